@@ -1,0 +1,171 @@
+"""The records that the rooms exchange. Frozen, with units in the names.
+
+A *group* is the first dot-separated part of AcctGroup, in lower case, if it is configured; all else is
+`OTHER`. A *node* is named by its short host name, or by its full name where two nodes share a short one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+OTHER = "other"
+"""Where the jobs of groups without a pledge are counted. Never written into a ClassAd."""
+
+DEFAULT_NODE_HS06 = 400.0
+"""Power of a node that publishes none, HS06 (seed)."""
+
+DEFAULT_NODE_CORES = 40
+"""Cores of a node whose number is unknown (seed)."""
+
+
+@dataclass(frozen=True)
+class RunningJobs:
+    """Jobs of one group, node and size that run now."""
+
+    node: str
+    group: str
+    cores: int
+    """Cores that each job holds, >= 1."""
+    hs06_per_core: float
+    """Power of one of them, HS06, finite and > 0."""
+    seconds: int
+    """Seconds that the job has run, >= 0."""
+    jobs: int = 1
+
+
+@dataclass(frozen=True)
+class PendingJobs:
+    """Jobs of one group and size that wait."""
+
+    group: str
+    cores: int
+    """Cores that each job requests, >= 1, at most what the adapter was told to cap at."""
+    jobs: int
+
+
+@dataclass(frozen=True)
+class Source:
+    """How one daemon answered."""
+
+    name: str
+    """Such as ``collector`` or ``schedd ap-1.example.org``."""
+    seconds: float
+    """How long the answer took, or was waited for."""
+    problem: Optional[str] = None
+    """Why there is no answer; None if there is one."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An execute point as the collector knows it."""
+
+    name: str
+    machine: str
+    """Full host name."""
+    cores: int
+    hs06_per_core: float
+    controlled: bool
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that one look at the pool found."""
+
+    taken_at: int
+    """Unix seconds."""
+    nodes: tuple[Node, ...]
+    running: tuple[RunningJobs, ...]
+    pending: tuple[PendingJobs, ...]
+    sources: tuple[Source, ...] = ()
+
+    @property
+    def problems(self) -> tuple[Source, ...]:
+        """The sources that did not answer; empty if the snapshot is complete."""
+        return tuple(source for source in self.sources if source.problem is not None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every source answered: only then may targets change."""
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class GroupUsage:
+    """What one group holds and waits for."""
+
+    single_cores: int = 0
+    """Cores held by jobs of one core."""
+    multi_cores: int = 0
+    """Cores held by jobs of more than one."""
+    power_hs06: float = 0.0
+    pending_single_jobs: int = 0
+    pending_multi_jobs: int = 0
+    pending_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Cores requested -> jobs that wait."""
+
+    @property
+    def cores(self) -> int:
+        """All cores held."""
+        return self.single_cores + self.multi_cores
+
+
+@dataclass(frozen=True)
+class GroupError:
+    """One group's row of ``shares_Error.log``, before it is rounded."""
+
+    group: str
+    pledge_hs06: float
+    error_cores: float
+    """DC: cores held, less the pledge's share of all cores held."""
+    error_hs06: float
+    """DHS: power used, less the pledge's share of all power used."""
+    power_minus_pledge_hs06: float
+    """DPHS."""
+    usage: GroupUsage
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """What bounds a plan."""
+
+    multicore_cores: int = 8
+    """Cores taken from the held-back group on each node, and requested by the jobs let in."""
+    deadband_hs06: float = 0.0
+    """Errors of at most this size are left alone, HS06, >= 0."""
+    max_nodes: Optional[int] = None
+    """Most nodes under a target; None for no limit."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one node is told: a line of ``sharectl.txt``."""
+
+    node: str
+    held_back: str
+    """Group that is held back (g_r)."""
+    cap_cores: int
+    """Most cores the held-back group may hold on the node, >= 0."""
+    helped: str
+    """Group that is let in (g_p)."""
+    request_cores: int
+    """Cores that a job of the helped group must request, >= 1."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cycle publishes: data, the same for ``--dry-run`` and for a real run."""
+
+    sequence: int
+    generated_at: int
+    """Unix seconds."""
+    valid_until: int
+    """Unix seconds; from then on every node acts as if there were no plan."""
+    groups: tuple[str, ...]
+    """The configured groups."""
+    targets: tuple[Target, ...]
+    reason: str
+    """One of `sharectl.core.plan.REASONS`: why these targets, or why none."""
+    held_back: Optional[str] = None
+    helped: Optional[str] = None

@@ -1,0 +1,52 @@
+"""What can go wrong, by who can mend it. Every message names the place and what to do there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class SharectlError(Exception):
+    """Base of all errors that sharectl reports to its user in one line, without a traceback.
+
+    ``exit_code`` follows sysexits: what a timer unit or a script may tell apart.
+    """
+
+    exit_code = 1
+
+
+class ConfigError(SharectlError):
+    """The configuration is wrong; ``problems`` holds all that was found, one line each."""
+
+    exit_code = 78
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class InputError(SharectlError):
+    """A file given to a command does not hold what it should; ``problems`` as for `ConfigError`."""
+
+    exit_code = 65
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class PoolUnavailableError(SharectlError):
+    """A daemon of the pool did not answer, or not with what was asked."""
+
+    exit_code = 75
+
+
+class StateError(SharectlError):
+    """A file of sharectl's own cannot be read or written."""
+
+    exit_code = 74
+
+
+class LockedError(SharectlError):
+    """Another cycle is running."""
+
+    exit_code = 75
