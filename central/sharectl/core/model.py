@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
+SCHEMA_VERSION = 1
+"""Version of the JSON that commands print and read."""
+
 OTHER = "other"
 """Where the jobs of groups without a pledge are counted. Never written into a ClassAd."""
 

@@ -1,0 +1,46 @@
+"""Values of ClassAds as Python values of one type, at the border: a job may have put anything there."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, Optional
+
+MAX_TEXT = 256
+"""Characters of a string that are looked at: no group or host has a longer name."""
+
+
+def whole(value: Any, default: int, least: int = 0, most: int = 2**53) -> int:
+    """``value`` if it is a number within the limits, cut to a whole one, else ``default``."""
+    got = number(value, default, least, most)
+    return int(got)
+
+
+def number(value: Any, default: float, least: float = 0.0, most: float = 2.0**53) -> float:
+    """``value`` if it is a finite number within the limits, else ``default``.
+
+    Undefined and error come from the bindings as members of an enum that is an int: they are not numbers.
+    """
+    if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
+        return default
+    return float(value)
+
+
+def text(value: Any) -> Optional[str]:
+    """``value`` if it is a string, cut to `MAX_TEXT`, else None."""
+    return value[:MAX_TEXT] if isinstance(value, str) else None
+
+
+def sequence(value: Any) -> list[Any]:
+    """``value`` if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def evaluated(ad: Any, name: str) -> Any:
+    """Value of an attribute of an ad, None if it is missing; an expression is evaluated within the ad."""
+    value = ad.get(name)
+    if value is None or isinstance(value, (str, int, float, list)):
+        return value
+    try:
+        return ad.eval(name)
+    except Exception:  # noqa: BLE001 - an expression that cannot be evaluated has no value
+        return None

@@ -1,0 +1,117 @@
+"""What the collector knows: the execute points, what runs there, and where the schedds are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any, Optional
+
+from sharectl.adapters.ads import evaluated, number, sequence, text, whole
+
+_NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+_PROJECTION = [
+    "Machine",
+    "PartitionableSlot",
+    "State",
+    "Cpus",
+    "TotalSlotCpus",
+    "t1_wn_hs06",
+    "AccountingGroup",
+    "JobStart",
+    "EnteredCurrentState",
+    "ChildAccountingGroup",
+    "ChildCpus",
+    "ChildJobStart",
+    "ChildEnteredCurrentState",
+]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A claimed dynamic or static slot."""
+
+    accounting_group: Optional[str]
+    cores: int
+    since: int
+    """Unix seconds; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A partitionable or static slot."""
+
+    machine: str
+    cores: int
+    """TotalSlotCpus."""
+    hs06: Optional[float]
+    """t1_wn_hs06; None if the machine publishes none."""
+    held: tuple[Held, ...]
+    controlled: bool
+    """Whether it meets the constraint that was asked for; False if none was."""
+
+
+@dataclass(frozen=True)
+class CollectorAnswer:
+    """All that a cycle asks of the collector."""
+
+    slots: tuple[Slot, ...]
+    schedds: tuple[tuple[str, str], ...]
+    """Name and address of each schedd."""
+
+
+def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer:
+    """Answer of the collector at the address ``collector``; None for the pool of this machine's configuration.
+
+    Parameters
+    ----------
+    controlled
+        ClassAd constraint that tells which nodes are under control; None if it is told otherwise.
+    """
+    import htcondor2
+
+    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
+    ads = asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC, projection=_PROJECTION)
+    under: set[str] = set()
+    if controlled is not None:
+        chosen = asked.query(
+            htcondor2.AdType.Slot, constraint=f"({_NOT_DYNAMIC}) && ({controlled})", projection=["Machine"]
+        )
+        under = {str(ad.get("Machine")) for ad in chosen}
+    schedds = asked.query(htcondor2.AdType.Schedd, projection=["Name", "MyAddress"])
+    return CollectorAnswer(
+        slots=tuple(slot for ad in ads if (slot := _slot(ad, under)) is not None),
+        schedds=tuple((str(ad["Name"]), str(ad["MyAddress"])) for ad in schedds),
+    )
+
+
+def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
+    """Slot of an ad; None if it does not even name its machine."""
+    machine = text(evaluated(ad, "Machine"))
+    if machine is None:
+        return None
+    hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
+    return Slot(
+        machine=machine.lower(),
+        cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
+        hs06=hs06 if hs06 > 0 else None,
+        held=tuple(_children(ad) if evaluated(ad, "PartitionableSlot") else _itself(ad)),
+        controlled=machine in under,
+    )
+
+
+def _children(ad: Any) -> list[Held]:
+    lists = (
+        sequence(evaluated(ad, name))
+        for name in ("ChildCpus", "ChildAccountingGroup", "ChildJobStart", "ChildEnteredCurrentState")
+    )
+    return [
+        Held(text(group), whole(cores, 1, least=1), whole(start, 0) or whole(entered, 0))
+        for cores, group, start, entered in zip_longest(*lists)
+    ]
+
+
+def _itself(ad: Any) -> list[Held]:
+    if evaluated(ad, "State") != "Claimed":
+        return []
+    since = whole(evaluated(ad, "JobStart"), 0) or whole(evaluated(ad, "EnteredCurrentState"), 0)
+    return [Held(text(evaluated(ad, "AccountingGroup")), whole(evaluated(ad, "Cpus"), 1, least=1), since)]

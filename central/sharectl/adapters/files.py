@@ -1,0 +1,150 @@
+"""Files that readers see whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from sharectl.errors import StateError
+
+PAGE_BYTES = mmap.PAGESIZE
+
+
+def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
+    """Put a new file in the place of ``path``: written beside it, synced, renamed.
+
+    Parameters
+    ----------
+    path
+        Its folder must exist.
+    chunks
+        The text, in pieces so that a large one need not be held in memory.
+    mode
+        Permissions, whatever the umask.
+
+    Raises
+    ------
+    StateError
+        If that fails; the old file is then untouched and nothing is left beside it.
+    """
+    with _as_state_error(path):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(chunks)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                Path(name).unlink()
+            raise
+        _sync_folder(path.parent)
+
+
+def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
+    """Add lines to the end of a file so that a reader never sees half of one.
+
+    A write becomes visible page by page, so no line is laid across two: where one would be, a comment line
+    fills the page first. What a crash or a full disk left of a line is cut off.
+
+    Parameters
+    ----------
+    path
+        Made if it is not there.
+    lines
+        Without their newline, each shorter than a page.
+
+    Raises
+    ------
+    StateError
+        If that fails; the file then ends where it ended before.
+    """
+    with _as_state_error(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        try:
+            os.fchmod(descriptor, mode)
+            _cut_half_line(descriptor)
+            start = os.lseek(descriptor, 0, os.SEEK_END)
+            try:
+                for piece in _within_pages(lines, start):
+                    _write_whole(descriptor, piece)
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, start)
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def rotate(path: Path, max_bytes: int, keep: int) -> None:
+    """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, once it has reached ``max_bytes``.
+
+    Parameters
+    ----------
+    keep
+        How many old files remain, >= 0.
+
+    Raises
+    ------
+    StateError
+        If a file cannot be renamed.
+    """
+    with _as_state_error(path):
+        if not path.exists() or path.stat().st_size < max_bytes:
+            return
+        names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
+        names[-1].unlink(missing_ok=True)
+        for older, newer in zip(reversed(names), list(reversed(names))[1:]):
+            if newer.exists():
+                newer.replace(older)
+
+
+def _within_pages(lines: Iterable[str], position: int) -> Iterator[bytes]:
+    """Pieces to write one by one from ``position`` on, none of them across the end of a page."""
+    for line in lines:
+        piece = f"{line}\n".encode()
+        room = PAGE_BYTES - position % PAGE_BYTES
+        if len(piece) > PAGE_BYTES:
+            raise OSError(f"a line of {len(piece)} bytes is longer than a page")
+        if len(piece) > room:
+            yield b"#" + b" " * (room - 2) + b"\n" if room > 1 else b"\n"
+            position += room
+        yield piece
+        position += len(piece)
+
+
+def _write_whole(descriptor: int, piece: bytes) -> None:
+    if os.write(descriptor, piece) != len(piece):
+        raise OSError(f"no room for {len(piece)} bytes")
+
+
+def _cut_half_line(descriptor: int) -> None:
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    tail = os.pread(descriptor, PAGE_BYTES, max(0, end - PAGE_BYTES))
+    if tail and not tail.endswith(b"\n"):
+        os.ftruncate(descriptor, end - len(tail) + tail.rfind(b"\n") + 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _as_state_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            f"{path}: cannot be written: {error.strerror or error}; "
+            "make the folder, give this user the right to write there, or make room"
+        ) from error

@@ -1,0 +1,196 @@
+"""``AcctGroup_hs06.txt``: a row a job, as the seed's ``condor_q … -af`` command prints them.
+
+JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per core.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Optional
+
+from sharectl.adapters import files
+from sharectl.core.groups import group_of
+from sharectl.core.model import (
+    DEFAULT_NODE_CORES,
+    DEFAULT_NODE_HS06,
+    Node,
+    PendingJobs,
+    RunningJobs,
+    Snapshot,
+)
+from sharectl.errors import InputError
+
+PENDING_NODE = "PEND"
+IDLE, RUNNING = 1, 2
+
+MAX_CORES = 1_000_000
+MAX_SECONDS = 10**10
+MAX_PROBLEMS = 20
+"""Problems that one error message lists."""
+
+_NO_VALUE = frozenset(("undefined", "error"))
+_SILENCE = "All queues are empty"
+"""What ``condor_q -global`` prints on standard output where there is no job."""
+_ROWS_A_CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class JobRows:
+    """What a jobs file holds."""
+
+    running: tuple[RunningJobs, ...]
+    pending: tuple[PendingJobs, ...]
+    ignored_rows: int
+    """Rows of jobs that neither run nor wait (held, completed)."""
+
+
+def write(path: Path, snapshot: Snapshot) -> None:
+    """Replace the file at ``path`` by the jobs of ``snapshot``, running ones first.
+
+    Raises
+    ------
+    StateError
+        If it cannot be written.
+    """
+    files.replace(path, _lines(snapshot))
+
+
+def read(path: Path, groups: Collection[str]) -> JobRows:
+    """Jobs of a file, their groups matched against ``groups``.
+
+    A value that condor_q printed as ``undefined`` or ``error`` takes the seed's default.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has rows that are none; all of them are named.
+    """
+    try:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            return parse(file, str(path), groups)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
+
+
+def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
+    """Jobs of the rows ``lines``; ``name`` is what messages call the file. Raises as `read`."""
+    running: list[RunningJobs] = []
+    pending: Counter[tuple[str, int]] = Counter()
+    ignored = 0
+    problems: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#") or text == _SILENCE:
+            continue
+        try:
+            status, job = _job(text, groups)
+        except ValueError as error:
+            problems.append(f"{name}:{number}: {error}")
+            continue
+        if status == RUNNING:
+            running.append(job)
+        elif status == IDLE:
+            pending[job.group, job.cores] += 1
+        else:
+            ignored += 1
+    if problems:
+        raise InputError(_shortened(problems))
+    waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
+    return JobRows(tuple(running), waiting, ignored)
+
+
+def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
+    # The group is the one field that a user writes: it may hold blanks, so it is what the others leave over.
+    head, tail = text.split(None, 2), text.rsplit(None, 3)
+    if len(head) < 3 or len(text.split()) < 6:  # noqa: PLR2004
+        raise ValueError(
+            "needs 6 columns: JobStatus, node or PEND, group, seconds running, cores, HS06 per core; "
+            f"found {len(text.split())}"
+        )
+    status = _number("JobStatus", head[0], 0, 9)
+    group = " ".join(head[2].split()[:-3])
+    return int(status), RunningJobs(
+        node=head[1].lower() if head[1] != PENDING_NODE else PENDING_NODE,
+        group=group_of(None if group in _NO_VALUE else group, groups),
+        cores=_whole("cores", tail[2], 1, MAX_CORES, default=1),
+        hs06_per_core=_power(tail[3]),
+        # A node's clock may be a little ahead of the schedd's.
+        seconds=max(0, _whole("seconds running", tail[1], -MAX_SECONDS, MAX_SECONDS, default=0)),
+    )
+
+
+def _number(what: str, text: str, least: float, most: float, default: Optional[float] = None) -> float:
+    if default is not None and text in _NO_VALUE:
+        return default
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{what} is {text[:40]!r}; write a number") from None
+    if not (isfinite(value) and least <= value <= most):
+        raise ValueError(f"{what} is {text[:40]!r}; write a number from {least:g} to {most:g}")
+    return value
+
+
+def _whole(what: str, text: str, least: int, most: int, default: int) -> int:
+    value = _number(what, text, least, most, default)
+    if value != int(value):
+        raise ValueError(f"{what} is {text[:40]!r}; write a whole number")
+    return int(value)
+
+
+def _power(text: str) -> float:
+    value = _number("HS06 per core", text, 0, 1e6, default=DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES)
+    if value == 0:
+        raise ValueError("HS06 per core is 0; write the power of one core, such as 10.0")
+    return value
+
+
+def _shortened(problems: list[str]) -> list[str]:
+    rest = len(problems) - MAX_PROBLEMS
+    return problems if rest <= 0 else [*problems[:MAX_PROBLEMS], f"… and {rest} more like these"]
+
+
+def _lines(snapshot: Snapshot) -> Iterator[str]:
+    power = f"{DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES:.12g}"
+    for job in snapshot.running:
+        row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {job.hs06_per_core:.12g}\n"
+        yield from _repeated(row, job.jobs)
+    for jobs in snapshot.pending:
+        row = f"{IDLE} {PENDING_NODE} {jobs.group} 0 {jobs.cores} {power}\n"
+        yield from _repeated(row, jobs.jobs)
+
+
+def _repeated(row: str, times: int) -> Iterator[str]:
+    """``row`` so many times, in chunks: 100,000 pending jobs are not held in memory at once."""
+    chunks, rest = divmod(times, _ROWS_A_CHUNK)
+    for _ in range(chunks):
+        yield row * _ROWS_A_CHUNK
+    yield row * rest
+
+
+def as_snapshot(rows: JobRows, taken_at: int, controlled: Mapping[str, bool]) -> Snapshot:
+    """Snapshot made of the rows of a file, for replaying a decision.
+
+    Parameters
+    ----------
+    rows
+        What `read` returned.
+    taken_at
+        Unix seconds.
+    controlled
+        Node -> whether it is under control.
+    """
+    power = {job.node: job.hs06_per_core for job in rows.running}
+    return Snapshot(
+        taken_at=taken_at,
+        nodes=tuple(
+            Node(name=node, machine=node, cores=0, hs06_per_core=power[node], controlled=under)
+            for node, under in controlled.items()
+        ),
+        running=rows.running,
+        pending=rows.pending,
+    )

@@ -1,0 +1,48 @@
+"""What the nodes make of their targets, as the collector knows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from sharectl.adapters.ads import evaluated, sequence, text, whole
+
+_PARTITIONABLE = "PartitionableSlot =?= True"
+_PROJECTION = ["Machine", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "MC_GRACE"]
+UNKNOWN_REASON = "not-published"
+"""Reason of a node where the job ``job_ctl`` has not run."""
+
+
+@dataclass(frozen=True)
+class NodeStatus:
+    """How many partitionable slots do what."""
+
+    slots: int
+    with_target: int
+    """Slots whose START acts on a target now."""
+    in_grace: int
+    """Slots that keep freed cores for multicore jobs now."""
+    reasons: dict[str, int]
+    """Reason code of job_ctl -> slots."""
+
+
+def look(collector: Optional[str], now: int) -> NodeStatus:
+    """Status of all partitionable slots at Unix time ``now``; to be asked by `sharectl.adapters.deadline`."""
+    import htcondor2
+
+    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
+    ads = asked.query(htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=[*_PROJECTION, "Cpus"])
+    return NodeStatus(
+        slots=len(ads),
+        with_target=sum(_has_target(ad, now) for ad in ads),
+        in_grace=sum(evaluated(ad, "MC_GRACE") in (True, 1) for ad in ads),
+        reasons=dict(
+            Counter(text(evaluated(ad, "t1_JobCtlReason")) or UNKNOWN_REASON for ad in ads).most_common()
+        ),
+    )
+
+
+def _has_target(ad: Any, now: int) -> bool:
+    cores = sequence(evaluated(ad, "t1_Targetcores"))
+    return len(cores) > 1 and whole(cores[1], 0) > 0 and whole(evaluated(ad, "t1_TargetUntil"), 0) > now

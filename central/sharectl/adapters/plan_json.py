@@ -1,0 +1,60 @@
+"""A plan as ``sharectl plan --json`` printed it, read back to be published."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sharectl.core.groups import GROUP_NAME
+from sharectl.core.model import SCHEMA_VERSION, Plan
+from sharectl.core.nodes import HOST_NAME
+from sharectl.core.plan import REASONS
+from sharectl.errors import InputError
+
+
+def parse(text: str, name: str) -> Plan:
+    """Plan of the JSON ``text``; ``name`` is what messages call its source.
+
+    Raises
+    ------
+    InputError
+        If it is not a plan, or holds a name that must not reach a node; all problems at once.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        content: Any = json.loads(text)
+    except ValueError as error:
+        raise InputError([f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]) from error
+    if not isinstance(content, dict) or content.get("kind") != "plan":
+        raise InputError([f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed'])
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise InputError([f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"])
+    del content["kind"], content["schema_version"]
+    try:
+        decided = TypeAdapter(Plan).validate_json(json.dumps(content), strict=True, extra="forbid")
+    except ValidationError as error:
+        raise InputError(
+            [f"{name}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        ) from error
+    problems = _problems(decided)
+    if problems:
+        raise InputError([f"{name}: {problem}" for problem in problems])
+    return decided
+
+
+def _problems(decided: Plan) -> list[str]:
+    groups = [*decided.groups, *(group for t in decided.targets for group in (t.held_back, t.helped))]
+    nodes = [target.node for target in decided.targets]
+    checks = [
+        *((GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
+        *((group in decided.groups, f"group {group!r} of a target is not among the groups") for group in groups),
+        *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
+        *((nodes.count(node) == 1, f"node {node!r} has two targets") for node in set(nodes)),
+        *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),
+        *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
+        *((t.held_back != t.helped, f"{t.node}: holds back and helps one group") for t in decided.targets),
+        (decided.reason in REASONS, f"reason {decided.reason!r} is none of {', '.join(REASONS)}"),
+        (decided.generated_at < decided.valid_until, "valid_until is not after generated_at"),
+    ]
+    return sorted({problem for fine, problem in checks if not fine})

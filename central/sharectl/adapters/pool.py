@@ -1,0 +1,169 @@
+"""Two ways to look at a pool that give the same table: every job (`jobs`), or counted where they are (`counted`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Callable, Optional
+
+from sharectl.adapters.collector import CollectorAnswer, Slot, look
+from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.jobs_file import PENDING_NODE
+from sharectl.adapters.schedds import Job, ScheddJobs, count_pending, list_jobs
+from sharectl.core.groups import group_of
+from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot, Source
+from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
+
+MOST_PENDING_CORES = 8
+"""Larger requests count as this (seed)."""
+
+_MODES: Mapping[str, Callable[[str, str, int], ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
+MODES = tuple(_MODES)
+
+
+@dataclass(frozen=True)
+class PoolAccess:
+    """How to reach a pool and what to take for granted there."""
+
+    groups: tuple[str, ...]
+    """Configured groups."""
+    controlled: Controlled
+    collector: Optional[str] = None
+    """Address; None for the pool of this machine's HTCondor configuration."""
+    mode: str = "counted"
+    schedds: tuple[str, ...] = ()
+    """Names that must answer even if the collector does not know them."""
+    collector_deadline_seconds: float = 20
+    schedd_deadline_seconds: float = 60
+    default_node_hs06: float = 400
+    default_node_cores: int = 40
+    multicore_cores: int = 8
+
+
+class CondorPool:
+    """A live pool, asked through its collector and all its schedds."""
+
+    def __init__(self, access: PoolAccess) -> None:
+        self.access = access
+
+    def snapshot(self, now: int) -> Snapshot:
+        """Snapshot of the pool; see `sharectl.ports.Pool`."""
+        # Loaded before the questions fork, or each of them would load it anew.
+        import htcondor2  # noqa: F401
+
+        access = self.access
+        constraint = (
+            access.controlled.expression if isinstance(access.controlled, ControlledConstraint) else None
+        )
+        question = Question(partial(look, access.collector, constraint), access.collector_deadline_seconds)
+        answer = ask_all({"collector": question})["collector"]
+        if answer.value is None:
+            return Snapshot(now, (), (), (), (answer.source,))
+        known: CollectorAnswer = answer.value
+        jobs, sources = self._ask_schedds(known)
+        nodes = self._nodes(known.slots)
+        names = {node.machine: node.name for node in nodes}
+        running = (
+            self._running_in_slots(known.slots, names, now)
+            if access.mode == "counted"
+            else self._running_in_schedds(jobs, names, now)
+        )
+        return Snapshot(now, nodes, tuple(running), self._pending(jobs), (answer.source, *sources))
+
+    def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
+        most_cores = max(MOST_PENDING_CORES, self.access.multicore_cores)
+        ask = _MODES[self.access.mode]
+        answers = ask_all(
+            {
+                f"schedd {name}": Question(
+                    partial(ask, name, address, most_cores), self.access.schedd_deadline_seconds
+                )
+                for name, address in known.schedds
+            }
+        )
+        present = {name.lower() for name, _ in known.schedds}
+        absent = [
+            Source(f"schedd {name}", 0.0, "the collector does not know it")
+            for name in self.access.schedds
+            if name.lower() not in present
+        ]
+        jobs = [answer.value for answer in answers.values() if answer.value is not None]
+        return jobs, [*(answer.source for answer in answers.values()), *absent]
+
+    def _nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
+        by_machine: dict[str, list[Slot]] = {}
+        for slot in slots:
+            by_machine.setdefault(slot.machine, []).append(slot)
+        names = node_names(by_machine)
+        chosen = {slot.machine for machine in by_machine.values() for slot in machine if slot.controlled}
+        under = controlled_machines(self.access.controlled, by_machine, chosen)
+        return tuple(
+            Node(
+                name=names[machine],
+                machine=machine,
+                cores=sum(slot.cores for slot in by_machine[machine]),
+                hs06_per_core=self._power(by_machine[machine][0].hs06, by_machine[machine][0].cores),
+                controlled=machine in under,
+            )
+            for machine in sorted(by_machine)
+        )
+
+    def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
+        return (node_hs06 or self.access.default_node_hs06) / (node_cores or self.access.default_node_cores)
+
+    def _running_in_slots(
+        self, slots: Iterable[Slot], names: Mapping[str, str], now: int
+    ) -> Iterable[RunningJobs]:
+        for slot in slots:
+            power = self._power(slot.hs06, slot.cores)
+            for held in slot.held:
+                yield RunningJobs(
+                    node=names[slot.machine],
+                    group=group_of(held.accounting_group, self.access.groups),
+                    cores=held.cores,
+                    hs06_per_core=power,
+                    seconds=_seconds_since(held.since, now),
+                )
+
+    def _running_in_schedds(
+        self, answers: Iterable[ScheddJobs], names: Mapping[str, str], now: int
+    ) -> Iterable[RunningJobs]:
+        for jobs in answers:
+            for job in jobs.running:
+                yield RunningJobs(
+                    node=_node_of(job, names),
+                    group=group_of(job.accounting_group, self.access.groups),
+                    cores=job.cores,
+                    hs06_per_core=self._power(job.node_hs06, job.node_cores),
+                    seconds=_seconds_since(job.since, now),
+                )
+
+    def _pending(self, answers: Iterable[ScheddJobs]) -> tuple[PendingJobs, ...]:
+        counted: Counter[tuple[str, int]] = Counter()
+        for answer in answers:
+            for accounting_group, cores, jobs in answer.pending:
+                counted[group_of(accounting_group, self.access.groups), cores] += jobs
+        return tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in sorted(counted.items()))
+
+
+def node_names(machines: Iterable[str]) -> dict[str, str]:
+    """Full host name -> name of the node: the short one, or the full one where two share a short one."""
+    machines = list(machines)
+    shared = Counter(machine.partition(".")[0] for machine in machines)
+    return {
+        machine: machine if shared[short] > 1 else short
+        for machine in machines
+        for short in [machine.partition(".")[0]]
+    }
+
+
+def _node_of(job: Job, names: Mapping[str, str]) -> str:
+    if job.machine is None:
+        return PENDING_NODE
+    return names.get(job.machine, job.machine.partition(".")[0])
+
+
+def _seconds_since(start: int, now: int) -> int:
+    return max(0, now - start) if start else 0

@@ -1,0 +1,130 @@
+"""What one schedd knows of its jobs. Each function asks one question and returns plain values."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
+
+SCHEDULER_UNIVERSE = 7
+"""Jobs that run in the schedd itself, such as DAGMan: they hold no slot."""
+
+_NO_SCHEDULER = f"(JobUniverse =!= {SCHEDULER_UNIVERSE})"
+# The schedd applies the constraint to the grouped rows too: what it names must be a key.
+_PENDING = f"(JobStatus == 1) && {_NO_SCHEDULER}"
+_PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
+_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_NO_SCHEDULER}"
+_JOB_PROJECTION = [
+    "JobStatus",
+    "RemoteHost",
+    "AcctGroup",
+    "JobStartDate",
+    "CpusProvisioned",
+    "RequestCpus",
+    "MATCH_t1_wn_hs06",
+    "MATCH_TotalSlotCpus",
+]
+_MOST_CORES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs, as its schedd knows it."""
+
+    machine: Optional[str]
+    """Host name, lower case; None if the schedd has not noted it yet."""
+    accounting_group: Optional[str]
+    since: int
+    """Unix seconds; 0 if unknown."""
+    cores: int
+    node_hs06: Optional[float]
+    """MATCH_t1_wn_hs06; None if the job carries none."""
+    node_cores: Optional[int]
+    """MATCH_TotalSlotCpus, likewise."""
+
+
+@dataclass(frozen=True)
+class ScheddJobs:
+    """Jobs of one schedd."""
+
+    pending: tuple[tuple[Optional[str], int, int], ...]
+    """AcctGroup, cores requested, jobs."""
+    running: tuple[Job, ...] = ()
+
+
+def count_pending(name: str, address: str, most_cores: int) -> ScheddJobs:
+    """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
+
+    Parameters
+    ----------
+    name, address
+        Of the schedd, as the collector gives them.
+    most_cores
+        Larger requests count as this (8 in the seed).
+    """
+    import htcondor2
+
+    rows = _schedd(name, address).query(
+        constraint=_PENDING, projection=_PENDING_KEYS, opts=htcondor2.QueryOpt.GroupBy
+    )
+    counted: Counter[tuple[Optional[str], int]] = Counter()
+    for row in rows:
+        counted[_accounting_group(row), _requested(row, most_cores)] += whole(row.get("JobCount"), 0)
+    return ScheddJobs(_flat(counted))
+
+
+def list_jobs(name: str, address: str, most_cores: int) -> ScheddJobs:
+    """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
+    pending: Counter[tuple[Optional[str], int]] = Counter()
+    running: list[Job] = []
+    for ad in _schedd(name, address).query(constraint=_ALL, projection=_JOB_PROJECTION):
+        if evaluated(ad, "JobStatus") == 1:
+            pending[_accounting_group(ad), _requested(ad, most_cores)] += 1
+        else:
+            running.append(_running(ad, most_cores))
+    return ScheddJobs(_flat(pending), tuple(running))
+
+
+def _schedd(name: str, address: str) -> Any:
+    import classad2
+    import htcondor2
+
+    return htcondor2.Schedd(classad2.ClassAd({"Name": name, "MyAddress": address, "MyType": "Scheduler"}))
+
+
+def _running(ad: Any, most_cores: int) -> Job:
+    host = text(evaluated(ad, "RemoteHost"))
+    power = _match_number(ad, "MATCH_t1_wn_hs06")
+    node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
+    return Job(
+        machine=host.rpartition("@")[2].lower() if host else None,
+        accounting_group=_accounting_group(ad),
+        since=whole(evaluated(ad, "JobStartDate"), 0),
+        cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
+        node_hs06=power if power > 0 else None,
+        node_cores=node_cores if node_cores > 0 else None,
+    )
+
+
+def _match_number(ad: Any, name: str) -> float:
+    """Number that ``$$(…)`` left in the job, 0 if there is none; it may be there as text, hence the seed's int()."""
+    value = evaluated(ad, name)
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value[:MAX_TEXT])
+    return number(value, 0.0)
+
+
+def _accounting_group(ad: Any) -> Optional[str]:
+    return text(evaluated(ad, "AcctGroup"))
+
+
+def _requested(ad: Any, most_cores: int) -> int:
+    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=_MOST_CORES), most_cores)
+
+
+def _flat(counted: Counter[tuple[Optional[str], int]]) -> tuple[tuple[Optional[str], int, int], ...]:
+    return tuple((group, cores, jobs) for (group, cores), jobs in counted.items())

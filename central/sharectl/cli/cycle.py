@@ -1,0 +1,110 @@
+"""``sharectl cycle``."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+import time
+from typing import Any
+
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.history import HistoryFiles
+from sharectl.adapters.lock import only_one
+from sharectl.adapters.sharectl_file import render
+from sharectl.adapters.state_file import StateFile
+from sharectl.cli import options
+from sharectl.core.plan import REASONS
+from sharectl.cycle import CycleResult, Ports, run_cycle
+from sharectl.errors import PoolUnavailableError, StateError
+from sharectl.report import as_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+    options.add_dry_run(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run one cycle; 0 only if the whole pool answered and everything was written."""
+    config = options.config_of(arguments)
+    store = StateFile(config.state_directory / "state.json")
+    with contextlib.ExitStack() as stack:
+        if not arguments.dry_run:
+            stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
+        began = time.monotonic()
+        result = run_cycle(
+            options.plan_config(config),
+            _ports(config, store),
+            int(time.time()),
+            withdraw_incomplete=config.control.incomplete == "withdraw",
+            dry_run=arguments.dry_run,
+        )
+        record = _record(result, time.monotonic() - began)
+        if not arguments.dry_run:
+            _note(store, record, result)
+    if arguments.json:
+        print(as_json.dumps("cycle", record))
+    elif arguments.dry_run and result.plan is not None:
+        print(render(result.plan), end="")
+    else:
+        print(_line(record))
+    return _exit_code(result)
+
+
+def _ports(config: Config, store: StateFile) -> Ports:
+    history = config.history
+    return Ports(
+        pool=options.pool_of(config),
+        publishers=options.publishers_of(config),
+        history=HistoryFiles(
+            history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep
+        ),
+        state=store,
+    )
+
+
+def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
+    """What is printed, kept for ``status``, and logged: made from the plan that was published."""
+    return {
+        "taken_at": result.snapshot.taken_at,
+        "seconds": round(seconds, 3),
+        "complete": result.snapshot.complete,
+        "problems": list(result.problems),
+        "published": list(result.published),
+        "errors": as_json.errors(result.snapshot.taken_at, result.errors)["groups"],
+        "plan": as_json.plan(result.plan) if result.plan else None,
+    }
+
+
+def _note(store: StateFile, record: dict[str, Any], result: CycleResult) -> None:
+    try:
+        store.note_cycle(record)
+    except StateError as error:
+        if str(error) not in result.problems:
+            print(f"sharectl: {error}", file=sys.stderr)
+
+
+def _line(record: dict[str, Any]) -> str:
+    """One line of key=value for the journal."""
+    plan = record["plan"]
+    fields = {
+        "complete": str(record["complete"]).lower(),
+        "sequence": plan["sequence"] if plan else "-",
+        "targets": len(plan["targets"]) if plan else "unchanged",
+        "held_back": (plan and plan["held_back"]) or "-",
+        "helped": (plan and plan["helped"]) or "-",
+        "seconds": record["seconds"],
+        "published": ",".join(record["published"]) or "-",
+        "reason": f'"{REASONS[plan["reason"]]}"' if plan else '"the pool did not answer completely"',
+    }
+    return " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _exit_code(result: CycleResult) -> int:
+    for problem in result.problems:
+        print(f"sharectl: {problem}", file=sys.stderr)
+    if not result.snapshot.complete:
+        return PoolUnavailableError.exit_code
+    return StateError.exit_code if result.problems else 0

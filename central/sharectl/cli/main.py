@@ -1,0 +1,73 @@
+"""``sharectl VERB …``: finds the verb, runs it, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Optional
+
+from sharectl import __version__
+from sharectl.errors import SharectlError
+
+DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
+
+VERBS = {
+    "snapshot": "look at the pool: what each group holds and waits for",
+    "errors": "each group's error, as rows of shares_Error.log",
+    "plan": "the targets that the errors call for, as lines of sharectl.txt",
+    "publish": "publish a plan that `sharectl plan --json` printed",
+    "cycle": "all of it: look, decide, publish, remember (what the timer runs)",
+    "status": "the last cycle, what is published, and what the nodes make of it",
+    "check": "check the configuration, or HTCondor snippets, before they are used",
+    "render": "print HTCondor configuration made from the pledges",
+}
+
+_EXIT_CODES = """exit codes: 0 ok, 1 failure or findings, 2 usage, 65 bad input file, 74 own file not readable or
+writable, 75 the pool did not answer or another cycle runs, 78 configuration"""
+
+
+def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
+    """Parser of the whole command; only the arguments of ``verb`` are loaded, since a verb's imports cost time."""
+    parser = argparse.ArgumentParser(
+        prog="sharectl",
+        description="Keeps the groups of an HTCondor pool at their promised shares.",
+        epilog=_EXIT_CODES,
+    )
+    parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    for name, summary in VERBS.items():
+        described = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        if name == verb:
+            module = import_module(f"sharectl.cli.{name}")
+            module.add_arguments(described)
+            described.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Exit code of the command with the arguments ``argv``; those of this process if None."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    verb = next((word for word in arguments if word in VERBS), None)
+    parsed = build_parser(verb).parse_args(arguments)
+    try:
+        code: int = parsed.run(parsed)
+        sys.stdout.flush()
+    except SharectlError as error:
+        for line in str(error).splitlines():
+            print(f"sharectl: {_printable(line)}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader (head, less) has had enough: say nothing, and nothing at exit either.
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return code
+
+
+def _printable(line: str) -> str:
+    """``line`` without control characters: what a job or a file wrote must not steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,0 +1,125 @@
+"""Options that several verbs share, and what they are turned into."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Optional
+
+from sharectl.adapters import jobs_file
+from sharectl.adapters.config_file import load
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.pool import CondorPool, PoolAccess
+from sharectl.adapters.sharectl_file import FilePublisher
+from sharectl.cli.main import DEFAULT_CONFIG
+from sharectl.core.model import Snapshot
+from sharectl.core.nodes import ControlledConstraint, controlled_machines
+from sharectl.core.plan import PlanConfig
+from sharectl.errors import ConfigError, PoolUnavailableError
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add ``--config`` and ``--json``."""
+    parser.add_argument(
+        "--config", type=Path, default=Path(DEFAULT_CONFIG), metavar="FILE", help="default: %(default)s"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+
+
+def add_look(parser: argparse.ArgumentParser) -> None:
+    """Add ``--jobs`` and ``--taken-at``: decide from a file instead of from the live pool."""
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="FILE",
+        help="work offline on a file like AcctGroup_hs06.txt (rows of condor_q -af: JobStatus, node or PEND, "
+        "group, seconds running, cores, HS06 per core) instead of asking the pool",
+    )
+    parser.add_argument(
+        "--taken-at",
+        type=int,
+        metavar="UNIX_SECONDS",
+        help="with --jobs: when the file was made (default: its time of modification)",
+    )
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    """Add ``--dry-run``."""
+    parser.add_argument(
+        "--dry-run", action="store_true", help="write nothing; print what a real run would publish"
+    )
+
+
+def config_of(arguments: argparse.Namespace) -> Config:
+    """Configuration that ``--config`` names."""
+    return load(arguments.config)
+
+
+def plan_config(config: Config) -> PlanConfig:
+    """What the law needs of the configuration."""
+    return PlanConfig(
+        pledge_hs06={name: group.pledge_hs06 for name, group in config.groups.items()},
+        limits=config.control.limits,
+        validity_seconds=config.validity_seconds,
+    )
+
+
+def pool_of(config: Config) -> CondorPool:
+    """The live pool."""
+    return CondorPool(
+        PoolAccess(
+            groups=tuple(config.groups),
+            controlled=config.nodes.controlled,
+            collector=config.pool.collector,
+            mode=config.pool.mode,
+            schedds=config.pool.schedds,
+            collector_deadline_seconds=config.pool.collector_deadline_seconds,
+            schedd_deadline_seconds=config.pool.schedd_deadline_seconds,
+            default_node_hs06=config.pool.default_node_hs06,
+            default_node_cores=config.pool.default_node_cores,
+            multicore_cores=config.control.multicore_cores,
+        )
+    )
+
+
+def publishers_of(config: Config) -> list[FilePublisher]:
+    """Every way that targets are published, in the order of the configuration."""
+    return [FilePublisher(publisher.file) for publisher in config.publish]
+
+
+def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
+    """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If a daemon did not answer: errors and plans need them all.
+    """
+    if arguments.jobs is not None:
+        return _replayed(arguments.jobs, arguments.taken_at, config)
+    snapshot = pool_of(config).snapshot(int(time.time()))
+    if not snapshot.complete:
+        raise PoolUnavailableError(
+            "\n".join(f"{source.name}: {source.problem}" for source in snapshot.problems)
+            + "\nthe snapshot is incomplete, and missing jobs are not zero jobs: nothing is decided"
+        )
+    return snapshot
+
+
+def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
+    rows = jobs_file.read(path, frozenset(config.groups))
+    machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
+    if isinstance(config.nodes.controlled, ControlledConstraint):
+        raise ConfigError(
+            [
+                "nodes.controlled: a ClassAd constraint needs the machine ads of a live pool, and --jobs has none; "
+                "name hosts or a share in a copy of the configuration to replay this file"
+            ]
+        )
+    under = controlled_machines(config.nodes.controlled, machines, frozenset())
+    return jobs_file.as_snapshot(
+        rows,
+        taken_at if taken_at is not None else int(path.stat().st_mtime),
+        {machine: machine in under for machine in machines},
+    )

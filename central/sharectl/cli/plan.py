@@ -1,0 +1,36 @@
+"""``sharectl plan``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from sharectl.adapters.sharectl_file import target_lines
+from sharectl.adapters.state_file import StateFile
+from sharectl.cli import options
+from sharectl.core.plan import REASONS, State, plan
+from sharectl.report import as_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+    options.add_look(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print a line a target: node, held-back group, its cap in cores, helped group, cores a job must request."""
+    config = options.config_of(arguments)
+    snapshot = options.look(arguments, config)
+    offline = arguments.jobs is not None
+    state = State() if offline else StateFile(config.state_directory / "state.json").load()
+    now = snapshot.taken_at if offline else int(time.time())
+    decided, _ = plan(options.plan_config(config), state, snapshot, now)
+    if arguments.json:
+        print(as_json.dumps("plan", as_json.plan(decided)))
+    else:
+        for line in target_lines(decided):
+            print(line)
+    print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
+    return 0

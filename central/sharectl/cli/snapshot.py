@@ -1,0 +1,31 @@
+"""``sharectl snapshot``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from sharectl.cli import options
+from sharectl.errors import PoolUnavailableError
+from sharectl.report import as_json
+from sharectl.report.tables import snapshot_tables
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what each group holds and waits for, on which nodes, and how every daemon answered."""
+    config = options.config_of(arguments)
+    snapshot = options.pool_of(config).snapshot(int(time.time()))
+    groups = tuple(config.groups)
+    if arguments.json:
+        print(as_json.dumps("snapshot", as_json.snapshot(snapshot, groups)))
+    else:
+        snapshot_tables(as_json.snapshot(snapshot, groups), sys.stdout)
+    for source in snapshot.problems:
+        print(f"sharectl: {source.name}: {source.problem}", file=sys.stderr)
+    return 0 if snapshot.complete else PoolUnavailableError.exit_code

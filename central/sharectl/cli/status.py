@@ -1,0 +1,125 @@
+"""``sharectl status``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from sharectl.adapters import node_status, sharectl_file
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.state_file import StateFile
+from sharectl.cli import options
+from sharectl.errors import InputError
+from sharectl.report import as_json
+from sharectl.report.tables import print_table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the last cycle, the published files and the nodes; 1 if any of them is not as it should be."""
+    config = options.config_of(arguments)
+    now = int(time.time())
+    status = {
+        "now": now,
+        "last_cycle": StateFile(config.state_directory / "state.json").last_cycle() or None,
+        "published": [_published(config, number, now) for number in range(len(config.publish))],
+        "nodes": _nodes(config, now),
+    }
+    problems = _problems(status)
+    if arguments.json:
+        print(as_json.dumps("status", {**status, "problems": problems}))
+    else:
+        _print(status)
+    for problem in problems:
+        print(f"sharectl: {problem}", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _published(config: Config, number: int, now: int) -> dict[str, Any]:
+    path = config.publish[number].file
+    try:
+        content = sharectl_file.read(path)
+    except InputError as error:
+        return {"place": str(path), "problem": str(error)}
+    left = content.valid_until - now if content.valid_until is not None else None
+    return {
+        "place": str(path),
+        "sequence": content.sequence,
+        "targets": len(content.targets),
+        "valid_for_seconds": left,
+        "problem": f"{path}: expired {-left} s ago: no node has a target" if left is not None and left <= 0 else None,
+    }
+
+
+def _nodes(config: Config, now: int) -> dict[str, Any]:
+    import htcondor2  # noqa: F401 - loaded before the question forks
+
+    question = Question(
+        partial(node_status.look, config.pool.collector, now), config.pool.collector_deadline_seconds
+    )
+    answer = ask_all({"collector": question})["collector"]
+    if answer.value is None:
+        return {"problem": f"collector: {answer.source.problem}"}
+    return {**asdict(answer.value), "problem": None}
+
+
+def _problems(status: dict[str, Any]) -> list[str]:
+    cycle = status["last_cycle"]
+    found = [part["problem"] for part in (*status["published"], status["nodes"])]
+    if cycle is None:
+        found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
+    else:
+        found += [f"last cycle: {problem}" for problem in cycle.get("problems", [])]
+    return [problem for problem in found if problem]
+
+
+def _print(status: dict[str, Any]) -> None:
+    cycle, nodes = status["last_cycle"], status["nodes"]
+    rows: list[tuple[str, object]] = []
+    if cycle:
+        plan = cycle["plan"] or {}
+        rows += [
+            ("last cycle", f"{status['now'] - cycle['taken_at']} s ago, took {cycle['seconds']} s"),
+            ("complete", "yes" if cycle["complete"] else "no: targets unchanged"),
+            ("held back", plan.get("held_back") or "-"),
+            ("helped", plan.get("helped") or "-"),
+            ("reason", plan.get("reason", "-")),
+        ]
+    rows += [
+        (place["place"], f"{place['targets']} targets, valid for {place['valid_for_seconds']} s")
+        for place in status["published"]
+        if "targets" in place
+    ]
+    if nodes["problem"] is None:
+        rows += [
+            ("partitionable slots", nodes["slots"]),
+            ("with a target now", nodes["with_target"]),
+            ("in grace now", nodes["in_grace"]),
+            ("job_ctl says", " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-"),
+        ]
+    print_table("status", ("what", "is"), rows, sys.stdout)
+    if cycle and cycle["errors"]:
+        print_table(
+            "errors at the last cycle",
+            ("group", "pledge HS06", "error HS06", "error cores", "pending multicore"),
+            [
+                (
+                    row["group"],
+                    round(row["pledge_hs06"]),
+                    round(row["error_hs06"]),
+                    round(row["error_cores"]),
+                    row["pending_multi_jobs"],
+                )
+                for row in cycle["errors"]
+            ],
+            sys.stdout,
+        )

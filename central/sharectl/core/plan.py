@@ -1,0 +1,149 @@
+"""From errors to targets: whom to help, whom to hold back, and on which nodes (seed 004, ideas 2 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.core.model import GroupError, Plan, PlanLimits, Snapshot, Target
+from sharectl.core.shares import group_errors
+from sharectl.core.usage import cores_by_node, hs06_per_core_by_node, usage_by_group
+
+REASONS = {
+    "targets": "a group over its share gives way to one under it",
+    "no-group-over": "no group's error is above the deadband",
+    "no-group-under": "no group's error is below the deadband while it has multicore jobs pending",
+    "no-node": "the group over its share holds no block of cores on a node under control",
+    "error-below-node": "the smaller error is less than the power of one node's block of cores",
+    "withdrawn": "targets were withdrawn since the pool did not answer completely",
+}
+"""Why a plan has targets, or has none."""
+
+ROUNDING_HS06 = 1e-6
+"""An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What one cycle hands to the next."""
+
+    sequence: int = 0
+    """Number of the last plan that was published."""
+
+
+@dataclass(frozen=True)
+class PlanConfig:
+    """What an operator decides about plans."""
+
+    pledge_hs06: Mapping[str, float]
+    """Group -> pledge, HS06."""
+    limits: PlanLimits
+    validity_seconds: int
+    """How long nodes act on a plan that is not renewed."""
+
+
+def plan(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[Plan, State]:
+    """Plan for a complete snapshot at Unix time ``now``, and the state to keep once it is published."""
+    groups = tuple(config.pledge_hs06)
+    errors = group_errors(usage_by_group(snapshot, groups), config.pledge_hs06)
+    reason, pair, targets = _decide(errors, snapshot, config.limits)
+    return _sealed(config, state, now, reason=reason, pair=pair, targets=targets)
+
+
+def withdrawal(config: PlanConfig, state: State, now: int) -> tuple[Plan, State]:
+    """Plan without targets, for when the pool cannot be seen and the operator wants none to stand."""
+    return _sealed(config, state, now, reason="withdrawn", pair=None, targets=())
+
+
+def held_back_group(errors: Iterable[GroupError], deadband_hs06: float) -> Optional[GroupError]:
+    """g_r: the group with the largest error above the deadband, by name among equals; None if there is none."""
+    over = [error for error in errors if error.error_hs06 > deadband_hs06]
+    return min(over, key=lambda error: (-error.error_hs06, error.group), default=None)
+
+
+def helped_group(
+    errors: Iterable[GroupError], deadband_hs06: float, multicore_cores: int
+) -> Optional[GroupError]:
+    """g_p: the group with the smallest error below the deadband that has jobs of ``multicore_cores`` pending."""
+    under = [
+        error
+        for error in errors
+        if error.error_hs06 < -deadband_hs06 and error.usage.pending_by_cores.get(multicore_cores, 0) > 0
+    ]
+    return min(under, key=lambda error: (error.error_hs06, error.group), default=None)
+
+
+def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], block_cores: int) -> list[str]:
+    """Nodes that can give a block of cores: those where most cores are held first, then by name."""
+    able = [node for node, held in cores.items() if held >= block_cores and node in controlled]
+    return sorted(able, key=lambda node: (-cores[node], node))
+
+
+def _decide(
+    errors: Sequence[GroupError], snapshot: Snapshot, limits: PlanLimits
+) -> tuple[str, Optional[tuple[str, str]], tuple[Target, ...]]:
+    over = held_back_group(errors, limits.deadband_hs06)
+    if over is None:
+        return "no-group-over", None, ()
+    under = helped_group(errors, limits.deadband_hs06, limits.multicore_cores)
+    if under is None:
+        return "no-group-under", None, ()
+    pair = (over.group, under.group)
+    cores = cores_by_node(snapshot, over.group)
+    controlled = {node.name for node in snapshot.nodes if node.controlled}
+    nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
+    if not nodes:
+        return "no-node", pair, ()
+    chosen = _affordable(nodes, over, under, snapshot, limits)
+    if not chosen:
+        return "error-below-node", pair, ()
+    block = limits.multicore_cores
+    return (
+        "targets",
+        pair,
+        tuple(Target(node, over.group, cores[node] - block, under.group, block) for node in chosen),
+    )
+
+
+def _affordable(
+    nodes: Sequence[str], over: GroupError, under: GroupError, snapshot: Snapshot, limits: PlanLimits
+) -> list[str]:
+    """First nodes of ``nodes`` that pending jobs can fill and that together remove no more than the smaller error."""
+    block = limits.multicore_cores
+    most = under.usage.pending_by_cores[block]
+    if limits.max_nodes is not None:
+        most = min(most, limits.max_nodes)
+    budget_hs06 = min(over.error_hs06, -under.error_hs06)
+    power = hs06_per_core_by_node(snapshot)
+    chosen: list[str] = []
+    for node in nodes[:most]:
+        budget_hs06 -= block * power[node]
+        if budget_hs06 < -ROUNDING_HS06:
+            break
+        chosen.append(node)
+    return chosen
+
+
+def _sealed(
+    config: PlanConfig,
+    state: State,
+    now: int,
+    *,
+    reason: str,
+    pair: Optional[tuple[str, str]],
+    targets: tuple[Target, ...],
+) -> tuple[Plan, State]:
+    # At least the time itself, so that a lost state file does not send the sequence backwards.
+    sequence = max(state.sequence + 1, now)
+    sealed = Plan(
+        sequence=sequence,
+        generated_at=now,
+        valid_until=now + config.validity_seconds,
+        groups=tuple(config.pledge_hs06),
+        targets=targets,
+        reason=reason,
+        held_back=pair[0] if pair else None,
+        helped=pair[1] if pair else None,
+    )
+    return sealed, State(sequence=sequence)

@@ -1,0 +1,65 @@
+"""The JSON that commands print, each object with its kind and the version of its schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from sharectl.core.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
+from sharectl.core.usage import usage_by_group
+
+
+def dumps(kind: str, content: Mapping[str, Any]) -> str:
+    """``content`` as JSON text, with ``schema_version`` and ``kind`` in front."""
+    return json.dumps({"schema_version": SCHEMA_VERSION, "kind": kind, **content}, indent=2)
+
+
+def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
+    """Keys: taken_at, complete, groups (usage by group, ``other`` last), nodes, sources."""
+    return {
+        "taken_at": taken.taken_at,
+        "complete": taken.complete,
+        "groups": {group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()},
+        "nodes": [
+            {**asdict(node), "cores_by_group": cores}
+            for node, cores in zip(taken.nodes, _cores_by_group(taken))
+        ],
+        "sources": [asdict(source) for source in taken.sources],
+    }
+
+
+def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
+    """Keys: taken_at, groups (a list in the order of the rows, unrounded)."""
+    return {
+        "taken_at": taken_at,
+        "groups": [
+            {
+                "group": row.group,
+                "pledge_hs06": row.pledge_hs06,
+                "error_cores": row.error_cores,
+                "error_hs06": row.error_hs06,
+                "power_minus_pledge_hs06": row.power_minus_pledge_hs06,
+                **_usage(row.usage),
+            }
+            for row in rows
+        ],
+    }
+
+
+def plan(decided: Plan) -> dict[str, Any]:
+    """All fields of the plan: what ``sharectl publish`` reads."""
+    return asdict(decided)
+
+
+def _usage(used: GroupUsage) -> dict[str, Any]:
+    return {**asdict(used), "cores": used.cores}
+
+
+def _cores_by_group(taken: Snapshot) -> list[dict[str, int]]:
+    held: dict[str, dict[str, int]] = {node.name: {} for node in taken.nodes}
+    for job in taken.running:
+        cores = held.setdefault(job.node, {})
+        cores[job.group] = cores.get(job.group, 0) + job.jobs * job.cores
+    return [held[node.name] for node in taken.nodes]
