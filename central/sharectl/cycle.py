@@ -98,9 +98,7 @@ def _load(store: StateStore, problems: list[str]) -> State:
         return State()
 
 
-def _record(
-    history: History, snapshot: Snapshot, errors: Sequence[GroupError], problems: list[str]
-) -> None:
+def _record(history: History, snapshot: Snapshot, errors: Sequence[GroupError], problems: list[str]) -> None:
     try:
         history.record(snapshot, errors)
     except StateError as error:

@@ -5,6 +5,7 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ MAX_SECONDS = 10**10
 MAX_PROBLEMS = 20
 """Problems that one error message lists."""
 
+_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """What ``condor_q -global`` prints on standard output where there is no job."""

@@ -9,7 +9,7 @@ from typing import Any, Optional
 from sharectl.adapters.ads import evaluated, sequence, text, whole
 
 _PARTITIONABLE = "PartitionableSlot =?= True"
-_PROJECTION = ["Machine", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "MC_GRACE"]
+_PROJECTION = ["Machine", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "MC_GRACE", "Cpus", "SlotID"]
 UNKNOWN_REASON = "not-published"
 """Reason of a node where the job ``job_ctl`` has not run."""
 
@@ -32,7 +32,7 @@ def look(collector: Optional[str], now: int) -> NodeStatus:
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=[*_PROJECTION, "Cpus"])
+    ads = asked.query(htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=_PROJECTION)
     return NodeStatus(
         slots=len(ads),
         with_target=sum(_has_target(ad, now) for ad in ads),

@@ -48,7 +48,10 @@ def _problems(decided: Plan) -> list[str]:
     nodes = [target.node for target in decided.targets]
     checks = [
         *((GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
-        *((group in decided.groups, f"group {group!r} of a target is not among the groups") for group in groups),
+        *(
+            (group in decided.groups, f"group {group!r} of a target is not among the groups")
+            for group in groups
+        ),
         *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
         *((nodes.count(node) == 1, f"node {node!r} has two targets") for node in set(nodes)),
         *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),

@@ -113,8 +113,10 @@ def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
     if isinstance(config.nodes.controlled, ControlledConstraint):
         raise ConfigError(
             [
-                "nodes.controlled: a ClassAd constraint needs the machine ads of a live pool, and --jobs has none; "
-                "name hosts or a share in a copy of the configuration to replay this file"
+                (
+                    "nodes.controlled: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
+                    "none; name hosts or a share in a copy of the configuration to replay this file"
+                )
             ]
         )
     under = controlled_machines(config.nodes.controlled, machines, frozenset())

@@ -56,7 +56,9 @@ def _published(config: Config, number: int, now: int) -> dict[str, Any]:
         "sequence": content.sequence,
         "targets": len(content.targets),
         "valid_for_seconds": left,
-        "problem": f"{path}: expired {-left} s ago: no node has a target" if left is not None and left <= 0 else None,
+        "problem": f"{path}: expired {-left} s ago: no node has a target"
+        if left is not None and left <= 0
+        else None,
     }
 
 

@@ -1,0 +1,97 @@
+"""Hand-written stand-ins for the world of a cycle, and short ways to write snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from sharectl.core.model import GroupError, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
+from sharectl.core.plan import State
+from sharectl.errors import StateError
+
+NOW = 1_700_000_000
+
+
+def running(node: str, group: str, cores: int, jobs: int = 1, hs06_per_core: float = 10.0) -> RunningJobs:
+    """Jobs that run."""
+    return RunningJobs(node, group, cores, hs06_per_core, seconds=60, jobs=jobs)
+
+
+def snapshot(
+    held: Iterable[RunningJobs] = (),
+    pending: Mapping[tuple[str, int], int] = {},
+    *,
+    uncontrolled: Iterable[str] = (),
+    sources: Sequence[Source] = (),
+) -> Snapshot:
+    """Snapshot whose nodes are those where jobs run, all under control but ``uncontrolled``."""
+    held = tuple(held)
+    kept_out = frozenset(uncontrolled)
+    power = {job.node: job.hs06_per_core for job in held}
+    return Snapshot(
+        taken_at=NOW,
+        nodes=tuple(Node(name, name, 64, power[name], name not in kept_out) for name in sorted(power)),
+        running=held,
+        pending=tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items()),
+        sources=tuple(sources),
+    )
+
+
+@dataclass
+class FakePool:
+    """A pool that always looks the same."""
+
+    looks_like: Snapshot
+
+    def snapshot(self, now: int) -> Snapshot:
+        """The snapshot it was made with."""
+        del now
+        return self.looks_like
+
+
+@dataclass
+class FakePublisher:
+    """Keeps what it was told to publish; fails if ``broken``."""
+
+    broken: Optional[str] = None
+    plans: list[Plan] = field(default_factory=list)
+
+    def publish(self, plan: Plan) -> str:
+        """Place of publication."""
+        if self.broken:
+            raise StateError(self.broken)
+        self.plans.append(plan)
+        return "fake"
+
+
+@dataclass
+class FakeHistory:
+    """Keeps what it was told to record; fails if ``broken``."""
+
+    broken: Optional[str] = None
+    records: list[tuple[Snapshot, tuple[GroupError, ...]]] = field(default_factory=list)
+
+    def record(self, snapshot: Snapshot, errors: Sequence[GroupError]) -> None:
+        """Keep the figures."""
+        if self.broken:
+            raise StateError(self.broken)
+        self.records.append((snapshot, tuple(errors)))
+
+
+@dataclass
+class FakeStateStore:
+    """State in memory; unreadable if ``broken``."""
+
+    state: State = field(default_factory=State)
+    broken: Optional[str] = None
+
+    def load(self) -> State:
+        """State that was saved last."""
+        if self.broken:
+            raise StateError(self.broken)
+        return self.state
+
+    def save(self, state: State) -> None:
+        """Replace the state."""
+        self.state = state

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from sharectl.core.model import PlanLimits, Source
+from sharectl.core.plan import PlanConfig, State
+from sharectl.cycle import Ports, run_cycle
+from tests.fakes import (
+    NOW,
+    FakeHistory,
+    FakePool,
+    FakePublisher,
+    FakeStateStore,
+    running,
+    snapshot,
+)
+
+CONFIG = PlanConfig({"alice": 1.0, "cms": 1.0}, PlanLimits(), validity_seconds=3060)
+UNEVEN = snapshot([running("wn-1", "alice", 1, 64)], {("cms", 8): 3})
+INCOMPLETE = snapshot(
+    [running("wn-1", "alice", 1, 64)],
+    {("cms", 8): 3},
+    sources=[Source("schedd ap-2", 3.0, "no answer within 3 s")],
+)
+
+
+def world(looks_like: object = UNEVEN, **parts: object) -> Ports:
+    defaults = {
+        "pool": FakePool(looks_like),  # type: ignore[arg-type]
+        "publishers": [FakePublisher()],
+        "history": FakeHistory(),
+        "state": FakeStateStore(State(5)),
+    }
+    return Ports(**{**defaults, **parts})  # type: ignore[arg-type]
+
+
+def test_a_cycle_publishes_its_plan_and_remembers() -> None:
+    publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore()
+    result = run_cycle(CONFIG, world(publishers=[publisher], history=history, state=state), NOW)
+    assert publisher.plans == [result.plan]
+    assert history.records == [(UNEVEN, result.errors)]
+    assert result.plan is not None
+    assert state.state == State(result.plan.sequence)
+    assert result.problems == ()
+
+
+def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
+    publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore(State(5))
+    ports = world(publishers=[publisher], history=history, state=state)
+    result = run_cycle(CONFIG, ports, NOW, dry_run=True)
+    assert (publisher.plans, history.records, state.state) == ([], [], State(5))
+    assert result.plan == run_cycle(CONFIG, ports, NOW).plan
+
+
+def test_an_incomplete_look_changes_nothing() -> None:
+    publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore(State(5))
+    result = run_cycle(CONFIG, world(INCOMPLETE, publishers=[publisher], history=history, state=state), NOW)
+    assert (publisher.plans, history.records, state.state) == ([], [], State(5))
+    assert result.plan is None
+    assert result.problems == ("schedd ap-2: no answer within 3 s",)
+
+
+def test_an_incomplete_look_withdraws_if_the_operator_says_so() -> None:
+    publisher, history = FakePublisher(), FakeHistory()
+    ports = world(INCOMPLETE, publishers=[publisher], history=history)
+    run_cycle(CONFIG, ports, NOW, withdraw_incomplete=True)
+    assert [(plan.targets, plan.reason) for plan in publisher.plans] == [((), "withdrawn")]
+    assert history.records == []
+
+
+def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the_others() -> None:
+    publisher = FakePublisher()
+    ports = world(
+        publishers=[FakePublisher(broken="no room"), publisher],
+        history=FakeHistory(broken="log full"),
+        state=FakeStateStore(broken="garbage"),
+    )
+    result = run_cycle(CONFIG, ports, NOW)
+    assert publisher.plans == [result.plan]
+    assert result.published == ("fake",)
+    assert result.problems == ("garbage", "no room", "log full")

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+from sharectl.adapters.deadline import Question, ask_all
+
+
+def _hang() -> None:
+    # As the bindings do: hold on to the process and heed nothing but SIGKILL.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+def _raise() -> None:
+    raise ValueError("no such daemon")
+
+
+def _die() -> None:
+    os._exit(3)
+
+
+def test_each_question_gets_its_answer_or_its_problem_in_its_order() -> None:
+    answers = ask_all(
+        {
+            "hangs": Question(_hang, 0.3),
+            "raises": Question(_raise, 10),
+            "dies": Question(_die, 10),
+            "answers": Question(lambda: list(range(100_000)), 10),
+        }
+    )
+    assert list(answers) == ["hangs", "raises", "dies", "answers"]
+    assert {name: answer.source.problem for name, answer in answers.items()} == {
+        "hangs": "no answer within 0.3 s",
+        "raises": "ValueError: no such daemon",
+        "dies": "the query ended without an answer (exit code 3)",
+        "answers": None,
+    }
+    assert len(answers["answers"].value) == 100_000
+    assert 0.3 <= answers["hangs"].source.seconds < 5
+
+
+def test_questions_are_asked_at_once() -> None:
+    began = time.monotonic()
+    ask_all({str(number): Question(lambda: time.sleep(0.5), 10) for number in range(6)})
+    assert time.monotonic() - began < 2
+
+
+def test_no_process_is_left_behind(tmp_path: Path) -> None:
+    def hang() -> None:
+        (tmp_path / str(os.getpid())).touch()
+        _hang()
+
+    ask_all({"hangs": Question(hang, 0.5)})
+    (mark,) = tmp_path.iterdir()
+    assert not Path("/proc", mark.name).exists()
+
+
+def test_nothing_to_ask() -> None:
+    assert ask_all({}) == {}

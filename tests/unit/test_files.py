@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters import files
+from sharectl.errors import StateError
+
+
+def test_replace_sets_the_mode_whatever_the_umask(tmp_path: Path) -> None:
+    path = tmp_path / "sharectl.txt"
+    umask = os.umask(0o077)
+    try:
+        files.replace(path, ["a\n", "b\n"])
+    finally:
+        os.umask(umask)
+    assert path.read_text(encoding="utf-8") == "a\nb\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_a_failed_replace_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "sharectl.txt"
+    path.write_text("old", encoding="utf-8")
+
+    def chunks() -> object:
+        yield "new"
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StateError, match=r"sharectl\.txt: cannot be written: No space left"):
+        files.replace(path, chunks())  # type: ignore[arg-type]
+    assert [(entry.name, entry.read_text(encoding="utf-8")) for entry in tmp_path.iterdir()] == [
+        ("sharectl.txt", "old")
+    ]
+
+
+def test_half_a_line_from_a_crash_is_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("whole\nhal", encoding="utf-8")
+    files.append_lines(path, ["next"])
+    assert path.read_text(encoding="utf-8") == "whole\nnext\n"
+
+
+def test_a_reader_never_sees_half_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.touch()
+    writer = os.fork()
+    if writer == 0:
+        for number in range(3000):
+            files.append_lines(path, [f"{number} " + "x" * 900] * 4)
+        os._exit(0)
+    try:
+        looks, reaped = 0, 0
+        while not reaped:
+            reaped, _ = os.waitpid(writer, os.WNOHANG)
+            with path.open("rb") as reader:
+                reader.seek(max(0, path.stat().st_size - 2000))
+                seen = reader.read()
+            assert not seen or seen.endswith(b"\n")
+            looks += 1
+    finally:
+        if not reaped:
+            os.kill(writer, signal.SIGKILL)
+            os.waitpid(writer, 0)
+    assert looks > 100
+    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert len(kept) == 12000
+
+
+def test_a_line_longer_than_a_page_is_refused_and_nothing_is_added(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    files.append_lines(path, ["first"])
+    with pytest.raises(StateError, match="longer than a page"):
+        files.append_lines(path, ["second", "x" * files.PAGE_BYTES])
+    assert path.read_text(encoding="utf-8") == "first\n"
+
+
+@pytest.mark.parametrize("keep", [0, 1])
+def test_rotation_keeps_as_many_as_asked(tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "log"
+    for _ in range(3):
+        path.write_text("full", encoding="utf-8")
+        files.rotate(path, max_bytes=4, keep=keep)
+    assert len(list(tmp_path.iterdir())) == keep

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import pytest
+
+from sharectl.core.model import PlanLimits, RunningJobs, Target
+from sharectl.core.plan import REASONS, PlanConfig, State, plan, withdrawal
+from tests.fakes import NOW, running, snapshot
+
+PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
+ALICE_EVERYWHERE = [
+    running("wn-1", "alice", 1, 64),
+    running("wn-2", "alice", 8, 7),
+    running("wn-3", "alice", 1, 64),
+]
+
+
+def config(**limits: object) -> PlanConfig:
+    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060)  # type: ignore[arg-type]
+
+
+def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most() -> None:
+    taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 100})
+    decided, _ = plan(config(max_nodes=3), State(), taken, NOW)
+    assert decided.targets == (
+        Target("wn-1", "alice", 56, "cms", 8),
+        Target("wn-3", "alice", 56, "cms", 8),
+        Target("wn-2", "alice", 48, "cms", 8),
+    )
+    assert (decided.held_back, decided.helped, decided.reason) == ("alice", "cms", "targets")
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "pending", "limits", "nodes", "reason"),
+    [
+        ("pending jobs bound it", ALICE_EVERYWHERE, {("cms", 8): 2}, {}, ["wn-1", "wn-3"], "targets"),
+        ("max_nodes bounds it", ALICE_EVERYWHERE, {("cms", 8): 9}, {"max_nodes": 1}, ["wn-1"], "targets"),
+        ("nobody waits", ALICE_EVERYWHERE, {}, {}, [], "no-group-under"),
+        ("only single-core jobs wait", ALICE_EVERYWHERE, {("cms", 1): 9}, {}, [], "no-group-under"),
+        ("another size waits", ALICE_EVERYWHERE, {("cms", 4): 9}, {}, [], "no-group-under"),
+        (
+            "that size is configured",
+            ALICE_EVERYWHERE,
+            {("cms", 4): 1},
+            {"multicore_cores": 4},
+            ["wn-1"],
+            "targets",
+        ),
+        ("others wait", ALICE_EVERYWHERE, {("other", 8): 9}, {}, [], "no-group-under"),
+        ("the one over its share waits too", ALICE_EVERYWHERE, {("alice", 8): 9}, {}, [], "no-group-under"),
+        (
+            "errors within the deadband",
+            ALICE_EVERYWHERE,
+            {("cms", 8): 9},
+            {"deadband_hs06": 2e9},
+            [],
+            "no-group-over",
+        ),
+        ("an empty pool", [], {("cms", 8): 9}, {}, [], "no-group-over"),
+        (
+            "blocks of 8 nowhere",
+            [running(f"wn-{n}", "alice", 1, 7) for n in range(9)],
+            {("cms", 8): 9},
+            {},
+            [],
+            "no-node",
+        ),
+        (
+            # alice holds 8 cores of 10 HS06 each; its error, 53, is less than the 80 that a node gives.
+            "an error smaller than a node",
+            [running("wn-1", "alice", 1, 8)],
+            {("cms", 8): 9},
+            {},
+            [],
+            "error-below-node",
+        ),
+    ],
+)
+def test_limits(  # noqa: PLR0913 - a row of a table
+    name: str,
+    held: list[RunningJobs],
+    pending: dict[tuple[str, int], int],
+    limits: dict[str, object],
+    nodes: list[str],
+    reason: str,
+) -> None:
+    decided, _ = plan(config(**limits), State(), snapshot(held, pending), NOW)
+    assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason), name
+    assert reason in REASONS
+
+
+def test_no_more_nodes_than_remove_the_smaller_of_the_two_errors() -> None:
+    # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
+    held = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
+    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 99}), NOW)
+    assert [target.node for target in decided.targets] == ["wn-0", "wn-1"]
+
+
+def test_a_strong_node_counts_by_its_power() -> None:
+    held = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
+    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 99}), NOW)
+    # Errors double with the power, and so does what each node removes.
+    assert len(decided.targets) == 2
+
+
+def test_nodes_outside_control_get_no_target() -> None:
+    taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 9}, uncontrolled=["wn-1", "wn-2"])
+    decided, _ = plan(config(), State(), taken, NOW)
+    assert [target.node for target in decided.targets] == ["wn-3"]
+
+
+def test_a_group_that_holds_exactly_one_block_is_capped_at_none() -> None:
+    held = [running("wn-1", "alice", 8), *(running(f"wn-{n}", "alice", 1, 4) for n in range(2, 22))]
+    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 1}), NOW)
+    assert decided.targets == (Target("wn-1", "alice", 0, "cms", 8),)
+
+
+def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
+    taken = snapshot()
+    first, state = plan(config(), State(), taken, NOW)
+    second, state = plan(config(), state, taken, NOW)
+    after_loss, _ = plan(config(), State(), taken, NOW + 10)
+    assert first.sequence < second.sequence < after_loss.sequence
+
+
+def test_a_withdrawal_has_no_target_and_stays_valid() -> None:
+    decided, _ = withdrawal(config(), State(), NOW)
+    assert decided.targets == ()
+    assert decided.valid_until == NOW + 3060
