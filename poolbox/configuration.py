@@ -1,0 +1,171 @@
+"""The HTCondor configuration of every host of a box, as text. No I/O."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Union
+
+from poolbox.spec import BoxSpec, ExecutePoint
+
+POOL_USER = "pool"
+DOMAIN = "example.org"
+
+
+@dataclasses.dataclass(frozen=True)
+class Installation:
+    """Where HTCondor lies, as seen inside the box."""
+
+    release: PurePath
+    libexec: PurePath
+    lib: PurePath
+    sbin: PurePath
+
+
+COMMON = """\
+# Every daemon of this box.
+RELEASE_DIR = {installation.release}
+LIBEXEC = {installation.libexec}
+LIB = {installation.lib}
+BIN = $(RELEASE_DIR)/bin
+SBIN = {installation.sbin}
+LOCAL_DIR = {local_directory}
+LOG = $(LOCAL_DIR)/log
+SPOOL = $(LOCAL_DIR)/spool
+EXECUTE = $(LOCAL_DIR)/execute
+LOCK = $(LOCAL_DIR)/lock
+RUN = $(LOCAL_DIR)/run
+LOCAL_CONFIG_DIR = $(LOCAL_DIR)/config.d
+NETWORK_HOSTNAME = {host}
+UID_DOMAIN = {domain}
+FILESYSTEM_DOMAIN = {domain}
+# Loopback and nothing else.
+NETWORK_INTERFACE = 127.0.0.1
+BIND_ALL_INTERFACES = False
+ENABLE_IPV6 = False
+CONDOR_HOST = {central}
+COLLECTOR_NAME = poolbox
+COLLECTOR_HOST = 127.0.0.1:{port}
+USE_SHARED_PORT = False
+# Everybody who reaches this loopback port is the pool's user: FS inside the box, a claimed name from outside.
+SEC_DEFAULT_AUTHENTICATION = PREFERRED
+SEC_DEFAULT_AUTHENTICATION_METHODS = FS, CLAIMTOBE
+SEC_DEFAULT_ENCRYPTION = OPTIONAL
+SEC_DEFAULT_INTEGRITY = OPTIONAL
+ALLOW_READ = *
+ALLOW_WRITE = *
+ALLOW_DAEMON = *
+ALLOW_CLIENT = *
+ALLOW_ADMINISTRATOR = *
+ALLOW_NEGOTIATOR = *
+ALLOW_CONFIG = *
+# Several masters on one machine are not one family: with it their first updates are refused.
+SEC_USE_FAMILY_SESSION = False
+# Within a user namespace nothing can be mounted.
+MOUNT_UNDER_SCRATCH =
+STARTD_DETECT_GPUS =
+# Short intervals, so that tests see what happened soon; HTCondor's own are 300 s and more.
+UPDATE_INTERVAL = 3
+MASTER_UPDATE_INTERVAL = 10
+COLLECTOR_UPDATE_INTERVAL = 10
+"""
+
+CENTRAL = """\
+DAEMON_LIST = MASTER, COLLECTOR, NEGOTIATOR
+NEGOTIATOR_INTERVAL = 3
+NEGOTIATOR_MIN_INTERVAL = 1
+NEGOTIATOR_CYCLE_DELAY = 1
+NEGOTIATOR_UPDATE_INTERVAL = 5
+"""
+
+ACCESS = """\
+DAEMON_LIST = MASTER, SCHEDD
+SCHEDD_NAME = {host}
+SCHEDD_INTERVAL = 3
+SCHEDD_MIN_INTERVAL = 1
+"""
+
+EXECUTE = """\
+DAEMON_LIST = MASTER, STARTD
+NUM_CPUS = {node.cores}
+MEMORY = {node.memory_mib}
+NUM_SLOTS = 1
+NUM_SLOTS_TYPE_1 = 1
+SLOT_TYPE_1 = 100%
+SLOT_TYPE_1_PARTITIONABLE = True
+START = True
+# Benchmarks keep a node busy for its first minute and hold back its STARTD_CRON jobs.
+RunBenchmarks = False
+"""
+
+CLIENT = """\
+# For HTCondor tools and bindings outside the box.
+LOG = {directory}/client
+LOCK = {directory}/client
+SPOOL = {directory}/client
+UID_DOMAIN = {domain}
+NETWORK_INTERFACE = 127.0.0.1
+BIND_ALL_INTERFACES = False
+ENABLE_IPV6 = False
+NO_DNS = True
+DEFAULT_DOMAIN_NAME = {domain}
+COLLECTOR_HOST = 127.0.0.1:{port}
+SEC_CLIENT_AUTHENTICATION = PREFERRED
+SEC_CLIENT_AUTHENTICATION_METHODS = CLAIMTOBE
+SEC_CLAIMTOBE_USER = {user}
+"""
+
+
+def host_configurations(
+    spec: BoxSpec, host: str, local_directory: PurePath, port: int, installation: Installation
+) -> dict[str, str]:
+    """File name → text of one host's configuration: ``condor_config``, and ``config.d/…`` in reading order."""
+    common = COMMON.format(
+        installation=installation,
+        local_directory=local_directory,
+        host=host,
+        domain=DOMAIN,
+        central=spec.central_point,
+        port=port,
+    )
+    role, role_extra, host_extra = _role(spec, host)
+    return {
+        "condor_config": common + role,
+        "config.d/10-box.config": spec.config,
+        "config.d/20-role.config": role_extra,
+        "config.d/30-host.config": host_extra,
+    }
+
+
+def client_configuration(directory: PurePath, port: int) -> str:
+    """The configuration for tools outside the box, the text of ``client/condor_config``."""
+    return CLIENT.format(directory=directory, domain=DOMAIN, port=port, user=POOL_USER)
+
+
+def _role(spec: BoxSpec, host: str) -> tuple[str, str, str]:
+    if host == spec.central_point:
+        return CENTRAL + _groups(spec.groups), spec.central_config, ""
+    if host in spec.access_points:
+        return ACCESS.format(host=host), spec.access_config, ""
+    node = next(node for node in spec.execute_points if node.name == host)
+    return EXECUTE.format(node=node) + _power(node), spec.execute_config, node.config
+
+
+def _power(node: ExecutePoint) -> str:
+    if node.power_hs06 is None:
+        return ""
+    return f"t1_wn_hs06 = {node.power_hs06!r}\nSTARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06\n"
+
+
+def _groups(groups: Mapping[str, Union[int, float]]) -> str:
+    if not groups:
+        return ""
+    quotas = [
+        f"GROUP_QUOTA_DYNAMIC_{name} = {quota!r}"
+        if isinstance(quota, float)
+        else f"GROUP_QUOTA_{name} = {quota}"
+        for name, quota in groups.items()
+    ]
+    # As at a site that never leaves cores idle: a group may run past its quota while others have nothing to run.
+    return "\n".join([f"GROUP_NAMES = {', '.join(groups)}", *quotas, "GROUP_ACCEPT_SURPLUS = True", ""])

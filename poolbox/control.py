@@ -1,0 +1,69 @@
+"""The client of `poolbox.init`: one request a connection over the box's control socket."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+from poolbox.errors import BoxFailedError, PoolboxError
+
+ANSWER_BYTES = 1 << 16
+CREDENTIALS = struct.Struct("3i")
+
+
+@contextlib.contextmanager
+def connected(directory: Path, timeout_seconds: Optional[float]) -> Iterator[socket.socket]:
+    """Yield a connection to the init of the box in that directory; `BoxFailedError` when there is none."""
+    folder = os.open(directory, os.O_PATH)
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(timeout_seconds)
+            try:
+                # Through the descriptor: a Unix address holds 107 bytes, a path may be longer.
+                connection.connect(f"/proc/self/fd/{folder}/control")
+            except OSError as problem:
+                raise BoxFailedError(f"no pool runs in {directory} ({problem})") from None
+            yield connection
+    finally:
+        os.close(folder)
+
+
+def ask(
+    directory: Path,
+    operation: str,
+    streams: Sequence[int] = (),
+    timeout_seconds: Optional[float] = 60.0,
+    **arguments: object,
+) -> dict[str, Any]:
+    """What init answers, ``{}`` when the box ended instead; `TimeoutError` after ``timeout_seconds``."""
+    request = json.dumps({"operation": operation, **arguments}).encode() + b"\n"
+    answer = b""
+    with connected(directory, timeout_seconds) as connection:
+        if streams:
+            sent = socket.send_fds(connection, [request], list(streams))
+        else:
+            sent = connection.send(request)
+        connection.sendall(request[sent:])
+        with contextlib.suppress(ConnectionError):
+            while chunk := connection.recv(ANSWER_BYTES):
+                answer += chunk
+    if not answer:
+        return {}
+    decoded: dict[str, Any] = json.loads(answer)
+    if "error" in decoded:
+        raise PoolboxError(decoded["error"])
+    return decoded
+
+
+def init_pid(directory: Path) -> int:
+    """Pid of the box's init as this process sees it, whatever its pid inside."""
+    with connected(directory, 10.0) as connection:
+        peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size)
+    pid: int = CREDENTIALS.unpack(peer)[0]
+    return pid

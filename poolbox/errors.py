@@ -1,0 +1,39 @@
+"""What can go wrong with a box. Every message says what to do next."""
+
+from __future__ import annotations
+
+
+class PoolboxError(Exception):
+    """Base of everything poolbox reports in one message, without a traceback; its command exits with 1."""
+
+    exit_code = 1
+
+
+class CannotBuildError(PoolboxError):
+    """This machine has no HTCondor and cannot build a root with one; the message names what to install."""
+
+
+class SpecError(PoolboxError):
+    """A `BoxSpec` cannot be a pool; ``problems`` holds all that was found, one line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
+
+
+class BoxFailedError(PoolboxError):
+    """The pool did not come up, or ended by itself; the message ends with the tails of the daemons' logs."""
+
+
+class DeadlineError(PoolboxError):
+    """Something awaited did not happen in time; the message ends with the tails of the daemons' logs."""
+
+
+class CommandError(PoolboxError):
+    """A command inside the box failed; ``returncode``, ``stdout`` and ``stderr`` are what it left."""
+
+    def __init__(self, argv: list[str], returncode: int, stdout: str, stderr: str) -> None:
+        super().__init__(f"{' '.join(argv)} exited with {returncode}: {(stderr or stdout).strip()[-2000:]}")
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr

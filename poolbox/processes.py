@@ -1,0 +1,53 @@
+"""The processes of a box as this machine sees them, for tests that stop or kill one daemon."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from pathlib import Path
+
+
+@dataclasses.dataclass(frozen=True)
+class BoxProcess:
+    """One process: its pid here, its pid inside the box, its parent's pid here, its argv, its resident memory."""
+
+    pid: int
+    inner_pid: int
+    parent_pid: int
+    argv: tuple[str, ...]
+    resident_kib: int
+
+    @property
+    def program(self) -> str:
+        """Last part of the program's path, such as ``condor_startd``."""
+        return Path(self.argv[0]).name if self.argv else ""
+
+
+def namespace_of(pid: int) -> str:
+    """The pid namespace of a process, as text that identifies it as long as the machine is up."""
+    return str(Path(f"/proc/{pid}/ns/pid").readlink())
+
+
+def processes_in(namespace: str) -> list[BoxProcess]:
+    """Every living process of a pid namespace; zombies are not living."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError, KeyError):
+                if os.readlink(entry / "ns" / "pid") == namespace:
+                    found.append(_read(entry))
+    return found
+
+
+def _read(entry: Path) -> BoxProcess:
+    lines = (line.partition(":") for line in (entry / "status").read_text().splitlines())
+    status = {key: value.split() for key, _colon, value in lines}
+    argv = (entry / "cmdline").read_bytes().decode(errors="replace").rstrip("\0").split("\0")
+    return BoxProcess(
+        pid=int(entry.name),
+        inner_pid=int(status["NSpid"][-1]),
+        parent_pid=int(status["PPid"][0]),
+        argv=tuple(argv),
+        resident_kib=int(status["VmRSS"][0]),  # KeyError for a zombie, which has none
+    )

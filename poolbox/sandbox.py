@@ -1,0 +1,72 @@
+"""The bubblewrap command that runs a box, and the few system files a box has of its own."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from poolbox.configuration import POOL_USER
+from poolbox.errors import CannotBuildError
+from poolbox.root import Root
+from poolbox.spec import BoxSpec
+
+POOL_ID = 1000
+INIT = Path(__file__).with_name("init.py")
+CHECKOUT = INIT.parents[1]
+# Not taken from the root: made anew in every box, or none of its business.
+OWN_TO_EACH_BOX = ("proc", "dev", "sys", "tmp", "run")
+SYSTEM_FILES = ("hosts", "passwd", "group", "nsswitch.conf")
+
+
+def system_files(spec: BoxSpec, home: Path) -> dict[str, str]:
+    """Name below ``/etc`` → text of the files a box has of its own: its host names and its one ordinary user."""
+    return {
+        "hosts": "127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {host}\n" for host in spec.hosts),
+        "passwd": f"root:x:0:0:root:/:/bin/sh\n{POOL_USER}:x:{POOL_ID}:{POOL_ID}:pool:{home}:/bin/sh\n",
+        "group": f"root:x:0:\n{POOL_USER}:x:{POOL_ID}:\n",
+        "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+    }
+
+
+def command(root: Root, directory: Path) -> list[str]:
+    """The argv that runs `poolbox.init` for the box in ``directory``, inside ``root``."""
+    bubblewrap = shutil.which("bwrap")
+    if bubblewrap is None:
+        raise CannotBuildError("bwrap is not on PATH. Install it: apt install bubblewrap")
+    binds = [("--ro-bind", str(directory / "etc" / name), f"/etc/{name}") for name in SYSTEM_FILES]
+    binds += [("--ro-bind", str(CHECKOUT), str(CHECKOUT)), ("--bind", str(directory), str(directory))]
+    guests = [Path(target) for _option, _source, target in binds]
+    own = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run"]  # noqa: S108
+    return [
+        bubblewrap,
+        *("--unshare-user", "--uid", str(POOL_ID), "--gid", str(POOL_ID)),
+        *("--unshare-pid", "--unshare-ipc"),
+        *(part for entry in expose(root.path, Path("/"), guests) for part in entry),
+        *own,
+        *(part for bind in binds for part in bind),
+        *("--chdir", str(directory), "--"),
+        *(str(root.interpreter), str(INIT), str(directory)),
+    ]
+
+
+def expose(source: Path, target: Path, guests: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+    """Yield the bubblewrap options that show ``source`` read-only as ``target``, with room for the ``guests``.
+
+    Nothing can be mounted onto a name that a read-only tree does not have, so a folder that lacks a guest is
+    shown entry by entry instead of as a whole.
+    """
+    for entry in sorted(source.iterdir()):
+        here = target / entry.name
+        if target == Path("/") and entry.name in OWN_TO_EACH_BOX:
+            continue
+        if entry.is_symlink():
+            yield ("--symlink", str(entry.readlink()), str(here))
+        elif any(here in guest.parents and not _holds(entry, here, guest) for guest in guests):
+            yield from expose(entry, here, guests)
+        elif entry.is_dir() or entry.is_file():
+            yield ("--ro-bind", str(entry), str(here))
+
+
+def _holds(source: Path, target: Path, guest: Path) -> bool:
+    return (source / guest.relative_to(target)).exists()
