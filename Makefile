@@ -1,0 +1,51 @@
+# What a fresh machine needs is python3, apt and make; every target does the rest of its set-up itself.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+# Suites of Debian whose HTCondor the pool tests run on: trixie has 23.9.6, forky 25.14.1.
+SUITES := trixie forky
+
+.PHONY: help demo test check unit pool bench venv packages clean
+
+help:
+	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
+	@echo "make test   lint, types, all tests, on two versions of HTCondor"
+	@echo "make check  lint and types only"
+	@echo "make unit   tests that need no pool"
+	@echo "make pool   tests on real pools; SUITES=trixie for one version only"
+	@echo "make bench  measurements, printed as ratios"
+	@echo "make venv   the Python environment, in $(VENV)"
+	@echo "make clean  remove $(VENV) and the pools' cached roots"
+
+demo: packages venv
+	$(PYTHON) -m poolbox.demo
+
+test: check unit pool
+
+check: venv
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+unit: packages venv
+	$(PYTHON) -m pytest --ignore tests/pool --cov --cov-report=term
+
+pool: packages venv
+	set -e; for suite in $(SUITES); do $(PYTHON) -m pytest tests/pool --suite $$suite; done
+
+bench: packages venv
+	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
+
+venv: $(VENV)/.complete
+
+$(VENV)/.complete: pyproject.toml constraints.txt | packages
+	@echo "make: installing the Python packages of constraints.txt into $(VENV)"
+	python3 -m venv $(VENV)
+	$(PYTHON) -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+packages:
+	@.ci/packages
+
+clean:
+	rm -rf $(VENV) $${XDG_CACHE_HOME:-$$HOME/.cache}/sharectl
