@@ -45,11 +45,10 @@ def ask(
     request = json.dumps({"operation": operation, **arguments}).encode() + b"\n"
     answer = b""
     with connected(directory, timeout_seconds) as connection:
-        if streams:
-            sent = socket.send_fds(connection, [request], list(streams))
-        else:
-            sent = connection.send(request)
-        connection.sendall(request[sent:])
+        # The descriptors travel with the first bytes; the rest, if any, follows.
+        sent = socket.send_fds(connection, [request], list(streams)) if streams else 0
+        if sent < len(request):
+            connection.sendall(request[sent:])
         with contextlib.suppress(ConnectionError):
             while chunk := connection.recv(ANSWER_BYTES):
                 answer += chunk
