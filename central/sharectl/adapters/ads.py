@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any, Optional
 
-MAX_TEXT = 256
-"""Characters of a string that are looked at: no group or host has a longer name."""
+MAX_TEXT = 1024
+"""Characters of a string that are looked at: no group, host or address is longer."""
 
 
 def whole(value: Any, default: int, least: int = 0, most: int = 2**53) -> int:

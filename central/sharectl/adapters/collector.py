@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 from sharectl.adapters.ads import evaluated, number, sequence, text, whole
 
+SCHEDD_LOCATION = ["Name", "MyAddress", "CondorVersion", "MyType"]
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = [
     "Machine",
@@ -55,8 +56,8 @@ class CollectorAnswer:
     """All that a cycle asks of the collector."""
 
     slots: tuple[Slot, ...]
-    schedds: tuple[tuple[str, str], ...]
-    """Name and address of each schedd."""
+    schedds: tuple[dict[str, str], ...]
+    """Location of each schedd: `SCHEDD_LOCATION` by name, as the bindings want it."""
 
 
 def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer:
@@ -77,10 +78,13 @@ def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer
             htcondor2.AdType.Slot, constraint=f"({_NOT_DYNAMIC}) && ({controlled})", projection=["Machine"]
         )
         under = {str(ad.get("Machine")) for ad in chosen}
-    schedds = asked.query(htcondor2.AdType.Schedd, projection=["Name", "MyAddress"])
+    schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
     return CollectorAnswer(
         slots=tuple(slot for ad in ads if (slot := _slot(ad, under)) is not None),
-        schedds=tuple((str(ad["Name"]), str(ad["MyAddress"])) for ad in schedds),
+        schedds=tuple(
+            {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
+            for ad in schedds
+        ),
     )
 
 

@@ -19,7 +19,7 @@ from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_mac
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
 
-_MODES: Mapping[str, Callable[[str, str, int], ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
+_MODES: Mapping[str, Callable[[Mapping[str, str], int], ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
 MODES = tuple(_MODES)
 
 
@@ -77,13 +77,13 @@ class CondorPool:
         ask = _MODES[self.access.mode]
         answers = ask_all(
             {
-                f"schedd {name}": Question(
-                    partial(ask, name, address, most_cores), self.access.schedd_deadline_seconds
+                f"schedd {location['Name']}": Question(
+                    partial(ask, location, most_cores), self.access.schedd_deadline_seconds
                 )
-                for name, address in known.schedds
+                for location in known.schedds
             }
         )
-        present = {name.lower() for name, _ in known.schedds}
+        present = {location["Name"].lower() for location in known.schedds}
         absent = [
             Source(f"schedd {name}", 0.0, "the collector does not know it")
             for name in self.access.schedds

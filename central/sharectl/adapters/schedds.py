@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -55,19 +56,19 @@ class ScheddJobs:
     running: tuple[Job, ...] = ()
 
 
-def count_pending(name: str, address: str, most_cores: int) -> ScheddJobs:
+def count_pending(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
     """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
 
     Parameters
     ----------
-    name, address
-        Of the schedd, as the collector gives them.
+    location
+        Of the schedd: attributes `sharectl.adapters.collector.SCHEDD_LOCATION`.
     most_cores
         Larger requests count as this (8 in the seed).
     """
     import htcondor2
 
-    rows = _schedd(name, address).query(
+    rows = _schedd(location).query(
         constraint=_PENDING, projection=_PENDING_KEYS, opts=htcondor2.QueryOpt.GroupBy
     )
     counted: Counter[tuple[Optional[str], int]] = Counter()
@@ -76,11 +77,11 @@ def count_pending(name: str, address: str, most_cores: int) -> ScheddJobs:
     return ScheddJobs(_flat(counted))
 
 
-def list_jobs(name: str, address: str, most_cores: int) -> ScheddJobs:
+def list_jobs(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
     pending: Counter[tuple[Optional[str], int]] = Counter()
     running: list[Job] = []
-    for ad in _schedd(name, address).query(constraint=_ALL, projection=_JOB_PROJECTION):
+    for ad in _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION):
         if evaluated(ad, "JobStatus") == 1:
             pending[_accounting_group(ad), _requested(ad, most_cores)] += 1
         else:
@@ -88,11 +89,11 @@ def list_jobs(name: str, address: str, most_cores: int) -> ScheddJobs:
     return ScheddJobs(_flat(pending), tuple(running))
 
 
-def _schedd(name: str, address: str) -> Any:
+def _schedd(location: Mapping[str, str]) -> Any:
     import classad2
     import htcondor2
 
-    return htcondor2.Schedd(classad2.ClassAd({"Name": name, "MyAddress": address, "MyType": "Scheduler"}))
+    return htcondor2.Schedd(classad2.ClassAd(dict(location)))
 
 
 def _running(ad: Any, most_cores: int) -> Job:
