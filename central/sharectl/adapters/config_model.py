@@ -1,0 +1,256 @@
+"""What the configuration file may say: names, units, ranges and defaults. `config_file` reads one.
+
+The descriptions are the reference in ``docs/configuration.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional, Union
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from sharectl.adapters.controlled import read_controlled
+from sharectl.core.groups import GROUP_NAME
+from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER, PlanLimits
+from sharectl.core.nodes import Controlled, ControlledHosts
+
+MAX_HS06 = 1e12
+"""A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
+
+RESERVED_GROUPS = {
+    OTHER: "jobs of groups that are not configured are counted there",
+    "none": "nodes publish it where there is no target",
+}
+
+
+def wrong(message: str, *at: Union[str, int]) -> PydanticCustomError:
+    """Error of a validator; ``at`` is the path of the fault within the value that was validated."""
+    return PydanticCustomError("sharectl", "{message}", {"message": message, "at": at})
+
+
+class _Section(BaseModel):
+    """A mapping of the file: no unknown keys, no conversions between types, no NaN."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def _absolute(path: Path) -> Path:
+    if not path.is_absolute() or not path.name:
+        raise wrong(f"{str(path)!r} is no absolute path; write one that begins with /")
+    return path
+
+
+def _group_name(name: str) -> str:
+    folded = name.lower()
+    if not GROUP_NAME.fullmatch(folded):
+        raise wrong(
+            f"{name!r} is no group name; write the first part of AcctGroup: letters, digits, _ and -, "
+            "a letter or digit first, at most 64"
+        )
+    if folded in RESERVED_GROUPS:
+        raise wrong(f"{name!r} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
+    return folded
+
+
+def _no_group_twice(groups: Any) -> Any:
+    if isinstance(groups, Mapping):
+        seen: dict[str, str] = {}
+        for name in (name for name in groups if isinstance(name, str)):
+            first = seen.setdefault(name.lower(), name)
+            if first != name:
+                raise wrong(f"{name!r} and {first!r} are the same group, case does not count; keep one", name)
+    return groups
+
+
+def _some_pledge(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]:
+    if not groups:
+        raise wrong("there is no group; write at least one, such as cms: {pledge_hs06: 87100}")
+    if not sum(group.pledge_hs06 for group in groups.values()) > 0:
+        raise wrong(
+            "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at least one group"
+        )
+    return groups
+
+
+GroupName = Annotated[str, AfterValidator(_group_name)]
+AbsolutePath = Annotated[Path, Field(strict=False), AfterValidator(_absolute)]
+DaemonName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[!-~]+$")]
+"""A daemon's name or address: printable ASCII without blanks."""
+
+
+class GroupConfig(_Section):
+    """What one group was promised: exactly one of the two keys, the numbers are on the same scale."""
+
+    hs06: Optional[float] = Field(
+        None, alias="pledge_hs06", ge=0, le=MAX_HS06, description="Computing power promised to the group."
+    )
+    hepscore23: Optional[float] = Field(
+        None,
+        alias="pledge_hepscore23",
+        ge=0,
+        le=MAX_HS06,
+        description="The same, where pledges are in HEPscore23.",
+    )
+
+    @model_validator(mode="after")
+    def _one_pledge(self) -> GroupConfig:
+        if (self.hs06 is None) == (self.hepscore23 is None):
+            raise wrong("a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23")
+        return self
+
+    @property
+    def pledge_hs06(self) -> float:
+        """The pledge, HS06, from whichever key was written."""
+        pledge = self.hs06 if self.hs06 is not None else self.hepscore23
+        return pledge if pledge is not None else 0.0
+
+
+class NodesConfig(_Section):
+    """Which execute points sharectl may steer."""
+
+    controlled: Annotated[Controlled, PlainValidator(read_controlled)] = Field(
+        ControlledHosts(("*",)),
+        description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
+        'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
+        'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
+        "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
+        '`{share: "50%"}`.',
+    )
+
+
+class ControlConfig(_Section):
+    """How strongly sharectl steers."""
+
+    multicore_cores: int = Field(
+        8,
+        ge=2,
+        le=1024,
+        description="Size of the multicore jobs that are helped, and what the held-back group gives up on each node.",
+    )
+    deadband_hs06: float = Field(
+        0.0, ge=0, le=MAX_HS06, description="Errors of at most this size, over or under, are left alone."
+    )
+    max_nodes: Optional[int] = Field(
+        None, ge=1, le=1_000_000, description="Most nodes under a target at once; null for no limit."
+    )
+    incomplete: Literal["keep", "withdraw"] = Field(
+        "keep",
+        description="When a schedd or the collector did not answer: `keep` leaves the published targets to run out "
+        "by their own validity, `withdraw` publishes a plan without targets at once.",
+    )
+
+    @property
+    def limits(self) -> PlanLimits:
+        """What bounds a plan."""
+        return PlanLimits(self.multicore_cores, self.deadband_hs06, self.max_nodes)
+
+
+class PoolConfig(_Section):
+    """How the pool is asked."""
+
+    collector: Optional[DaemonName] = Field(
+        None, description="Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor."
+    )
+    mode: Literal["counted", "jobs"] = Field(
+        "counted",
+        description="`counted` takes running cores from the collector and lets each schedd count its pending jobs; "
+        "`jobs` fetches every job. Both give the same table.",
+    )
+    schedds: Annotated[tuple[DaemonName, ...], Field(strict=False)] = Field(
+        (),
+        description="Schedds that must answer even if the collector does not know them. All that the collector "
+        "knows are asked in any case.",
+    )
+    collector_deadline_seconds: float = Field(
+        20.0, gt=0, le=3600, description="How long the collector may take."
+    )
+    schedd_deadline_seconds: float = Field(
+        60.0, gt=0, le=3600, description="How long a schedd may take; all are asked at the same time."
+    )
+    default_node_hs06: float = Field(
+        DEFAULT_NODE_HS06, gt=0, le=1e6, description="Power of a node that does not publish `t1_wn_hs06`."
+    )
+    default_node_cores: int = Field(
+        DEFAULT_NODE_CORES, ge=1, le=65536, description="Cores of a node that does not publish TotalSlotCpus."
+    )
+
+
+class FilePublisher(_Section):
+    """Targets as a file, on a file system that the nodes share or that is copied to them."""
+
+    file: AbsolutePath = Field(
+        Path("/var/lib/sharectl/sharectl.txt"), description="Where the file of targets appears, by rename."
+    )
+
+
+class HistoryConfig(_Section):
+    """What is kept of every cycle."""
+
+    jobs_file: AbsolutePath = Field(
+        Path("/var/lib/sharectl/AcctGroup_hs06.txt"),
+        description="The jobs of the last cycle, replaced each time.",
+    )
+    errors_log: AbsolutePath = Field(
+        Path("/var/lib/sharectl/shares_Error.log"), description="The groups' errors, rows appended each time."
+    )
+    errors_log_max_bytes: int = Field(
+        10 * 2**20, ge=4096, le=2**40, description="Size from which `errors_log` is rotated."
+    )
+    errors_log_keep: int = Field(10, ge=1, le=1000, description="Rotated files that are kept.")
+
+
+class Config(_Section):
+    """Everything an operator decides. Only ``groups`` has to be written."""
+
+    groups: Annotated[
+        Mapping[GroupName, GroupConfig], BeforeValidator(_no_group_twice), AfterValidator(_some_pledge)
+    ] = Field(
+        description="Group to pledge. The name is the first part of AcctGroup; case does not count. At least one "
+        "pledge is above 0. `other` and `none` are reserved."
+    )
+    nodes: NodesConfig = Field(NodesConfig(), description="Which execute points may be steered.")
+    control: ControlConfig = Field(ControlConfig(), description="How strongly.")
+    pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
+    publish: Annotated[tuple[FilePublisher, ...], Field(strict=False, min_length=1)] = Field(
+        (FilePublisher(),),
+        description="Ways for targets to reach the nodes: a list of mappings with one key each.",
+    )
+    validity_seconds: int = Field(
+        3060,
+        ge=60,
+        le=86400,
+        description="How long nodes act on targets that are not renewed; three periods of 17 minutes.",
+    )
+    history: HistoryConfig = Field(HistoryConfig(), description="What is kept of every cycle.")
+    state_directory: AbsolutePath = Field(
+        Path("/var/lib/sharectl"), description="Where the lock and what one cycle hands to the next are kept."
+    )
+    lock_wait_seconds: float = Field(
+        60.0, ge=0, le=3600, description="How long a cycle waits for one that still runs, before it leaves."
+    )
+
+    @model_validator(mode="after")
+    def _each_file_once(self) -> Config:
+        written = [
+            (("history", "jobs_file"), self.history.jobs_file),
+            (("history", "errors_log"), self.history.errors_log),
+            *((("publish", number, "file"), publisher.file) for number, publisher in enumerate(self.publish)),
+        ]
+        seen = {self.state_directory / name: f"state_directory.{name}" for name in ("lock", "state.json")}
+        for at, path in written:
+            name = ".".join(map(str, at))
+            first = seen.setdefault(path, name)
+            if first != name:
+                raise wrong(f"{path} is written by {first} too; write a path of its own", *at)
+        return self
