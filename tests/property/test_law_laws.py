@@ -89,8 +89,7 @@ def test_targets_stay_within_every_limit(taken: Snapshot, config: PlanConfig) ->
         return
     block = config.limits.multicore_cores
     errors = {
-        row.group: row
-        for row in group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
+        row.group: row for row in group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
     }
     over, under = errors[decided.held_back or ""], errors[decided.helped or ""]
     nodes = [target.node for target in decided.targets]

@@ -35,8 +35,18 @@ def test_what_condor_q_prints_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("group", "counted_as"),
-    [("cms", "cms"), ("CMS", "cms"), ("cms.prod", "cms"), ("undefined", "other"), ("error", "other")]
-    + [("nobody", "other"), ("other", "other"), ('x" || True', "other"), ("my cms", "other"), ("cms2", "other")],
+    [
+        ("cms", "cms"),
+        ("CMS", "cms"),
+        ("cms.prod", "cms"),
+        ("undefined", "other"),
+        ("error", "other"),
+        ("nobody", "other"),
+        ("other", "other"),
+        ('x" || True', "other"),
+        ("my cms", "other"),
+        ("cms2", "other"),
+    ],
 )
 def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:
     assert parse(f"1 PEND {group} 0 1 10").pending == (PendingJobs(counted_as, 1, 1),)

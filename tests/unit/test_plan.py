@@ -75,7 +75,7 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
         ),
     ],
 )
-def test_limits(  # noqa: PLR0913 - a row of a table
+def test_limits(
     name: str,
     held: list[RunningJobs],
     pending: dict[tuple[str, int], int],

@@ -7,6 +7,7 @@ from itertools import zip_longest
 from typing import Any, Optional
 
 from sharectl.adapters.ads import evaluated, number, sequence, text, whole
+from sharectl.core.nodes import HOST_NAME
 
 SCHEDD_LOCATION = ["Name", "MyAddress", "CondorVersion", "MyType"]
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
@@ -89,9 +90,9 @@ def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer
 
 
 def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
-    """Slot of an ad; None if it does not even name its machine."""
+    """Slot of an ad; None if it does not name its machine: a target could not reach it."""
     machine = text(evaluated(ad, "Machine"))
-    if machine is None:
+    if machine is None or not HOST_NAME.fullmatch(machine):
         return None
     hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
     return Slot(

@@ -5,7 +5,6 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from sharectl.core.model import (
     RunningJobs,
     Snapshot,
 )
+from sharectl.core.nodes import HOST_NAME
 from sharectl.errors import InputError
 
 PENDING_NODE = "PEND"
@@ -33,7 +33,6 @@ MAX_SECONDS = 10**10
 MAX_PROBLEMS = 20
 """Problems that one error message lists."""
 
-_NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """What ``condor_q -global`` prints on standard output where there is no job."""
@@ -116,13 +115,19 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
     status = _number("JobStatus", head[0], 0, 9)
     group = " ".join(head[2].split()[:-3])
     return int(status), RunningJobs(
-        node=head[1].lower() if head[1] != PENDING_NODE else PENDING_NODE,
+        node=_node(head[1]),
         group=group_of(None if group in _NO_VALUE else group, groups),
         cores=_whole("cores", tail[2], 1, MAX_CORES, default=1),
         hs06_per_core=_power(tail[3]),
         # A node's clock may be a little ahead of the schedd's.
         seconds=max(0, _whole("seconds running", tail[1], -MAX_SECONDS, MAX_SECONDS, default=0)),
     )
+
+
+def _node(text: str) -> str:
+    if not HOST_NAME.fullmatch(text):
+        raise ValueError(f"node is {text[:40]!r}; write a host name or {PENDING_NODE}")
+    return text if text == PENDING_NODE else text.lower()
 
 
 def _number(what: str, text: str, least: float, most: float, default: Optional[float] = None) -> float:

@@ -19,7 +19,10 @@ from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_mac
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
 
-_MODES: Mapping[str, Callable[[Mapping[str, str], int], ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
+_MODES: Mapping[str, Callable[[Mapping[str, str], int], ScheddJobs]] = {
+    "counted": count_pending,
+    "jobs": list_jobs,
+}
 MODES = tuple(_MODES)
 
 

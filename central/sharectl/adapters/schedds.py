@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
+from sharectl.core.nodes import HOST_NAME
 
 SCHEDULER_UNIVERSE = 7
 """Jobs that run in the schedd itself, such as DAGMan: they hold no slot."""
@@ -97,11 +98,11 @@ def _schedd(location: Mapping[str, str]) -> Any:
 
 
 def _running(ad: Any, most_cores: int) -> Job:
-    host = text(evaluated(ad, "RemoteHost"))
+    host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
     power = _match_number(ad, "MATCH_t1_wn_hs06")
     node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
     return Job(
-        machine=host.rpartition("@")[2].lower() if host else None,
+        machine=host if HOST_NAME.fullmatch(host) else None,
         accounting_group=_accounting_group(ad),
         since=whole(evaluated(ad, "JobStartDate"), 0),
         cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
