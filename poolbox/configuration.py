@@ -101,9 +101,9 @@ RunBenchmarks = False
 
 CLIENT = """\
 # For HTCondor tools and bindings outside the box.
-LOG = {directory}/client
-LOCK = {directory}/client
-SPOOL = {directory}/client
+LOG = {directory}
+LOCK = {directory}
+SPOOL = {directory}
 UID_DOMAIN = {domain}
 NETWORK_INTERFACE = 127.0.0.1
 BIND_ALL_INTERFACES = False
@@ -139,7 +139,7 @@ def host_configurations(
 
 
 def client_configuration(directory: PurePath, port: int) -> str:
-    """The configuration for tools outside the box, the text of ``client/condor_config``."""
+    """The configuration for tools outside the box, which may write to ``directory``."""
     return CLIENT.format(directory=directory, domain=DOMAIN, port=port, user=POOL_USER)
 
 

@@ -10,7 +10,7 @@ class PoolboxError(Exception):
 
 
 class CannotBuildError(PoolboxError):
-    """This machine has no HTCondor and cannot build a root with one; the message names what to install."""
+    """No HTCondor on this machine, and no root with one can be built; the message names what to install."""
 
 
 class SpecError(PoolboxError):

@@ -3,9 +3,10 @@
 Run by path inside the box (``init.py DIRECTORY``), so standard library only and nothing of poolbox's.
 
 It serves the Unix socket ``DIRECTORY/control``: one request a connection, a JSON object on one line, answered by
-another. When it exits, bubblewrap's pid 1 does, and the kernel kills every process of the box. It exits when it
-is told to, and when its standard input ends: the starter holds the other end of that pipe, so a box never
-outlives a starter that was killed, whatever killed it. ``detach`` lets go of that pipe.
+another. The server is the child of pid 1, which buries orphans and exits as soon as the server does; then the
+kernel kills every process of the box. The server exits when it is told to, and when its standard input ends: the
+starter holds the other end of that pipe, so a box never outlives a starter that was killed, whatever killed it.
+``detach`` lets go of that pipe.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Init:
             return {"stopped": False}
         running.send_signal(signal.SIGQUIT)
         try:
-            running.wait(request["timeout_seconds"])
+            running.wait(request["deadline_seconds"])
         except subprocess.TimeoutExpired:
             for pid in descendants(running.pid):
                 with contextlib.suppress(ProcessLookupError):
@@ -174,9 +175,8 @@ def watch_starter(init: Init) -> None:
         os._exit(1)
 
 
-def main(argv: list[str]) -> int:
-    """Serve the control socket for ever."""
-    directory = Path(argv[1])
+def serve_for_ever(directory: Path) -> NoReturn:
+    """Answer requests on the control socket, each in a thread."""
     init = Init(directory)
     os.chdir(directory)  # the address of a Unix socket is short, a path need not be
     listener = socket.socket(socket.AF_UNIX)
@@ -187,6 +187,18 @@ def main(argv: list[str]) -> int:
     while True:
         connection, _address = listener.accept()
         threading.Thread(target=init.serve, args=(connection,), daemon=True).start()
+
+
+def main(argv: list[str]) -> int:
+    """Serve in a child; bury whom the kernel makes a child of pid 1, until the server itself ends."""
+    server = os.fork()
+    if server == 0:
+        serve_for_ever(Path(argv[1]))
+    os.close(0)
+    while True:
+        pid, status = os.wait()
+        if pid == server:
+            return os.waitstatus_to_exitcode(status) & 0xFF
 
 
 if __name__ == "__main__":

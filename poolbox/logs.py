@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 TAIL_BYTES = 65536
+STARTER_LOGS = 2
+# Where the daemon is named otherwise in the name of its log.
+IRREGULAR_LOG_NAMES = {"SCHEDD": "SchedLog", "STARTD": "StartLog"}
+# One page per snapshot of the process table, and nothing about the pool.
+NOISE = {"ProcLog"}
+
+
+def log_name(daemon: str) -> str:
+    """Name of a daemon's log file: the ``NEGOTIATOR`` writes ``NegotiatorLog``."""
+    return IRREGULAR_LOG_NAMES.get(daemon.upper(), f"{daemon.capitalize()}Log")
 
 
 def tail(path: Path, lines: int) -> list[str]:
     """The last lines of a file, of its last 64 KiB."""
     with path.open("rb") as log:
-        log.seek(0, 2)
+        log.seek(0, os.SEEK_END)
         log.seek(max(0, log.tell() - TAIL_BYTES))
         return log.read().decode(errors="replace").splitlines()[-lines:]
 
 
 def log_files(hosts: Path) -> Iterator[Path]:
-    """Yield every host's daemon logs that hold anything, by host."""
+    """Yield the daemons' logs that hold anything, by host; of its starters' the newest two."""
     for folder in sorted(hosts.glob("*/log")):
-        for path in sorted([*folder.glob("*Log"), *folder.glob("*.stderr"), *folder.glob("StarterLog.*")]):
-            if path.is_file() and path.stat().st_size:
+        starters = sorted(folder.glob("StarterLog.*"), key=lambda path: path.stat().st_mtime)
+        for path in (*sorted(folder.glob("*Log")), *starters[-STARTER_LOGS:], *folder.glob("*.stderr")):
+            if path.name not in NOISE and path.stat().st_size:
                 yield path
 
 

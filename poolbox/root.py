@@ -11,24 +11,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from poolbox.configuration import Installation
-from poolbox.errors import CannotBuildError, PoolboxError
+from poolbox.errors import PoolboxError
+from poolbox.machine import check_can_build
 
 PACKAGES = ("condor", "procps", "python3")
-RECIPE = 1  # part of the cache's key: raise it when what `_build` makes of the packages changes
+RECIPE = 1  # part of the cache's key: raise it when what is made of the packages changes
 BUILD_SECONDS = 900
 # Debian testing is not a release: between two of its updates its index may be past its date.
 SUITE_OPTIONS = {"forky": ('--aptopt=Acquire::Check-Valid-Until "false"',)}
-PROGRAMS = {"bwrap": "bubblewrap", "mmdebstrap": "mmdebstrap", "newuidmap": "uidmap", "tar": "tar"}
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+PACKAGED_MASTER = Path("/usr/sbin/condor_master")
 
 
 @dataclasses.dataclass(frozen=True)
 class Root:
-    """A file system with HTCondor in it: ``path`` is ``/`` for this machine's own."""
+    """A file system with HTCondor in it; ``path`` is ``/`` for this machine's own."""
 
     path: Path
     installation: Installation
@@ -41,66 +42,65 @@ def find_root(suite: str) -> Root:
     if own is not None:
         return Root(Path("/"), installation_around(Path("/"), Path(own).resolve()), Path(sys.executable))
     path = cached_root(suite)
-    return Root(path, installation_around(path, Path("/usr/sbin/condor_master")), Path("/usr/bin/python3"))
+    return Root(path, installation_around(path, PACKAGED_MASTER), Path("/usr/bin/python3"))
 
 
 def installation_around(root: Path, master: Path) -> Installation:
-    """Where HTCondor lies in ``root``, told from the path of its condor_master: packages or an unpacked tarball."""
+    """Where HTCondor lies in ``root``, told by its condor_master: distribution packages or an unpacked tarball."""
     release = master.parent.parent
-    libexec, lib = (
-        release / name / "condor"
-        if (root / (release / name / "condor").relative_to("/")).is_dir()
-        else release / name
-        for name in ("libexec", "lib")
-    )
-    return Installation(release=release, libexec=libexec, lib=lib, sbin=master.parent)
+
+    def packaged(name: str) -> Path:
+        folder = release / name / "condor"
+        return folder if (root / folder.relative_to("/")).is_dir() else release / name
+
+    return Installation(release=release, libexec=packaged("libexec"), lib=packaged("lib"), sbin=master.parent)
 
 
-def cache_directory() -> Path:
-    """``sharectl/poolbox`` in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sharectl" / "poolbox"
+def cache_path(suite: str) -> Path:
+    """Where the root of that suite is kept, in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sharectl" / "poolbox"
+    key = " ".join((str(RECIPE), os.uname().machine, *PACKAGES))
+    return cache / f"{suite}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
 def cached_root(suite: str) -> Path:
-    """The unpacked root of that suite, built once whoever asks: others wait for the one who builds."""
-    cache = cache_directory()
-    digest = hashlib.sha256(" ".join((str(RECIPE), os.uname().machine, *PACKAGES)).encode()).hexdigest()
-    path = cache / f"{suite}-{digest[:12]}"
+    """The unpacked root of that suite. The first who asks builds it, others wait for it.
+
+    It gets its name by one rename when it is whole. What a killed builder left is deleted by the next.
+    """
+    path = cache_path(suite)
     if path.is_dir():
         return path
-    check_tools()
-    cache.mkdir(parents=True, exist_ok=True)
-    with locked(cache / f"{path.name}.lock") as lock:
+    check_can_build()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.with_name(f"{path.name}.lock")) as lock:
+        for abandoned in path.parent.glob(f".building-{path.name}-*"):
+            remove_tree(abandoned)
         if not path.is_dir():
-            for abandoned in cache.glob(f".building-{path.name}-*"):
-                remove_tree(abandoned)
-            print(
-                f"poolbox: building the {suite} root with HTCondor, once, in {path}",
-                file=sys.stderr,
-                flush=True,
-            )
-            unpacked = Path(tempfile.mkdtemp(prefix=f".building-{path.name}-", dir=cache))
-            _build(suite, unpacked, lock)
-            unpacked.chmod(0o755)
+            _say(f"building the {suite} root with HTCondor, once, in {path}")
+            unpacked = Path(tempfile.mkdtemp(prefix=f".building-{path.name}-", dir=path.parent))
+            try:
+                _build(suite, unpacked, lock)
+            except BaseException:
+                remove_tree(unpacked)
+                raise
             unpacked.rename(path)
     return path
 
 
-def check_tools() -> None:
-    """Nothing, or `CannotBuildError` naming every package that is missing to build a root."""
-    missing = [package for program, package in PROGRAMS.items() if shutil.which(program) is None]
-    if not KEYRING.exists():
-        missing.append("debian-archive-keyring")
-    if missing:
-        raise CannotBuildError(
-            "no condor_master on PATH, and no root with one can be built here.\n"
-            f"Install: apt install {' '.join(missing)}"
-        )
+def remove_tree(path: Path) -> None:
+    """Delete a folder of our own, whatever the modes of the folders below it."""
+    for folder, names, _files in os.walk(path):
+        for name in names:
+            below = Path(folder, name)
+            if not below.is_symlink():
+                below.chmod(0o700)
+    shutil.rmtree(path)
 
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Yield the descriptor of a file locked for this process and those it hands the descriptor to."""
+    """Yield the descriptor of a file that is locked by this process and those it hands the descriptor to."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -109,22 +109,8 @@ def locked(path: Path) -> Iterator[int]:
         os.close(descriptor)
 
 
-def remove_tree(path: Path) -> None:
-    """Delete a folder of our own whatever the modes of the folders below it."""
-
-    def open_up(_function: object, name: str, _error: object) -> None:
-        Path(name).parent.chmod(0o700)
-        if Path(name).is_dir() and not Path(name).is_symlink():
-            Path(name).chmod(0o700)
-            remove_tree(Path(name))
-        else:
-            Path(name).unlink(missing_ok=True)
-
-    shutil.rmtree(path, onerror=open_up)
-
-
 def _build(suite: str, target: Path, lock: int) -> None:
-    """Fill ``target`` with the suite's root, everything owned by this user.
+    """Fill ``target`` with the suite's root, everything in it owned by this user.
 
     The lock goes to both programs: while they outlive a killed builder, the next one waits for them to end.
     """
@@ -136,36 +122,42 @@ def _build(suite: str, target: Path, lock: int) -> None:
         "--format=tar",
     ]
     unpack = ["tar", "--extract", "--exclude=./dev", "--no-same-owner", "--delay-directory-restore"]
-    log = target.with_suffix(".log")
-    with log.open("wb") as errors:
-        maker = subprocess.Popen(
-            [*make, *SUITE_OPTIONS.get(suite, ()), suite, "-"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            pass_fds=(lock,),
-        )
-        unpacker = subprocess.Popen(
-            [*unpack, f"--directory={target}"], stdin=maker.stdout, stderr=errors, pass_fds=(lock,)
-        )
-    assert maker.stdout is not None
-    maker.stdout.close()
-    try:
-        failed = _ended(maker) + _ended(unpacker)
-    finally:
-        said = log.read_text(errors="replace")
-        log.unlink()
-    if failed:
-        remove_tree(target)
-        raise PoolboxError(f"the {suite} root could not be built:\n{said[-3000:]}")
-    for folder in target.rglob("*"):
-        if folder.is_dir() and not folder.is_symlink():
-            folder.chmod(folder.stat().st_mode | 0o700)
+    with tempfile.TemporaryFile() as said:
+        with (
+            subprocess.Popen(
+                [*make, *SUITE_OPTIONS.get(suite, ()), suite, "-"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=said,
+                pass_fds=(lock,),
+            ) as maker,
+            subprocess.Popen(
+                [*unpack, "--directory", str(target)], stdin=maker.stdout, stderr=said, pass_fds=(lock,)
+            ) as unpacker,
+        ):
+            if maker.stdout is not None:
+                maker.stdout.close()  # the only reader is tar: when it dies, mmdebstrap is to notice
+            failed = _failed((maker, unpacker))
+        if failed:
+            said.seek(0)
+            text = said.read().decode(errors="replace").strip()
+            raise PoolboxError(f"the {suite} root could not be built: {failed}\n{text[-3000:]}")
+    target.chmod(0o755)
 
 
-def _ended(process: subprocess.Popen[bytes]) -> int:
+def _failed(pipeline: tuple[subprocess.Popen[bytes], ...]) -> str:
+    """Wait for the programs; why they failed, or an empty text. Whatever happens, none is left running."""
+    deadline = time.monotonic() + BUILD_SECONDS
     try:
-        return process.wait(BUILD_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.terminate()
-        return process.wait()
+        codes = [program.wait(max(0.0, deadline - time.monotonic())) for program in pipeline]
+    except BaseException as interruption:
+        for program in pipeline:
+            program.terminate()  # and not kill: mmdebstrap then cleans up after itself
+        if isinstance(interruption, subprocess.TimeoutExpired):
+            return f"it took longer than {BUILD_SECONDS} s"
+        raise
+    return "" if not any(codes) else f"mmdebstrap and tar exited with {codes}"
+
+
+def _say(text: str) -> None:
+    print(f"poolbox: {text}", file=sys.stderr, flush=True)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from poolbox.configuration import POOL_USER
-from poolbox.errors import CannotBuildError
 from poolbox.root import Root
 from poolbox.spec import BoxSpec
 
@@ -31,22 +29,19 @@ def system_files(spec: BoxSpec, home: Path) -> dict[str, str]:
 
 def command(root: Root, directory: Path) -> list[str]:
     """The argv that runs `poolbox.init` for the box in ``directory``, inside ``root``."""
-    bubblewrap = shutil.which("bwrap")
-    if bubblewrap is None:
-        raise CannotBuildError("bwrap is not on PATH. Install it: apt install bubblewrap")
     binds = [("--ro-bind", str(directory / "etc" / name), f"/etc/{name}") for name in SYSTEM_FILES]
     binds += [("--ro-bind", str(CHECKOUT), str(CHECKOUT)), ("--bind", str(directory), str(directory))]
     guests = [Path(target) for _option, _source, target in binds]
     own = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run"]  # noqa: S108
     return [
-        bubblewrap,
+        "bwrap",
         *("--unshare-user", "--uid", str(POOL_ID), "--gid", str(POOL_ID)),
-        *("--unshare-pid", "--unshare-ipc"),
+        *("--unshare-pid", "--as-pid-1", "--unshare-ipc"),
         *(part for entry in expose(root.path, Path("/"), guests) for part in entry),
         *own,
         *(part for bind in binds for part in bind),
         *("--chdir", str(directory), "--"),
-        *(str(root.interpreter), str(INIT), str(directory)),
+        *(str(root.interpreter), "-I", str(INIT), str(directory)),
     ]
 
 

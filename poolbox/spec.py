@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Optional, Union
 
@@ -88,16 +90,20 @@ class BoxSpec:
             yield f"suite {self.suite!r}: write one of {', '.join(SUITES)}"
         if not self.access_points:
             yield "access_points: at least one is needed, to submit jobs from"
-        for name in self.hosts:
+        for name, times in Counter(self.hosts).items():
             if not HOST_NAME.fullmatch(name):
                 yield f"host {name!r}: write a lower-case host name such as wn-001.example.org"
-            if self.hosts.count(name) > 1:
-                yield f"host {name!r}: named more than once; give each host its own name"
+            if times > 1:
+                yield f"host {name!r}: named {times} times; give each host its own name"
         for node in self.execute_points:
             if node.cores < 1 or node.memory_mib < 1:
                 yield f"execute point {node.name}: cores and memory_mib must be at least 1"
         for group, quota in self.groups.items():
-            if not GROUP_NAME.fullmatch(group):
-                yield f"group {group!r}: write letters, digits, _ and . only"
-            if isinstance(quota, bool) or quota < 0 or (isinstance(quota, float) and quota > 1):
-                yield f"group {group}: quota {quota!r}: write cores as an int, or a share of 0.0 to 1.0"
+            yield from _group_problems(group, quota)
+
+
+def _group_problems(group: str, quota: Union[int, float]) -> Iterator[str]:
+    if not GROUP_NAME.fullmatch(group):
+        yield f"group {group!r}: write letters, digits, _ and . only"
+    if isinstance(quota, bool) or not 0 <= quota < math.inf or (isinstance(quota, float) and quota > 1):
+        yield f"group {group}: quota {quota!r}: write cores as an int, or a share of 0.0 to 1.0"

@@ -1,0 +1,212 @@
+"""``python -m poolbox``: a pool in the background, and commands and jobs in it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Union
+
+from poolbox import background
+from poolbox.box import Box
+from poolbox.errors import PoolboxError
+from poolbox.spec import SUITES, BoxSpec
+
+SIGNALLED = 128
+DESCRIPTION = """\
+A real HTCondor pool on this machine: a central manager, access points and execute points, each with daemons and
+a configuration of its own, in one sandbox without privileges. It runs the HTCondor of this machine when
+condor_master is on PATH, or else one built once into the cache (XDG_CACHE_HOME or ~/.cache, sharectl/poolbox)
+from Debian's packages."""
+EPILOG = """\
+example:
+  python -m poolbox up --nodes 8 --group cms=0.5 --group atlas=0.5
+  echo 'executable = /bin/sleep
+        arguments = 60
+        accounting_group = cms
+        accounting_group_user = alice
+        queue 10' | python -m poolbox submit -
+  python -m poolbox run condor_q -global -allusers
+  python -m poolbox down
+
+exit codes: 0 done, 1 failed, 2 usage; `run` exits as its command does."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code of the command line: what `run` ran exited with, 0, or 1 with one message on standard error."""
+    arguments = parser().parse_args(argv)
+    try:
+        code: int = arguments.verb(arguments)
+    except PoolboxError as problem:
+        print(f"poolbox: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except KeyboardInterrupt:
+        return SIGNALLED + 2
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line of ``python -m poolbox``."""
+    top = argparse.ArgumentParser(
+        prog="python -m poolbox",
+        description=DESCRIPTION,
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = top.add_subparsers(required=True, metavar="up | down | status | run | submit")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--name", default="default", help="which pool, when there are several (%(default)s)")
+    for name, verb, text in VERBS:
+        added = verbs.add_parser(
+            name, parents=[common], help=text, description=f"{text[0].upper()}{text[1:]}."
+        )
+        added.set_defaults(verb=verb)
+        ARGUMENTS[name](added)
+    return top
+
+
+def up(arguments: argparse.Namespace) -> int:
+    """Start a pool in the background."""
+    spec = BoxSpec.of_equal_nodes(
+        arguments.nodes,
+        arguments.cores,
+        arguments.memory_mib,
+        arguments.power_hs06,
+        access_points=tuple(f"ap-{number}.example.org" for number in range(1, arguments.access_points + 1)),
+        suite=arguments.suite,
+        groups=dict(arguments.group),
+        config="".join(_text(path) for path in arguments.config),
+    )
+    box = Box(spec)
+    background.start(arguments.name, box)
+    return _print_status(box)
+
+
+def down(arguments: argparse.Namespace) -> int:
+    """End the pool."""
+    print(f"ended, and deleted {background.stop(arguments.name)}")
+    return 0
+
+
+def status(arguments: argparse.Namespace) -> int:
+    """Print hosts, daemons and slots."""
+    return _print_status(background.find(arguments.name))
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run a command on this terminal's streams."""
+    if not arguments.command:
+        raise PoolboxError("run: name a command, such as: run condor_q -global")
+    code = background.find(arguments.name).run_on_streams(arguments.command, (0, 1, 2), host=arguments.host)
+    return code if code >= 0 else SIGNALLED - code
+
+
+def submit(arguments: argparse.Namespace) -> int:
+    """Submit jobs and print their cluster id."""
+    box = background.find(arguments.name)
+    print(box.submit(_text(arguments.file), arguments.access_point))
+    return 0
+
+
+def _up_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument(
+        "--suite", choices=SUITES, default="trixie", help="trixie has 23.9.6, forky 25.14.1 (%(default)s)"
+    )
+    verb.add_argument("--nodes", type=_positive, default=2, metavar="N", help="execute points (%(default)s)")
+    verb.add_argument("--cores", type=_positive, default=8, metavar="N", help="cores of each (%(default)s)")
+    verb.add_argument(
+        "--memory-mib", type=_positive, default=16384, metavar="N", help="memory of each (%(default)s)"
+    )
+    verb.add_argument(
+        "--power-hs06", type=float, default=80.0, metavar="X", help="power of each (%(default)s)"
+    )
+    verb.add_argument(
+        "--access-points", type=_positive, default=2, metavar="N", help="access points (%(default)s)"
+    )
+    verb.add_argument(
+        "--group",
+        type=_group,
+        action="append",
+        default=[],
+        metavar="NAME=QUOTA",
+        help="an accounting group; 40 is a quota in cores, 0.4 a share of the pool; may be repeated",
+    )
+    verb.add_argument(
+        "--config",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="HTCondor configuration for every daemon, - for standard input; may be repeated",
+    )
+
+
+def _run_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--host", help="whose configuration the command sees (the central manager's)")
+    verb.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="CMD", help="the command and its arguments"
+    )
+
+
+def _submit_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--access-point", metavar="HOST", help="where to submit (the first access point)")
+    verb.add_argument(
+        "file", metavar="FILE", help="a submit description, - for standard input; its paths are inside"
+    )
+
+
+def _no_arguments(_verb: argparse.ArgumentParser) -> None:
+    pass
+
+
+VERBS = (
+    ("up", up, "start a pool in the background and wait until it is complete"),
+    ("down", down, "end the pool and delete everything it wrote"),
+    ("status", status, "show its hosts, daemons and slots"),
+    ("run", run, "run a command inside, as the pool's user"),
+    ("submit", submit, "submit jobs and print their cluster id"),
+)
+ARGUMENTS = {
+    "up": _up_arguments,
+    "down": _no_arguments,
+    "status": _no_arguments,
+    "run": _run_arguments,
+    "submit": _submit_arguments,
+}
+
+
+def _print_status(box: Box) -> int:
+    for host, daemons in box.daemons().items():
+        names = [each.program.replace("condor_", "") for each in daemons]
+        print(f"{host:24} {' '.join(sorted(names)) or 'down'}")
+    print(box.run(["condor_status"]).stdout.strip())
+    print(f"shared folder: {box.shared_directory}")
+    print(f"for HTCondor tools outside: export CONDOR_CONFIG={box.client_environment['CONDOR_CONFIG']}")
+    return 0
+
+
+def _text(path: str) -> str:
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise PoolboxError(f"{path}: cannot be read: {problem}") from None
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text}: write a number of at least 1")
+    return number
+
+
+def _group(text: str) -> tuple[str, Union[int, float]]:
+    name, _equals, quota = text.partition("=")
+    try:
+        return name, float(quota) if "." in quota else int(quota)
+    except ValueError:
+        message = f"{text}: write NAME=CORES or NAME=SHARE, such as cms=40 or cms=0.4"
+        raise argparse.ArgumentTypeError(message) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,83 @@
+"""Pools that run on after their command has ended, found again by name."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from poolbox.box import Box
+from poolbox.errors import BoxFailedError, PoolboxError
+
+
+def runtime_directory() -> Path:
+    """The folder of this user's pools by name; made if need be, refused when it is somebody else's."""
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(base) / "poolbox" if base else Path(tempfile.gettempdir()) / f"poolbox-of-{os.geteuid()}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    state = folder.lstat()
+    if folder.is_symlink() or state.st_uid != os.geteuid() or state.st_mode & 0o022:
+        raise PoolboxError(
+            f"{folder}: not a folder that only you can write to; set XDG_RUNTIME_DIR to one that is"
+        )
+    return folder
+
+
+def start(name: str, box: Box) -> None:
+    """Start the box, give it the name and let it run on; `PoolboxError` when a pool of that name runs."""
+    link = _link(name)
+    _forget_if_ended(link, name)
+    box.start()
+    try:
+        link.symlink_to(box.directory)
+        box.detach()
+    except FileExistsError:
+        box.stop()
+        raise _taken(name) from None
+
+
+def find(name: str) -> Box:
+    """The running box of that name; `PoolboxError` when there is none."""
+    link = _link(name)
+    if not link.is_symlink():
+        running = ", ".join(sorted(path.name for path in link.parent.iterdir())) or "none"
+        raise PoolboxError(
+            f"no pool named {name!r} (running: {running}); start it: python -m poolbox up --name {name}"
+        )
+    return Box.attach(link.readlink())
+
+
+def stop(name: str) -> Path:
+    """End the pool of that name and forget it; the directory that it had."""
+    link = _link(name)
+    try:
+        box = find(name)
+    except BoxFailedError:
+        directory = link.readlink()
+    else:
+        directory = box.directory
+        box.stop()
+    link.unlink()
+    return directory
+
+
+def _link(name: str) -> Path:
+    if not name or "/" in name or name.startswith("."):
+        raise PoolboxError(f"name {name!r}: write letters, digits and dashes")
+    return runtime_directory() / name
+
+
+def _forget_if_ended(link: Path, name: str) -> None:
+    if link.is_symlink():
+        try:
+            find(name)
+        except BoxFailedError:
+            link.unlink()
+        else:
+            raise _taken(name)
+
+
+def _taken(name: str) -> PoolboxError:
+    return PoolboxError(
+        f"a pool named {name!r} runs already; end it (python -m poolbox down --name {name}) or name another"
+    )

@@ -1,0 +1,35 @@
+"""Waiting with a deadline."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from poolbox.errors import BoxFailedError, DeadlineError, PoolboxError
+
+Seen = TypeVar("Seen")
+
+POLL_SECONDS = 0.1
+
+
+def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
+    """The first true value of the predicate; `DeadlineError` when there is none in time.
+
+    A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet, except when the whole box has
+    ended (`BoxFailedError`): nothing more can be awaited of it.
+    """
+    deadline = time.monotonic() + timeout_seconds
+    while True:
+        problem = ""
+        try:
+            seen = predicate()
+            if seen:
+                return seen
+        except BoxFailedError:
+            raise
+        except PoolboxError as not_yet:
+            problem = f"\n{not_yet}"
+        if time.monotonic() > deadline:
+            raise DeadlineError(f"waited {timeout_seconds:g} s in vain: {what}{problem}")
+        time.sleep(POLL_SECONDS)
