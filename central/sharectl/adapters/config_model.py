@@ -189,9 +189,7 @@ class PoolConfig(_Section):
 class FilePublisher(_Section):
     """Targets as a file, on a file system that the nodes share or that is copied to them."""
 
-    file: AbsolutePath = Field(
-        Path("/var/lib/sharectl/sharectl.txt"), description="Where the file of targets appears, by rename."
-    )
+    file: AbsolutePath = Field(description="Where the file of targets appears, by rename.")
 
 
 class HistoryConfig(_Section):
@@ -223,7 +221,7 @@ class Config(_Section):
     control: ControlConfig = Field(ControlConfig(), description="How strongly.")
     pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
     publish: Annotated[tuple[FilePublisher, ...], Field(strict=False, min_length=1)] = Field(
-        (FilePublisher(),),
+        (FilePublisher(file=Path("/var/lib/sharectl/sharectl.txt")),),
         description="Ways for targets to reach the nodes: a list of mappings with one key each.",
     )
     validity_seconds: int = Field(

@@ -15,6 +15,8 @@ MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
 
 _PATTERN = re.compile(r"[A-Za-z0-9.*?_\-\[\]!]{1,253}")
+_LIKE_PATTERNS = re.compile(r"[A-Za-z0-9.*?_\-\[\]!{},; ]+")
+_WORDS = frozenset(("true", "false", "undefined", "error", "none", "all"))
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
 _FORMS = 'write "*", host patterns such as [wn-0*, wn-117.example.org], a share such as "50%", or a ClassAd constraint'
@@ -65,8 +67,14 @@ def _text(value: str) -> Controlled:
         return _share(text)
     if _NUMBER.fullmatch(text):
         raise _wrong(f"a bare number could mean anything; {_as_share(float(text))}")
+    if text.lower() in _WORDS:
+        raise _wrong(f"{text} could be a host or an expression; {_FORMS}")
     if _PATTERN.fullmatch(text):
         return ControlledHosts((text,))
+    if _LIKE_PATTERNS.fullmatch(text) and ("," in text or "{" in text):
+        raise _wrong(
+            "several hosts are a list, and braces are no pattern; write such as [wn-0*, wn-117.example.org]"
+        )
     return _constraint(text)
 
 

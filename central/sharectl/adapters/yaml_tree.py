@@ -1,0 +1,291 @@
+"""YAML text as plain data and the place of each value, without what YAML does behind an operator's back.
+
+Refused, each with its place: duplicate keys, tags, anchors and aliases, keys that are not strings, numbers in
+notations that only YAML reads as numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any, Optional, Union
+
+import yaml
+from yaml.composer import Composer
+from yaml.parser import Parser
+from yaml.reader import Reader, ReaderError
+from yaml.resolver import Resolver
+from yaml.scanner import Scanner
+
+Path = tuple[Union[str, int], ...]
+"""Keys and list positions from the top of the file to a value."""
+
+MAX_DEPTH = 20
+"""Levels of mappings and lists within each other."""
+MAX_NUMBER = 300
+"""Characters of a number; the largest finite one has 309 digits."""
+
+_TAB = re.compile(r"^ *\t", re.MULTILINE)
+_HINTS = {
+    "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
+    "scanning an anchor": "put text that begins with & in quotes",
+    "cannot start any token": "put text that begins with %, @ or ` in quotes",
+    "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds a colon in quotes",
+    "expected a single document": "remove the line --- and what follows it, or put that into a file of its own",
+    "too many levels": "write no more levels than docs/configuration.md shows",
+    "quoted scalar": "close the quotes",
+    "flow mapping": "close {, and put commas between the entries",
+    "flow sequence": "close [, and put commas between the entries",
+}
+"""Words of PyYAML's message -> what to do."""
+_ANY_HINT = "check indentation, colons and quotes on this line and the one before"
+_TAG = "tag:yaml.org,2002:"
+_NUMBERS = {
+    "int": (re.compile(r"[-+]?(0|[1-9][0-9_]*)"), int),
+    "float": (re.compile(r"[-+]?[0-9_]*\.[0-9_]*([eE][-+][0-9]+)?"), float),
+}
+"""Type -> how an operator writes it, and what makes it. YAML also knows octal, binary and base 60."""
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
+_READ_AS = {"bool": "true or false", "int": "a number", "float": "a number", "null": "no value at all"}
+"""Type -> what YAML makes of a word that looks like it."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that is wrong at a place of the text."""
+
+    index: int
+    """Characters before it."""
+    path: Optional[Path]
+    """Value that it is about; None if it is about the text."""
+    message: str
+    """What is wrong, and what to write instead."""
+
+
+@dataclass
+class Tree:
+    """What a YAML text holds."""
+
+    text: str
+    data: Any = None
+    """Mappings with string keys, lists, strings, numbers, truth values and None; None where a value was refused."""
+    empty: bool = True
+    """Whether there is nothing but blanks and comments."""
+    keys: dict[Path, int] = field(default_factory=dict)
+    """Value -> characters before its key, or before itself in a list."""
+    values: dict[Path, int] = field(default_factory=dict)
+    """Value -> characters before it."""
+    texts: dict[Path, str] = field(default_factory=dict)
+    """Scalar value -> how it is written, without quotes."""
+    faults: list[Fault] = field(default_factory=list)
+    refused: set[Path] = field(default_factory=set)
+    """Values that are not in `data` as they were written."""
+
+    def line(self, index: int) -> int:
+        """Line of the character at ``index``, from 1; the last one for what is missing at the end."""
+        return line_of(self.text, index)
+
+    def refuse(self, index: int, path: Path, message: str) -> None:
+        """Note a fault of the value at ``path``."""
+        self.faults.append(Fault(index, path, message))
+        self.refused.add(path)
+
+
+class NotYamlError(Exception):
+    """The text is no YAML; ``faults`` has what is wrong, as far as could be read."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__(faults[0].message)
+        self.faults = faults
+
+
+class _Loader(Reader, Scanner, Parser, Composer, Resolver):
+    """Composes nodes without anchors, aliases and tags; ``refused`` has what was wrong by the node's identity."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+        Composer.__init__(self)
+        Resolver.__init__(self)
+        self.refused: dict[int, str] = {}
+        self._depth = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Node of the next events."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            self.get_event()  # type: ignore[no-untyped-call]
+            node: Any = yaml.ScalarNode(f"{_TAG}null", "")
+            node.start_mark = event.start_mark
+            self.refused[id(node)] = (
+                f'YAML aliases are not read; write the value out, or "*{event.anchor}" in quotes for a name'
+            )
+            return node
+        message = _extra(event)
+        event.anchor = event.tag = None
+        if self._depth >= MAX_DEPTH:
+            raise yaml.MarkedYAMLError(
+                problem="too many levels within each other", problem_mark=event.start_mark
+            )
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if message:
+            self.refused[id(node)] = message
+        return node
+
+
+def _extra(event: Any) -> Optional[str]:
+    """What is wrong with the properties of a node; None if it has none."""
+    if event.anchor is not None:
+        return f"YAML anchors are not read; remove &{event.anchor}"
+    if event.tag is not None:
+        return f"YAML tags are not read; remove {event.tag.replace(_TAG, '!!')}, or quote a name that begins with !"
+    return None
+
+
+def line_of(text: str, index: int) -> int:
+    """Line of the character at ``index``, from 1, as editors count; the last one for what is missing at the end."""
+    return text.count("\n", 0, min(index, max(len(text.rstrip("\n")), 0))) + 1
+
+
+def read(text: str) -> Tree:
+    """Tree of one YAML document.
+
+    Raises
+    ------
+    NotYamlError
+        If the text is no YAML.
+    """
+    tree = Tree(text)
+    loader: Optional[_Loader] = None
+    try:
+        loader = _Loader(text)
+        node: Any = loader.get_single_node()
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise NotYamlError(_syntax_faults(text, error, loader)) from error
+    tree.empty = node is None
+    if node is not None:
+        tree.data = _value(tree, loader.refused, node, ())
+    return tree
+
+
+def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> list[Fault]:
+    if isinstance(error, ReaderError):
+        message = f"holds the character U+{ord(text[error.position]):04X}, which YAML forbids; remove it"
+        return [Fault(error.position, None, message)]
+    if not isinstance(error, yaml.MarkedYAMLError):
+        # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
+        return [Fault(loader.index if loader else 0, None, f"not YAML: {error}; remove what stands here")]
+    if "'\\t'" in (error.problem or ""):
+        return [
+            Fault(tab.end() - 1, None, "a tab in the indentation, which YAML forbids; write spaces")
+            for tab in _TAB.finditer(text)
+        ] or [Fault(_index(error), None, "a tab, which YAML forbids here; write spaces")]
+    hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
+    return [Fault(_index(error), None, f"not YAML: {error.problem}; {hint}")]
+
+
+def _index(error: yaml.MarkedYAMLError) -> int:
+    mark = error.problem_mark or error.context_mark
+    return int(mark.index) if mark else 0
+
+
+def _value(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> Any:
+    tree.values[path] = node.start_mark.index
+    if id(node) in refused:
+        tree.refuse(node.start_mark.index, path, refused[id(node)])
+        return None
+    if isinstance(node, yaml.MappingNode):
+        return _mapping(tree, refused, node, path)
+    if isinstance(node, yaml.SequenceNode):
+        return _sequence(tree, refused, node, path)
+    tree.texts[path] = node.value
+    fault = _unprintable(node.value)
+    content = None
+    if fault is None:
+        content, fault = _scalar(node)
+    if fault:
+        tree.refuse(node.start_mark.index, path, fault)
+    return content
+
+
+def _sequence(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> list[Any]:
+    for number, item in enumerate(node.value):
+        tree.keys[(*path, number)] = item.start_mark.index
+    return [_value(tree, refused, item, (*path, number)) for number, item in enumerate(node.value)]
+
+
+def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    for key_node, value_node in node.value:
+        index = key_node.start_mark.index
+        fault = refused.get(id(key_node)) or _key_fault(key_node)
+        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
+        at = (*path, key)
+        if fault:
+            tree.refuse(index, at, fault)
+        elif key in content:
+            first = tree.line(tree.keys[at])
+            tree.faults.append(
+                Fault(index, at, f"is here a second time, first at line {first}; keep one of them")
+            )
+        else:
+            tree.keys[at] = index
+            content[key] = _value(tree, refused, value_node, at)
+    return content
+
+
+def _key_fault(node: Any) -> Optional[str]:
+    """Why a node cannot be a key; None if it can."""
+    if not isinstance(node, yaml.ScalarNode):
+        return "a key is a plain name; write it without brackets"
+    kind = node.tag.replace(_TAG, "")
+    if kind == "merge":
+        return "YAML merge keys are not read; write the keys out"
+    if kind in _READ_AS:
+        return f'YAML reads the key {node.value} as {_READ_AS[kind]}, not as a name; quote it: "{node.value}"'
+    return _unprintable(node.value)
+
+
+def _unprintable(text: str) -> Optional[str]:
+    """What is wrong with the characters of a scalar; None if all of them can be seen."""
+    for character in text:
+        if not character.isprintable() and character not in "\n\t":
+            return f"holds the character U+{ord(character):04X}, which cannot be seen; remove it"
+    return None
+
+
+def _scalar(node: Any) -> tuple[Any, Optional[str]]:
+    """Value of a scalar, and what is wrong with how it is written."""
+    kind = node.tag.replace(_TAG, "")
+    if kind == "null":
+        return None, None
+    if kind == "bool":
+        return node.value.lower() in ("yes", "true", "on"), None
+    if kind in _NUMBERS:
+        return _number(node, kind)
+    return node.value, None
+
+
+def _number(node: Any, kind: str) -> tuple[Any, Optional[str]]:
+    written, make = _NUMBERS[kind]
+    digits = node.value.replace("_", "")
+    if len(digits) > MAX_NUMBER:
+        return None, "has more digits than any number here; write a shorter one"
+    if written.fullmatch(node.value):
+        return make(digits), None
+    if _NOT_FINITE.fullmatch(node.value):
+        return float(node.value.replace(".", "")), None
+    return None, _other_notation(node, kind)
+
+
+def _other_notation(node: Any, kind: str) -> str:
+    constructor = yaml.constructor.SafeConstructor()
+    construct: Any = getattr(constructor, f"construct_yaml_{kind}")
+    try:
+        number = construct(node)
+    except ValueError:
+        return f'{node.value} is no number; write one, or "{node.value}" in quotes for a name'
+    return f'YAML reads {node.value} as the number {number}; write {number}, or "{node.value}" in quotes for a name'
