@@ -212,9 +212,9 @@ def _value(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> Any:
 
 
 def _sequence(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> list[Any]:
-    for number, item in enumerate(node.value):
-        tree.keys[(*path, number)] = item.start_mark.index
-    return [_value(tree, refused, item, (*path, number)) for number, item in enumerate(node.value)]
+    items = {(*path, number): item for number, item in enumerate(node.value)}
+    tree.keys.update({at: item.start_mark.index for at, item in items.items()})
+    return [_value(tree, refused, item, at) for at, item in items.items()]
 
 
 def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> dict[str, Any]:
