@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from pathlib import Path
 
 from poolbox.box import Box
 from poolbox.errors import BoxFailedError, PoolboxError
+from poolbox.root import remove_tree
 
 
 def runtime_directory() -> Path:
@@ -26,7 +28,7 @@ def runtime_directory() -> Path:
 def start(name: str, box: Box) -> None:
     """Start the box, give it the name and let it run on; `PoolboxError` when a pool of that name runs."""
     link = _link(name)
-    _forget_if_ended(link, name)
+    _forget_if_ended(link)
     box.start()
     try:
         link.symlink_to(box.directory)
@@ -50,31 +52,44 @@ def find(name: str) -> Box:
 def stop(name: str) -> Path:
     """End the pool of that name and forget it; the directory that it had."""
     link = _link(name)
+    directory = _named(link)
     try:
-        box = find(name)
-    except BoxFailedError:
-        directory = link.readlink()
-    else:
-        directory = box.directory
+        box = Box.attach(directory)
         box.stop()
+    except BoxFailedError:
+        _delete_what_is_left(directory)
     link.unlink()
     return directory
 
 
 def _link(name: str) -> Path:
-    if not name or "/" in name or name.startswith("."):
-        raise PoolboxError(f"name {name!r}: write letters, digits and dashes")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise PoolboxError(f"name {name!r}: write letters, digits, dots, dashes and underscores")
     return runtime_directory() / name
 
 
-def _forget_if_ended(link: Path, name: str) -> None:
+def _named(link: Path) -> Path:
+    if not link.is_symlink():
+        others = ", ".join(sorted(path.name for path in link.parent.iterdir())) or "none"
+        start_it = f"python -m poolbox up --name {link.name}"
+        raise PoolboxError(f"no pool named {link.name!r} (there is: {others}); start it: {start_it}")
+    return link.readlink()
+
+
+def _forget_if_ended(link: Path) -> None:
     if link.is_symlink():
         try:
-            find(name)
+            Box.attach(link.readlink())
         except BoxFailedError:
+            _delete_what_is_left(link.readlink())
             link.unlink()
         else:
-            raise _taken(name)
+            raise _taken(link.name)
+
+
+def _delete_what_is_left(directory: Path) -> None:
+    if (directory / "box.json").is_file():
+        remove_tree(directory)
 
 
 def _taken(name: str) -> PoolboxError:

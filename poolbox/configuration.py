@@ -77,6 +77,8 @@ NEGOTIATOR_INTERVAL = 3
 NEGOTIATOR_MIN_INTERVAL = 1
 NEGOTIATOR_CYCLE_DELAY = 1
 NEGOTIATOR_UPDATE_INTERVAL = 5
+# Whom condor_q and condor_submit mean without -name; no schedd runs on this host.
+SCHEDD_HOST = {schedd}
 """
 
 ACCESS = """\
@@ -145,7 +147,7 @@ def client_configuration(directory: PurePath, port: int) -> str:
 
 def _role(spec: BoxSpec, host: str) -> tuple[str, str, str]:
     if host == spec.central_point:
-        return CENTRAL + _groups(spec.groups), spec.central_config, ""
+        return CENTRAL.format(schedd=spec.access_points[0]) + _groups(spec.groups), spec.central_config, ""
     if host in spec.access_points:
         return ACCESS.format(host=host), spec.access_config, ""
     node = next(node for node in spec.execute_points if node.name == host)

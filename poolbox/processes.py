@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 from pathlib import Path
 
 
@@ -35,7 +34,7 @@ def processes_in(namespace: str) -> list[BoxProcess]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, KeyError):
-                if os.readlink(entry / "ns" / "pid") == namespace:
+                if namespace_of(int(entry.name)) == namespace:
                     found.append(_read(entry))
     return found
 

@@ -88,6 +88,20 @@ def cached_root(suite: str) -> Path:
     return path
 
 
+def htcondor_version(suite: str) -> str:
+    """HTCondor's version in the root for that suite, such as ``23.9.6``; empty while none is built."""
+    own = shutil.which("condor_version")
+    if own is not None:
+        said = subprocess.run(
+            [own], capture_output=True, text=True, check=False, timeout=BUILD_SECONDS
+        ).stdout
+        return said.partition("CondorVersion: ")[2].partition(" ")[0]
+    status = cache_path(suite) / "var" / "lib" / "dpkg" / "status"
+    packages = status.read_text(errors="replace").split("\n\n") if status.is_file() else []
+    condor = next((text for text in packages if text.startswith("Package: condor\n")), "")
+    return condor.partition("\nVersion: ")[2].partition("\n")[0].partition("+")[0]
+
+
 def remove_tree(path: Path) -> None:
     """Delete a folder of our own, whatever the modes of the folders below it."""
     for folder, names, _files in os.walk(path):

@@ -102,7 +102,7 @@ class BoxSpec:
             yield from _group_problems(group, quota)
 
 
-def _group_problems(group: str, quota: Union[int, float]) -> Iterator[str]:
+def _group_problems(group: str, quota: float) -> Iterator[str]:
     if not GROUP_NAME.fullmatch(group):
         yield f"group {group!r}: write letters, digits, _ and . only"
     if isinstance(quota, bool) or not 0 <= quota < math.inf or (isinstance(quota, float) and quota > 1):

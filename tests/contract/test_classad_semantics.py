@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import htcondor2  # noqa: F401, I001 - before classad2: names resolve as in the daemons only once it is loaded
 import classad2
+import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
 NODE = {"Cpus": 8, "t1_TargetGroups": ["alice", "cms"], "t1_Targetcores": [0, 8], "Text": "alice:64:lhcb:3"}

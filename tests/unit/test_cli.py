@@ -92,7 +92,7 @@ def test_json_is_a_plan_that_publish_takes(
         ({"valid_until": "soon"}, "valid_until: Input should be a valid integer"),
         ({"extra": 1}, "extra: Unexpected keyword argument"),
         ({"reason": "because"}, "reason 'because' is none of"),
-        ({"groups": ["alice"]}, "its groups are not those of"),
+        ({"groups": ["alice", "cms", "lhcb"]}, "its groups are not those of"),
         (
             {
                 "targets": [

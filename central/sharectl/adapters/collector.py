@@ -17,6 +17,7 @@ _PROJECTION = [
     "State",
     "Cpus",
     "TotalSlotCpus",
+    "TotalCpus",
     "t1_wn_hs06",
     "AccountingGroup",
     "JobStart",
@@ -45,8 +46,10 @@ class Slot:
     machine: str
     cores: int
     """TotalSlotCpus."""
+    node_cores: Optional[int]
+    """Cores of the whole machine, TotalCpus: what its power is spread over; None if it publishes none."""
     hs06: Optional[float]
-    """t1_wn_hs06; None if the machine publishes none."""
+    """t1_wn_hs06, power of the whole machine; None if it publishes none."""
     held: tuple[Held, ...]
     controlled: bool
     """Whether it meets the constraint that was asked for; False if none was."""
@@ -98,6 +101,7 @@ def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
     return Slot(
         machine=machine.lower(),
         cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
+        node_cores=whole(evaluated(ad, "TotalCpus"), 0) or None,
         hs06=hs06 if hs06 > 0 else None,
         held=tuple(_children(ad) if evaluated(ad, "PartitionableSlot") else _itself(ad)),
         controlled=machine in under,

@@ -107,7 +107,7 @@ class CondorPool:
                 name=names[machine],
                 machine=machine,
                 cores=sum(slot.cores for slot in by_machine[machine]),
-                hs06_per_core=self._power(by_machine[machine][0].hs06, by_machine[machine][0].cores),
+                hs06_per_core=self._power(by_machine[machine][0].hs06, by_machine[machine][0].node_cores),
                 controlled=machine in under,
             )
             for machine in sorted(by_machine)
@@ -120,7 +120,7 @@ class CondorPool:
         self, slots: Iterable[Slot], names: Mapping[str, str], now: int
     ) -> Iterable[RunningJobs]:
         for slot in slots:
-            power = self._power(slot.hs06, slot.cores)
+            power = self._power(slot.hs06, slot.node_cores)
             for held in slot.held:
                 yield RunningJobs(
                     node=names[slot.machine],

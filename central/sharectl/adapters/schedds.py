@@ -11,14 +11,14 @@ from typing import Any, Optional
 from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
 from sharectl.core.nodes import HOST_NAME
 
-SCHEDULER_UNIVERSE = 7
-"""Jobs that run in the schedd itself, such as DAGMan: they hold no slot."""
-
-_NO_SCHEDULER = f"(JobUniverse =!= {SCHEDULER_UNIVERSE})"
+# Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
+# elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
+_SCHEDULER, _GRID, _LOCAL = 7, 9, 12
+_WANTS_SLOT = f"JobUniverse =!= {_SCHEDULER} && JobUniverse =!= {_GRID} && JobUniverse =!= {_LOCAL}"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key.
-_PENDING = f"(JobStatus == 1) && {_NO_SCHEDULER}"
+_PENDING = f"(JobStatus == 1) && {_WANTS_SLOT}"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
-_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_NO_SCHEDULER}"
+_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_WANTS_SLOT}"
 _JOB_PROJECTION = [
     "JobStatus",
     "RemoteHost",
@@ -30,6 +30,7 @@ _JOB_PROJECTION = [
     "MATCH_TotalSlotCpus",
 ]
 _MOST_CORES = 1_000_000
+_ANY_NUMBER = 1.8e308
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def _accounting_group(ad: Any) -> Optional[str]:
 
 
 def _requested(ad: Any, most_cores: int) -> int:
-    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=_MOST_CORES), most_cores)
+    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=_ANY_NUMBER), most_cores)
 
 
 def _flat(counted: Counter[tuple[Optional[str], int]]) -> tuple[tuple[Optional[str], int, int], ...]:
