@@ -15,12 +15,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainSerializer,
     PlainValidator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from sharectl.adapters.controlled import read_controlled
+from sharectl.adapters.controlled import read_controlled, write_controlled
 from sharectl.core.groups import GROUP_NAME
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER, PlanLimits
 from sharectl.core.nodes import Controlled, ControlledHosts
@@ -48,6 +49,8 @@ class _Section(BaseModel):
 def _absolute(path: Path) -> Path:
     if not path.is_absolute() or not path.name:
         raise wrong(f"{str(path)!r} is no absolute path; write one that begins with /")
+    if not str(path).isprintable():
+        raise wrong(f"{str(path)!r} holds a character that cannot be seen; remove it")
     return path
 
 
@@ -119,13 +122,15 @@ class GroupConfig(_Section):
 class NodesConfig(_Section):
     """Which execute points sharectl may steer."""
 
-    controlled: Annotated[Controlled, PlainValidator(read_controlled)] = Field(
-        ControlledHosts(("*",)),
-        description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
-        'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
-        'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
-        "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
-        '`{share: "50%"}`.',
+    controlled: Annotated[Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)] = (
+        Field(
+            ControlledHosts(("*",)),
+            description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
+            'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
+            'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
+            "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
+            '`{share: "50%"}`.',
+        )
     )
 
 

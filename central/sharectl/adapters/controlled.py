@@ -108,6 +108,8 @@ def _constraint(value: Any) -> ControlledConstraint:
     text = value.strip()
     if len(text) > MAX_CONSTRAINT:
         raise _wrong(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it", "constraint")
+    if not text.replace("\n", " ").replace("\t", " ").isprintable():
+        raise _wrong(f"{text!r} holds a character that cannot be seen; remove it", "constraint")
     fault = _fault(text)
     if fault:
         raise _wrong(f"{fault}; {_FORMS}", "constraint")

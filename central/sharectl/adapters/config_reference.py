@@ -1,0 +1,101 @@
+"""``docs/configuration.md``, made from the models, so that it cannot say anything else than they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from sharectl.adapters.config_fields import SECTIONS, keys_of, range_of
+from sharectl.adapters.config_file import MAX_BYTES
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.config_problems import place
+from sharectl.adapters.config_text import as_data, flow
+from sharectl.adapters.quantities import UNIT_NAMES, unit_of
+from sharectl.adapters.yaml_tree import Path
+
+_INTRODUCTION = f"""# Configuration
+
+One YAML file, `/etc/sharectl/sharectl.yaml` unless `--config FILE` names another. Only the groups have to be written:
+
+```yaml
+groups:
+  cms:   {{pledge_hs06: 87100}}
+  atlas: {{pledge_hs06: 105300}}
+nodes: {{controlled: "*"}}        # host patterns, a share such as "50%", or a ClassAd constraint
+```
+
+`sharectl check config [FILE]` prints the file with every default filled in, or everything that is wrong with it, each
+with its line and what to write instead (exit code 78). `--json` prints either for programs. All other commands
+refuse a file that this check refuses.
+
+What the file may not hold, since YAML would change its meaning in silence or sharectl could only guess:
+
+- a key that is not listed here, or one that is there twice (groups: also if only case differs);
+- a number with a unit or in quotes. The unit is at the end of the key: `validity_seconds: 3060`, not `51m`;
+- `.nan`, `.inf`, and numbers that only YAML reads as numbers (`51:00`, `0x1F`, `0644`);
+- a name that YAML reads as something else: the groups `no` and `123` need quotes, `"no"` and `"123"`;
+- anchors, aliases, merge keys and tags, tabs in the indentation, bytes that are not UTF-8, more than {MAX_BYTES // 2**20} MiB.
+"""
+
+_TITLES: Mapping[Path, str] = {
+    (): "Top level",
+    ("groups", "*"): "groups.NAME",
+    ("publish", "*"): "publish[…]",
+}
+_KINDS = {
+    "groups": "mapping of group names",
+    "publish": "list of mappings",
+    "schedds": "list of names",
+    "collector": "host name or address, null",
+    "controlled": "pattern, list of patterns, share, constraint",
+}
+"""Key -> its values, where its type does not say it."""
+
+
+def reference() -> str:
+    """Text of the page, in Markdown."""
+    parts = [_INTRODUCTION]
+    for path, section in SECTIONS.items():
+        parts.append(f"\n## {_TITLES.get(path, place(path))}\n\n{_paragraph(section.__doc__ or '')}\n")
+        parts.append("\n| key | value | default | meaning |\n|---|---|---|---|\n")
+        parts.extend(f"{row}\n" for row in _rows(path, section))
+    return "".join(parts)
+
+
+def _paragraph(text: str) -> str:
+    return text.replace("``", "`").strip()
+
+
+def _rows(path: Path, section: type[BaseModel]) -> Iterator[str]:
+    for key, field in keys_of(section).items():
+        cells = (f"`{key}`", _values(key, field), _default((*path, key), field), field.description or "")
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _values(key: str, field: FieldInfo) -> str:
+    """Such as ``whole number, 2 to 1024 cores``."""
+    annotation = str(field.annotation)
+    limits = range_of(field)
+    if key in _KINDS:
+        return _KINDS[key]
+    if "Literal" in annotation:
+        return " or ".join(f"`{choice}`" for choice in limits.split(", "))
+    if not limits:
+        return "absolute path" if "Path" in annotation else "mapping, below"
+    unit = unit_of(key)
+    kind = "whole number" if "int" in annotation else "number"
+    return f"{kind}, {limits}{' ' + UNIT_NAMES[unit] if unit else ''}{', null' if 'Optional' in annotation and field.alias is None else ''}"
+
+
+def _default(path: Path, field: FieldInfo) -> str:
+    if field.is_required():
+        return "required"
+    if path[0] == "groups":
+        return "one of the two"
+    value: Any = as_data(Config.model_validate({"groups": {"any": {"pledge_hs06": 1}}}))
+    for part in path:
+        value = value[part]
+    return "see below" if isinstance(value, dict) else f"`{flow(value)}`"
