@@ -58,11 +58,30 @@ def test_values_that_condor_q_could_not_evaluate_take_the_seeds_defaults() -> No
 
 
 @pytest.mark.parametrize(
+    ("requested", "counted_as"),
+    [("8.0", 8), ("2.5", 2), ("0", 1), ("-5", 1), ("error", 1), ("nan", 1), ("inf", 1_000_000), ("cores", 1)],
+)
+def test_a_user_who_requests_nonsense_does_not_make_the_file_unreadable(
+    requested: str, counted_as: int
+) -> None:
+    assert parse(f"1 PEND cms 0 {requested} -3").pending == (PendingJobs("cms", counted_as, 1),)
+
+
+def test_a_job_of_no_core_holds_one() -> None:
+    assert parse("2 wn-1 cms 60 0 10").running == (running("wn-1", "cms", 1),)
+
+
+def test_a_job_that_runs_without_a_slot_uses_no_power_of_the_pool() -> None:
+    rows = parse("2 PEND cms 60 1 10")
+    assert (rows.running, rows.ignored_rows) == ((), 1)
+
+
+@pytest.mark.parametrize(
     ("row", "problem"),
     [
         ("2 wn-1 cms 60 1", "needs 6 columns"),
         ("two wn-1 cms 60 1 10", "JobStatus is 'two'"),
-        ("2 wn-1 cms 60 -1 10", "cores is '-1'; write a number from 1"),
+        ("2 wn-1 cms 60 -1 10", "cores is '-1'; write a number from 0"),
         ("2 wn-1 cms 60 1.5 10", "cores is '1.5'; write a whole number"),
         ("2 wn-1 cms 60 1 nan", "HS06 per core is 'nan'"),
         ("2 wn-1 cms 60 1 0", "HS06 per core is 0"),

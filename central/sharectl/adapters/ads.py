@@ -9,7 +9,7 @@ MAX_TEXT = 1024
 """Characters of a string that are looked at: no group, host or address is longer."""
 
 
-def whole(value: Any, default: int, least: int = 0, most: int = 2**53) -> int:
+def whole(value: Any, default: int, least: float = 0, most: float = 2**53) -> int:
     """``value`` if it is a number within the limits, cut to a whole one, else ``default``."""
     got = number(value, default, least, most)
     return int(got)

@@ -33,6 +33,7 @@ MAX_SECONDS = 10**10
 MAX_PROBLEMS = 20
 """Problems that one error message lists."""
 
+_DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """What ``condor_q -global`` prints on standard output where there is no job."""
@@ -46,7 +47,7 @@ class JobRows:
     running: tuple[RunningJobs, ...]
     pending: tuple[PendingJobs, ...]
     ignored_rows: int
-    """Rows of jobs that neither run nor wait (held, completed)."""
+    """Rows of jobs that neither run nor wait (held, completed), or that run without a slot (local, grid universe)."""
 
 
 def write(path: Path, snapshot: Snapshot) -> None:
@@ -92,7 +93,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
         except ValueError as error:
             problems.append(f"{name}:{number}: {error}")
             continue
-        if status == RUNNING:
+        if status == RUNNING and job.node != PENDING_NODE:
             running.append(job)
         elif status == IDLE:
             pending[job.group, job.cores] += 1
@@ -112,13 +113,15 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
             "needs 6 columns: JobStatus, node or PEND, group, seconds running, cores, HS06 per core; "
             f"found {len(text.split())}"
         )
-    status = _number("JobStatus", head[0], 0, 9)
+    status = int(_number("JobStatus", head[0], 0, 9))
     group = " ".join(head[2].split()[:-3])
-    return int(status), RunningJobs(
+    # HTCondor wrote cores and power of a job that runs; those of one that waits may be whatever its user wished.
+    provisioned = status == RUNNING
+    return status, RunningJobs(
         node=_node(head[1]),
         group=group_of(None if group in _NO_VALUE else group, groups),
-        cores=_whole("cores", tail[2], 1, MAX_CORES, default=1),
-        hs06_per_core=_power(tail[3]),
+        cores=_provisioned(tail[2]) if provisioned else _requested(tail[2]),
+        hs06_per_core=_power(tail[3]) if provisioned else _DEFAULT_POWER,
         # A node's clock may be a little ahead of the schedd's.
         seconds=max(0, _whole("seconds running", tail[1], -MAX_SECONDS, MAX_SECONDS, default=0)),
     )
@@ -149,8 +152,22 @@ def _whole(what: str, text: str, least: int, most: int, default: int) -> int:
     return int(value)
 
 
+def _provisioned(text: str) -> int:
+    """Cores of a job that runs; HTCondor lets a job have 0, which is counted as 1."""
+    return max(1, _whole("cores", text, 0, MAX_CORES, default=1))
+
+
+def _requested(text: str) -> int:
+    """Cores that a pending job requests: 1 if that is less, nothing or no number, cut to a whole number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return 1
+    return int(min(value, MAX_CORES)) if value >= 1 else 1
+
+
 def _power(text: str) -> float:
-    value = _number("HS06 per core", text, 0, 1e6, default=DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES)
+    value = _number("HS06 per core", text, 0, 1e6, default=_DEFAULT_POWER)
     if value == 0:
         raise ValueError("HS06 per core is 0; write the power of one core, such as 10.0")
     return value
@@ -162,7 +179,7 @@ def _shortened(problems: list[str]) -> list[str]:
 
 
 def _lines(snapshot: Snapshot) -> Iterator[str]:
-    power = f"{DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES:.12g}"
+    power = f"{_DEFAULT_POWER:.12g}"
     for job in snapshot.running:
         row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {job.hs06_per_core:.12g}\n"
         yield from _repeated(row, job.jobs)

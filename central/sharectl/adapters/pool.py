@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Callable, Optional
 
 from sharectl.adapters.collector import CollectorAnswer, Slot, look
 from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.jobs_file import PENDING_NODE
-from sharectl.adapters.schedds import Job, ScheddJobs, count_pending, list_jobs
+from sharectl.adapters.schedds import ScheddJobs, count_pending, list_jobs
 from sharectl.core.groups import group_of
 from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot, Source
 from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
@@ -65,6 +64,10 @@ class CondorPool:
         if answer.value is None:
             return Snapshot(now, (), (), (), (answer.source,))
         known: CollectorAnswer = answer.value
+        if not (known.slots and known.schedds):
+            # It has just started, or its updates are refused: what it does not know is not zero.
+            source = replace(answer.source, problem=_knows_nothing(known))
+            return Snapshot(now, (), (), (), (source,))
         jobs, sources = self._ask_schedds(known)
         nodes = self._nodes(known.slots)
         names = {node.machine: node.name for node in nodes}
@@ -133,15 +136,14 @@ class CondorPool:
     def _running_in_schedds(
         self, answers: Iterable[ScheddJobs], names: Mapping[str, str], now: int
     ) -> Iterable[RunningJobs]:
-        for jobs in answers:
-            for job in jobs.running:
-                yield RunningJobs(
-                    node=_node_of(job, names),
-                    group=group_of(job.accounting_group, self.access.groups),
-                    cores=job.cores,
-                    hs06_per_core=self._power(job.node_hs06, job.node_cores),
-                    seconds=_seconds_since(job.since, now),
-                )
+        for job in (job for jobs in answers for job in jobs.running):
+            yield RunningJobs(
+                node=names.get(job.machine, job.machine.partition(".")[0]),
+                group=group_of(job.accounting_group, self.access.groups),
+                cores=job.cores,
+                hs06_per_core=self._power(job.node_hs06, job.node_cores),
+                seconds=_seconds_since(job.since, now),
+            )
 
     def _pending(self, answers: Iterable[ScheddJobs]) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int]] = Counter()
@@ -162,10 +164,10 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
     }
 
 
-def _node_of(job: Job, names: Mapping[str, str]) -> str:
-    if job.machine is None:
-        return PENDING_NODE
-    return names.get(job.machine, job.machine.partition(".")[0])
+def _knows_nothing(known: CollectorAnswer) -> str:
+    kinds = (("execute point", known.slots), ("schedd", known.schedds))
+    unknown = " and no ".join(kind for kind, ads in kinds if not ads)
+    return f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it has just started"
 
 
 def _seconds_since(start: int, now: int) -> int:

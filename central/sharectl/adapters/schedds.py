@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,15 +31,15 @@ _JOB_PROJECTION = [
     "MATCH_TotalSlotCpus",
 ]
 _MOST_CORES = 1_000_000
-_ANY_NUMBER = 1.8e308
+_MOST_HS06 = 1e9
 
 
 @dataclass(frozen=True)
 class Job:
     """A job that runs, as its schedd knows it."""
 
-    machine: Optional[str]
-    """Host name, lower case; None if the schedd has not noted it yet."""
+    machine: str
+    """Host name, lower case."""
     accounting_group: Optional[str]
     since: int
     """Unix seconds; 0 if unknown."""
@@ -86,8 +87,8 @@ def list_jobs(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
     for ad in _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION):
         if evaluated(ad, "JobStatus") == 1:
             pending[_accounting_group(ad), _requested(ad, most_cores)] += 1
-        else:
-            running.append(_running(ad, most_cores))
+        elif (job := _running(ad, most_cores)) is not None:
+            running.append(job)
     return ScheddJobs(_flat(pending), tuple(running))
 
 
@@ -98,12 +99,15 @@ def _schedd(location: Mapping[str, str]) -> Any:
     return htcondor2.Schedd(classad2.ClassAd(dict(location)))
 
 
-def _running(ad: Any, most_cores: int) -> Job:
+def _running(ad: Any, most_cores: int) -> Optional[Job]:
+    """Job that runs; None if its schedd does not say where: it holds no slot."""
     host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
+    if not HOST_NAME.fullmatch(host):
+        return None
     power = _match_number(ad, "MATCH_t1_wn_hs06")
     node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
     return Job(
-        machine=host if HOST_NAME.fullmatch(host) else None,
+        machine=host,
         accounting_group=_accounting_group(ad),
         since=whole(evaluated(ad, "JobStartDate"), 0),
         cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
@@ -118,7 +122,7 @@ def _match_number(ad: Any, name: str) -> float:
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = float(value[:MAX_TEXT])
-    return number(value, 0.0)
+    return number(value, 0.0, most=_MOST_HS06)
 
 
 def _accounting_group(ad: Any) -> Optional[str]:
@@ -126,7 +130,7 @@ def _accounting_group(ad: Any) -> Optional[str]:
 
 
 def _requested(ad: Any, most_cores: int) -> int:
-    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=_ANY_NUMBER), most_cores)
+    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=sys.float_info.max), most_cores)
 
 
 def _flat(counted: Counter[tuple[Optional[str], int]]) -> tuple[tuple[Optional[str], int, int], ...]:
