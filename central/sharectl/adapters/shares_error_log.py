@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sharectl.adapters import files
-from sharectl.core.model import GroupError
+from sharectl.core.model import GroupError, GroupUsage
+from sharectl.errors import InputError
 
 HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
+_COLUMNS = len(HEADER.split()) - 1
 
 
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
@@ -30,6 +32,60 @@ def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
     files.rotate(path, max_bytes, keep)
     fresh = not path.exists() or path.stat().st_size == 0
     files.append_lines(path, [HEADER, *lines] if fresh else lines)
+
+
+def read(path: Path) -> tuple[tuple[int, GroupError], ...]:
+    """Rows of the log at ``path``, oldest first: Unix seconds of the cycle, and one group's error.
+
+    Numbers are as whole as they were written; power is DPHS + PLEDGE.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or a row is not as it should be; all such rows at once.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError([f"{path}: cannot be read: {error}"]) from error
+    found: list[tuple[int, GroupError]] = []
+    problems = []
+    for number, line in enumerate(lines, start=1):
+        if line and not line.startswith("#"):
+            try:
+                found.append(_error(line.split()))
+            except ValueError:
+                problems.append(
+                    f"{path}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
+                    f"found {line[:200]!r}; remove the row"
+                )
+    if problems:
+        raise InputError(problems)
+    return tuple(found)
+
+
+def _error(columns: list[str]) -> tuple[int, GroupError]:
+    group = columns.pop(1) if len(columns) == _COLUMNS else ""
+    if not group:
+        raise ValueError
+    taken_at, pledge, error_cores, single, multi, error_hs06, less_pledge, pending_single, pending_multi = (
+        map(int, columns)
+    )
+    usage = GroupUsage(
+        single_cores=single,
+        multi_cores=multi,
+        power_hs06=float(less_pledge + pledge),
+        pending_single_jobs=pending_single,
+        pending_multi_jobs=pending_multi,
+    )
+    return taken_at, GroupError(
+        group=group,
+        pledge_hs06=float(pledge),
+        error_cores=float(error_cores),
+        error_hs06=float(error_hs06),
+        power_minus_pledge_hs06=float(less_pledge),
+        usage=usage,
+    )
 
 
 def _row(taken_at: int, error: GroupError) -> str:
