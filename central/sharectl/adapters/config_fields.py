@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Literal, Optional, get_args, get_origin
 
 from pydantic import BaseModel
@@ -50,16 +51,24 @@ def field_at(path: Path) -> Optional[FieldInfo]:
 
 
 def range_of(field: FieldInfo) -> str:
-    """Values that a field may have, such as ``2 to 1024`` or ``keep, withdraw``; empty if that is no range."""
-    choices = choices_of(field)
-    if choices:
-        return ", ".join(choices)
-    limits = {type(limit).__name__: limit for limit in field.metadata}
-    least = _number(getattr(limits.get("Ge"), "ge", None))
-    most = _number(getattr(limits.get("Le"), "le", None))
-    if "Gt" in limits:
-        least = f"above {_number(limits['Gt'].gt)}"
-    return f"{least} to {most}" if most else ""
+    """Numbers that a field may be, such as ``2 to 1024``; empty if it has no limits."""
+    limits = _limits(field)
+    if "le" not in limits:
+        return ""
+    least = f"above {_number(limits['gt'])}" if "gt" in limits else _number(limits["ge"])
+    return f"{least} to {_number(limits['le'])}"
+
+
+def admits(field: FieldInfo, number: Decimal) -> bool:
+    """Whether a field may be ``number``."""
+    limits = _limits(field)
+    above = number > Decimal(limits["gt"]) if "gt" in limits else number >= Decimal(limits.get("ge", "-inf"))
+    return above and number <= Decimal(limits.get("le", "inf")) and (number % 1 == 0 or not is_whole(field))
+
+
+def is_whole(field: FieldInfo) -> bool:
+    """Whether the values of a field are whole numbers."""
+    return field.annotation is int or int in get_args(field.annotation)
 
 
 def choices_of(field: FieldInfo) -> tuple[str, ...]:
@@ -67,7 +76,15 @@ def choices_of(field: FieldInfo) -> tuple[str, ...]:
     return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
 
 
-def _number(value: Optional[float]) -> str:
-    if value is None:
-        return ""
+def _limits(field: FieldInfo) -> dict[str, float]:
+    """Limits by kind: gt, ge, le."""
+    return {
+        kind: getattr(limit, kind)
+        for limit in field.metadata
+        for kind in ("gt", "ge", "le")
+        if hasattr(limit, kind)
+    }
+
+
+def _number(value: float) -> str:
     return str(int(value)) if value == int(value) else str(value)

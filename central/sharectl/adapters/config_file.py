@@ -41,10 +41,11 @@ def parse(text: str, name: str) -> Config:
         tree = yaml_tree.read(text)
     except NotYamlError as error:
         raise ConfigError(_lines(name, text, error.faults)) from error
-    if not isinstance(tree.data, dict) and not tree.refused:
-        what = "the file is empty" if tree.empty else "the file is no mapping"
-        raise ConfigError([f"{name}:{tree.line(0)}: {what}; {_LEAST}"])
-    _fold_groups(tree)
+    if not isinstance(tree.data, dict):
+        what = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
+        top = [] if () in tree.refused else [Fault(tree.values.get((), 0), (), f"{what}; {_LEAST}")]
+        raise ConfigError(_lines(name, text, [*tree.faults, *top]))
+    _fold_groups(tree, tree.data.get("groups"))
     config, faults = _validated(tree)
     if config is None or tree.faults:
         raise ConfigError(_lines(name, text, [*tree.faults, *faults]))
@@ -76,9 +77,8 @@ def _text(path: Path) -> str:
         ) from error
 
 
-def _fold_groups(tree: Tree) -> None:
+def _fold_groups(tree: Tree, groups: Any) -> None:
     """Note groups whose names differ in case only, and keep the first of each."""
-    groups = tree.data.get("groups") if isinstance(tree.data, dict) else None
     if not isinstance(groups, dict):
         return
     first: dict[str, str] = {}
@@ -96,18 +96,24 @@ def _validated(tree: Tree) -> tuple[Optional[Config], list[Fault]]:
     try:
         return Config.model_validate(tree.data), []
     except ValidationError as error:
-        faults = [fault_of(dict(found), tree) for found in error.errors(include_url=False)]
+        faults = _faults(error, tree)
     # What concerns several sections is looked at only once each of them is sound: so again, without the unsound.
     try:
         Config.model_validate(_sound_part(tree.data, [fault.path for fault in faults]))
     except ValidationError as error:
-        faults += [fault_of(dict(found), tree) for found in error.errors(include_url=False)]
+        faults += _faults(error, tree)
     return None, [fault for fault in faults if not _follows(fault, tree.refused)]
 
 
-def _sound_part(data: Any, unsound: Iterable[Any]) -> dict[str, Any]:
+def _faults(error: ValidationError, tree: Tree) -> list[Fault]:
+    found = error.errors(include_url=False)
+    # A list whose entries are all unsound is also called too short.
+    return [fault_of(one, tree) for one in found if one["type"] != "too_short" or not one["input"]]
+
+
+def _sound_part(data: dict[str, Any], unsound: Iterable[Any]) -> dict[str, Any]:
     """``data`` without what lies at a path of ``unsound``; with some group if there is none left."""
-    sound = {**data} if isinstance(data, dict) else {}
+    sound = {**data}
     for path in filter(None, unsound):
         section = sound.get(path[0])
         if len(path) > 1 and isinstance(section, dict) and path[0] != "groups":
@@ -137,7 +143,6 @@ def _lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
 def _line(name: str, text: str, fault: Fault) -> str:
     line = yaml_tree.line_of(text, fault.index)
     if fault.path is None:
-        column = fault.index - text.rfind("\n", 0, fault.index)
-        return f"{name}:{line}:{column}: {fault.message}"
+        return f"{name}:{line}:{yaml_tree.column_of(text, fault.index)}: {fault.message}"
     where = f"{place(fault.path)}: " if fault.path else ""
     return f"{name}:{line}: {where}{fault.message}"

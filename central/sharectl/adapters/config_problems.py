@@ -7,8 +7,18 @@ from difflib import get_close_matches
 from typing import Any, Callable, NamedTuple, Optional, Union
 
 from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
 
-from sharectl.adapters.config_fields import SECTIONS, choices_of, field_at, keys_of, range_of, section_at
+from sharectl.adapters.config_fields import (
+    SECTIONS,
+    admits,
+    choices_of,
+    field_at,
+    is_whole,
+    keys_of,
+    range_of,
+    section_at,
+)
 from sharectl.adapters.config_model import FilePublisher, GroupConfig, NodesConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
 from sharectl.adapters.yaml_tree import Fault, Path, Tree
@@ -42,7 +52,7 @@ class _Wrong(NamedTuple):
         return unit_of(str(self.path[-1])) if self.path else None
 
 
-def fault_of(error: Mapping[str, Any], tree: Tree) -> Fault:
+def fault_of(error: ErrorDetails, tree: Tree) -> Fault:
     """The fault that an error of ``ValidationError.errors()`` means, at its place in ``tree``."""
     path: Path = tuple(part for part in error["loc"] if part != _KEY)
     path += tuple(error.get("ctx", {}).get("at", ()))
@@ -125,14 +135,14 @@ def _elsewhere(key: str) -> Optional[str]:
 
 
 def _number(wrong: _Wrong) -> str:
-    wanted = _wanted(wrong)
-    if isinstance(wrong.value, str):
-        number = number_in(wrong.value, wrong.unit)
-        if number is not None:
-            return f'"{wrong.text}" is text, not {wanted}; write {plain(number)}, without quotes or a unit'
-    if isinstance(wrong.value, float) and wrong.value == int(wrong.value):
+    number = number_in(wrong.value, wrong.unit) if isinstance(wrong.value, str) else None
+    if number is not None:
+        if wrong.field is not None and not admits(wrong.field, number):
+            return f'"{wrong.text}" is text, and means {plain(number)}; write {_wanted(wrong)}'
+        return f'"{wrong.text}" is text, not a number; write {plain(number)}, without quotes or a unit'
+    if isinstance(wrong.value, float) and wrong.value.is_integer():
         return f"{wrong.text} is no whole number; write {int(wrong.value)}"
-    return f"{_not_what(wrong)}; write {wanted}"
+    return f"{_not_what(wrong)}; write {_wanted(wrong)}"
 
 
 def _out_of_range(wrong: _Wrong) -> str:
@@ -140,13 +150,11 @@ def _out_of_range(wrong: _Wrong) -> str:
 
 
 def _wanted(wrong: _Wrong) -> str:
-    """Such as ``a number of seconds, 60 to 86400``."""
-    kind = (
-        "a whole number" if wrong.field is not None and "int" in str(wrong.field.annotation) else "a number"
-    )
-    unit = f" of {UNIT_NAMES[wrong.unit]}" if wrong.unit else ""
-    limits = range_of(wrong.field) if wrong.field is not None else ""
-    return f"{kind}{unit}, {limits}" if limits else f"{kind}{unit}"
+    """Such as ``a whole number, 60 to 86400 seconds``."""
+    if wrong.field is None:
+        return "a number"
+    kind = "a whole number" if is_whole(wrong.field) else "a number"
+    return f"{kind}, {range_of(wrong.field)} {UNIT_NAMES[wrong.unit] if wrong.unit else ''}".rstrip()
 
 
 def _not_what(wrong: _Wrong) -> str:
@@ -186,23 +194,21 @@ def _mapping(wrong: _Wrong) -> str:
     section = section_at(wrong.path)
     number = number_in(wrong.text, "hs06")
     if section is GroupConfig and number is not None:
-        return f"write {shown(key)}: {{pledge_hs06: {plain(number)}}}"
+        return f"a group is a mapping; write {shown(key)}: {{pledge_hs06: {plain(number)}}}"
     if section is NodesConfig and isinstance(wrong.value, str):
-        return f'write {key}: {{controlled: "{wrong.text}"}}'
+        return f'{key} is a mapping; write {key}: {{controlled: "{wrong.text}"}}'
     if section is FilePublisher and isinstance(wrong.value, str):
-        return f"write - file: {wrong.text}"
+        return f"an entry is a mapping; write - file: {wrong.text}"
     names = ", ".join(keys_of(section)) if section else ""
     return f"this is {wrong.text}, not a mapping; write one with keys such as {names}"
 
 
 def _list(wrong: _Wrong) -> str:
-    if wrong.path == ("publish",):
-        return "write a list of mappings with one key each, such as [{file: /shared/sharectl.txt}]"
-    return (
-        f"write a list: [{wrong.text}]"
-        if isinstance(wrong.value, str)
-        else "write a list, such as [ap-1, ap-2]"
+    one = wrong.text if isinstance(wrong.value, str) else ""
+    example = (
+        f"{{file: {one or '/shared/sharectl.txt'}}}" if wrong.path == ("publish",) else one or "ap-1, ap-2"
     )
+    return f"{_not_what(wrong)}; write a list, such as [{example}]"
 
 
 def _missing(wrong: _Wrong) -> str:

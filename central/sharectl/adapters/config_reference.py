@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from sharectl.adapters.config_fields import SECTIONS, keys_of, range_of
+from sharectl.adapters.config_fields import SECTIONS, choices_of, is_whole, keys_of, range_of
 from sharectl.adapters.config_file import MAX_BYTES
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import place
@@ -81,12 +81,12 @@ def _values(key: str, field: FieldInfo) -> str:
     limits = range_of(field)
     if key in _KINDS:
         return _KINDS[key]
-    if "Literal" in annotation:
-        return " or ".join(f"`{choice}`" for choice in limits.split(", "))
+    if choices_of(field):
+        return " or ".join(f"`{choice}`" for choice in choices_of(field))
     if not limits:
         return "absolute path" if "Path" in annotation else "mapping, below"
     unit = unit_of(key)
-    kind = "whole number" if "int" in annotation else "number"
+    kind = "whole number" if is_whole(field) else "number"
     return f"{kind}, {limits}{' ' + UNIT_NAMES[unit] if unit else ''}{', null' if 'Optional' in annotation and field.alias is None else ''}"
 
 

@@ -81,12 +81,11 @@ def _text(value: str) -> Controlled:
 def _hosts(value: Any) -> ControlledHosts:
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, list) or not patterns:
-        raise _wrong('it names no host; write a list of host patterns, or "0%" to control no node', "hosts")
+        raise _wrong('it names no host; write a list of host patterns, or "0%" to control no node')
     for number, pattern in enumerate(patterns):
         if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
             raise _wrong(
                 f"{pattern!r} is no host pattern; write host names, with * ? [0-9] where they vary",
-                "hosts",
                 number,
             )
     return ControlledHosts(tuple(patterns))
@@ -95,24 +94,24 @@ def _hosts(value: Any) -> ControlledHosts:
 def _share(value: Any) -> ControlledShare:
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise _wrong('a share is a percentage in quotes; write such as "50%"', "share")
+        raise _wrong('a share is a percentage in quotes; write such as "50%"')
     percent = Decimal(match[1])
     if percent > 100:  # noqa: PLR2004 - all of them
-        raise _wrong(f'{value} is more nodes than there are; write at most "100%"', "share")
+        raise _wrong(f'{value} is more nodes than there are; write at most "100%"')
     return ControlledShare(float(percent / 100))
 
 
 def _constraint(value: Any) -> ControlledConstraint:
     if not isinstance(value, str) or not value.strip():
-        raise _wrong("a constraint is a ClassAd expression; write such as t1_room == 3", "constraint")
+        raise _wrong("a constraint is a ClassAd expression; write such as t1_room == 3")
     text = value.strip()
     if len(text) > MAX_CONSTRAINT:
-        raise _wrong(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it", "constraint")
+        raise _wrong(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it")
     if not text.replace("\n", " ").replace("\t", " ").isprintable():
-        raise _wrong(f"{text!r} holds a character that cannot be seen; remove it", "constraint")
+        raise _wrong(f"{text!r} holds a character that cannot be seen; remove it")
     fault = _fault(text)
     if fault:
-        raise _wrong(f"{fault}; {_FORMS}", "constraint")
+        raise _wrong(f"{fault}; {_FORMS}")
     return ControlledConstraint(text)
 
 
@@ -150,7 +149,11 @@ def _explicit(value: Mapping[Any, Any]) -> Controlled:
     if len(value) != 1:
         raise _wrong("a mapping has exactly one key here; write one of hosts, share, constraint")
     key, content = next(iter(value.items()))
-    return _KEYS[key](content)
+    try:
+        return _KEYS[key](content)
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise _wrong(context["message"], key, *context["at"]) from error
 
 
 def _as_share(number: float) -> str:

@@ -48,6 +48,7 @@ MAX_CHARACTERS = 60
 
 _NUMBER = r"[+-]?(?:[0-9]{1,3}(?:[,' ][0-9]{3})+(?:\.[0-9]+)?|[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
 _TERM = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*(?:06|23)?)\s*")
+_CLOCK = re.compile(r"([0-9]{1,4}):([0-5]?[0-9]):([0-5]?[0-9])")
 
 
 def unit_of(key: str) -> Optional[str]:
@@ -59,10 +60,13 @@ def unit_of(key: str) -> Optional[str]:
 def number_in(text: str, unit: Optional[str]) -> Optional[Decimal]:
     """Number that ``text`` means, in ``unit``; None if that cannot be told.
 
-    ``17m`` is 1020 in seconds, ``87.1 kHS06`` is 87100 in hs06, ``1h30m`` 5400; ``87,100`` is 87100 in any.
+    ``17m`` is 1020 in seconds, ``87.1 kHS06`` is 87100 in hs06, ``1h30m`` and ``1:30:00`` are 5400; ``87,100`` is 87100 in any.
     """
     if len(text) > MAX_CHARACTERS:
         return None
+    clock = _CLOCK.fullmatch(text.strip())
+    if clock and unit == "seconds":
+        return Decimal(int(clock[1]) * 3600 + int(clock[2]) * 60 + int(clock[3]))
     factors = {"": 1, **(UNITS[unit] if unit else {})}
     total, position = Decimal(0), 0
     while position < len(text):

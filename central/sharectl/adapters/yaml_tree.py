@@ -147,7 +147,17 @@ def _extra(event: Any) -> Optional[str]:
 
 def line_of(text: str, index: int) -> int:
     """Line of the character at ``index``, from 1, as editors count; the last one for what is missing at the end."""
-    return text.count("\n", 0, min(index, max(len(text.rstrip("\n")), 0))) + 1
+    return text.count("\n", 0, _within(text, index)) + 1
+
+
+def column_of(text: str, index: int) -> int:
+    """Column of the character at ``index``, from 1, counted in characters."""
+    index = _within(text, index)
+    return index - text.rfind("\n", 0, index)
+
+
+def _within(text: str, index: int) -> int:
+    return min(index, len(text.rstrip("\n")))
 
 
 def read(text: str) -> Tree:
@@ -184,7 +194,10 @@ def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> li
             for tab in _TAB.finditer(text)
         ] or [Fault(_index(error), None, "a tab, which YAML forbids here; write spaces")]
     hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
-    return [Fault(_index(error), None, f"not YAML: {error.problem}; {hint}")]
+    context = (
+        f", {error.context} at line {line_of(text, error.context_mark.index)}" if error.context_mark else ""
+    )
+    return [Fault(_index(error), None, f"not YAML: {error.problem}{context}; {hint}")]
 
 
 def _index(error: yaml.MarkedYAMLError) -> int:
@@ -221,9 +234,9 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> dict
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
         index = key_node.start_mark.index
-        fault = refused.get(id(key_node)) or _key_fault(key_node)
         key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
         at = (*path, key)
+        fault = refused.get(id(key_node)) or _key_fault(key_node)
         if fault:
             tree.refuse(index, at, fault)
         elif key in content:
@@ -232,6 +245,10 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> dict
                 Fault(index, at, f"is here a second time, first at line {first}; keep one of them")
             )
         else:
+            misread = _READ_AS.get(_kind(key_node))
+            if misread:
+                message = f'YAML reads the key {key} as {misread}, not as a name; quote it: "{key}"'
+                tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
             content[key] = _value(tree, refused, value_node, at)
     return content
@@ -241,12 +258,14 @@ def _key_fault(node: Any) -> Optional[str]:
     """Why a node cannot be a key; None if it can."""
     if not isinstance(node, yaml.ScalarNode):
         return "a key is a plain name; write it without brackets"
-    kind = node.tag.replace(_TAG, "")
-    if kind == "merge":
+    if _kind(node) == "merge":
         return "YAML merge keys are not read; write the keys out"
-    if kind in _READ_AS:
-        return f'YAML reads the key {node.value} as {_READ_AS[kind]}, not as a name; quote it: "{node.value}"'
     return _unprintable(node.value)
+
+
+def _kind(node: Any) -> str:
+    """What YAML makes of a scalar: str, bool, int and so on."""
+    return str(node.tag).replace(_TAG, "")
 
 
 def _unprintable(text: str) -> Optional[str]:
@@ -259,7 +278,7 @@ def _unprintable(text: str) -> Optional[str]:
 
 def _scalar(node: Any) -> tuple[Any, Optional[str]]:
     """Value of a scalar, and what is wrong with how it is written."""
-    kind = node.tag.replace(_TAG, "")
+    kind = _kind(node)
     if kind == "null":
         return None, None
     if kind == "bool":

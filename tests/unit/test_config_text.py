@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters.config_file import parse
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.config_text import as_data, render
+from sharectl.adapters.controlled import read_controlled, write_controlled
+from sharectl.cli.main import main
+from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+
+TEXT = """\
+groups:
+  CMS: {pledge_hs06: 87100.0}
+  "no": {pledge_hepscore23: 0.5}
+nodes: {controlled: [wn-0*]}
+control: {deadband_hs06: 1.0e-07}
+lock_wait_seconds: 60
+"""
+
+RENDERED = """\
+groups:
+  cms: {pledge_hs06: 87100}
+  "no": {pledge_hepscore23: 0.5}
+nodes:
+  controlled: ["wn-0*"]
+control:
+  multicore_cores: 8  # default
+  deadband_hs06: 1.0e-07
+  max_nodes: null  # default
+  incomplete: keep  # default
+pool:
+  collector: null  # default
+  mode: counted  # default
+  schedds: []  # default
+  collector_deadline_seconds: 20  # default
+  schedd_deadline_seconds: 60  # default
+  default_node_hs06: 400  # default
+  default_node_cores: 40  # default
+publish: [{file: /var/lib/sharectl/sharectl.txt}]  # default
+validity_seconds: 3060  # default
+history:
+  jobs_file: /var/lib/sharectl/AcctGroup_hs06.txt  # default
+  errors_log: /var/lib/sharectl/shares_Error.log  # default
+  errors_log_max_bytes: 10485760  # default
+  errors_log_keep: 10  # default
+state_directory: /var/lib/sharectl  # default
+lock_wait_seconds: 60
+"""
+
+
+def test_defaults_are_filled_in_and_marked() -> None:
+    assert render(parse(TEXT, "F")) == RENDERED
+
+
+def test_the_plain_data_is_a_configuration_too() -> None:
+    config = parse(TEXT, "F")
+    assert Config.model_validate(json.loads(json.dumps(as_data(config)))) == config
+
+
+@pytest.mark.parametrize(
+    ("controlled", "written"),
+    [
+        (ControlledHosts(("*",)), "*"),
+        (ControlledHosts(("50%",)), ["50%"]),
+        (ControlledHosts(("a", "b*")), ["a", "b*"]),
+        (ControlledShare(0.29), "29%"),
+        (ControlledShare(1.0), "100%"),
+        (ControlledShare(0.0), "0%"),
+        (ControlledConstraint("Cpus > 8"), "Cpus > 8"),
+        (ControlledConstraint("GPU"), {"constraint": "GPU"}),
+        (ControlledConstraint("true"), {"constraint": "true"}),
+        (ControlledConstraint("8-4"), {"constraint": "8-4"}),
+    ],
+)
+def test_controlled_nodes_are_written_in_the_shortest_form(controlled: Controlled, written: object) -> None:
+    assert write_controlled(controlled) == written
+
+
+@pytest.mark.parametrize("text", ["true", "GPU", "8-4", "8", "t1_room == 3", "a\n  && b"])
+def test_a_constraint_is_read_back_as_one(text: str) -> None:
+    controlled = ControlledConstraint(text)
+    assert read_controlled(write_controlled(controlled)) == controlled
+
+
+def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(TEXT, encoding="utf-8")
+    assert main(["check", "config", str(path)]) == 0
+    assert capsys.readouterr().out == RENDERED
+    assert main(["check", "config", str(path), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == {
+        "schema_version": 1,
+        "kind": "config",
+        "valid": True,
+        "problems": [],
+        "config": as_data(parse(TEXT, "F")),
+    }
+
+
+def test_check_config_says_all_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text("groups: {cms: 5}\nvalidity: 51m\n", encoding="utf-8")
+    problems = [
+        f"{path}:1: groups.cms: a group is a mapping; write cms: {{pledge_hs06: 5}}",
+        f"{path}:2: validity: unknown key; write validity_seconds: 3060",
+    ]
+    assert main(["check", "config", str(path)]) == 78
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "".join(f"sharectl: {problem}\n" for problem in problems))
+    assert main(["check", "config", str(path), "--json"]) == 78
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["valid"], printed["problems"], printed["config"]) == (False, problems, None)
