@@ -46,6 +46,8 @@ def test_what_condor_q_prints_is_read() -> None:
         ('x" || True', "other"),
         ("my cms", "other"),
         ("cms2", "other"),
+        ("", "other"),
+        ("  cms  ", "cms"),
     ],
 )
 def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:

@@ -5,6 +5,7 @@ JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,10 @@ MAX_PROBLEMS = 20
 """Problems that one error message lists."""
 
 _DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
+# The group is the one column that a user writes: it may hold blanks, or nothing, so it is what the others leave over.
+_ROW = re.compile(
+    r"(?P<status>\S+)\s+(?P<node>\S+)\s(?P<group>.*)\s(?P<seconds>\S+)\s+(?P<cores>\S+)\s+(?P<power>\S+)"
+)
 _NO_VALUE = frozenset(("undefined", "error"))
 _SILENCE = "All queues are empty"
 """What ``condor_q -global`` prints on standard output where there is no job."""
@@ -106,24 +111,23 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
 
 
 def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
-    # The group is the one field that a user writes: it may hold blanks, so it is what the others leave over.
-    head, tail = text.split(None, 2), text.rsplit(None, 3)
-    if len(head) < 3 or len(text.split()) < 6:  # noqa: PLR2004
+    row = _ROW.fullmatch(text)
+    if row is None:
         raise ValueError(
             "needs 6 columns: JobStatus, node or PEND, group, seconds running, cores, HS06 per core; "
             f"found {len(text.split())}"
         )
-    status = int(_number("JobStatus", head[0], 0, 9))
-    group = " ".join(head[2].split()[:-3])
+    status = int(_number("JobStatus", row["status"], 0, 9))
+    group = row["group"].strip()
     # HTCondor wrote cores and power of a job that runs; those of one that waits may be whatever its user wished.
     provisioned = status == RUNNING
     return status, RunningJobs(
-        node=_node(head[1]),
+        node=_node(row["node"]),
         group=group_of(None if group in _NO_VALUE else group, groups),
-        cores=_provisioned(tail[2]) if provisioned else _requested(tail[2]),
-        hs06_per_core=_power(tail[3]) if provisioned else _DEFAULT_POWER,
+        cores=_provisioned(row["cores"]) if provisioned else _requested(row["cores"]),
+        hs06_per_core=_power(row["power"]) if provisioned else _DEFAULT_POWER,
         # A node's clock may be a little ahead of the schedd's.
-        seconds=max(0, _whole("seconds running", tail[1], -MAX_SECONDS, MAX_SECONDS, default=0)),
+        seconds=max(0, _whole("seconds running", row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)),
     )
 
 

@@ -1,0 +1,87 @@
+"""The command ``sharectl``, run as its users run it: a process of its own, told by CONDOR_CONFIG where the pool is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+import yaml
+
+from poolbox import Box
+
+CHECKOUT = Path(__file__).parents[2]
+GROUPS = {"cms": 300.0, "atlas": 200.0}
+"""Group -> pledge, HS06, unless a test says otherwise."""
+
+
+@dataclass(frozen=True)
+class Sharectl:
+    """``sharectl`` for one pool, its files in one folder."""
+
+    box: Box
+    folder: Path
+
+    @property
+    def targets(self) -> Path:
+        """Where it publishes."""
+        return self.folder / "sharectl.txt"
+
+    @property
+    def jobs_file(self) -> Path:
+        """``AcctGroup_hs06.txt``."""
+        return self.folder / "AcctGroup_hs06.txt"
+
+    @property
+    def errors_log(self) -> Path:
+        """``shares_Error.log``."""
+        return self.folder / "shares_Error.log"
+
+    def start(self, *arguments: str, **configuration: Any) -> subprocess.Popen[str]:
+        """The command, started with the sections ``configuration`` laid over the least form."""
+        path = self._configured(configuration)
+        return subprocess.Popen(
+            [sys.executable, "-m", "sharectl", *arguments, "--config", str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={
+                "PATH": os.environ["PATH"],
+                "PYTHONPATH": str(CHECKOUT / "central"),
+                **self.box.client_environment,
+            },
+        )
+
+    def run(
+        self, *arguments: str, expect: Optional[int] = 0, **configuration: Any
+    ) -> subprocess.CompletedProcess[str]:
+        """What became of the command; its exit code must be ``expect`` unless that is None."""
+        started = self.start(*arguments, **configuration)
+        try:
+            out, err = started.communicate(timeout=90)
+        finally:
+            started.kill()
+        done = subprocess.CompletedProcess(arguments, started.returncode, out, err)
+        assert expect in (None, done.returncode), f"exit code {done.returncode}\n{out}\n{err}"
+        return done
+
+    def json(self, *arguments: str, **configuration: Any) -> dict[str, Any]:
+        """The JSON that a verb prints."""
+        printed: dict[str, Any] = json.loads(self.run(*arguments, "--json", **configuration).stdout)
+        return printed
+
+    def _configured(self, configuration: dict[str, Any]) -> Path:
+        content: dict[str, Any] = {
+            "groups": {name: {"pledge_hs06": pledge} for name, pledge in GROUPS.items()},
+            "publish": [{"file": str(self.targets)}],
+            "history": {"jobs_file": str(self.jobs_file), "errors_log": str(self.errors_log)},
+            "state_directory": str(self.folder),
+        }
+        content.update(configuration)
+        path = self.folder / f"sharectl-{abs(hash(repr(configuration)))}.yaml"
+        path.write_text(yaml.safe_dump(content, sort_keys=False))
+        return path

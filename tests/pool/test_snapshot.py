@@ -1,0 +1,351 @@
+"""Two ways to look at a pool, the seed's own command, and looks at a pool that misbehaves."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.adapters import jobs_file, sharectl_file
+from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
+
+FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
+STRONG, MIDDLE, SILENT = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
+SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
+# The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and lie.
+POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
+SPEC = BoxSpec(
+    execute_points=(
+        ExecutePoint(STRONG, cores=12, power_hs06=240.0),
+        ExecutePoint(MIDDLE, cores=8, power_hs06=88.0),
+        ExecutePoint(SILENT, cores=8, power_hs06=None),
+    ),
+    access_points=(FIRST, SECOND),
+    access_config=POWER_IN_JOBS,
+)
+SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobUniverse != 7)' \
+-af JobStatus 'split((RemoteHost ?: "u@PEND.t1"),"@.")[1]' \
+'split(AcctGroup,".")[0]' 'time() - (JobStartDate ?: time())' \
+'CpusProvisioned ?: min({RequestCpus ?: 1,8})' \
+'((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))'
+"""
+MODES = ("jobs", "counted")
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator[Box]:
+    with open_box(SPEC) as box:
+        yield box
+
+
+@pytest.fixture
+def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
+    """The command, on a pool whose queues are empty again afterwards."""
+    yield Sharectl(pool, tmp_path)
+    pool.remove_jobs()
+
+
+# ---- jobs
+
+
+def described(group: str, cores: int, count: int, seconds: int, *lines: str) -> str:
+    owner = f"accounting_group = {group}\naccounting_group_user = alice\n" if group else ""
+    return "\n".join(
+        (
+            "executable = /bin/sleep",
+            f"arguments = {seconds}",
+            f"request_cpus = {cores}",
+            "request_memory = 1",
+            f"{owner}+Bench = {seconds}",
+            *lines,
+            f"queue {count}\n",
+        )
+    )
+
+
+def at(machine: str) -> str:
+    return f'requirements = TARGET.Machine == "{machine}"'
+
+
+def still(box: Box, running: int) -> None:
+    """Wait until so many jobs run, and the collector knows each of them."""
+
+    def seen() -> bool:
+        slots = box.run(
+            ["condor_status", "-constraint", "PartitionableSlot", "-af", "size(ChildCpus)"]
+        ).stdout.split()
+        wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
+        return wanted == running == sum(int(count) for count in slots)
+
+    box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
+
+
+def table(sharectl: Sharectl, mode: str) -> dict[str, Any]:
+    """All that a look finds but the clock: usage by group, and cores by node and group."""
+    seen = sharectl.json("snapshot", pool={"mode": mode})
+    assert seen["complete"]
+    return {"groups": seen["groups"], "nodes": seen["nodes"]}
+
+
+def fill(box: Box) -> int:
+    """Jobs of all kinds: those that run, whose number is returned, and those that wait."""
+    running = [
+        (FIRST, described("cms", 1, 3, 600, at(STRONG))),
+        (SECOND, described("cms.prod", 8, 1, 600, at(STRONG))),
+        (FIRST, described("atlas.user", 4, 1, 600, at(MIDDLE))),
+        (SECOND, described("ATLAS", 1, 2, 600, at(MIDDLE))),
+        (FIRST, described("lhcb", 2, 2, 600, at(SILENT))),
+        (SECOND, described("cms", 3, 1, 600, at(SILENT))),
+        (FIRST, described("", 1, 1, 600, at(SILENT))),
+    ]
+    waiting = [
+        (FIRST, described("cms", 16, 5, 600)),
+        (SECOND, described("cms", 8, 7, 600, "requirements = False")),
+        (SECOND, described("atlas", 1, 11, 600, "requirements = False")),
+        (FIRST, described("lhcb.x", 2, 3, 600, "requirements = False")),
+        (FIRST, described("cms", 4, 2, 600, "hold = True")),
+        (
+            SECOND,
+            described("atlas", 1, 2, 600, "requirements = False").replace(
+                "= 1\n", "= 2 * Half\n+Half = 2\n", 1
+            ),
+        ),
+    ]
+    elsewhere = [
+        (FIRST, described("cms", 1, 2, 600, "universe = scheduler")),
+        (SECOND, described("cms", 1, 1, 600, "universe = local")),
+    ]
+    for access_point, description in (*running, *waiting, *elsewhere):
+        box.submit(description, access_point)
+    return 11
+
+
+def test_both_ways_to_look_give_the_same_table(sharectl: Sharectl) -> None:
+    still(sharectl.box, fill(sharectl.box))
+    tables = {mode: table(sharectl, mode) for mode in MODES}
+    assert tables["counted"] == tables["jobs"]
+    groups = tables["jobs"]["groups"]
+    # wn-001 has 240 HS06 on 12 cores, wn-002 88 on 8, wn-003 the seed's 400 on 8.
+    assert {
+        name: (used["single_cores"], used["multi_cores"], used["power_hs06"], used["pending_by_cores"])
+        for name, used in groups.items()
+    } == {
+        "cms": (3, 11, 11 * 20.0 + 3 * 50.0, {"8": 12}),
+        "atlas": (2, 4, 6 * 11.0, {"1": 11, "4": 2}),
+        "other": (1, 4, 5 * 50.0, {"2": 3}),
+    }
+    assert {node["name"]: node["cores_by_group"] for node in tables["jobs"]["nodes"]} == {
+        "wn-001": {"cms": 11},
+        "wn-002": {"atlas": 6},
+        "wn-003": {"cms": 3, "other": 5},
+    }
+
+
+def test_what_the_seeds_command_prints_is_valid_and_gives_the_same_rows(sharectl: Sharectl) -> None:
+    still(sharectl.box, fill(sharectl.box))
+    printed = sharectl.folder / "from-condor_q.txt"
+    printed.write_text(sharectl.box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
+    now = int(time.time())
+    replayed = sharectl.run("errors", "--jobs", str(printed), "--taken-at", str(now)).stdout
+    live = {mode: sharectl.run("errors", pool={"mode": mode}).stdout for mode in MODES}
+    rows = {name: [line.split()[1:] for line in text.splitlines()] for name, text in live.items()}
+    wanted = [line.split()[1:] for line in replayed.splitlines()]
+    assert rows == dict.fromkeys(MODES, wanted)
+    assert [row[0] for row in wanted] == list(GROUPS)
+    assert all(line.startswith(f"{now} ") for line in replayed.splitlines())
+    # The file that a cycle writes says the same as the one that condor_q wrote.
+    sharectl.run("cycle")
+    own = sharectl.run("errors", "--jobs", str(sharectl.jobs_file), "--taken-at", str(now)).stdout
+    assert own == replayed
+
+
+# ---- jobs that start and end between two looks
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look and the seconds that it took, Unix time."""
+
+    began: float
+    ended: float
+    groups: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A job that started (it no longer waits, it holds cores) or ended."""
+
+    group: str
+    cores: int
+    at: float
+    started: bool
+
+
+LAG_SECONDS = 4.0
+"""How old the collector's copy of a node may be: the box's startds send theirs every 3 s, clocks are in whole seconds."""
+
+
+def look(sharectl: Sharectl, mode: str) -> Look:
+    began = time.time()
+    groups = table(sharectl, mode)["groups"]
+    return Look(began, time.time(), groups)
+
+
+def changes(box: Box) -> list[Change]:
+    """All starts and ends, as the schedds noted them; the jobs stay in their queues until they are removed."""
+    wanted = ("AcctGroup", "RequestCpus", "JobStartDate", "CompletionDate")
+    found = []
+    for job in box.jobs("Bench < 600", wanted):
+        group = job["AcctGroup"].split(".")[0]
+        name = group if group in GROUPS else "other"
+        found.append(Change(name, job["RequestCpus"], job["JobStartDate"], started=True))
+        found.append(Change(name, job["RequestCpus"], job["CompletionDate"], started=False))
+    return found
+
+
+def allowance(first: Look, second: Look, noted: list[Change]) -> tuple[Counter[str], Counter[str]]:
+    """By how many cores held, and by how many jobs waiting, each group may differ between two looks."""
+    cores: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    for change in noted:
+        if first.began - LAG_SECONDS <= change.at <= second.ended + 1:
+            cores[change.group] += change.cores
+        # Both ways count what waits in the schedds themselves: only starts between the looks may differ.
+        if change.started and first.began - 1 <= change.at <= second.ended + 1:
+            waiting[change.group] += 1
+    return cores, waiting
+
+
+def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    keep = "leave_in_queue = JobStatus == 4"
+    box.submit(described("cms", 4, 1, 600, at(STRONG)), FIRST)
+    still(box, 1)
+    for number, (group, cores) in enumerate([("cms", 1), ("atlas", 2), ("lhcb", 1), ("atlas.prod", 4)] * 4):
+        box.submit(described(group, cores, 2, 9 + 3 * number % 17, keep), (FIRST, SECOND)[number % 2])
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) > 8, 30, "jobs run")
+    pairs: list[tuple[Look, Look]] = []
+    while box.jobs("JobStatus == 1"):
+        pair = look(sharectl, MODES[len(pairs) % 2]), look(sharectl, MODES[(len(pairs) + 1) % 2])
+        pairs.append(pair)
+        assert len(pairs) < 60, "the jobs do not end"
+    box.wait_until(lambda: not box.jobs("JobStatus == 2 && Bench < 600"), 60, "the short jobs end")
+    noted = changes(box)
+    assert len(noted) == 64
+    tight = [bounded(first, second, noted) for first, second in pairs]
+    # A bound that lets anything pass proves nothing: it must have been below what was held, mostly.
+    assert sum(tight) > len(tight) / 2, tight
+    still(box, 1)
+    assert table(sharectl, "jobs") == table(sharectl, "counted")
+    assert table(sharectl, "jobs")["groups"]["cms"]["multi_cores"] == 4
+
+
+def bounded(first: Look, second: Look, noted: list[Change]) -> bool:
+    """Check one pair of looks; return whether the bound on cores was below the cores that were held."""
+    cores, waiting = allowance(first, second, noted)
+    for group in (*GROUPS, "other"):
+        one, other = first.groups[group], second.groups[group]
+        assert abs(one["cores"] - other["cores"]) <= cores[group], (group, first, second)
+        assert abs(pending(one) - pending(other)) <= waiting[group], (group, first, second)
+    held: int = sum(first.groups[group]["cores"] for group in (*GROUPS, "other"))
+    return sum(cores.values()) < held
+
+
+def pending(used: dict[str, Any]) -> int:
+    return sum(used["pending_by_cores"].values())
+
+
+def test_the_bound_on_what_may_differ_can_be_broken() -> None:
+    def seen(at: float, cores: int, jobs: int) -> Look:
+        none = {"cores": 0, "pending_by_cores": {}}
+        return Look(
+            at,
+            at + 1,
+            {"cms": {"cores": cores, "pending_by_cores": {"1": jobs}}, "atlas": none, "other": none},
+        )
+
+    started = [Change("cms", 4, 101.0, started=True)]
+    bounded(seen(100, 8, 3), seen(101, 12, 2), started)
+    for wrong in (seen(101, 13, 2), seen(101, 12, 1)):
+        with pytest.raises(AssertionError):
+            bounded(seen(100, 8, 3), wrong, started)
+    with pytest.raises(AssertionError):
+        bounded(seen(100, 8, 3), seen(101, 12, 3), [Change("cms", 4, 90.0, started=True)])
+
+
+# ---- jobs that lie
+
+HOSTILE_GROUPS = (
+    '"cms\\n2 wn-001 atlas 5 8 10"',
+    '"c\\"ms"',
+    '"cms\' || True"',
+    f'"{"x" * 1000}"',
+    '"../../etc/passwd"',
+    'strcat("a", "tlas")',
+    "{1, 2}",
+    "[a = 1]",
+    "17",
+    "undefined",
+    "error",
+    '"none"',
+    '"other"',
+    '"cms atlas"',
+)
+HOSTILE_CORES = (
+    "4 - 8",
+    "-3",
+    "0",
+    "99999999999999999999",
+    "1e300",
+    '"eight"',
+    "undefined",
+    "error",
+    "2.5",
+    'real("inf")',
+)
+HOSTILE_POWER = ("-5", "1e300", '"much"', "error", 'real("nan")')
+
+
+def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    for number, group in enumerate(HOSTILE_GROUPS):
+        box.submit(described("", 1, 1, 600, f"+AcctGroup = {group}"), (FIRST, SECOND)[number % 2])
+    for power in HOSTILE_POWER:
+        forged = (
+            f"+MATCH_t1_wn_hs06 = {power}",
+            f"+MATCH_TotalCpus = {power}",
+            f"+MATCH_TotalSlotCpus = {power}",
+        )
+        box.submit(described("cms", 1, 1, 600, *forged))
+        box.submit(described("cms", 1, 1, 600, "requirements = False", *forged))
+    for cores in HOSTILE_CORES:
+        never = described("atlas", 1, 1, 600, "requirements = False")
+        box.submit(never.replace("request_cpus = 1", f"request_cpus = {cores}"))
+    still(box, len(HOSTILE_GROUPS) + len(HOSTILE_POWER))
+    tables = {mode: table(sharectl, mode) for mode in MODES}
+    for mode, seen in tables.items():
+        assert set(seen["groups"]) == {*GROUPS, "other"}
+        assert all(math.isfinite(used["power_hs06"]) for used in seen["groups"].values()), mode
+        assert seen["groups"]["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
+        assert seen["groups"]["atlas"]["pending_by_cores"] == {"1": 8, "2": 1, "8": 1}
+        assert sum(used["cores"] for used in seen["groups"].values()) == len(HOSTILE_GROUPS) + len(
+            HOSTILE_POWER
+        )
+    # What the schedd wrote into the jobs at their start stands above what they had said of themselves.
+    assert tables["jobs"]["groups"]["cms"]["power_hs06"] == tables["counted"]["groups"]["cms"]["power_hs06"]
+    for mode in MODES:
+        sharectl.run("cycle", pool={"mode": mode})
+        sharectl_file.read(sharectl.targets)
+        rows = jobs_file.read(sharectl.jobs_file, frozenset(GROUPS))
+        assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
+    printed = sharectl.folder / "from-condor_q.txt"
+    printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
+    sharectl.run("plan", "--jobs", str(printed))

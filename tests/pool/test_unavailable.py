@@ -1,0 +1,218 @@
+"""Cycles on a pool whose daemons hang or die, and cycles that meet: what is published stands, whole, until all answer."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.waiting import wait_for
+from sharectl.adapters import sharectl_file
+from tests.pool.sharectl_command import Sharectl
+
+CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
+SPEC = BoxSpec(
+    execute_points=(ExecutePoint("wn-001.example.org", cores=24, power_hs06=240.0),),
+    access_points=(FIRST, SECOND),
+)
+DEADLINE_SECONDS = 3.0
+# What a process needs besides the answers that it waits for, on a busy machine.
+OVERHEAD_SECONDS = 5.0
+DEADLINES = {"collector_deadline_seconds": DEADLINE_SECONDS, "schedd_deadline_seconds": DEADLINE_SECONDS}
+JOBS = """\
+executable = /bin/sleep
+arguments = 600
+request_cpus = {cores}
+request_memory = 1
+accounting_group = {group}
+accounting_group_user = alice
+queue {count}
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator[Box]:
+    """A pool that calls for a target: atlas holds the node, multicore jobs of cms wait."""
+    with open_box(SPEC) as box:
+        box.submit(JOBS.format(cores=4, group="atlas", count=6), FIRST)
+        box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 6, 60, "the jobs run")
+        box.submit(JOBS.format(cores=8, group="cms", count=2), SECOND)
+        yield box
+
+
+@pytest.fixture
+def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
+    """The command, which has published a target."""
+    command = Sharectl(pool, tmp_path)
+
+    def published() -> bool:
+        command.run("cycle", pool=DEADLINES)
+        return len(sharectl_file.read(command.targets).targets) == 1
+
+    wait_for(published, 30, "the collector knows that the jobs run, and a target is published")
+    return command
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process that does nothing while the body runs."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def hung(box: Box, host: str, daemon: str) -> Iterator[None]:
+    """A daemon that accepts connections and says nothing; its master does not mend it."""
+    with stopped(box.daemon_pid(host, "MASTER")), stopped(box.daemon_pid(host, daemon)):
+        yield
+
+
+@contextlib.contextmanager
+def dead(box: Box, host: str, daemon: str) -> Iterator[None]:
+    """A daemon killed where it stood; afterwards its master starts another."""
+    pid = box.daemon_pid(host, daemon)
+    with stopped(box.daemon_pid(host, "MASTER")):
+        os.kill(pid, signal.SIGKILL)
+        yield
+
+
+TROUBLES = [
+    pytest.param(hung, SECOND, "SCHEDD", f"schedd {SECOND}", id="a schedd hangs"),
+    pytest.param(dead, SECOND, "SCHEDD", f"schedd {SECOND}", id="a schedd is dead"),
+    pytest.param(hung, CENTRAL, "COLLECTOR", "collector", id="the collector hangs"),
+    pytest.param(dead, CENTRAL, "COLLECTOR", "collector", id="the collector is dead"),
+]
+
+
+@pytest.mark.parametrize(("trouble", "host", "daemon", "named"), TROUBLES)
+def test_an_incomplete_cycle_says_who_is_missing_and_changes_no_target(
+    sharectl: Sharectl,
+    trouble: Callable[..., AbstractContextManager[None]],
+    host: str,
+    daemon: str,
+    named: str,
+) -> None:
+    before = contents(sharectl)
+    with trouble(sharectl.box, host, daemon):
+        began = time.monotonic()
+        cycle = sharectl.run("cycle", expect=75, pool=DEADLINES)
+        seconds = time.monotonic() - began
+        assert re.findall(r"^sharectl: ([^:\n]+): ", cycle.stderr, re.MULTILINE) == [named]
+        assert contents(sharectl) == before
+        # One deadline for the collector, one for all schedds together.
+        assert seconds < 2 * DEADLINE_SECONDS + OVERHEAD_SECONDS
+        # The verbs that decide refuse too, and print no row or line that could be taken for an answer.
+        for verb in ("errors", "plan"):
+            refused = sharectl.run(verb, expect=75, pool=DEADLINES)
+            assert (refused.stdout, named in refused.stderr) == ("", True)
+    recovered(sharectl, sequence_of(sharectl.targets))
+
+
+def test_an_incomplete_cycle_withdraws_where_the_operator_says_so(sharectl: Sharectl) -> None:
+    before = sharectl.jobs_file.read_bytes(), sharectl.errors_log.read_bytes()
+    sequence = sequence_of(sharectl.targets)
+    with hung(sharectl.box, SECOND, "SCHEDD"):
+        sharectl.run("cycle", expect=75, pool=DEADLINES, control={"incomplete": "withdraw"})
+    withdrawn = sharectl_file.read(sharectl.targets)
+    assert withdrawn.targets == ()
+    assert withdrawn.sequence is not None
+    assert withdrawn.sequence > sequence
+    assert (sharectl.jobs_file.read_bytes(), sharectl.errors_log.read_bytes()) == before
+    recovered(sharectl, withdrawn.sequence)
+
+
+def test_a_schedd_that_the_collector_does_not_know_is_missed_if_it_is_named(sharectl: Sharectl) -> None:
+    before = contents(sharectl)
+    cycle = sharectl.run("cycle", expect=75, pool={**DEADLINES, "schedds": ["ap-9.example.org", FIRST]})
+    assert "schedd ap-9.example.org: the collector does not know it" in cycle.stderr
+    assert contents(sharectl) == before
+
+
+# ---- two at once
+
+
+def test_a_second_cycle_leaves_when_the_first_takes_too_long(sharectl: Sharectl) -> None:
+    before = contents(sharectl)
+    with hung(sharectl.box, SECOND, "SCHEDD"):
+        first = sharectl.start("cycle", pool=DEADLINES)
+        wait_for(lambda: locked_by(first.pid), 10, "the first cycle holds the lock")
+        second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0.2)
+        assert "another cycle holds the lock" in second.stderr
+        assert second.stdout == ""
+        assert first.poll() is None
+        first.communicate(timeout=2 * DEADLINE_SECONDS + OVERHEAD_SECONDS)
+    assert first.returncode == 75
+    assert contents(sharectl) == before
+
+
+def test_a_second_cycle_waits_for_the_first(sharectl: Sharectl) -> None:
+    sequence = sequence_of(sharectl.targets)
+    with hung(sharectl.box, SECOND, "SCHEDD"):
+        first = sharectl.start("cycle", pool=DEADLINES)
+        wait_for(lambda: locked_by(first.pid), 10, "the first cycle holds the lock")
+        second = sharectl.start("cycle", pool={"schedd_deadline_seconds": 20.0}, lock_wait_seconds=30.0)
+        first.communicate(timeout=2 * DEADLINE_SECONDS + OVERHEAD_SECONDS)
+        assert second.poll() is None
+    out, err = second.communicate(timeout=30)
+    assert (first.returncode, second.returncode) == (75, 0), f"{out}\n{err}"
+    assert sequence_of(sharectl.targets) > sequence
+
+
+def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_written(sharectl: Sharectl) -> None:
+    started = [sharectl.start("cycle", "--json") for _ in range(5)]
+    seen = []
+    while any(cycle.poll() is None for cycle in started):
+        # Raises if it is not whole.
+        seen.append(sharectl_file.read(sharectl.targets))
+    for cycle in started:
+        out, err = cycle.communicate(timeout=10)
+        assert cycle.returncode == 0, f"{out}\n{err}"
+    sequences = [file.sequence for file in seen if file.sequence is not None]
+    assert sequences == sorted(sequences)
+    assert all(len(file.targets) == 1 for file in seen)
+    rows = [line for line in sharectl.errors_log.read_text().splitlines() if not line.startswith("#")]
+    assert all(len(row.split()) == 10 for row in rows)
+    left = {path.name for path in sharectl.folder.iterdir() if path.suffix != ".yaml"}
+    assert left == {"sharectl.txt", "AcctGroup_hs06.txt", "shares_Error.log", "state.json", "lock"}
+
+
+def contents(sharectl: Sharectl) -> dict[str, Any]:
+    """All that a reader of sharectl's files could see, and when the targets were written."""
+    published = sharectl.targets, sharectl.jobs_file, sharectl.errors_log
+    return {
+        "written": sharectl.targets.stat().st_mtime_ns,
+        **{path.name: path.read_bytes() for path in published},
+    }
+
+
+def sequence_of(path: Path) -> int:
+    sequence = sharectl_file.read(path).sequence
+    assert sequence is not None
+    return sequence
+
+
+def recovered(sharectl: Sharectl, sequence: int) -> None:
+    """Wait until a cycle is complete and publishes the target anew: without anybody's help."""
+
+    def through() -> bool:
+        return sharectl.run("cycle", expect=None, pool=DEADLINES).returncode == 0
+
+    wait_for(through, 90, "a cycle is complete again")
+    assert sequence_of(sharectl.targets) > sequence
+
+
+def locked_by(pid: int) -> bool:
+    """Whether the process holds a lock on a file."""
+    return f" {pid} " in Path("/proc/locks").read_text()
