@@ -20,7 +20,10 @@ CREDENTIALS = struct.Struct("3i")
 @contextlib.contextmanager
 def connected(directory: Path, timeout_seconds: Optional[float]) -> Iterator[socket.socket]:
     """Yield a connection to the init of the box in that directory; `BoxFailedError` when there is none."""
-    folder = os.open(directory, os.O_PATH)
+    try:
+        folder = os.open(directory, os.O_PATH)
+    except OSError as problem:
+        raise BoxFailedError(f"no pool runs in {directory} ({problem})") from None
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(timeout_seconds)

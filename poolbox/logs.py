@@ -10,8 +10,8 @@ TAIL_BYTES = 65536
 STARTER_LOGS = 2
 # Where the daemon is named otherwise in the name of its log.
 IRREGULAR_LOG_NAMES = {"SCHEDD": "SchedLog", "STARTD": "StartLog"}
-# One page per snapshot of the process table, and nothing about the pool.
-NOISE = {"ProcLog"}
+# Snapshots of the process table, and a starter's search for Java and containers.
+NOISE = {"ProcLog", "StarterLog.testing"}
 
 
 def log_name(daemon: str) -> str:

@@ -105,5 +105,5 @@ class BoxSpec:
 def _group_problems(group: str, quota: float) -> Iterator[str]:
     if not GROUP_NAME.fullmatch(group):
         yield f"group {group!r}: write letters, digits, _ and . only"
-    if isinstance(quota, bool) or not 0 <= quota < math.inf or (isinstance(quota, float) and quota > 1):
+    if isinstance(quota, bool) or not 0 <= quota < math.inf or (not isinstance(quota, int) and quota > 1):
         yield f"group {group}: quota {quota!r}: write cores as an int, or a share of 0.0 to 1.0"

@@ -1,0 +1,155 @@
+"""``python -m poolbox.demo``: sharectl's loop, live, on a real HTCondor pool on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Optional
+
+from rich.console import Console
+
+from poolbox import Box, PoolboxError
+from poolbox.demo import scenario, story, workload
+from poolbox.demo.screen import Screen
+from poolbox.demo.steering import MEASURE, STEER, Sharectl
+from poolbox.spec import SUITES
+
+OFF_SECONDS = 40.0
+ON_SECONDS = 120
+LEAST_ON_SECONDS = 30
+INTERRUPTED = 130
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Options of the demo."""
+    parser = argparse.ArgumentParser(
+        prog="python -m poolbox.demo",
+        description="Shows sharectl's loop on a real HTCondor pool in a sandbox on this machine: the same saturated "
+        f"pool for {OFF_SECONDS:.0f} s without sharectl and then with it. Ctrl-C ends it, and the pool with it.",
+    )
+    parser.add_argument(
+        "--suite", choices=SUITES, default=SUITES[0], help="Debian suite whose HTCondor runs (%(default)s)"
+    )
+    parser.add_argument(
+        "--seconds", type=_seconds, default=ON_SECONDS, help="how long with sharectl (%(default)s)"
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo-output"),
+        metavar="DIR",
+        help="where the figures go (%(default)s)",
+    )
+    return parser
+
+
+def main(argv: Optional[list[str]] = None) -> int:
+    """Exit code: 0 if both errors became smaller, 1 if not or if something failed, 130 after Ctrl-C."""
+    options = build_parser().parse_args(argv)
+    signal.signal(signal.SIGTERM, _interrupt)
+    screen = Screen(Console())
+    box = Box(scenario.pool_spec(options.suite))
+    try:
+        options.output.mkdir(parents=True, exist_ok=True)
+        screen.say(
+            "starting a real HTCondor pool: a central manager, two access points, six nodes of 16 cores"
+        )
+        with box:
+            return _perform(box, screen, options)
+    except KeyboardInterrupt:
+        screen.say("interrupted; the pool is gone")
+        return INTERRUPTED
+    except (PoolboxError, OSError) as failure:
+        print(f"demo: {failure}", file=sys.stderr)
+        return 1
+
+
+def _perform(box: Box, screen: Screen, options: argparse.Namespace) -> int:
+    screen.say(box.run(["condor_version"]).stdout.splitlines()[0].strip("$ "))
+    directory = box.shared_directory / "central"
+    directory.mkdir()
+    sharectl = Sharectl(box, directory)
+    pledges = " and ".join(f"{group} {pledge:.0f}" for group, pledge in scenario.PLEDGE_HS06.items())
+    screen.say(
+        f"promised, in HS06: {pledges}; small jobs of alice take every core, then 8-core jobs of cms come"
+    )
+    workload.saturate(box)
+    screen.say(
+        "without sharectl. HTCondor knows the promises as group quotas. Watch: whenever a core gets free, the next "
+        "small job has it; eight are never free together, and cms waits"
+    )
+    before = _phase(screen, sharectl, MEASURE, "without sharectl", OFF_SECONDS)
+    sharectl.switch(enabled=True)
+    screen.say(
+        f"with sharectl, a cycle every {scenario.CYCLE_SECONDS:.0f} s. Watch: it tells some nodes to hold alice to fewer "
+        "cores. No job is killed: as alice's jobs end, their cores are kept (.) until eight are together for cms (C)"
+    )
+    after = _phase(screen, sharectl, STEER, "with sharectl", options.seconds)
+    screen.summary(before, after)
+    for path in _keep(sharectl, before, after, options.output):
+        screen.say(f"written: {path}")
+    return _verdict(box, screen, before, after)
+
+
+def _phase(screen: Screen, sharectl: Sharectl, controlled: str, name: str, seconds: float) -> story.Phase:
+    started = workload.large_jobs_started(sharectl.box)
+    moments = []
+    with screen.picture():
+        for moment in story.watch(sharectl, controlled, seconds):
+            moments.append(moment)
+            screen.show(moment)
+    phase = story.Phase(name, tuple(moments), workload.large_jobs_started(sharectl.box) - started)
+    if not phase.measured:
+        raise PoolboxError(f"no cycle saw the pool: {moments[-1].cycle.said}\n{sharectl.box.log_tail()}")
+    return phase
+
+
+def _keep(sharectl: Sharectl, before: story.Phase, after: story.Phase, output: Path) -> list[Path]:
+    """Write the figures and the log they were drawn from; where they are."""
+    from sharectl.adapters import shares_error_log  # noqa: PLC0415  # matplotlib takes a second to load
+    from sharectl.report import figures  # noqa: PLC0415
+
+    log = output / sharectl.errors_log.name
+    shutil.copyfile(sharectl.errors_log, log)
+    rows = shares_error_log.read(log)
+    written = [log]
+    marks = {phase.measured[0].taken_at: phase.name for phase in (before, after)}
+    for kind in figures.FORMATS:
+        path = output / f"loop.{kind}"
+        path.write_bytes(figures.errors_and_cores(rows, marks, kind))
+        written.append(path)
+    return written
+
+
+def _verdict(box: Box, screen: Screen, before: story.Phase, after: story.Phase) -> int:
+    worse = [
+        group
+        for group in scenario.PLEDGE_HS06
+        if abs(after.measured[-1].error_hs06(group)) >= abs(before.measured[-1].error_hs06(group))
+    ]
+    if worse:
+        print(f"demo: no smaller error of {' and '.join(worse)}\n{box.log_tail()}", file=sys.stderr)
+        return 1
+    screen.say("both errors became smaller, without killing or draining anything")
+    return 0
+
+
+def _seconds(text: str) -> int:
+    seconds = int(text)
+    if seconds < LEAST_ON_SECONDS:
+        raise argparse.ArgumentTypeError(
+            f"{seconds} is too short to see anything; write {LEAST_ON_SECONDS} or more"
+        )
+    return seconds
+
+
+def _interrupt(_signal: int, _frame: Optional[FrameType]) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""What happens in the scenario, step by step: the demo shows it and the loop's test judges it."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Iterator
+from typing import Optional
+
+from poolbox.demo import scenario
+from poolbox.demo.pictures import NodePicture, look
+from poolbox.demo.steering import Cycle, Sharectl
+
+LOOK_SECONDS = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Moment:
+    """One look at the pool while sharectl runs."""
+
+    seen_at: float
+    """Unix seconds."""
+    nodes: tuple[NodePicture, ...]
+    cycle: Cycle
+    """The cycle that ran last."""
+    fresh: bool
+    """Whether this is the first look after it."""
+
+
+def watch(sharectl: Sharectl, controlled: str, seconds: float) -> Iterator[Moment]:
+    """Yield a look about every second for ``seconds``, with a cycle every `scenario.CYCLE_SECONDS` as a timer would."""
+    end = time.monotonic() + seconds
+    due = time.monotonic()
+    cycle: Optional[Cycle] = None
+    while cycle is None or time.monotonic() < end:
+        began = time.monotonic()
+        fresh = cycle is None or began >= due
+        if cycle is None or fresh:
+            due = began + scenario.CYCLE_SECONDS
+            cycle = sharectl.cycle(controlled)
+        yield Moment(time.time(), look(sharectl.box), cycle, fresh)
+        time.sleep(max(0.0, LOOK_SECONDS - (time.monotonic() - began)))
+
+
+@dataclasses.dataclass(frozen=True)
+class Phase:
+    """What one phase came to, from its looks."""
+
+    name: str
+    moments: tuple[Moment, ...]
+    large_jobs_started: int
+
+    @property
+    def last_nodes(self) -> tuple[NodePicture, ...]:
+        """The nodes at the last look."""
+        return self.moments[-1].nodes
+
+    @property
+    def measured(self) -> tuple[Cycle, ...]:
+        """The cycles that saw the whole pool, in order."""
+        return tuple(moment.cycle for moment in self.moments if moment.fresh and moment.cycle.measured)
+
+    @property
+    def idle_cores_mean(self) -> float:
+        """Cores that no job held, on all nodes together, on average over the looks."""
+        idle = [sum(node.idle_cores for node in moment.nodes) for moment in self.moments]
+        return sum(idle) / len(idle)

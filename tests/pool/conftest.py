@@ -1,0 +1,123 @@
+"""Pools for the tests: a small one for the session, and any other by `open_box`.
+
+``--suite`` or POOLBOX_SUITE chooses HTCondor 23.9.6 (trixie, the default) or 25.14.1 (forky). Where no pool can
+be had the tests are skipped, and fail when POOL_REQUIRED is 1.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Callable, Optional
+
+import pytest
+
+from poolbox import Box, BoxSpec, CannotBuildError, ExecutePoint
+from poolbox.root import htcondor_version
+from poolbox.spec import SUITES
+
+HERE = Path(__file__).parent
+OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
+# Boxes that are open now, whose logs belong into the report of a test that fails now.
+OPEN: list[Box] = []
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --suite; pytest knows it when tests/pool is named on its command line."""
+    parser.addoption(
+        "--suite", choices=SUITES, help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)"
+    )
+
+
+def chosen_suite(config: pytest.Config) -> str:
+    """The suite asked for, by option or by environment."""
+    suite: str = config.getoption("--suite", default=None) or os.environ.get("POOLBOX_SUITE") or SUITES[0]
+    if suite not in SUITES:
+        raise pytest.UsageError(f"POOLBOX_SUITE={suite}: write one of {', '.join(SUITES)}")
+    return suite
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Which HTCondor the pool tests run."""
+    return _version_line(chosen_suite(config))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say it at the end too: the header is not printed when pytest is given no path."""
+    terminalreporter.write_line(_version_line(chosen_suite(config)))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything below this folder: it needs a pool."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.pool)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Show the daemons' logs with every failure."""
+    report: pytest.TestReport = yield  # type: ignore[assignment]  # what a hook wrapper receives
+    if report.failed:
+        report.sections.extend(
+            (f"logs of {box.directory.name} in {item.name}", box.log_tail()) for box in OPEN
+        )
+    return report  # type: ignore[return-value]  # and gives back
+
+
+@pytest.fixture(scope="session")
+def pool_suite(pytestconfig: pytest.Config) -> str:
+    """The Debian suite whose HTCondor the pools run."""
+    return chosen_suite(pytestconfig)
+
+
+@pytest.fixture(scope="session")
+def open_box(pool_suite: str) -> OpenBox:
+    """Return a context manager over a `BoxSpec`, for fixtures of any scope; the suite is the session's."""
+
+    @contextlib.contextmanager
+    def opened(spec: BoxSpec) -> Iterator[Box]:
+        box = Box(dataclasses.replace(spec, suite=pool_suite))
+        reason = _start(box)
+        if reason is not None:
+            (pytest.fail if os.environ.get("POOL_REQUIRED") == "1" else pytest.skip)(str(reason))
+        OPEN.append(box)
+        try:
+            yield box
+        finally:
+            OPEN.remove(box)
+            box.stop()
+        left = box.processes()
+        assert not left, f"the box left processes behind: {left}"
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    """A small pool for the session: two unlike nodes, two access points, groups. Tests clean up with `remove_jobs`."""
+    spec = BoxSpec(
+        execute_points=(
+            ExecutePoint("wn-001.example.org", cores=8, memory_mib=16384, power_hs06=80.0),
+            ExecutePoint("wn-002.example.org", cores=4, memory_mib=8000, power_hs06=None),
+        ),
+        groups={"alice": 0.4, "atlas": 0.3, "cms": 0.3},
+    )
+    with open_box(spec) as running:
+        yield running
+
+
+def _start(box: Box) -> Optional[CannotBuildError]:
+    try:
+        box.start()
+    except CannotBuildError as reason:
+        return reason
+    return None
+
+
+def _version_line(suite: str) -> str:
+    return f"HTCondor of the pool tests: {htcondor_version(suite) or 'built when first needed'} ({suite})"
