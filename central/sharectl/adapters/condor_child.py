@@ -1,0 +1,91 @@
+"""What HTCondor's own library makes of a configuration: a program, run in a process of its own by `condor_config`.
+
+A broken configuration makes the library end the process that loads it, and another one cannot be loaded later.
+Standard input is one JSON object, ``{"macros": [names]}`` or ``{"expressions": […], "slots": […], "jobs": […]}``;
+the answer on standard output is one too. It imports nothing of sharectl, so that it runs by its path.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import classad2
+import htcondor2
+
+SUBSYSTEM = "STARTD"
+
+_LONE_BACKSLASH = re.compile(r'\\(?!")')
+
+
+def expression(text: str) -> Any:
+    """The expression ``text`` as a daemon reads it from its configuration; `ClassAdException` if it cannot.
+
+    Old ClassAd syntax, in which a backslash escapes nothing but a quote: the parser here reads the new one.
+    """
+    return classad2.ExprTree(_LONE_BACKSLASH.sub(r"\\\\", text))
+
+
+def values(macros: Sequence[str]) -> dict[str, str]:
+    """Macro → its expanded text; without those that are not set, or empty."""
+    htcondor2.set_subsystem(SUBSYSTEM)
+    htcondor2.reload_config()
+    return {macro: str(htcondor2.param[macro]) for macro in macros if macro in htcondor2.param}
+
+
+def canonical(text: str) -> dict[str, str]:
+    """``text`` as HTCondor prints it again (key ``text``), or why it cannot be read (key ``problem``)."""
+    try:
+        return {"text": str(expression(text))}
+    except classad2.ClassAdException as error:
+        return {"problem": str(error)}
+
+
+def ad_of(attributes: Mapping[str, str]) -> Any:
+    """ClassAd with these expressions; the unreadable ones are left out, as the daemons do."""
+    ad = classad2.ClassAd()
+    for name, text in attributes.items():
+        try:
+            ad[name] = expression(text)
+        except classad2.ClassAdException:
+            continue
+    return ad
+
+
+def outcome(value: Any) -> Any:
+    """``value`` as JSON can tell it: ``undefined`` and ``error`` as those words."""
+    if value is classad2.Value.Undefined:
+        return "undefined"
+    if value is classad2.Value.Error:
+        return "error"
+    return value if isinstance(value, (bool, int, float)) else str(value)
+
+
+def evaluated(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Each expression read (``read``), and its value in each slot for each job (``values``, null if unreadable)."""
+    read = [canonical(text) for text in asked["expressions"]]
+    slots = [ad_of(slot) for slot in asked["slots"]]
+    jobs = [ad_of(job) for job in asked["jobs"]]
+    return {
+        "read": read,
+        "values": [
+            None if "problem" in seen else [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
+            for text, seen in zip(asked["expressions"], read)
+            for tree in [None if "problem" in seen else expression(text)]
+        ],
+    }
+
+
+def main() -> int:
+    """Answer the one question on standard input."""
+    asked = json.load(sys.stdin)
+    answer = {"values": values(asked["macros"])} if "macros" in asked else evaluated(asked)
+    json.dump(answer, sys.stdout)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

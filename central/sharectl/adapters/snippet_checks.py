@@ -1,0 +1,115 @@
+"""What HTCondor makes of configuration files, and what is wrong with it: a table of checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Callable
+
+from sharectl.adapters import (
+    snippet_expressions,
+    snippet_files,
+    snippet_knobs,
+    snippet_trials,
+)
+from sharectl.adapters.condor_config import Source, UnreadableConfigurationError, expand, read
+from sharectl.adapters.snippet_subject import (
+    CRON_JOBS,
+    CRON_KNOBS,
+    ENABLED,
+    MACROS,
+    SWITCHED,
+    Finding,
+    Subject,
+)
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
+    # name, what holds if nothing is found, functions
+    ("syntax", "HTCondor reads every file", ()),
+    ("file names", "HTCondor reads those files that look as if, and no others", (snippet_files.file_names,)),
+    ("file modes", "every user can read them", (snippet_files.readable_files,)),
+    ("expression", "HTCondor can read START and its like", (snippet_expressions.unreadable,)),
+    ("scope", "every name in them has MY. or TARGET.", (snippet_expressions.unscoped,)),
+    ("side", "no attribute of the node is asked of the job", (snippet_expressions.wrong_side,)),
+    (
+        "published",
+        "every attribute of the node is published",
+        (snippet_expressions.unpublished, snippet_expressions.not_set),
+    ),
+    ("typical jobs", "without a target, typical jobs get in as without sharectl", (snippet_trials.refused,)),
+    (
+        "clauses",
+        "START obeys targets and grace",
+        (snippet_trials.without_effect, snippet_trials.not_the_clauses),
+    ),
+    ("forging", "what a user writes into his job gains him nothing", (snippet_trials.forgeable,)),
+    (
+        "claims",
+        "claims end under a target, live as before without one, and fit their jobs",
+        (snippet_trials.claims, snippet_trials.quantized),
+    ),
+    ("cron", "STARTD_CRON jobs run, and end", (snippet_knobs.cron,)),
+    ("replaced", "nothing throws away what other files set", (snippet_knobs.replaced,)),
+    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_knobs.own_knobs,)),
+    ("groups", "users cannot choose their group", (snippet_knobs.groups,)),
+    ("quotas", "quotas belong to groups, and are shares", (snippet_knobs.quotas,)),
+)
+
+
+SHOWN = ("STARTD_CRON_JOBLIST", "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the checks saw and found."""
+
+    files: tuple[str, ...]
+    """Files that HTCondor read, in its order; empty if it refused them."""
+    made: Mapping[str, str]
+    """What became of the knobs in `SHOWN`, expanded; empty if HTCondor refused the files."""
+    findings: tuple[Finding, ...]
+    """By check, in the order of `CHECKS`."""
+
+
+def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
+    """Everything that is wrong with a configuration.
+
+    Parameters
+    ----------
+    source
+        Which configuration.
+    site_attributes
+        Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node, ClassAd expressions.
+    """
+    try:
+        subject = _subject(source, site_attributes)
+    except UnreadableConfigurationError as error:
+        return Report((), {}, (_refusal(source, error),))
+    files = dict.fromkeys(str(definition.file) for definition in subject.configuration.definitions)
+    found = [finding for _, _, functions in CHECKS for function in functions for finding in function(subject)]
+    made = {knob: " ".join(subject.configuration.text(knob).split()) for knob in SHOWN}
+    return Report(tuple(files), made, tuple(found))
+
+
+def _subject(source: Source, site_attributes: Mapping[str, str]) -> Subject:
+    configuration = read(source, MACROS)
+    # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
+    knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
+    unseen = [knob for knob in knobs if not configuration.assignments(knob)]
+    values = {name.lower(): text for name, text in expand(source, unseen).items()} if unseen else {}
+    return Subject(
+        replace(configuration, values={**configuration.values, **values}),
+        site_attributes,
+        without_sharectl=expand(source, SWITCHED, {ENABLED: "False"}),
+    )
+
+
+def _refusal(source: Source, error: UnreadableConfigurationError) -> Finding:
+    return Finding(
+        "syntax",
+        error.place or str(source.directory or source.main_file),
+        f"HTCondor cannot use the configuration, no daemon starts with it: {error}",
+        "mend it first: nothing else can be checked before",
+    )

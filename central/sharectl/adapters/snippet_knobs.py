@@ -1,0 +1,259 @@
+"""Checks of knobs: STARTD_CRON jobs, lists that are to grow, sharectl's own knobs, groups and quotas."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Optional
+
+from sharectl.adapters.condor_config import evaluate
+from sharectl.adapters.condor_files import Definition
+from sharectl.adapters.snippet_subject import CRON_JOBS, Finding, Subject
+
+MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
+_PERIOD = re.compile(r"\d+\s*[smhSMH]?")
+
+GROWING = (
+    "START",
+    "CLAIM_WORKLIFE",
+    CRON_JOBS,
+    "STARTD_ATTRS",
+    "STARTD_JOB_ATTRS",
+    "STARTD_LATCH_EXPRS",
+    "STARTD_PARTITIONABLE_SLOT_ATTRS",
+    "JOB_TRANSFORM_NAMES",
+    "SUBMIT_REQUIREMENT_NAMES",
+    "IMMUTABLE_JOB_ATTRS",
+    "PROTECTED_JOB_ATTRS",
+    "SCHEDD_CLASSAD_USER_MAP_NAMES",
+)
+"""Knobs that several files share: each keeps what was there before."""
+
+NUMBERS = {
+    # knob: lowest value, and whether it has to be written as a plain number, since it goes into a command line
+    "SHARECTL_MAX_AGE_SECONDS": (1, True),
+    "SHARECTL_MULTICORE_CORES": (2, True),
+    "SHARECTL_GRACE_SECONDS": (0, True),
+    "SHARECTL_JOB_CTL_PERIOD_SECONDS": (1, True),
+    "SHARECTL_MC_GRACE_PERIOD_SECONDS": (1, True),
+    "SHARECTL_JOB_CTL_STALE_SECONDS": (1, False),
+    "SHARECTL_MC_GRACE_STALE_SECONDS": (1, False),
+}
+BOOLEANS = ("SHARECTL_ENABLED", "SHARECTL_OVERHEAT_ENABLED")
+LONGER = (
+    ("SHARECTL_JOB_CTL_STALE_SECONDS", "SHARECTL_JOB_CTL_PERIOD_SECONDS"),
+    ("SHARECTL_MC_GRACE_STALE_SECONDS", "SHARECTL_MC_GRACE_PERIOD_SECONDS"),
+)
+
+
+def cron(subject: Subject) -> Iterator[Finding]:
+    """STARTD_CRON jobs that do not run, or go on publishing old values when they fail."""
+    jobs = subject.cron_jobs
+    for job in dict.fromkeys(jobs):
+        for knob, problem, remedy in _job_problems(subject, job):
+            place = subject.configuration.place(f"STARTD_CRON_{job}_{knob}")
+            yield Finding("cron", place, f"STARTD_CRON job {job}: {problem}", remedy)
+    known = {job.lower() for job in jobs}
+    for definition in subject.configuration.definitions:
+        match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", definition.name, re.IGNORECASE)
+        if match and match[1].lower() not in known and subject.configuration.is_judged(definition):
+            yield Finding(
+                "cron",
+                definition.place,
+                f"STARTD_CRON job {match[1]} never runs: it is not in {CRON_JOBS}",
+                f"write {CRON_JOBS} = $({CRON_JOBS}) {match[1]}",
+            )
+    if subject.ours and not _starts_true(subject.configuration.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
+        yield Finding(
+            "cron",
+            subject.configuration.place("STARTD_CRON_LOG_NON_ZERO_EXIT"),
+            "what failing STARTD_CRON jobs say is thrown away",
+            "write STARTD_CRON_LOG_NON_ZERO_EXIT = True",
+        )
+
+
+def replaced(subject: Subject) -> Iterator[Finding]:
+    """Assignments that throw away what earlier files put into a knob that all share."""
+    for knob in GROWING:
+        before: list[Definition] = []
+        for definition in subject.configuration.assignments(knob):
+            lost = next((earlier for earlier in reversed(before) if earlier.appends), None)
+            judged = subject.configuration.is_judged(definition)
+            if judged and not definition.appends and (lost or subject.is_ours(definition)):
+                whose = f"what {lost.place} put there" if lost else "whatever other files put there"
+                yield Finding(
+                    "replaced",
+                    definition.place,
+                    f"{definition.name} throws away {whose}",
+                    f"write {_appended(definition)}",
+                )
+            before.append(definition)
+
+
+def own_knobs(subject: Subject) -> Iterator[Finding]:
+    """Knobs of sharectl's that do not exist, or have a value that they cannot have."""
+    configuration = subject.configuration
+    used = {reference for definition in configuration.definitions for reference in definition.references}
+    for definition in configuration.definitions:
+        name = definition.name.lower()
+        if name.startswith("sharectl_") and name not in used and configuration.is_judged(definition):
+            own = sorted(reference for reference in used if reference.startswith("sharectl_"))
+            close = difflib.get_close_matches(name, own, 1)
+            yield Finding(
+                "knobs",
+                definition.place,
+                f"nothing uses {definition.name}",
+                f"write {close[0].upper()}"
+                if close
+                else "take it out, or check the snippet that uses it with it",
+            )
+    for knob in BOOLEANS:
+        text = configuration.text(knob).strip()
+        if configuration.assignments(knob) and text.lower() not in ("true", "false"):
+            yield Finding(
+                "knobs",
+                configuration.place(knob),
+                f"{knob} = {text} is neither True nor False",
+                "write True or False",
+            )
+    yield from _numbers(subject)
+
+
+def _numbers(subject: Subject) -> Iterator[Finding]:
+    configuration = subject.configuration
+    texts = {knob: configuration.text(knob).strip() for knob in NUMBERS if configuration.assignments(knob)}
+    values: dict[str, float] = {}
+    for (knob, text), value in zip(texts.items(), _numbers_in(list(texts.values()))):
+        lowest, plain = NUMBERS[knob]
+        if value is None or value < lowest or (plain and not text.isdecimal()):
+            kind = "a whole number" if plain else "a number"
+            yield Finding(
+                "knobs",
+                configuration.place(knob),
+                f"{knob} = {text} is not usable",
+                f"write {kind} from {lowest}",
+            )
+        else:
+            values[knob] = value
+    for stale, period in LONGER:
+        if stale in values and period in values and values[stale] <= values[period]:
+            yield Finding(
+                "knobs",
+                configuration.place(stale),
+                f"{stale} = {values[stale]:g} is no longer than {period} = {values[period]:g}: between two runs "
+                "sharectl does nothing",
+                f"write {stale} = 3 * $({period})",
+            )
+
+
+def groups(subject: Subject) -> Iterator[Finding]:
+    """Ways for users to choose their group, and a map that cannot be used."""
+    configuration = subject.configuration
+    if not configuration.assignments("JOB_TRANSFORM_SharectlPower"):
+        return
+    immutable = {word.lower() for word in configuration.words("IMMUTABLE_JOB_ATTRS")}
+    missing = [
+        name for name in ("AcctGroup", "AcctGroupUser", "AccountingGroup") if name.lower() not in immutable
+    ]
+    if missing:
+        yield Finding(
+            "groups",
+            configuration.place("JOB_TRANSFORM_SharectlPower"),
+            f"users can choose their group: {', '.join(missing)} of a job can be changed",
+            "write use FEATURE : AssignAccountingGroup(MAP-FILE)",
+        )
+    path = Path(configuration.text("SHARECTL_GROUP_MAP").strip() or "/nonexistent")
+    if configuration.source.main_file is not None and not path.is_file():
+        yield Finding(
+            "groups",
+            configuration.place("SHARECTL_GROUP_MAP"),
+            f"there is no map {path}: the access point refuses every job",
+            "write the map; config.d/examples/accounting-groups.map shows how",
+        )
+
+
+def quotas(subject: Subject) -> Iterator[Finding]:
+    """Quotas of groups that do not exist, and shares that cannot be."""
+    configuration = subject.configuration
+    known = {name.lower() for name in configuration.words("GROUP_NAMES")}
+    matches = [
+        (definition, match[1])
+        for definition in configuration.definitions
+        if (match := re.fullmatch(r"GROUP_QUOTA_DYNAMIC_([\w.]+)", definition.name, re.IGNORECASE))
+    ]
+    shares: dict[str, float] = {}
+    numbers = _numbers_in([configuration.text(definition.name) for definition, _ in matches])
+    for (definition, group), share in zip(matches, numbers):
+        if group.lower() not in known:
+            yield Finding(
+                "quotas",
+                definition.place,
+                f"{group} is not in GROUP_NAMES: its quota is ignored",
+                "add it there",
+            )
+        if share is None or not 0 <= share <= 1:
+            yield Finding(
+                "quotas", definition.place, f"{definition.text} is no share", "write a number from 0 to 1"
+            )
+        elif "." not in group:
+            shares[group.lower()] = share
+    if sum(shares.values()) > 1 + 1e-6:
+        yield Finding(
+            "quotas",
+            configuration.place("GROUP_NAMES"),
+            f"the groups' shares sum to {sum(shares.values()):.6f}: HTCondor scales all of them down",
+            "print them anew with sharectl render central-manager",
+        )
+
+
+def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
+    """Knob, problem and remedy of everything that is wrong with one STARTD_CRON job."""
+    executable, mode = subject.cron(job, "EXECUTABLE"), subject.cron(job, "MODE").lower() or "periodic"
+    here = subject.configuration.source.main_file is not None
+    if not executable:
+        yield "EXECUTABLE", "it has no program", f"write STARTD_CRON_{job}_EXECUTABLE = PATH"
+    elif not executable.startswith("/"):
+        yield "EXECUTABLE", f"{executable} is found in no folder", "write the whole path"
+    elif here and not (Path(executable).is_file() and os.access(executable, os.X_OK)):
+        yield "EXECUTABLE", f"there is no program {executable}", "install it, or mend the path and mode"
+    if mode not in MODES:
+        yield "MODE", f"there is no mode {mode}", "write Periodic"
+    period = subject.cron(job, "PERIOD")
+    if mode == "periodic" and not (_PERIOD.fullmatch(period) and int(re.sub(r"\D", "", period))):
+        yield "PERIOD", f"a period of {period or 'nothing'} is none", "write seconds, such as 60s"
+    if mode == "periodic" and not _starts_true(subject.cron(job, "KILL")):
+        yield (
+            "KILL",
+            "a run that hangs is the last one, and its old values stay for ever (1 and yes count as False)",
+            f"write STARTD_CRON_{job}_KILL = True",
+        )
+    if job in subject.ours and subject.cron(job, "PREFIX"):
+        yield (
+            "PREFIX",
+            "it publishes whole names, a prefix changes them",
+            f"take STARTD_CRON_{job}_PREFIX out",
+        )
+
+
+def _appended(definition: Definition) -> str:
+    if definition.name.upper() == "START":
+        return "START = ($(START)) && (…)"
+    if definition.name.upper() == "CLAIM_WORKLIFE":
+        return "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))"
+    return f"{definition.name} = $({definition.name}) {' '.join(definition.text.split())}"
+
+
+def _numbers_in(expressions: Sequence[str]) -> list[Optional[float]]:
+    """Value of each expression; None for one that is no number."""
+    values = [rows[0][0] if rows is not None else None for rows in evaluate(expressions, [{}], [{}])]
+    return [
+        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+        for value in values
+    ]
+
+
+def _starts_true(text: str) -> bool:
+    return text.strip().lower().startswith("t")

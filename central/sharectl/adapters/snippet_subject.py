@@ -1,0 +1,155 @@
+"""What the checks of a configuration look at, and what they find."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from sharectl.adapters.condor_config import Configuration, canonical
+from sharectl.adapters.condor_files import Definition
+from sharectl.core.trials import PUBLISHED
+
+CRON_JOBS = "STARTD_CRON_JOBLIST"
+ENABLED = "SHARECTL_ENABLED"
+DEFAULT_MULTICORE_CORES = 8
+ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS", "STARTD_JOB_ATTRS", "STARTD_LATCH_EXPRS")
+
+SWITCHED = ("START", "CLAIM_WORKLIFE")
+"""What SHARECTL_ENABLED = False leaves to the site."""
+
+MACROS = (
+    "START",
+    "CLAIM_WORKLIFE",
+    CRON_JOBS,
+    "STARTD_CRON_LOG_NON_ZERO_EXIT",
+    "MODIFY_REQUEST_EXPR_REQUESTCPUS",
+    "STARTD_PARTITIONABLE_SLOT_ATTRS",
+    "JOB_TRANSFORM_NAMES",
+    "IMMUTABLE_JOB_ATTRS",
+    "PROTECTED_JOB_ATTRS",
+    "GROUP_NAMES",
+    ENABLED,
+    *ATTRIBUTE_LISTS,
+)
+"""What the checks want expanded, whether or not a file sets it."""
+
+EXPRESSIONS = re.compile(
+    r"(SLOT_TYPE_\d+_)?(START|CLAIM_WORKLIFE)|DEFRAG_DRAINING_START_EXPR|DEFAULT_DRAINING_START_EXPR"
+)
+"""Knobs of a node, upper case, that are expressions and decide which jobs start there."""
+
+CRON_KNOBS = ("EXECUTABLE", "ARGS", "MODE", "PERIOD", "KILL", "PREFIX")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong."""
+
+    check: str
+    """Name of the check."""
+    place: str
+    """``file:line``, a file, or a knob that no file sets."""
+    problem: str
+    """What it is, and what it leads to."""
+    remedy: str
+    """What to write, or to do, instead."""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}; {self.remedy} [{self.check}]"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A configuration, and what only its operator knows of it."""
+
+    configuration: Configuration
+    site_attributes: Mapping[str, str] = field(default_factory=dict)
+    """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
+    without_sharectl: Mapping[str, str] = field(default_factory=dict)
+    """START and CLAIM_WORKLIFE, expanded, with SHARECTL_ENABLED = False."""
+
+    def cron(self, job: str, knob: str) -> str:
+        """Expanded text of one of `CRON_KNOBS` of a STARTD_CRON job, empty if it is not set."""
+        return self.configuration.text(f"STARTD_CRON_{job}_{knob}").strip()
+
+    @property
+    def cron_jobs(self) -> tuple[str, ...]:
+        """STARTD_CRON jobs, in the order of the list."""
+        return self.configuration.words(CRON_JOBS)
+
+    @cached_property
+    def ours(self) -> Mapping[str, str]:
+        """Those of sharectl: name of the job → name of its program, one of `PUBLISHED`."""
+        programs = {job: PurePosixPath(self.cron(job, "EXECUTABLE")).name for job in self.cron_jobs}
+        return {job: program for job, program in programs.items() if program in PUBLISHED}
+
+    @property
+    def has_clauses(self) -> bool:
+        """Whether a file defines sharectl's clauses of START."""
+        return bool(self.configuration.assignments("t1_clauses"))
+
+    @property
+    def multicore_cores(self) -> int:
+        """Size of a multicore job, cores."""
+        text = self.configuration.text("SHARECTL_MULTICORE_CORES").strip()
+        return int(text) if text.isdecimal() and 2 <= int(text) <= 1024 else DEFAULT_MULTICORE_CORES  # noqa: PLR2004
+
+    @cached_property
+    def published(self) -> frozenset[str]:
+        """Attributes that this configuration adds to slot ads, lower case."""
+        configuration = self.configuration
+        names = [word for macro in ATTRIBUTE_LISTS for word in configuration.words(macro)]
+        for latch in configuration.words("STARTD_LATCH_EXPRS"):
+            names += [f"{latch}Value", f"{latch}Time"]
+        names += [f"Child{word}" for word in configuration.words("STARTD_PARTITIONABLE_SLOT_ATTRS")]
+        for job in self.cron_jobs:
+            names += [f"{self.cron(job, 'PREFIX')}LastUpdate", f"{job}LastUpdate"]
+        names += [attribute for program in self.ours.values() for attribute in PUBLISHED[program]]
+        return frozenset(name.lower() for name in (*names, *self.site_attributes))
+
+    @cached_property
+    def constants(self) -> Mapping[str, str]:
+        """Attributes of slot ads whose expressions this configuration, or its operator, gives."""
+        configured = {
+            word: configuration_text
+            for macro in ("STARTD_ATTRS", "STARTD_EXPRS")
+            for word in self.configuration.words(macro)
+            if (configuration_text := self.configuration.text(word))
+        }
+        return {**configured, **self.site_attributes}
+
+    @cached_property
+    def expressions(self) -> Mapping[str, str]:
+        """Macros that HTCondor takes for expressions on a node → expanded text; only those that a file sets."""
+        named = {definition.name.upper(): definition.name for definition in self.configuration.definitions}
+        wanted = [name for name in named if EXPRESSIONS.fullmatch(name)]
+        attributes = {
+            word.upper() for macro in ("STARTD_ATTRS", "STARTD_EXPRS") for word in self.words(macro)
+        }
+        wanted += [name for name in named if name in attributes]
+        return {named[name]: text for name in wanted if (text := self.configuration.text(name))}
+
+    def words(self, macro: str) -> tuple[str, ...]:
+        """Items of a macro that is a list."""
+        return self.configuration.words(macro)
+
+    @cached_property
+    def readable(self) -> Mapping[str, str]:
+        """`expressions` as HTCondor prints them again, without those that it cannot read."""
+        texts = canonical(list(self.expressions.values()))
+        return {name: text for name, text in zip(self.expressions, texts) if text is not None}
+
+    def is_ours(self, definition: Definition) -> bool:
+        """Whether an assignment is in a file of sharectl's: one that sets a knob or a clause of its own."""
+        return definition.file in self._our_files
+
+    @cached_property
+    def _our_files(self) -> frozenset[object]:
+        return frozenset(
+            definition.file
+            for definition in self.configuration.definitions
+            if definition.name.lower().startswith("sharectl_") or definition.name.lower() == "t1_clauses"
+        )

@@ -1,0 +1,212 @@
+"""Checks by trial: typical jobs at typical nodes, judged by HTCondor's own evaluation of the expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sharectl.adapters.condor_config import evaluate
+from sharectl.adapters.snippet_subject import Finding, Subject
+from sharectl.core import trials
+from sharectl.core.trials import Ad, Trial
+
+START, WORKLIFE = "START", "CLAIM_WORKLIFE"
+SHOWN = 3
+"""So many jobs or situations are named in a finding; the others are counted."""
+
+
+def refused(subject: Subject) -> Iterator[Finding]:
+    """Typical jobs that get in without sharectl's clauses, and not with them, where there is no target."""
+    quiet = trials.quiet_trials(subject.constants, subject.multicore_cores)
+    outcomes, sites_own = _tried(_starts(subject), quiet)
+    failures: dict[tuple[str, ...], list[str]] = {}
+    for situation in dict.fromkeys(trial.situation for trial in quiet):
+        jobs = [
+            f"{trial.job} ({_word(outcome)})"
+            for trial, outcome, without in zip(quiet, outcomes, sites_own)
+            if trial.situation == situation
+            and (outcome in ("undefined", "error") or (_true(without) and not _true(outcome)))
+        ]
+        if jobs:
+            failures.setdefault(tuple(dict.fromkeys(jobs)), []).append(situation)
+    for kept_out, situations in failures.items():
+        yield Finding(
+            "typical jobs",
+            subject.configuration.place(START),
+            f"START keeps jobs out {_some(situations)}: {_some(kept_out)}",
+            "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; if it waits for what a "
+            "STARTD_CRON job of the site publishes, say --published NAME=VALUE",
+        )
+    if not failures and not any(_true(outcome) for outcome in outcomes):
+        yield Finding(
+            "typical jobs",
+            subject.configuration.place(START),
+            "START keeps out every typical job, with sharectl and without",
+            "mend it, or say with --published NAME=VALUE what STARTD_CRON jobs of the site publish on a healthy node",
+        )
+
+
+def without_effect(subject: Subject) -> Iterator[Finding]:
+    """Jobs that sharectl's clauses have to let in or keep out, and do not."""
+    if not subject.has_clauses or _switched_off(subject):
+        return
+    acting = trials.acting_trials(subject.constants, subject.multicore_cores)
+    outcomes, sites_own = _tried(_starts(subject), acting)
+    wrong = [
+        (trial, outcome)
+        for trial, outcome, without in zip(acting, outcomes, sites_own)
+        if _true(outcome) != (trial.expected and _true(without))
+    ]
+    for situation in dict.fromkeys(trial.situation for trial, _ in wrong):
+        jobs = [f"{trial.job} ({_word(outcome)})" for trial, outcome in wrong if trial.situation == situation]
+        yield Finding(
+            "clauses",
+            subject.configuration.place(START),
+            f"START does not do what sharectl is for {situation}: {_some(jobs)}",
+            "let START end in && ($(t1_clauses)), in the last file that sets it, and leave the clauses as they are",
+        )
+
+
+def forgeable(subject: Subject) -> Iterator[Finding]:
+    """Jobs that gain something by attributes that their users wrote into them."""
+    honest = [
+        *trials.quiet_trials(subject.constants, subject.multicore_cores),
+        *trials.acting_trials(subject.constants, subject.multicore_cores),
+    ]
+    (outcomes,) = _tried(
+        [subject.configuration.text(START)], honest + [trials.forged(trial) for trial in honest]
+    )
+    honestly, forging = outcomes[: len(honest)], outcomes[len(honest) :]
+    gained = [
+        f"{trial.job} {trial.situation}"
+        for trial, without, with_forgery in zip(honest, honestly, forging)
+        if not _true(without) and _true(with_forgery)
+    ]
+    if gained:
+        yield Finding(
+            "forging",
+            subject.configuration.place(START),
+            f"a job gets in by attributes that its user has written into it: {_some(gained)}",
+            "ask for every attribute of the node with MY.",
+        )
+
+
+def claims(subject: Subject) -> Iterator[Finding]:
+    """Claims that outlive a target, or end early without one."""
+    texts = [subject.configuration.text(WORKLIFE), subject.without_sharectl.get(WORKLIFE, "1200")]
+    cores = subject.multicore_cores
+    quiet = [
+        (situation, trials.dynamic_slot({**subject.constants, **ours}, 1, trials.HELD_BACK))
+        for situation, ours in trials.quiet_situations(cores).items()
+    ]
+    target = {**subject.constants, **trials.target_attributes(cores)}
+    quiet.append(("of another group under a target", trials.dynamic_slot(target, 1, "lhcb")))
+    quiet.append(("before it has a claim", trials.dynamic_slot(target, 1)))
+    slots = [slot for _, slot in quiet]
+    values = evaluate(texts, [*slots, trials.dynamic_slot(target, 1, trials.HELD_BACK)], [{}])
+    with_target, without = ([row[0] for row in column or [["error"]] * (len(slots) + 1)] for column in values)
+    changed = [
+        f"{situation} ({_word(value)} instead of {_word(sites_own)})"
+        for (situation, _), value, sites_own in zip(quiet, with_target, without)
+        if value != sites_own
+    ]
+    place = subject.configuration.place(WORKLIFE)
+    if changed:
+        yield Finding(
+            "claims",
+            place,
+            f"CLAIM_WORKLIFE is not the site's own {_some(changed)}",
+            "let it be 0 only where ($(t1_last_of_claim)) is True",
+        )
+    if subject.has_clauses and not _switched_off(subject) and with_target[-1] != 0:
+        yield Finding(
+            "claims",
+            place,
+            f"under a target, a claim of the held-back group lives on ({_word(with_target[-1])}): its jobs follow each "
+            "other in it, and START is not asked",
+            "write CLAIM_WORKLIFE = ifThenElse($(t1_last_of_claim), 0, $(CLAIM_WORKLIFE:1200)), in the last file "
+            "that sets it",
+        )
+
+
+def not_the_clauses(subject: Subject) -> Iterator[Finding]:
+    """Expressions that HTCondor uses in the place of START, and that know nothing of sharectl."""
+    if not subject.has_clauses:
+        return
+    for macro, text in subject.expressions.items():
+        upper = macro.upper()
+        if upper == START or "START" not in upper or text.strip().lower() == "false":
+            continue
+        if "t1_clauses" not in {part.name.lower() for part in subject.configuration.made_of(macro)}:
+            yield Finding(
+                "clauses",
+                subject.configuration.place(macro),
+                f"HTCondor uses {macro} in the place of START, and it has none of sharectl's clauses",
+                f"write {macro} = ({' '.join(text.split())}) && ($(t1_clauses))",
+            )
+
+
+def quantized(subject: Subject) -> Iterator[Finding]:
+    """Single-core jobs that get the slot of a multicore job by MODIFY_REQUEST_EXPR_REQUESTCPUS, and are kept out of it."""
+    macro = "MODIFY_REQUEST_EXPR_REQUESTCPUS"
+    text, cores = subject.configuration.text(macro), subject.multicore_cores
+    if not (text and subject.has_clauses):
+        return
+    slot = trials.partitionable_slot({}, 8 * cores)
+    values = evaluate([text], [slot], [trials.job("1", None)])[0]
+    given = values[0][0] if values is not None else "error"
+    if isinstance(given, (int, float)) and given >= cores:
+        yield Finding(
+            "claims",
+            subject.configuration.place(macro),
+            f"a job of one core gets a slot of {given:g}, and START keeps single-core jobs out of slots of {cores} cores",
+            f"make it smaller than {cores} for such jobs, or SHARECTL_MULTICORE_CORES larger",
+        )
+
+
+def _starts(subject: Subject) -> list[str]:
+    """START, and the site's own."""
+    return [subject.configuration.text(START), subject.without_sharectl.get(START, "True")]
+
+
+def _tried(expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]]:
+    """For each expression its value in each trial; ``error`` in all if it cannot be read."""
+    slots, slot_numbers = _numbered(trial.slot_ad for trial in tried)
+    jobs, job_numbers = _numbered(trial.job_ad for trial in tried)
+    return [
+        ["error"] * len(tried)
+        if values is None
+        else [values[slot][job] for slot, job in zip(slot_numbers, job_numbers)]
+        for values in evaluate(expressions, slots, jobs)
+    ]
+
+
+def _numbered(ads: Iterable[Ad]) -> tuple[list[Ad], list[int]]:
+    """The different ones among ``ads``, and for each of ``ads`` which one it is."""
+    numbers: dict[tuple[tuple[str, str], ...], int] = {}
+    found: list[Ad] = []
+    order = []
+    for ad in ads:
+        key = tuple(ad.items())
+        if key not in numbers:
+            numbers[key] = len(found)
+            found.append(ad)
+        order.append(numbers[key])
+    return found, order
+
+
+def _switched_off(subject: Subject) -> bool:
+    return subject.configuration.text("SHARECTL_ENABLED").strip().lower() == "false"
+
+
+def _true(value: Any) -> bool:
+    return value not in ("undefined", "error") and bool(value)
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _some(words: Sequence[str]) -> str:
+    shown = "; ".join(words[:SHOWN])
+    return shown if len(words) <= SHOWN else f"{shown}; and {len(words) - SHOWN} more"

@@ -1,0 +1,76 @@
+"""``sharectl check snippets``."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from sharectl.adapters.condor_config import source_of
+from sharectl.adapters.snippet_checks import CHECKS, Report, check
+from sharectl.report import as_json
+
+_ATTRIBUTE = re.compile(r"[A-Za-z_]\w*")
+
+
+def attribute(text: str) -> tuple[str, str]:
+    """Name and value of ``NAME`` or ``NAME=VALUE``; the value is True unless given."""
+    name, equals, value = text.partition("=")
+    if not _ATTRIBUTE.fullmatch(name) or (equals and not value.strip()):
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
+    return name, value.strip() or "True"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "directory",
+        nargs="?",
+        type=Path,
+        metavar="DIR",
+        help="check the files of this folder, on top of HTCondor's defaults (default: all that this machine's "
+        "HTCondor reads)",
+    )
+    parser.add_argument(
+        "--with-local",
+        action="store_true",
+        help="put DIR on top of what this machine's HTCondor reads instead",
+    )
+    parser.add_argument(
+        "--published",
+        action="append",
+        default=[],
+        type=attribute,
+        metavar="NAME[=VALUE]",
+        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a healthy node "
+        "(default: True); may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+    parser.epilog = "checks: " + "; ".join(f"{name} ({holds})" for name, holds, _ in CHECKS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the files make of a node, then what is wrong with it, one line each; 1 if anything is."""
+    source = source_of(arguments.directory, with_local=arguments.with_local)
+    report = check(source, dict(arguments.published))
+    print(_as_json(report) if arguments.json else _as_text(report))
+    return 1 if report.findings else 0
+
+
+def _as_text(report: Report) -> str:
+    lines = [f"read: {name}" for name in report.files]
+    lines += [f"{knob} = {text}" for knob, text in report.made.items()]
+    lines += [str(finding) for finding in report.findings]
+    lines.append(f"{len(CHECKS)} checks, {len(report.findings) or 'nothing'} found")
+    return "\n".join(lines)
+
+
+def _as_json(report: Report) -> str:
+    content = {
+        "files": list(report.files),
+        "made": dict(report.made),
+        "checks": [{"check": name, "holds": holds} for name, holds, _ in CHECKS],
+        "findings": [asdict(finding) for finding in report.findings],
+    }
+    return as_json.dumps("snippets", content)

@@ -1,0 +1,84 @@
+"""HTCondor's group quotas, from the pledges: what the negotiator should aim at by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from sharectl.errors import ConfigError
+
+DIGITS = 6
+"""Decimals of a quota: a millionth of a pool is less than a core in all of them."""
+
+
+def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
+    """Group → its share of all pledges as a decimal number, groups by name; the shares sum to exactly 1.
+
+    Parameters
+    ----------
+    pledge_hs06
+        Group → pledge, HS06, finite and >= 0, at least one of them above 0.
+
+    Raises
+    ------
+    ValueError
+        If there is no pledge above 0.
+
+    Notes
+    -----
+    The largest remainders are rounded up, ties in order of the names: HTCondor scales shares down that sum to more
+    than 1, and gives what is missing from 1 to nobody.
+    """
+    pledges = {group: Fraction(pledge_hs06[group]) for group in sorted(pledge_hs06)}
+    total = sum(pledges.values())
+    if total <= 0:
+        raise ValueError("all pledges are 0: there is nothing to share by")
+    exact = {group: pledge / total * 10**DIGITS for group, pledge in pledges.items()}
+    units = {group: int(share) for group, share in exact.items()}
+    by_remainder = sorted(units, key=lambda group: units[group] - exact[group])
+    for group in by_remainder[: 10**DIGITS - sum(units.values())]:
+        units[group] += 1
+    return {group: _decimal(share) for group, share in units.items()}
+
+
+def central_manager_configuration(pledge_hs06: Mapping[str, float]) -> str:
+    """HTCondor configuration with a group for each pledge and the pledge's share as its quota.
+
+    Parameters
+    ----------
+    pledge_hs06
+        As for `quota_shares`.
+
+    Raises
+    ------
+    ConfigError
+        If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon that reads it.
+    """
+    problems = [
+        f"groups.{group}: HTCondor has no quotas for names with '-'; write the group with '_', here and wherever "
+        "AcctGroup is set"
+        for group in sorted(pledge_hs06)
+        if "-" in group
+    ]
+    if problems:
+        raise ConfigError(problems)
+    shares = quota_shares(pledge_hs06)
+    lines = [
+        "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. Change them there, then:",
+        "#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig",
+        "",
+        "# One accounting group a pledge. A job of cms.production counts for cms.",
+        f"GROUP_NAMES = {', '.join(shares)}",
+        "",
+        "# Share of the pool that each group was promised, 0 to 1; they sum to 1.",
+        *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
+        "",
+        "# What a group cannot use, others may. Boolean, HTCondor's default is False: cores would stay idle.",
+        "GROUP_ACCEPT_SURPLUS = True",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _decimal(units: int) -> str:
+    whole, part = divmod(units, 10**DIGITS)
+    return f"{whole}.{part:0{DIGITS}}"
