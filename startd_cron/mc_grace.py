@@ -1,0 +1,269 @@
+#!/usr/bin/python3 -I
+"""MC_GRACE: keeps the cores that a multicore job leaves for another multicore job, for a while.
+
+A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores of each partitionable slot are free,
+and publishes whether at least --cpus of them have been free for less than --grace-seconds. All of it at every run:
+
+  MC_GRACE          An expression, true in a partitionable slot with so many cores free for so short a time. It
+                    begins by itself if the cores become free between two runs, and ends by itself, on time.
+                    False where there is nothing to guard, and when this job fails.
+  t1_McGraceReason  ok, or why MC_GRACE is False, or began anew: one of the codes below.
+  t1_McGraceTime    When this job ran, Unix seconds.
+
+Since when cores are free is kept in a file from run to run. Cores that are taken and given back between two runs go
+without grace: a period of a minute or so is short enough.
+Options come from STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
+"""
+
+import os
+import select
+import sys
+import time
+
+OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
+    "--cpus": ("8", 1, 100000, "free cores worth guarding"),
+    "--grace-seconds": ("480", 0, 86400, "how long they are kept for multicore jobs"),
+    "--state": ("/var/lib/condor/mc_grace.state", 0, 0, "file that remembers since when cores are free"),
+    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
+    "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
+    "--timeout-seconds": ("10", 1, 300, "after so long this job ends itself"),
+}
+REASONS = {  # exit status, meaning
+    "ok": (0, "every partitionable slot was looked at"),
+    "nothing-to-guard": (0, "no partitionable slot has --cpus cores in all"),
+    "fresh-start": (0, "works, but the state file was of no use and is written anew"),
+    "internal-error": (1, "a fault of this program, or no process could be started"),
+    "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
+    "no-state": (74, "the state file cannot be written: mend the folder of --state"),
+    "timeout": (75, "not through in --timeout-seconds: the startd or the file system of --state hangs"),
+    "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
+    "startd-garbled": (75, "the answer is not what condor_status prints"),
+}
+REASON, TIME = "t1_McGraceReason", "t1_McGraceTime"
+FAIL_SAFE: "dict[str, object]" = {"MC_GRACE": False}
+GUARDED = "ifThenElse(PartitionableSlot =?= True && BackfillSlot =!= True, TotalSlotCpus ?: 0, 0)"
+COLUMNS = ("SlotID ?: 0", GUARDED, "Cpus ?: 0", "NumDynamicSlotsTime ?: 0")
+STATE_TITLE = "mc_grace 1, --cpus %s: slots, and since when they are free"
+MAX_STATE_BYTES = 4096
+PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')
+MAX_DIGITS, MAX_DETAIL = 10, 1000
+MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
+SIGKILL = 9  # the module signal takes longer to import than all of this file
+
+
+class JobError(Exception):
+    """What keeps a run from its result: a code of `REASONS`, and details for standard error."""
+
+
+def parse_slots(lines: "list[str]", cpus: int) -> "dict[int, tuple[int, int]]":
+    """Free cores and second of the last change, by SlotID, of slots with ``cpus`` cores in all; JobError if garbled."""
+    try:
+        rows = [[int(float(word)) for word in line.split(" ")] for line in lines]
+        return {slot: (free, changed) for slot, total, free, changed in rows if total >= cpus}
+    except (ValueError, OverflowError) as error:
+        raise JobError("startd-garbled", error) from None
+
+
+def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
+    """Second since when it is free, 0 if it is not, by SlotID; nothing if there is no file.
+
+    Raises OSError for a file that cannot be read, ValueError for one that is not of this job, is for another number
+    of ``cpus``, or comes from the future.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return {}
+    with open(descriptor, "rb") as stream:
+        title, *lines, rest = stream.read(MAX_STATE_BYTES).decode("ascii").split("\n")
+    since = {int(slot): int(second) for slot, second in map(str.split, lines)}
+    if title != STATE_TITLE % cpus or rest or not all(0 <= second <= now for second in since.values()):
+        raise ValueError("%s: not written by this job, with --cpus %s, before %d" % (path, cpus, now))
+    return since
+
+
+def write_state(path: str, cpus: int, since: "dict[int, int]") -> None:
+    """Put another file in the place of this one; JobError if that is impossible."""
+    text = "\n".join([STATE_TITLE % cpus, *("%d %d" % row for row in sorted(since.items())), ""])
+    try:
+        if os.path.lexists(path + ".new"):
+            os.unlink(path + ".new")  # of a run that was killed
+        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+        with open(descriptor, "wb") as stream:
+            stream.write(text.encode())
+        os.replace(path + ".new", path)
+    except OSError as error:
+        raise JobError("no-state", error) from None
+
+
+def remember(
+    before: "dict[int, int]", slots: "dict[int, tuple[int, int]]", cpus: int, grace_seconds: int, now: int
+) -> "dict[int, int]":
+    """Second since when ``cpus`` cores are free, 0 if they are not, by SlotID; ``before`` is what the last run found.
+
+    Cores that have become free did so when the startd last made or ended a dynamic slot, or earlier. That second is
+    not believed if grace were over by now although the last run saw the cores taken.
+    """
+    since = {}
+    for slot, (free, changed) in slots.items():
+        seen = before.get(slot)
+        earliest = 1 if seen is None else now - grace_seconds
+        begin = seen or (changed if earliest <= changed <= now else now)
+        since[slot] = begin if free >= cpus else 0
+    return since
+
+
+def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> object:
+    """The value of MC_GRACE: bytes, or False.
+
+    Cores that are free count until their time is over. Cores that are taken count from the moment they are free, and
+    that is less than the grace time ago for so long from ``now``.
+    """
+    clauses = []
+    for slot, second in sorted(since.items()):
+        seen, deadline = (cpus, second + grace_seconds) if second else (0, now + grace_seconds)
+        if deadline > now:
+            clause = "(MY.SlotID ?: %d) == %d && (MY.Cpus ?: %d) >= %d && time() < %d"
+            clauses.append(clause % (slot, slot, seen, cpus, deadline))
+    text = "MY.DynamicSlot =!= True && ((%s))" % ") || (".join(clauses)
+    return text.encode() if clauses else False
+
+
+def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
+    """Code and attributes of one look at the node; JobError without an answer from the startd, or a place to write."""
+    cpus, grace_seconds, path = int(options["--cpus"]), int(options["--grace-seconds"]), options["--state"]
+    slots = parse_slots(ask_startd(options), cpus)
+    if not slots:
+        return "nothing-to-guard", FAIL_SAFE
+    try:
+        code, before = "ok", read_state(path, cpus, now)
+    except (OSError, ValueError) as error:
+        code, before = failed("fresh-start", error)[0], {}
+    since = remember(before, slots, cpus, grace_seconds, now)
+    if since != before:
+        write_state(path, cpus, since)
+    return code, {"MC_GRACE": grace(since, cpus, grace_seconds, now)}
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a whole number, and not a long one."""
+    return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
+
+
+def literal(value: object) -> str:
+    """``value`` as ClassAd text; bytes are an expression, and stay as they are.
+
+    Raises ValueError for what a ClassAd would take for something else: integers beyond 64 bits, nan, infinity,
+    control characters, and quotes and backslashes, which old and new syntax escape differently.
+    """
+    if isinstance(value, (list, tuple)):
+        return "{" + ", ".join(map(literal, value)) + "}"
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return str(value)
+    if isinstance(value, bytes) and b"\n" not in value:
+        return value.decode("ascii")
+    if isinstance(value, str) and PLAIN_CHARACTERS.issuperset(value):
+        return '"' + value + '"'
+    raise ValueError("no ClassAd literal: %a" % (value,))
+
+
+def render_ad(attributes: "dict[str, object]") -> str:
+    """Lines ``name = value`` for HTCondor; ValueError as `literal`, or for more than it is sure to read."""
+    text = "".join("%s = %s\n" % (name, literal(value)) for name, value in attributes.items())
+    if len(text) > MAX_AD_BYTES:
+        raise ValueError("an ad of %d bytes" % len(text))
+    return text
+
+
+def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
+    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    values = {option: row[0] for option, row in OPTIONS.items()}
+    problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
+    for option, text in zip(argv[::2], argv[1::2]):
+        _, lowest, highest, _ = OPTIONS.get(option, ("", 0, 0, ""))
+        if option not in OPTIONS:
+            problems.append("%a: write one of %s" % (option, ", ".join(OPTIONS)))
+        elif not highest or (is_number(text) and lowest <= int(text) <= highest):
+            values[option] = text
+        else:
+            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+    return values, problems
+
+
+def ask_startd(options: "dict[str, str]") -> "list[str]":
+    """A line for every slot, its `COLUMNS` as condor_status prints them; JobError if there is no answer."""
+    inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
+    startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
+    argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
+    pipe, pipe_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.dup2(pipe_end, 1)
+            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+        finally:
+            os._exit(127)
+    os.close(pipe_end)
+    with open(pipe, "rb") as stream:
+        *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
+    status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
+    if status or rest or not lines:
+        raise JobError("no-startd", "%s -direct %s: wait status %#x" % (argv[0], startd, status))
+    return lines
+
+
+def failed(code: str, detail: object) -> "tuple[str, str]":
+    """``code`` and the fail-safe ad; the detail goes to standard error."""
+    sys.stderr.write("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL]))
+    return code, render_ad(FAIL_SAFE)
+
+
+def run(options: "dict[str, str]", now: int) -> "tuple[str, str]":
+    """Code and ad of one look at the node; raises nothing."""
+    try:
+        code, found = observe(options, now)
+        return code, render_ad(found)
+    except JobError as error:
+        return failed(*error.args)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
+        return failed("internal-error", repr(error))
+
+
+def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
+    """The same in time, from a process of its own: one that a file system hangs heeds no signal but SIGKILL."""
+    pipe, pipe_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setpgid(0, 0)
+            os.write(pipe_end, "\n".join(run(options, now)).encode())
+        finally:
+            os._exit(0)
+    os.close(pipe_end)
+    if not select.select([pipe], [], [], float(options["--timeout-seconds"]))[0]:
+        os.killpg(pid, SIGKILL)
+        return failed("timeout", "not through in %s s" % options["--timeout-seconds"])
+    with open(pipe) as stream:
+        code, _, text = stream.read().partition("\n")
+    os.waitpid(pid, 0)
+    return (code, text) if text else failed("internal-error", "the process died")
+
+
+def main(argv: "list[str]") -> int:
+    """Exit status of a whole run, as `REASONS` has it."""
+    if argv == ["--help"]:
+        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n")
+        return 0
+    now = int(time.time())
+    options, problems = parse_arguments(argv)
+    try:
+        code, text = failed("bad-arguments", "; ".join(problems)) if problems else run_apart(options, now)
+    except OSError as error:
+        code, text = failed("internal-error", error)
+    os.write(1, (text + render_ad({REASON: code, TIME: now})).encode())
+    return REASONS[code][0]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
