@@ -22,4 +22,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the check that was named."""
-    return _CHECKS[arguments.check][0].run(arguments)
+    code: int = _CHECKS[arguments.check][0].run(arguments)
+    return code
