@@ -1,8 +1,8 @@
-"""What HTCondor's own library makes of a configuration: a program, run in a process of its own by `condor_config`.
+"""What HTCondor's own library makes of a configuration: a program, run by `condor_process`.
 
 A broken configuration makes the library end the process that loads it, and another one cannot be loaded later.
-Standard input is one JSON object, ``{"macros": [names]}`` or ``{"expressions": […], "slots": […], "jobs": […]}``;
-the answer on standard output is one too. It imports nothing of sharectl, so that it runs by its path.
+Each line of standard input is a JSON object, ``{"macros": [names]}`` or ``{"expressions": […], "slots": […],
+"jobs": […]}``; each answer is a line too. It imports nothing of sharectl, so that it runs by its path.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ def evaluated(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Answer the one question on standard input."""
-    asked = json.load(sys.stdin)
-    answer = {"values": values(asked["macros"])} if "macros" in asked else evaluated(asked)
-    json.dump(answer, sys.stdout)
+    """Answer the questions on standard input until it ends."""
+    for line in sys.stdin:
+        asked = json.loads(line)
+        answer = {"values": values(asked["macros"])} if "macros" in asked else evaluated(asked)
+        print(json.dumps(answer), flush=True)
     return 0
 
 

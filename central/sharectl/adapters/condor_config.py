@@ -1,40 +1,24 @@
-"""A configuration of HTCondor, expanded by HTCondor's own parser in a process of its own."""
+"""A configuration of HTCondor, expanded by HTCondor's own parser."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from sharectl.adapters.condor_files import Definition, circle, definitions_in, in_force
+from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
-
-CHILD = Path(__file__).with_name("condor_child.py")
-CHILD_DEADLINE_SECONDS = 20.0
-"""A run takes 0.1 s; without a deadline, macros that refer to each other in a circle take for ever."""
 
 INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
 """Where HTCondor's daemons look for their first file when CONDOR_CONFIG does not name it."""
 
 FOLDERS, EXCLUDED, FILES = "LOCAL_CONFIG_DIR", "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP", "LOCAL_CONFIG_FILE"
 _PROBE = "SHARECTL_CHECK_PROBE_"
-_PLACE = re.compile(r"Line (?P<line>\d+) while reading config source (?P<file>\S+)")
-
-
-class UnreadableConfigurationError(Exception):
-    """HTCondor refuses the configuration; ``place`` is a ``file:line``, empty if it is not known."""
-
-    def __init__(self, problem: str, place: str = "") -> None:
-        super().__init__(problem)
-        self.place = place
 
 
 @dataclass(frozen=True)
@@ -231,56 +215,12 @@ def expand(
         If HTCondor refuses the configuration.
     """
     environment = {f"_CONDOR_{name}": value for name, value in (overrides or {}).items()}
-    asked = {"macros": [_PROBE + name for name in macros]}
-    answer = _ask(source.root_file(macros), {**source.environment, **environment}, asked)
-    return {name[len(_PROBE) :]: text for name, text in answer["values"].items()}
+    with CondorProcess(source.root_file(macros), {**source.environment, **environment}) as process:
+        values = process.values([_PROBE + name for name in macros])
+    return {name[len(_PROBE) :]: text for name, text in values.items()}
 
 
-def evaluate(
-    expressions: Sequence[str], slots: Sequence[Mapping[str, str]], jobs: Sequence[Mapping[str, str]]
-) -> list[Optional[list[list[Any]]]]:
-    """Value of each expression in each slot for each job; None for an expression that HTCondor cannot read.
-
-    A value is a bool or a number, ``"undefined"``, ``"error"``, or text. Ads are name → expression.
-    """
-    asked = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
+def evaluator() -> CondorProcess:
+    """HTCondor with its defaults, whatever this machine's configuration is: to read and evaluate expressions."""
     source = Source()
-    values: list[Optional[list[list[Any]]]] = _ask(source.root_file(), source.environment, asked)["values"]
-    return values
-
-
-def canonical(expressions: Sequence[str]) -> list[Optional[str]]:
-    """Each expression as HTCondor prints it again; None for one that it cannot read."""
-    asked = {"expressions": list(expressions), "slots": [], "jobs": []}
-    source = Source()
-    read_again = _ask(source.root_file(), source.environment, asked)["read"]
-    return [seen.get("text") for seen in read_again]
-
-
-def _ask(root_file: str, environment: Mapping[str, str], asked: Mapping[str, Any]) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
-        root = Path(folder) / "condor_config"
-        root.write_text(root_file, encoding="utf-8")
-        try:
-            child = subprocess.run(
-                [sys.executable, "-I", str(CHILD)],
-                env={**environment, "CONDOR_CONFIG": str(root)},
-                input=json.dumps(asked),
-                capture_output=True,
-                text=True,
-                timeout=CHILD_DEADLINE_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            raise UnreadableConfigurationError(
-                f"HTCondor did not get through it in {CHILD_DEADLINE_SECONDS:.0f} s"
-            ) from None
-    if child.returncode:
-        said = [line for line in child.stderr.splitlines() if str(root) not in line]
-        where = _PLACE.search(child.stderr)
-        raise UnreadableConfigurationError(
-            "; ".join(said) or f"its parser ended with {child.returncode}",
-            f"{where['file']}:{where['line']}" if where else "",
-        )
-    answer: dict[str, Any] = json.loads(child.stdout)
-    return answer
+    return CondorProcess(source.root_file(), source.environment)

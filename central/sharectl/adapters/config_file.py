@@ -102,7 +102,7 @@ def _validated(tree: Tree) -> tuple[Optional[Config], list[Fault]]:
         Config.model_validate(_sound_part(tree.data, [fault.path for fault in faults]))
     except ValidationError as error:
         faults += _faults(error, tree)
-    return None, [fault for fault in faults if not _follows(fault, tree.refused)]
+    return None, _not_following(faults, tree.refused)
 
 
 def _faults(error: ValidationError, tree: Tree) -> list[Fault]:
@@ -123,10 +123,15 @@ def _sound_part(data: dict[str, Any], unsound: Iterable[Any]) -> dict[str, Any]:
     return {"groups": _ANY_GROUPS, **sound}
 
 
-def _follows(fault: Fault, refused: Iterable[yaml_tree.Path]) -> bool:
-    """Whether a fault is only there since a value was refused: below it, at it, or in what holds it."""
-    at = fault.path or ()
-    return any(at == path[: len(at)] or path == at[: len(path)] for path in refused)
+def _not_following(faults: Iterable[Fault], refused: Iterable[yaml_tree.Path]) -> list[Fault]:
+    """``faults`` but for those that are there only since a value was refused: below it, at it, or in what holds it."""
+    refused = set(refused)
+    holding = {path[:length] for path in refused for length in range(len(path))}
+
+    def follows(at: yaml_tree.Path) -> bool:
+        return at in holding or any(at[:length] in refused for length in range(len(at) + 1))
+
+    return [fault for fault in faults if not follows(fault.path or ())]
 
 
 def _lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:

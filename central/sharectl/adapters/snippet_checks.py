@@ -12,7 +12,8 @@ from sharectl.adapters import (
     snippet_knobs,
     snippet_trials,
 )
-from sharectl.adapters.condor_config import Source, UnreadableConfigurationError, expand, read
+from sharectl.adapters.condor_config import Source, evaluator, expand, read
+from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.adapters.snippet_subject import (
     CRON_JOBS,
     CRON_KNOBS,
@@ -84,16 +85,21 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
         Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node, ClassAd expressions.
     """
     try:
-        subject = _subject(source, site_attributes)
+        with evaluator() as htcondor:
+            return _report(_subject(source, htcondor, site_attributes))
     except UnreadableConfigurationError as error:
         return Report((), {}, (_refusal(source, error),))
-    files = dict.fromkeys(str(definition.file) for definition in subject.configuration.definitions)
+
+
+def _report(subject: Subject) -> Report:
+    configuration = subject.configuration
+    files = dict.fromkeys(str(definition.file) for definition in configuration.definitions)
+    made = {knob: " ".join(configuration.text(knob).split()) for knob in SHOWN}
     found = [finding for _, _, functions in CHECKS for function in functions for finding in function(subject)]
-    made = {knob: " ".join(subject.configuration.text(knob).split()) for knob in SHOWN}
     return Report(tuple(files), made, tuple(found))
 
 
-def _subject(source: Source, site_attributes: Mapping[str, str]) -> Subject:
+def _subject(source: Source, htcondor: CondorProcess, site_attributes: Mapping[str, str]) -> Subject:
     configuration = read(source, MACROS)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
@@ -101,6 +107,7 @@ def _subject(source: Source, site_attributes: Mapping[str, str]) -> Subject:
     values = {name.lower(): text for name, text in expand(source, unseen).items()} if unseen else {}
     return Subject(
         replace(configuration, values={**configuration.values, **values}),
+        htcondor,
         site_attributes,
         without_sharectl=expand(source, SWITCHED, {ENABLED: "False"}),
     )

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Optional
 
-from sharectl.adapters.condor_config import canonical
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.snippet_subject import Finding, Subject
 from sharectl.core.machine_attributes import JOB_ATTRIBUTES, is_htcondors
@@ -106,7 +105,7 @@ def _asked_for(subject: Subject) -> Iterator[tuple[Reference, Definition]]:
 
 def _written_in(parts: tuple[Definition, ...], reference: Reference) -> Optional[Definition]:
     """The part in whose text the reference is written, with its scope or without."""
-    scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.$(])"
+    scope = rf"{reference.scope}\s*\.\s*" if reference.scope else r"(?<![\w.])(?<!\$\()"
     written = re.compile(rf"{scope}'?{re.escape(reference.name)}\b(?!\s*\()", re.IGNORECASE)
     return next((part for part in parts if written.search(_without_strings(part.text))), None)
 
@@ -126,7 +125,7 @@ def _scoped(subject: Subject, name: str) -> str:
 def _unreadable_part(subject: Subject, macro: str) -> str:
     """The macro itself, or the innermost one within it that HTCondor cannot read."""
     parts = [part for part in subject.configuration.made_of(macro) if subject.configuration.text(part.name)]
-    texts = canonical([subject.configuration.text(part.name) for part in parts])
+    texts = subject.htcondor.canonical([subject.configuration.text(part.name) for part in parts])
     broken = {part.name.lower(): part for part, text in zip(parts, texts) if text is None}
     for name, part in broken.items():
         if not (part.references - {name}) & broken.keys():

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Optional
 
-from sharectl.adapters.condor_config import evaluate
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.snippet_subject import CRON_JOBS, Finding, Subject
 
@@ -126,7 +125,7 @@ def _numbers(subject: Subject) -> Iterator[Finding]:
     configuration = subject.configuration
     texts = {knob: configuration.text(knob).strip() for knob in NUMBERS if configuration.assignments(knob)}
     values: dict[str, float] = {}
-    for (knob, text), value in zip(texts.items(), _numbers_in(list(texts.values()))):
+    for (knob, text), value in zip(texts.items(), _numbers_in(subject, list(texts.values()))):
         lowest, plain = NUMBERS[knob]
         if value is None or value < lowest or (plain and not text.isdecimal()):
             kind = "a whole number" if plain else "a number"
@@ -185,7 +184,7 @@ def quotas(subject: Subject) -> Iterator[Finding]:
         if (match := re.fullmatch(r"GROUP_QUOTA_DYNAMIC_([\w.]+)", definition.name, re.IGNORECASE))
     ]
     shares: dict[str, float] = {}
-    numbers = _numbers_in([configuration.text(definition.name) for definition, _ in matches])
+    numbers = _numbers_in(subject, [configuration.text(definition.name) for definition, _ in matches])
     for (definition, group), share in zip(matches, numbers):
         if group.lower() not in known:
             yield Finding(
@@ -246,9 +245,12 @@ def _appended(definition: Definition) -> str:
     return f"{definition.name} = $({definition.name}) {' '.join(definition.text.split())}"
 
 
-def _numbers_in(expressions: Sequence[str]) -> list[Optional[float]]:
+def _numbers_in(subject: Subject, expressions: Sequence[str]) -> list[Optional[float]]:
     """Value of each expression; None for one that is no number."""
-    values = [rows[0][0] if rows is not None else None for rows in evaluate(expressions, [{}], [{}])]
+    values = [
+        rows[0][0] if rows is not None else None
+        for rows in subject.htcondor.evaluate(expressions, [{}], [{}])
+    ]
     return [
         float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
         for value in values

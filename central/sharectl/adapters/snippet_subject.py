@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from sharectl.adapters.condor_config import Configuration, canonical
+from sharectl.adapters.condor_config import Configuration
 from sharectl.adapters.condor_files import Definition
+from sharectl.adapters.condor_process import CondorProcess
 from sharectl.core.trials import PUBLISHED
 
 CRON_JOBS = "STARTD_CRON_JOBLIST"
@@ -66,6 +67,8 @@ class Subject:
     """A configuration, and what only its operator knows of it."""
 
     configuration: Configuration
+    htcondor: CondorProcess
+    """Reads and evaluates expressions."""
     site_attributes: Mapping[str, str] = field(default_factory=dict)
     """Attributes that STARTD_CRON jobs of the site publish → their values, ClassAd expressions."""
     without_sharectl: Mapping[str, str] = field(default_factory=dict)
@@ -139,7 +142,7 @@ class Subject:
     @cached_property
     def readable(self) -> Mapping[str, str]:
         """`expressions` as HTCondor prints them again, without those that it cannot read."""
-        texts = canonical(list(self.expressions.values()))
+        texts = self.htcondor.canonical(list(self.expressions.values()))
         return {name: text for name, text in zip(self.expressions, texts) if text is not None}
 
     def is_ours(self, definition: Definition) -> bool:

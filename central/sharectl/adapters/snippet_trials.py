@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sharectl.adapters.condor_config import evaluate
 from sharectl.adapters.snippet_subject import Finding, Subject
 from sharectl.core import trials
 from sharectl.core.trials import Ad, Trial
@@ -18,7 +17,7 @@ SHOWN = 3
 def refused(subject: Subject) -> Iterator[Finding]:
     """Typical jobs that get in without sharectl's clauses, and not with them, where there is no target."""
     quiet = trials.quiet_trials(subject.constants, subject.multicore_cores)
-    outcomes, sites_own = _tried(_starts(subject), quiet)
+    outcomes, sites_own = _tried(subject, _starts(subject), quiet)
     failures: dict[tuple[str, ...], list[str]] = {}
     for situation in dict.fromkeys(trial.situation for trial in quiet):
         jobs = [
@@ -51,7 +50,7 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
     if not subject.has_clauses or _switched_off(subject):
         return
     acting = trials.acting_trials(subject.constants, subject.multicore_cores)
-    outcomes, sites_own = _tried(_starts(subject), acting)
+    outcomes, sites_own = _tried(subject, _starts(subject), acting)
     wrong = [
         (trial, outcome)
         for trial, outcome, without in zip(acting, outcomes, sites_own)
@@ -74,7 +73,7 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
         *trials.acting_trials(subject.constants, subject.multicore_cores),
     ]
     (outcomes,) = _tried(
-        [subject.configuration.text(START)], honest + [trials.forged(trial) for trial in honest]
+        subject, [subject.configuration.text(START)], honest + [trials.forged(trial) for trial in honest]
     )
     honestly, forging = outcomes[: len(honest)], outcomes[len(honest) :]
     gained = [
@@ -103,7 +102,9 @@ def claims(subject: Subject) -> Iterator[Finding]:
     quiet.append(("of another group under a target", trials.dynamic_slot(target, 1, "lhcb")))
     quiet.append(("before it has a claim", trials.dynamic_slot(target, 1)))
     slots = [slot for _, slot in quiet]
-    values = evaluate(texts, [*slots, trials.dynamic_slot(target, 1, trials.HELD_BACK)], [{}])
+    values = subject.htcondor.evaluate(
+        texts, [*slots, trials.dynamic_slot(target, 1, trials.HELD_BACK)], [{}]
+    )
     with_target, without = ([row[0] for row in column or [["error"]] * (len(slots) + 1)] for column in values)
     changed = [
         f"{situation} ({_word(value)} instead of {_word(sites_own)})"
@@ -153,7 +154,7 @@ def quantized(subject: Subject) -> Iterator[Finding]:
     if not (text and subject.has_clauses):
         return
     slot = trials.partitionable_slot({}, 8 * cores)
-    values = evaluate([text], [slot], [trials.job("1", None)])[0]
+    values = subject.htcondor.evaluate([text], [slot], [trials.job("1", None)])[0]
     given = values[0][0] if values is not None else "error"
     if isinstance(given, (int, float)) and given >= cores:
         yield Finding(
@@ -169,7 +170,7 @@ def _starts(subject: Subject) -> list[str]:
     return [subject.configuration.text(START), subject.without_sharectl.get(START, "True")]
 
 
-def _tried(expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]]:
+def _tried(subject: Subject, expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]]:
     """For each expression its value in each trial; ``error`` in all if it cannot be read."""
     slots, slot_numbers = _numbered(trial.slot_ad for trial in tried)
     jobs, job_numbers = _numbered(trial.job_ad for trial in tried)
@@ -177,7 +178,7 @@ def _tried(expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]
         ["error"] * len(tried)
         if values is None
         else [values[slot][job] for slot, job in zip(slot_numbers, job_numbers)]
-        for values in evaluate(expressions, slots, jobs)
+        for values in subject.htcondor.evaluate(expressions, slots, jobs)
     ]
 
 

@@ -22,6 +22,8 @@ Path = tuple[Union[str, int], ...]
 
 MAX_DEPTH = 20
 """Levels of mappings and lists within each other."""
+MAX_VALUES = 20_000
+"""Keys and values of a file."""
 MAX_NUMBER = 300
 """Characters of a number; the largest finite one has 309 digits."""
 
@@ -33,6 +35,7 @@ _HINTS = {
     "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds a colon in quotes",
     "expected a single document": "remove the line --- and what follows it, or put that into a file of its own",
     "too many levels": "write no more levels than docs/configuration.md shows",
+    "too many values": f"write at most {MAX_VALUES} keys and values, and many hosts as one pattern",
     "quoted scalar": "close the quotes",
     "flow mapping": "close {, and put commas between the entries",
     "flow sequence": "close [, and put commas between the entries",
@@ -110,6 +113,7 @@ class _Loader(Reader, Scanner, Parser, Composer, Resolver):
         Resolver.__init__(self)
         self.refused: dict[int, str] = {}
         self._depth = 0
+        self._values = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Node of the next events."""

@@ -1,0 +1,131 @@
+"""HTCondor's library in a process of its own: one configuration, any number of questions."""
+
+from __future__ import annotations
+
+import json
+import re
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Optional, final
+
+CHILD = Path(__file__).with_name("condor_child.py")
+DEADLINE_SECONDS = 20.0
+"""An answer takes 0.1 s; without a deadline, macros that refer to each other in a circle take for ever."""
+
+_PLACE = re.compile(r"Line (?P<line>\d+) while reading config source (?P<file>\S+)")
+
+
+class UnreadableConfigurationError(Exception):
+    """HTCondor cannot use the configuration; ``place`` is a ``file:line``, empty if it is not known."""
+
+    def __init__(self, problem: str, place: str = "") -> None:
+        super().__init__(problem)
+        self.place = place
+
+
+@final
+class CondorProcess:
+    """The process, as a context manager.
+
+    Parameters
+    ----------
+    configuration
+        Text of the file that CONDOR_CONFIG names.
+    environment
+        Variables of the process.
+    """
+
+    def __init__(self, configuration: str, environment: Mapping[str, str]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="sharectl-")
+        self._root = Path(self._folder.name) / "condor_config"
+        self._root.write_text(configuration, encoding="utf-8")
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", str(CHILD)],
+            env={**environment, "CONDOR_CONFIG": str(self._root)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            bufsize=0,
+        )
+
+    def __enter__(self) -> CondorProcess:
+        return self
+
+    def __exit__(
+        self,
+        _kind: Optional[type[BaseException]],
+        _error: Optional[BaseException],
+        _trace: Optional[TracebackType],
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+        self._folder.cleanup()
+
+    def values(self, macros: Sequence[str]) -> dict[str, str]:
+        """Macro → its expanded text; without those that are not set, or empty.
+
+        Raises
+        ------
+        UnreadableConfigurationError
+            If HTCondor cannot use the configuration.
+        """
+        values: dict[str, str] = self._ask({"macros": list(macros)})["values"]
+        return values
+
+    def canonical(self, expressions: Sequence[str]) -> list[Optional[str]]:
+        """Each expression as HTCondor prints it again; None for one that it cannot read."""
+        read = self._ask({"expressions": list(expressions), "slots": [], "jobs": []})["read"]
+        return [seen.get("text") for seen in read]
+
+    def evaluate(
+        self,
+        expressions: Sequence[str],
+        slots: Sequence[Mapping[str, str]],
+        jobs: Sequence[Mapping[str, str]],
+    ) -> list[Optional[list[list[Any]]]]:
+        """Value of each expression in each slot for each job; None for an expression that HTCondor cannot read.
+
+        A value is a bool or a number, ``"undefined"``, ``"error"``, or text. Ads are name → expression.
+        """
+        asked = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
+        values: list[Optional[list[list[Any]]]] = self._ask(asked)["values"]
+        return values
+
+    def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None  # noqa: S101 - both are pipes, says __init__
+        assert stdout is not None  # noqa: S101
+        deadline = time.monotonic() + DEADLINE_SECONDS
+        answer = b""
+        try:
+            stdin.write(json.dumps(question).encode() + b"\n")
+            while not answer.endswith(b"\n"):
+                if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                    raise UnreadableConfigurationError(f"no answer in {DEADLINE_SECONDS:.0f} s")
+                block = stdout.read(65536)
+                if not block:
+                    raise self._death()
+                answer += block
+        except BrokenPipeError:
+            raise self._death() from None
+        decoded: dict[str, Any] = json.loads(answer)
+        return decoded
+
+    def _death(self) -> UnreadableConfigurationError:
+        code = self._process.wait(DEADLINE_SECONDS)
+        self._errors.seek(0)
+        said = self._errors.read().decode(errors="replace")
+        lines = [line for line in said.splitlines() if str(self._root) not in line]
+        where = _PLACE.search(said)
+        return UnreadableConfigurationError(
+            "; ".join(lines) or f"HTCondor's parser ended with {code}",
+            f"{where['file']}:{where['line']}" if where else "",
+        )
