@@ -150,7 +150,7 @@ def count_cores(lines: "list[str]", known: "set[str]", cores: "dict[str, int]") 
             held = int(float(text))
         except (ValueError, OverflowError) as error:
             raise JobError("startd-garbled", error) from None
-        name = account.strip('"').split("@", 1)[0].split(".", 1)[0].lower()
+        name = account.partition('"')[2].rstrip('"').split("@", 1)[0].split(".", 1)[0].lower()
         listed = name in known if known else name in cores or len(cores) < MAX_NAMED_GROUPS
         if held:
             name = name if listed and is_group(name) else "other"
@@ -245,7 +245,7 @@ def ask_startd(options: "dict[str, str]") -> "list[str]":
 
 def failed(code: str, detail: object) -> "tuple[str, str]":
     """``code`` and the fail-safe ad; the detail goes to standard error."""
-    sys.stderr.write("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL]))
+    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
     return code, render_ad(FAIL_SAFE)
 
 

@@ -214,7 +214,7 @@ def ask_startd(options: "dict[str, str]") -> "list[str]":
 
 def failed(code: str, detail: object) -> "tuple[str, str]":
     """``code`` and the fail-safe ad; the detail goes to standard error."""
-    sys.stderr.write("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL]))
+    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
     return code, render_ad(FAIL_SAFE)
 
 

@@ -1,0 +1,289 @@
+"""mc_grace: what it publishes, evaluated by HTCondor's own parser, and what it remembers."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+import classad2
+import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
+import mc_grace
+import pytest
+from tests.node_fakes import NOW, free, shell_tool, tool_that_prints
+
+GRACE = 480
+PSLOT = 'PartitionableSlot = True\nSlotType = "Partitionable"\n'
+
+
+def options(tmp_path: Path, tool: str, **others: str) -> dict[str, str]:
+    """The options of a run with that tool; ``grace_seconds="0"`` stands for --grace-seconds 0."""
+    given = {"condor_status": tool, "state": str(tmp_path / "state"), **others}
+    argv = [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)]
+    values, problems = mc_grace.parse_arguments(argv)
+    assert not problems
+    return values
+
+
+def look(tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[str, str]:
+    """Code and ad of one look at slots that condor_status prints as ``answer``."""
+    return mc_grace.run(options(tmp_path, tool_that_prints(tmp_path / "bin", answer), **others), now)
+
+
+def granted(ad: str, at: int, slot: Optional[str] = "") -> Any:
+    """MC_GRACE of ``ad`` merged into the ad of a slot, evaluated at that second; no slot: the ad alone."""
+    return classad2.parseOne((slot or "") + ad.replace("time()", str(at))).eval("MC_GRACE")
+
+
+def pslot(cores: int, number: int = 1) -> str:
+    """A partitionable slot with so many free cores."""
+    return f"SlotID = {number}\nCpus = {cores}\n{PSLOT}"
+
+
+class TestExpression:
+    """MC_GRACE over time, in the slots of a node."""
+
+    def test_free_cores_are_kept_until_their_time_is_over(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, free(1, 8, changed=NOW - 100))
+        end = NOW - 100 + GRACE
+        assert granted(ad, NOW, pslot(8)) is True
+        assert granted(ad, end - 1, pslot(8)) is True
+        assert granted(ad, end, pslot(8)) is False
+
+    def test_grace_ends_when_a_multicore_job_takes_the_cores(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, free(1, 8))
+        assert granted(ad, NOW + 1, pslot(0)) is False
+        assert granted(ad, NOW + 1, pslot(7)) is False
+
+    def test_it_begins_by_itself_when_cores_become_free_between_two_runs(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, free(1, 7))
+        assert granted(ad, NOW + 10, pslot(7)) is False
+        assert granted(ad, NOW + 10, pslot(8)) is True
+        assert granted(ad, NOW + GRACE - 1, pslot(8)) is True
+        assert granted(ad, NOW + GRACE, pslot(8)) is False
+
+    def test_a_dynamic_slot_is_not_in_grace_however_large(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, free(1, 8))
+        job = 'SlotID = 1\nCpus = 8\nDynamicSlot = True\nSlotType = "Dynamic"\n'
+        assert granted(ad, NOW, job) is False
+
+    def test_a_static_slot_is_not_in_grace(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, free(1, 8) + free(2, 8, total=0))
+        assert granted(ad, NOW, 'SlotID = 2\nCpus = 8\nSlotType = "Static"\n') is False
+
+    def test_each_partitionable_slot_has_its_own_value(self, tmp_path: Path) -> None:
+        look(tmp_path, free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
+        _, ad = look(tmp_path, free(1, 8) + free(2, 8, changed=NOW + 200) + free(3, 3), NOW + 200)
+        late = NOW + GRACE + 10  # over for slot 1, not for slot 2, and slot 3 was taken 200 s later
+        assert [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)] == [False, True, True, False]
+        assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
+
+    @pytest.mark.parametrize(("cores", "now"), [(8, True), (7, False)])
+    def test_without_a_slot_it_says_what_the_last_look_found(
+        self, tmp_path: Path, cores: int, now: bool
+    ) -> None:
+        _, ad = look(tmp_path, free(1, cores))
+        assert granted(ad, NOW) is now
+        assert granted(ad, NOW + GRACE) is False
+
+    def test_the_clock_is_the_evaluators(self, tmp_path: Path) -> None:
+        now = int(time.time())
+        _, young = look(tmp_path / "young", free(1, 8, changed=now - GRACE + 60), now)
+        _, old = look(tmp_path / "old", free(1, 8, changed=now - GRACE - 1), now)
+        assert classad2.parseOne(pslot(8) + young).eval("MC_GRACE") is True
+        assert classad2.parseOne(pslot(8) + old).eval("MC_GRACE") is False
+
+    def test_no_grace_of_no_seconds(self, tmp_path: Path) -> None:
+        code, ad = look(tmp_path, free(1, 8) + free(2, 1), grace_seconds="0")
+        assert (code, ad) == ("ok", "MC_GRACE = False\n")
+
+    @pytest.mark.parametrize("answer", [free(1, 8, total=0), free(1, 4, total=7), free(0, 0, total=0)])
+    def test_there_is_nothing_to_guard_on_a_small_or_static_node(self, tmp_path: Path, answer: str) -> None:
+        assert look(tmp_path, answer) == ("nothing-to-guard", "MC_GRACE = False\n")
+        assert not (tmp_path / "state").exists()
+
+    def test_sixty_four_slots_fit(self, tmp_path: Path) -> None:
+        code, ad = look(tmp_path, "".join(free(number, 8) for number in range(1, 65)))
+        assert code == "ok"
+        assert granted(ad, NOW, pslot(8, 64)) is True
+
+    def test_more_slots_than_fit_let_jobs_in(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        answer = "".join(free(number, 8) for number in range(1, 200))
+        assert look(tmp_path, answer) == ("internal-error", "MC_GRACE = False\n")
+        assert "bytes" in capfd.readouterr().err
+
+
+class TestMemory:
+    """Since when cores are free."""
+
+    def since(self, tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[str, int]:
+        """Code, and the end of grace in slot 1, less the grace time; 0 if it has ended."""
+        code, ad = look(tmp_path, answer, now, **others)
+        ends = [end for end in range(now, now + 2 * GRACE) if granted(ad, end, pslot(8)) is True]
+        return code, ends[-1] + 1 - GRACE if ends else 0
+
+    def test_first_run_believes_the_startd(self, tmp_path: Path) -> None:
+        assert self.since(tmp_path, free(1, 8, changed=NOW - 30)) == ("ok", NOW - 30)
+
+    def test_first_run_on_a_node_long_idle_grants_nothing(self, tmp_path: Path) -> None:
+        assert self.since(tmp_path, free(1, 8, changed=NOW - 3600)) == ("ok", 0)
+
+    @pytest.mark.parametrize("changed", [0, NOW + 5, -7])
+    def test_first_run_counts_from_now_when_the_startd_does_not_know(
+        self, tmp_path: Path, changed: int
+    ) -> None:
+        assert self.since(tmp_path, free(1, 8, changed=changed)) == ("ok", NOW)
+
+    def test_cores_that_stay_free_keep_their_second(self, tmp_path: Path) -> None:
+        self.since(tmp_path, free(1, 8, changed=NOW - 30))
+        # a small job has ended meanwhile, which says nothing about the eight
+        assert self.since(tmp_path, free(1, 9, changed=NOW + 50), NOW + 60) == ("ok", NOW - 30)
+
+    def test_cores_that_were_taken_count_from_the_last_change(self, tmp_path: Path) -> None:
+        self.since(tmp_path, free(1, 0))
+        assert self.since(tmp_path, free(1, 8, changed=NOW + 20), NOW + 60) == ("ok", NOW + 20)
+
+    def test_a_change_before_the_cores_were_taken_is_not_believed(self, tmp_path: Path) -> None:
+        self.since(tmp_path, free(1, 0))
+        assert self.since(tmp_path, free(1, 8, changed=NOW - GRACE), NOW + 60) == ("ok", NOW + 60)
+
+    def test_cores_taken_and_given_back_have_a_new_second(self, tmp_path: Path) -> None:
+        self.since(tmp_path, free(1, 8))
+        self.since(tmp_path, free(1, 0), NOW + 60)
+        assert self.since(tmp_path, free(1, 8, changed=NOW + 110), NOW + 120) == ("ok", NOW + 110)
+
+    def test_the_file_is_written_only_when_something_changes(self, tmp_path: Path) -> None:
+        look(tmp_path, free(1, 8))
+        first = (tmp_path / "state").stat()
+        look(tmp_path, free(1, 9), NOW + 60)
+        assert (tmp_path / "state").stat().st_ino == first.st_ino
+        look(tmp_path, free(1, 1), NOW + 120)
+        assert (tmp_path / "state").stat().st_ino != first.st_ino
+        assert {path.name for path in tmp_path.iterdir()} == {"bin", "state"}
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "\0\0\0",
+            "caf\u00e9\n",
+            "{}",
+            mc_grace.STATE_TITLE % 8,
+            mc_grace.STATE_TITLE % 8 + "\n1 170000000",
+            mc_grace.STATE_TITLE % 8 + "\n1\n",
+            mc_grace.STATE_TITLE % 8 + "\n1 2 3\n",
+            mc_grace.STATE_TITLE % 8 + "\n1 many\n",
+            mc_grace.STATE_TITLE % 8 + "\n1 -1\n",
+            mc_grace.STATE_TITLE % 8 + f"\n1 {NOW + 1}\n",
+            mc_grace.STATE_TITLE % 8 + f"\n1 {'9' * 4000}\n",
+            mc_grace.STATE_TITLE % 16 + f"\n1 {NOW - 5}\n",
+            mc_grace.STATE_TITLE % 8 + "\n" + f"1 {NOW - 5}\n" * 1000,
+        ],
+        ids=[
+            "empty", "binary", "not ASCII", "JSON", "title alone", "half-written", "half a line", "three words",
+            "no number", "negative", "from the future", "huge", "for other cpus", "oversized",
+        ],
+    )  # fmt: skip
+    def test_a_file_of_no_use_is_a_fresh_start(
+        self, tmp_path: Path, text: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "state").write_text(text, encoding="utf-8")
+        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        assert "fresh-start" in capfd.readouterr().err
+        assert self.since(tmp_path, free(1, 8), NOW + 60) == ("ok", NOW)
+
+    def test_a_link_is_replaced_and_not_followed(self, tmp_path: Path) -> None:
+        other = tmp_path / "precious"
+        other.write_text("mine")
+        (tmp_path / "state").symlink_to(other)
+        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        assert other.read_text() == "mine"
+        assert not (tmp_path / "state").is_symlink()
+
+    def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
+        os.mkfifo(tmp_path / "state")
+        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+
+    def test_what_a_killed_run_has_left_is_replaced(self, tmp_path: Path) -> None:
+        (tmp_path / "state.new").symlink_to(tmp_path / "precious")
+        assert self.since(tmp_path, free(1, 8)) == ("ok", NOW)
+        assert not (tmp_path / "precious").exists()
+
+    @pytest.mark.parametrize("place", ["missing/state", "folder"])
+    def test_without_memory_there_is_no_grace(
+        self, tmp_path: Path, place: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        (tmp_path / "folder").mkdir()
+        answer = free(1, 8)
+        assert look(tmp_path, answer, state=str(tmp_path / place)) == ("no-state", "MC_GRACE = False\n")
+        assert place in capfd.readouterr().err
+
+    def test_clock_jumps_never_add_more_than_one_grace_time(self, tmp_path: Path) -> None:
+        self.since(tmp_path, free(1, 8, changed=NOW), NOW)
+        back = NOW - 86400
+        assert self.since(tmp_path, free(1, 8, changed=NOW), back) == ("fresh-start", back)
+        assert self.since(tmp_path, free(1, 8, changed=NOW), back + GRACE) == ("ok", 0)
+
+
+class TestAnswers:
+    """What condor_status prints, or does not."""
+
+    @pytest.mark.parametrize(
+        "answer",
+        ["1 64 8\n", "1 64 8 0 0\n", "one 64 8 0\n", "1 64 undefined 0\n", "1 64 inf 0\n", "\n", "x\n"],
+    )
+    def test_an_answer_that_makes_no_sense(self, tmp_path: Path, answer: str) -> None:
+        assert look(tmp_path, answer) == ("startd-garbled", "MC_GRACE = False\n")
+
+    @pytest.mark.parametrize(
+        "script", ["true", "exit 1", "kill -9 $$", "printf '1 64 8'", "yes '1 64 8 0'", "exec /nonexistent"]
+    )
+    def test_no_answer(self, tmp_path: Path, script: str) -> None:
+        tool = shell_tool(tmp_path / "bin", script)
+        assert mc_grace.run(options(tmp_path, tool), NOW) == ("no-startd", "MC_GRACE = False\n")
+
+    def test_fractions_of_cores_do_not_count(self, tmp_path: Path) -> None:
+        _, ad = look(tmp_path, "1 64 7.9 0\n")
+        assert granted(ad, NOW) is False
+
+    def test_it_asks_the_startd_that_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        tool = shell_tool(tmp_path / "bin", f'echo "$2" >> {tmp_path}/asked; echo 1 64 8 0')
+        monkeypatch.setenv("CONDOR_INHERIT", "17 <10.0.0.1:9618?sock=startd_1&alias=a> 0 0")
+        mc_grace.run(options(tmp_path, tool), NOW)
+        mc_grace.run(options(tmp_path, tool, startd="slot1@other"), NOW)
+        monkeypatch.delenv("CONDOR_INHERIT")
+        mc_grace.run(options(tmp_path, tool), NOW)
+        asked = (tmp_path / "asked").read_text().split("\n")
+        assert asked == ["<10.0.0.1:9618?sock=startd_1&alias=a>", "slot1@other", os.uname().nodename, ""]
+
+
+class TestMain:
+    """The program as a whole, in this process."""
+
+    def test_a_run(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+        tool = tool_that_prints(tmp_path / "bin", free(1, 8))
+        before = int(time.time())
+        status = mc_grace.main(["--condor-status", tool, "--state", str(tmp_path / "state")])
+        ad = classad2.parseOne(capfd.readouterr().out)
+        assert status == 0
+        assert ad.eval("MC_GRACE") is True
+        assert ad["t1_McGraceReason"] == "ok"
+        assert before <= ad["t1_McGraceTime"] <= time.time()
+
+    def test_every_wrong_option_is_named_at_once(self, capfd: pytest.CaptureFixture[str]) -> None:
+        assert (
+            mc_grace.main(["--cpu", "8", "--grace-seconds", "-1", "--timeout-seconds", "0", "--state"]) == 2
+        )
+        printed = capfd.readouterr()
+        for word in ("--cpu'", "--grace-seconds '-1'", "--timeout-seconds '0'", "'--state' has no value"):
+            assert word in printed.err
+        ad = classad2.parseOne(printed.out)
+        assert (ad["MC_GRACE"], ad["t1_McGraceReason"]) == (False, "bad-arguments")
+
+    def test_help_is_the_manual_with_every_option_and_code(self, capfd: pytest.CaptureFixture[str]) -> None:
+        assert mc_grace.main(["--help"]) == 0
+        text = capfd.readouterr().out
+        assert str(mc_grace.__doc__) in text
+        for word in (*mc_grace.OPTIONS, *mc_grace.REASONS):
+            assert f"  {word} " in text
