@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import isclose
+from random import Random
+from typing import TypeVar
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,8 @@ from sharectl.core.plan import PlanConfig, State, plan
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import cores_by_node, usage_by_group
 from tests.fakes import NOW, snapshot
+
+Thing = TypeVar("Thing")
 
 GROUPS = ("alice", "atlas", "cms", "lhcb")
 NODES = tuple(f"wn-{number}" for number in range(6))
@@ -63,20 +67,18 @@ def test_only_the_ratio_of_pledges_counts(taken: Snapshot, pledge: dict[str, flo
 
 
 @given(snapshots, configs, st.randoms(use_true_random=False))
-def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, random: object) -> None:
+def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, source: Random) -> None:
     """The order of groups, jobs and nodes does not change who gets which target."""
 
-    def shuffled(items: tuple[object, ...]) -> tuple[object, ...]:
-        copy = list(items)
-        random.shuffle(copy)  # type: ignore[attr-defined]
-        return tuple(copy)
+    def shuffled(items: tuple[Thing, ...]) -> tuple[Thing, ...]:
+        return tuple(source.sample(items, len(items)))
 
     other = replace(
         taken,
         running=shuffled(taken.running),
         pending=shuffled(taken.pending),
         nodes=shuffled(taken.nodes),
-    )  # type: ignore[arg-type]
+    )
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
     assert plan(config, State(), taken, NOW)[0].targets == plan(turned, State(), other, NOW)[0].targets
 
