@@ -52,6 +52,7 @@ SYNTAX = [
     ('state_directory: "/a\\UFFFFFFFFb"\n', "F:1:23: not YAML: "),
     ("a: \x07\n", "F:1:4: holds the character U+0007, which YAML forbids; remove it"),
     ("a: " + "[" * 50, "F:1:23: not YAML: too many levels within each other; write no more levels"),
+    (f"a: [{'1,' * 20_000}]", "F:1:40003: not YAML: too many values; write at most 20000 keys and values, and many"),
     ("%YAML 3.0\n---\na: 1\n", "F:1:1: not YAML: found incompatible YAML document"),
 ]
 

@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 import classad2
-import job_ctl
 import pytest
+
+import job_ctl
 from tests.node_fakes import MACHINE, NOW, held, job_of, shell_tool, tool_that_prints
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
@@ -283,7 +284,7 @@ class TestGroups:
         assert self.jobs(node, job_of("cms.a", 8)) == "cms:8"
 
     def test_jobs_without_a_group_are_other(self, node: Node) -> None:
-        assert self.jobs(node, held(8) + held(2, "error")) == "error:2:other:8"
+        assert self.jobs(node, held(8) + held(2, "error") + job_of("cms.a", 1)) == "other:10:cms:1"
 
     @pytest.mark.parametrize(
         "user",
