@@ -22,7 +22,8 @@ STYLES = {scenario.HELD_BACK: "blue", scenario.HELPED: "bold yellow", IDLE: "dim
 LETTERS = {scenario.HELD_BACK: "a", scenario.HELPED: "C"}
 LEGEND = (
     f"one letter a core: a = {scenario.HELD_BACK} (jobs of 1 core), C = {scenario.HELPED} (jobs of "
-    f"{scenario.MULTICORE_CORES} cores), . = idle"
+    f"{scenario.MULTICORE_CORES} cores), . = idle;\n"
+    "grace = cores that a large job can use are kept from small ones for a while"
 )
 # What sharectl says when it names no node, in the words of the demo.
 PLAINLY = {
@@ -117,8 +118,13 @@ def _figures(phase: Phase) -> dict[str, str]:
     }
 
 
+def _plain_table(title: str) -> Table:
+    """Few lines: the whole picture fits a terminal of 80 by 24."""
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False)
+
+
 def _groups(moment: Moment) -> Table:
-    table = Table(title="groups, in HS06", title_justify="left", expand=False)
+    table = _plain_table("groups, in HS06; error = power - due")
     for column in ERROR_COLUMNS:
         table.add_column(column, justify="left" if column == "group" else "right")
     for row in moment.cycle.record["errors"] if moment.cycle.record else []:
@@ -135,7 +141,7 @@ def _groups(moment: Moment) -> Table:
 
 
 def _nodes(moment: Moment) -> Table:
-    table = Table(title="nodes", title_justify="left", expand=False)
+    table = _plain_table("nodes")
     for column in ("node", "HS06/core", f"its {scenario.NODE_CORES} cores", "told to"):
         table.add_column(column, no_wrap=True)
     for node, power_hs06 in zip(moment.nodes, scenario.NODE_POWERS_HS06):
@@ -153,11 +159,9 @@ def _cores(node: NodePicture) -> Text:
 def _told(node: NodePicture) -> str:
     told = []
     if node.target:
-        told.append(
-            f"hold {node.target.held_back} to {node.target.cap_cores} cores, let {node.target.helped}'s large jobs in"
-        )
+        told.append(f"{node.target.held_back} at most {node.target.cap_cores}, {node.target.helped} in")
     if node.in_grace:
-        told.append("keep small jobs out for now (grace)")
+        told.append("grace")
     return "; ".join(told) or "-"
 
 

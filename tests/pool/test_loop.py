@@ -66,6 +66,9 @@ def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(idle_pool: 
         if got_there(moment, start):
             break
     assert got_there(seen[-1], start), story_of(seen)
+    print(
+        f"errors {errors_of(start)} became {errors_of(seen[-1].cycle)} in {seen[-1].seen_at - seen[0].seen_at:.0f} s"
+    )
     assert large_jobs_ran_on(seen) <= targeted(seen), "multicore jobs run where sharectl made room"
     assert len(large_jobs_ran_on(seen)) > 1
     overshoots = [
@@ -83,6 +86,10 @@ def got_there(moment: Moment, start: Cycle) -> bool:
         for group in scenario.PLEDGE_HS06
     )
     return bool(shrunk) and held(moment.nodes, scenario.HELPED) >= 2 * scenario.MULTICORE_CORES
+
+
+def errors_of(cycle: Cycle) -> dict[str, int]:
+    return {group: round(cycle.error_hs06(group)) for group in scenario.PLEDGE_HS06}
 
 
 def held(nodes: tuple[NodePicture, ...], group: str) -> int:
@@ -147,6 +154,7 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
         machine: min(started(box, waits(machine)), default=0) - large_job_ended(box, machine)
         for machine in (GUARDED, UNGUARDED)
     }
+    print(f"seconds from the end of the multicore job to the first single-core job: {first}")
     assert 0 <= first[UNGUARDED] <= scenario.GRACE_SECONDS / 2, "without sharectl they get in at once"
     # Both times are whole seconds.
     assert first[GUARDED] >= scenario.GRACE_SECONDS - 1, "none gets in during grace"
