@@ -1,0 +1,251 @@
+"""Laws of the two node jobs."""
+
+from __future__ import annotations
+
+import re
+from typing import Union
+
+import classad2
+import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import job_ctl
+import mc_grace
+from sharectl.adapters.sharectl_file import render
+from sharectl.core.model import Plan, Target
+from tests.node_fakes import NOW, free, held, job_of
+
+GRACE = 480
+PERIOD = 60
+CPUS = 8
+GROUP = re.compile(r"(?!(none|other)$)[a-z0-9][a-z0-9_-]{0,63}")
+NODE = re.compile(r"[A-Za-z0-9._-]{1,253}")
+
+groups = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,11}", fullmatch=True).filter(job_ctl.is_group)
+nodes = st.from_regex(r"[a-z]{1,2}-[0-9]{1,2}(\.example\.(org|com))?", fullmatch=True)
+plain_text = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\'))
+integers = st.integers(-(2**63), 2**63 - 1)
+Literal = Union[bool, int, str, "list[Literal]"]
+literals = st.recursive(st.booleans() | integers | plain_text, lambda inner: st.lists(inner, max_size=4))
+
+
+@st.composite
+def targets(draw: st.DrawFn) -> Target:
+    """A line that a plan may hold."""
+    held_back, helped = draw(st.lists(groups, min_size=2, max_size=2, unique=True))
+    cap, request = draw(st.integers(0, 100000)), draw(st.integers(1, 100000))
+    return Target(draw(nodes), held_back, cap, helped, request)
+
+
+def plan_of(*lines: Target) -> Plan:
+    """A plan with those lines, whose groups are all listed."""
+    named = sorted({name for line in lines for name in (line.held_back, line.helped)})
+    return Plan(1, NOW, NOW + 1800, tuple(named), lines, reason="targets", held_back=None, helped=None)
+
+
+def same_short_name(one: str, other: str) -> bool:
+    """Whether the nodes could be one, going by the first part of their names."""
+    return one.split(".", maxsplit=1)[0] == other.split(".", maxsplit=1)[0]
+
+
+# ---- Ads -------------------------------------------------------------------------------------------------------
+
+
+@given(literals)
+def test_htcondor_reads_what_was_rendered(value: Literal) -> None:
+    """parse(render(value)) is value."""
+    assert classad2.parseOne(job_ctl.render_ad({"X": value})).eval("X") == value
+
+
+@given(st.text())
+def test_text_stays_one_line_or_is_refused(text: str) -> None:
+    """An ad of one attribute is one line, whatever the text."""
+    try:
+        ad = job_ctl.render_ad({"X": text})
+    except ValueError:
+        return
+    assert ad.count("\n") == 1
+    assert ad.isprintable() is False
+    assert ad[:-1].isprintable()
+
+
+@given(st.lists(st.text() | st.sampled_from(list(job_ctl.OPTIONS))))
+def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
+    """Every option has a value that it may have; problems are what was given beyond that."""
+    values, problems = job_ctl.parse_arguments(argv)
+    assert set(values) == set(job_ctl.OPTIONS)
+    for option, (_default, lowest, highest, _meaning) in job_ctl.OPTIONS.items():
+        assert not highest or lowest <= int(values[option]) <= highest
+    assert problems or len(argv) % 2 == 0
+
+
+# ---- job_ctl ---------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(targets(), min_size=1, unique_by=lambda target: target.node.split(".")[0]), st.data())
+def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
+    lines: list[Target], data: st.DataObject
+) -> None:
+    """Every line of a published plan is the target of its node, and of no other."""
+    line = data.draw(st.sampled_from(lines))
+    found, listed, begin, end = job_ctl.parse_file(render(plan_of(*lines)), 0, 1)
+    mine = [row for row in found if same_short_name(row[0], line.node)]
+    assert mine == [[line.node, line.held_back, str(line.cap_cores), line.helped, str(line.request_cores)]]
+    assert (begin, end) == (NOW, NOW + 1800)
+    assert {line.held_back, line.helped} <= listed
+
+
+@given(st.lists(targets(), min_size=1), st.data())
+def test_a_file_cut_anywhere_is_refused(lines: list[Target], data: st.DataObject) -> None:
+    """No part of a published file, from its beginning, is taken for a file with targets."""
+    text = render(plan_of(*lines))
+    part = text[: data.draw(st.integers(1, len(text) - 1))]
+    with pytest.raises(job_ctl.JobError):
+        job_ctl.parse_file(part, NOW, NOW + 1800)
+
+
+words = st.sampled_from(
+    ["cn-1", "alice", "cms", "Alice", "none", "a b", "_", "", "8", "0", "-1", "100001", "٣"]
+)
+file_lines = st.lists(words, min_size=4, max_size=6).map(" ".join)
+
+
+@given(st.text() | st.lists(file_lines | targets().map(lambda line: render(plan_of(line)))).map("\n".join))
+def test_any_file_is_parsed_or_refused(text: str) -> None:
+    """Nothing but JobError with a known code, and nothing but targets that may be published."""
+    try:
+        found, listed, _begin, _end = job_ctl.parse_file(text, NOW, NOW + 1800)
+        code = "ok"
+    except job_ctl.JobError as error:
+        found, listed, code = [], set(), error.args[0]
+    assert code in job_ctl.REASONS
+    assert all(map(GROUP.fullmatch, listed))
+    for node, held_back, cap, helped, request in found:
+        assert NODE.fullmatch(node)
+        assert GROUP.fullmatch(held_back)
+        assert GROUP.fullmatch(helped)
+        assert held_back != helped
+        assert 0 <= int(cap) <= 100000
+        assert 1 <= int(request) <= 100000
+
+
+@given(st.lists(st.tuples(st.text(max_size=20) | groups, st.integers(0, 64)), max_size=60), st.sets(groups))
+def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]) -> None:
+    """The cores of all groups add up to those of the slots; names are groups that may be published, or other."""
+    assume(all("\n" not in user for user, _cores in jobs))
+    lines = [job_of(user.replace("\\", "\\\\").replace('"', '\\"'), cores)[:-1] for user, cores in jobs]
+    counted: dict[str, int] = {}
+    job_ctl.count_cores(lines, known, counted)
+    assert sum(counted.values()) == sum(cores for _user, cores in jobs)
+    assert all(name == "other" or GROUP.fullmatch(name) for name in counted)
+    assert not known or set(counted) <= known | {"other"}
+
+
+@given(st.lists(st.tuples(groups, st.integers(1, 64)), max_size=20), st.permutations(range(20)))
+def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], order: list[int]) -> None:
+    """The same slots in any order give the same cores by group."""
+    one: dict[str, int] = {}
+    other: dict[str, int] = {}
+    lines = [held(cores, f'"{group}.x@y"') for group, cores in jobs]
+    job_ctl.count_cores(lines, set(), one)
+    job_ctl.count_cores([lines[index] for index in order if index < len(lines)], set(), other)
+    assert one == other
+
+
+# ---- mc_grace --------------------------------------------------------------------------------------------------
+
+
+class Story:
+    """A partitionable slot over time: its free cores change at some seconds, each time with a dynamic slot."""
+
+    def __init__(self, changes: list[tuple[int, int]], first: int) -> None:
+        self.changes = [(NOW, first)]
+        for wait, cores in changes:
+            if cores != self.changes[-1][1]:
+                self.changes.append((self.changes[-1][0] + wait, cores))
+        self.end = self.changes[-1][0] + 2 * GRACE
+
+    def at(self, second: int) -> tuple[int, int]:
+        """Free cores, and the second of the last change."""
+        changed, cores = [change for change in self.changes if change[0] <= second][-1]
+        return cores, changed
+
+    def since(self, second: int) -> int:
+        """Second since when CPUS cores are free; ``second`` itself if they are not."""
+        begin = second
+        for changed, cores in reversed([change for change in self.changes if change[0] <= second]):
+            if cores < CPUS:
+                break
+            begin = changed
+        return begin
+
+    def published(self, second: int, phase: int) -> str:
+        """MC_GRACE as mc_grace has published it at its last run, running every PERIOD from ``phase`` on."""
+        memory: dict[int, int] = {}
+        value = "False"
+        for run in range(NOW + phase, second + 1, PERIOD):
+            cores, changed = self.at(run)
+            slots = mc_grace.parse_slots([free(1, cores, 64, changed)[:-1]], CPUS)
+            memory = mc_grace.remember(memory, slots, CPUS, GRACE, run)
+            value = mc_grace.literal(mc_grace.grace(memory, CPUS, GRACE, run))
+        return value
+
+
+def evaluated(value: str, cores: int, second: int) -> object:
+    """MC_GRACE in the slot at that second."""
+    ad = f"SlotID = 1\nPartitionableSlot = True\nCpus = {cores}\nMC_GRACE = {value}\n"
+    return classad2.parseOne(ad.replace("time()", str(second))).eval("MC_GRACE")
+
+
+# What is taken stays taken for longer than a period: what comes and goes between two runs cannot be seen.
+stories = st.builds(
+    Story,
+    st.lists(st.tuples(st.integers(PERIOD, 3 * GRACE), st.integers(0, 16)), max_size=6),
+    st.integers(0, 16),
+)
+phases = st.integers(0, PERIOD - 1)
+
+
+@given(stories, phases, st.data())
+def test_grace_covers_its_time_and_no_more_than_a_period_beyond(
+    story: Story, phase: int, data: st.DataObject
+) -> None:
+    """True while 8 cores have been free for less than 480 s; False once it is 480 s and a period, or they are taken."""
+    second = data.draw(st.integers(NOW + phase, story.end))
+    cores, _changed = story.at(second)
+    value = evaluated(story.published(second, phase), cores, second)
+    age = second - story.since(second)
+    if cores < CPUS or age >= GRACE + PERIOD:
+        assert value is False
+    elif age < GRACE:
+        assert value is True
+
+
+@given(st.integers(PERIOD, 3 * GRACE), st.integers(0, CPUS - 1), st.integers(CPUS, 64), phases, st.data())
+def test_grace_ends_to_the_second_if_nothing_else_changes(
+    wait: int, taken: int, cores: int, phase: int, data: st.DataObject
+) -> None:
+    """Cores freed once are in grace from that second until 480 s later, whenever the job ran."""
+    story = Story([(wait, cores)], taken)
+    first = NOW + wait
+    seconds = (first, first + GRACE - 1, first + GRACE, first + GRACE + PERIOD)
+    second = data.draw(st.sampled_from(seconds))
+    value = evaluated(story.published(second, phase), cores, second)
+    assert value is (second < first + GRACE)
+
+
+@given(
+    st.dictionaries(st.integers(0, 9), st.tuples(st.integers(7, 9), st.integers(NOW - 999, NOW + 999))),
+    st.dictionaries(st.integers(0, 9), st.integers(0, NOW)),
+)
+def test_grace_never_lasts_longer_than_its_time_from_now(
+    slots: dict[int, tuple[int, int]], before: dict[int, int]
+) -> None:
+    """Whatever was remembered and whatever the startd says, all grace is over 480 s after the run."""
+    since = mc_grace.remember(before, slots, CPUS, GRACE, NOW)
+    value = mc_grace.literal(mc_grace.grace(since, CPUS, GRACE, NOW))
+    for slot in slots:
+        ad = f"SlotID = {slot}\nCpus = 16\nMC_GRACE = {value}\n".replace("time()", str(NOW + GRACE))
+        assert classad2.parseOne(ad).eval("MC_GRACE") is False
