@@ -52,7 +52,10 @@ SYNTAX = [
     ('state_directory: "/a\\UFFFFFFFFb"\n', "F:1:23: not YAML: "),
     ("a: \x07\n", "F:1:4: holds the character U+0007, which YAML forbids; remove it"),
     ("a: " + "[" * 50, "F:1:23: not YAML: too many levels within each other; write no more levels"),
-    (f"a: [{'1,' * 20_000}]", "F:1:40003: not YAML: too many values; write at most 20000 keys and values, and many"),
+    (
+        f"a: [{'1,' * 20_000}]",
+        "F:1:39999: not YAML: too many values; write at most 20000 keys and values, and many",
+    ),
     ("%YAML 3.0\n---\na: 1\n", "F:1:1: not YAML: found incompatible YAML document"),
 ]
 
@@ -117,15 +120,15 @@ BAD = [
         "groups:\n  CMS: {pledge_hs06: 1}\n  cms: {}\n",
         "F:3: groups.cms: is the same group as CMS at line 2, case does",
     ),
-    ("groups:\n  other: {pledge_hs06: 1}\n", "F:2: groups.other: 'other' is reserved, since jobs of groups"),
-    ("groups:\n  None: {pledge_hs06: 1}\n", "F:2: groups.None: 'None' is reserved, since nodes publish it"),
+    ("groups:\n  other: {pledge_hs06: 1}\n", 'F:2: groups.other: "other" is reserved, since jobs of groups'),
+    ("groups:\n  None: {pledge_hs06: 1}\n", 'F:2: groups.None: "None" is reserved, since nodes publish it'),
     (
         "groups:\n  a b: {pledge_hs06: 1}\n",
-        "F:2: groups.a b: 'a b' is no group name; write the first part of",
+        'F:2: groups.a b: "a b" is no group name; write the first part of',
     ),
     (
         "groups:\n  cms.prod: {pledge_hs06: 1}\n",
-        "'cms.prod' is no group name; write the first part of AcctGroup",
+        '"cms.prod" is no group name; write the first part of AcctGroup',
     ),
     (f"groups:\n  {'a' * 65}: {{pledge_hs06: 1}}\n", "at most 64"),
     ("groups:\n  cms: 87100\n", "F:2: groups.cms: a group is a mapping; write cms: {pledge_hs06: 87100}"),
@@ -228,8 +231,8 @@ BAD = [
         GROUPS + "pool: {schedds: [ap-1, no]}\n",
         'pool.schedds[1]: YAML reads no as false, not as text; quote it: "no"',
     ),
-    (GROUPS + "state_directory: var\n", "'var' is no absolute path; write one that begins with /"),
-    (GROUPS + "state_directory: /\n", "'/' is no absolute path;"),
+    (GROUPS + "state_directory: var\n", '"var" is no absolute path; write one that begins with /'),
+    (GROUPS + "state_directory: /\n", '"/" is no absolute path;'),
     (GROUPS + 'state_directory: "/a\\nb"\n', "holds a character that cannot be seen; remove it"),
     (GROUPS + "publish: /s\n", 'F:2: publish: "/s" will not do; write a list, such as [{file: /s}]'),
     (
@@ -282,7 +285,7 @@ BAD = [
     ),
     (
         GROUPS + "nodes: {controlled: [wn-1, 5]}\n",
-        "nodes.controlled[1]: 5 is no host pattern; write host names",
+        'nodes.controlled[1]: "5" is no host pattern; write host names',
     ),
     (
         GROUPS + "nodes: {controlled: 'wn-1, wn-2'}\n",
@@ -294,7 +297,7 @@ BAD = [
     ),
     (
         GROUPS + "nodes: {controlled: 'Cpus >'}\n",
-        "'Cpus >' is neither host patterns nor a share, and no ClassAd expr",
+        '"Cpus >" is neither host patterns nor a share, and no ClassAd expr',
     ),
     (GROUPS + "nodes: {controlled: 'a == 1 // why'}\n", "no ClassAd expression"),
     (GROUPS + "nodes: {controlled: '\"wn-1\"'}\n", "is true on no node; write"),
@@ -304,7 +307,7 @@ BAD = [
     ),
     (
         GROUPS + "nodes:\n  controlled:\n    host: [a]\n",
-        "F:4: nodes.controlled.host: unknown key 'host'; write one of",
+        'F:4: nodes.controlled.host: unknown key "host"; write one of',
     ),
     (
         GROUPS + "nodes: {controlled: {hosts: a, share: 5%}}\n",

@@ -18,7 +18,7 @@ from sharectl.adapters.config_model import (
     NodesConfig,
     PoolConfig,
 )
-from sharectl.adapters.yaml_tree import Path
+from sharectl.adapters.yaml_syntax import Path
 
 SECTIONS: Mapping[Path, type[BaseModel]] = {
     (): Config,

@@ -11,7 +11,9 @@ from pydantic import ValidationError
 from sharectl.adapters import yaml_tree
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import fault_of, place
-from sharectl.adapters.yaml_tree import Fault, NotYamlError, Tree
+from sharectl.adapters.yaml_syntax import Fault, NotYamlError, column_of, line_of
+from sharectl.adapters.yaml_syntax import Path as ValuePath
+from sharectl.adapters.yaml_tree import Tree
 from sharectl.errors import ConfigError
 
 MAX_BYTES = 2**20
@@ -123,12 +125,12 @@ def _sound_part(data: dict[str, Any], unsound: Iterable[Any]) -> dict[str, Any]:
     return {"groups": _ANY_GROUPS, **sound}
 
 
-def _not_following(faults: Iterable[Fault], refused: Iterable[yaml_tree.Path]) -> list[Fault]:
+def _not_following(faults: Iterable[Fault], refused: Iterable[ValuePath]) -> list[Fault]:
     """``faults`` but for those that are there only since a value was refused: below it, at it, or in what holds it."""
     refused = set(refused)
     holding = {path[:length] for path in refused for length in range(len(path))}
 
-    def follows(at: yaml_tree.Path) -> bool:
+    def follows(at: ValuePath) -> bool:
         return at in holding or any(at[:length] in refused for length in range(len(at) + 1))
 
     return [fault for fault in faults if not follows(fault.path or ())]
@@ -138,7 +140,7 @@ def _lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
     ordered = sorted(faults, key=lambda fault: fault.index)
     lines = [_line(name, text, fault) for fault in ordered[:MAX_PROBLEMS]]
     if len(ordered) > MAX_PROBLEMS:
-        line = yaml_tree.line_of(text, ordered[MAX_PROBLEMS].index)
+        line = line_of(text, ordered[MAX_PROBLEMS].index)
         lines.append(
             f"{name}:{line}: {len(ordered) - MAX_PROBLEMS} more problems from here on; mend these first"
         )
@@ -146,8 +148,8 @@ def _lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
 
 
 def _line(name: str, text: str, fault: Fault) -> str:
-    line = yaml_tree.line_of(text, fault.index)
+    line = line_of(text, fault.index)
     if fault.path is None:
-        return f"{name}:{line}:{yaml_tree.column_of(text, fault.index)}: {fault.message}"
+        return f"{name}:{line}:{column_of(text, fault.index)}: {fault.message}"
     where = f"{place(fault.path)}: " if fault.path else ""
     return f"{name}:{line}: {where}{fault.message}"

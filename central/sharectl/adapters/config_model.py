@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from sharectl.adapters.controlled import read_controlled, write_controlled
+from sharectl.adapters.wording import quoted, shown
 from sharectl.core.groups import GROUP_NAME
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER, PlanLimits
 from sharectl.core.nodes import Controlled, ControlledHosts
@@ -48,9 +49,9 @@ class _Section(BaseModel):
 
 def _absolute(path: Path) -> Path:
     if not path.is_absolute() or not path.name:
-        raise wrong(f"{str(path)!r} is no absolute path; write one that begins with /")
+        raise wrong(f"{quoted(str(path))} is no absolute path; write one that begins with /")
     if not str(path).isprintable():
-        raise wrong(f"{str(path)!r} holds a character that cannot be seen; remove it")
+        raise wrong(f"{quoted(str(path))} holds a character that cannot be seen; remove it")
     return path
 
 
@@ -58,11 +59,11 @@ def _group_name(name: str) -> str:
     folded = name.lower()
     if not GROUP_NAME.fullmatch(folded):
         raise wrong(
-            f"{name!r} is no group name; write the first part of AcctGroup: letters, digits, _ and -, "
+            f"{quoted(name)} is no group name; write the first part of AcctGroup: letters, digits, _ and -, "
             "a letter or digit first, at most 64"
         )
     if folded in RESERVED_GROUPS:
-        raise wrong(f"{name!r} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
+        raise wrong(f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
     return folded
 
 
@@ -72,7 +73,10 @@ def _no_group_twice(groups: Any) -> Any:
         for name in (name for name in groups if isinstance(name, str)):
             first = seen.setdefault(name.lower(), name)
             if first != name:
-                raise wrong(f"{name!r} and {first!r} are the same group, case does not count; keep one", name)
+                raise wrong(
+                    f"{quoted(name)} and {quoted(first)} are the same group, case does not count; keep one",
+                    name,
+                )
     return groups
 
 
@@ -255,5 +259,5 @@ class Config(_Section):
             name = ".".join(map(str, at))
             first = seen.setdefault(path, name)
             if first != name:
-                raise wrong(f"{path} is written by {first} too; write a path of its own", *at)
+                raise wrong(f"{shown(str(path))} is written by {first} too; write a path of its own", *at)
         return self

@@ -21,10 +21,9 @@ from sharectl.adapters.config_fields import (
 )
 from sharectl.adapters.config_model import FilePublisher, GroupConfig, NodesConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
-from sharectl.adapters.yaml_tree import Fault, Path, Tree
-
-MAX_SHOWN = 60
-"""Characters of a text in a message."""
+from sharectl.adapters.wording import shown
+from sharectl.adapters.yaml_syntax import Fault, Path
+from sharectl.adapters.yaml_tree import Tree
 
 _KEY = "[key]"
 """What pydantic adds to the place of an error in a key."""
@@ -70,12 +69,6 @@ def place(path: Path) -> str:
     for part in path:
         words += f"[{part}]" if isinstance(part, int) else f".{shown(part)}"
     return words.lstrip(".")
-
-
-def shown(text: str) -> str:
-    """``text`` on one line, cut to `MAX_SHOWN` characters, without what could steer a terminal."""
-    seen = "".join(character if character.isprintable() else "?" for character in text)
-    return seen if len(seen) <= MAX_SHOWN else f"{seen[:MAX_SHOWN]}…"
 
 
 def _nearest(path: Path, *places: Mapping[Path, int]) -> int:

@@ -14,7 +14,7 @@ from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import place
 from sharectl.adapters.config_text import as_data, flow
 from sharectl.adapters.quantities import UNIT_NAMES, unit_of
-from sharectl.adapters.yaml_tree import Path
+from sharectl.adapters.yaml_syntax import Path
 
 _INTRODUCTION = f"""# Configuration
 

@@ -9,6 +9,7 @@ from typing import Any, Callable, Union
 
 from pydantic_core import PydanticCustomError
 
+from sharectl.adapters.wording import quoted
 from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 
 MAX_CONSTRAINT = 4096
@@ -85,7 +86,7 @@ def _hosts(value: Any) -> ControlledHosts:
     for number, pattern in enumerate(patterns):
         if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
             raise _wrong(
-                f"{pattern!r} is no host pattern; write host names, with * ? [0-9] where they vary",
+                f"{quoted(str(pattern))} is no host pattern; write host names, with * ? [0-9] where they vary",
                 number,
             )
     return ControlledHosts(tuple(patterns))
@@ -108,7 +109,7 @@ def _constraint(value: Any) -> ControlledConstraint:
     if len(text) > MAX_CONSTRAINT:
         raise _wrong(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it")
     if not text.replace("\n", " ").replace("\t", " ").isprintable():
-        raise _wrong(f"{text!r} holds a character that cannot be seen; remove it")
+        raise _wrong(f"{quoted(text)} holds a character that cannot be seen; remove it")
     fault = _fault(text)
     if fault:
         raise _wrong(f"{fault}; {_FORMS}")
@@ -127,8 +128,8 @@ def _fault(expression: str) -> str:
             tree = classad2.ExprTree(text)
         constant = tree.eval(classad2.ClassAd())
     except Exception as error:  # noqa: BLE001 - the bindings raise several kinds, some of them bare
-        return f"{expression!r} is neither host patterns nor a share, and no ClassAd expression ({_first_line(error)})"
-    return f"{expression!r} is true on no node" if isinstance(constant, (str, list, dict)) else ""
+        return f"{quoted(expression)} is neither host patterns nor a share, and no ClassAd expression ({_first_line(error)})"
+    return f"{quoted(expression)} is true on no node" if isinstance(constant, (str, list, dict)) else ""
 
 
 def _first_line(error: Exception) -> str:
@@ -145,7 +146,9 @@ _KEYS: Mapping[str, Callable[[Any], Controlled]] = {
 def _explicit(value: Mapping[Any, Any]) -> Controlled:
     unknown = [key for key in value if key not in _KEYS]
     if unknown:
-        raise _wrong(f"unknown key {unknown[0]!r}; write one of hosts, share, constraint", unknown[0])
+        raise _wrong(
+            f"unknown key {quoted(str(unknown[0]))}; write one of hosts, share, constraint", unknown[0]
+        )
     if len(value) != 1:
         raise _wrong("a mapping has exactly one key here; write one of hosts, share, constraint")
     key, content = next(iter(value.items()))
