@@ -40,13 +40,7 @@ def start(name: str, box: Box) -> None:
 
 def find(name: str) -> Box:
     """The running box of that name; `PoolboxError` when there is none."""
-    link = _link(name)
-    if not link.is_symlink():
-        running = ", ".join(sorted(path.name for path in link.parent.iterdir())) or "none"
-        raise PoolboxError(
-            f"no pool named {name!r} (running: {running}); start it: python -m poolbox up --name {name}"
-        )
-    return Box.attach(link.readlink())
+    return Box.attach(_named(_link(name)))
 
 
 def stop(name: str) -> Path:
@@ -54,8 +48,7 @@ def stop(name: str) -> Path:
     link = _link(name)
     directory = _named(link)
     try:
-        box = Box.attach(directory)
-        box.stop()
+        Box.attach(directory).stop()
     except BoxFailedError:
         _delete_what_is_left(directory)
     link.unlink()

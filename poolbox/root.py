@@ -135,7 +135,14 @@ def _build(suite: str, target: Path, lock: int) -> None:
         f"--include={','.join(PACKAGES)}",
         "--format=tar",
     ]
-    unpack = ["tar", "--extract", "--exclude=./dev", "--no-same-owner", "--delay-directory-restore"]
+    unpack = [
+        "tar",
+        "--extract",
+        "--exclude=./dev",
+        "--no-same-owner",
+        "--no-same-permissions",
+        "--delay-directory-restore",
+    ]
     with tempfile.TemporaryFile() as said:
         with (
             subprocess.Popen(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,8 @@ from poolbox import (
     SpecError,
 )
 from poolbox.processes import namespace_of, processes_in
-from poolbox.root import htcondor_version
+from poolbox.root import find_root, htcondor_version
+from poolbox.sandbox import expose
 from poolbox.waiting import wait_for
 
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
@@ -404,3 +406,40 @@ def _namespace_said_by(starter: subprocess.Popen[str]) -> str:
     assert namespace.startswith("pid:")
     assert namespace != namespace_of(os.getpid())
     return namespace
+
+
+def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_path: Path) -> None:
+    """Inside the cached root condor_master is on PATH, as on a machine that has HTCondor."""
+    root = find_root(pool_suite).path
+    if root == Path("/"):
+        pytest.skip("every test here runs the HTCondor on PATH")
+    program = f"""
+        from poolbox import Box, BoxSpec
+        with Box(BoxSpec(access_points=({FIRST!r},))) as box:
+            box.submit("executable = /bin/sleep\\narguments = 300\\nqueue\\n")
+            box.wait_until(lambda: box.jobs("JobStatus == 2"), 60, "a job runs")
+            print(box.run(["condor_status", "-af", "Machine"]).stdout.strip())
+    """
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "tmp").mkdir()
+    shutil.copy(shutil.which("bwrap") or "", tmp_path / "bin")
+    machine = [
+        *("bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000"),
+        *(part for entry in expose(root, Path("/"), [CHECKOUT, tmp_path]) for part in entry),
+        *("--bind", "/proc", "/proc", "--dev", "/dev", "--setenv", "TMPDIR", str(tmp_path / "tmp")),
+        *("--ro-bind", str(CHECKOUT), str(CHECKOUT), "--bind", str(tmp_path), str(tmp_path)),
+        *(
+            "--setenv",
+            "PATH",
+            f"{tmp_path / 'bin'}:/usr/bin:/usr/sbin",
+            "--setenv",
+            "PYTHONPATH",
+            str(CHECKOUT),
+        ),
+        *("--setenv", "XDG_CACHE_HOME", str(tmp_path / "cache"), "--chdir", str(tmp_path)),
+        *("python3", "-c", textwrap.dedent(program)),
+    ]
+    done = subprocess.run(machine, check=False, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{BIG}\n"
+    assert not (tmp_path / "cache").exists()
