@@ -96,7 +96,9 @@ def test_run_joins_the_streams_and_exits_as_the_command_does(up: str, poolbox: P
 
 def test_tools_outside_find_the_pool_as_told(up: str) -> None:
     config = up.partition("export CONDOR_CONFIG=")[2].strip()
-    program = "import htcondor2; print(htcondor2.Collector().query(projection=['TotalSlotCpus'])[0]['TotalSlotCpus'])"
+    program = (
+        "import htcondor2; print(htcondor2.Collector().query(htcondor2.AdType.Startd)[0]['TotalSlotCpus'])"
+    )
     environment = {**os.environ, "CONDOR_CONFIG": config}
     done = subprocess.run(
         [sys.executable, "-c", program],
