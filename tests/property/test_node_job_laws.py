@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import job_ctl
 import mc_grace
-from sharectl.adapters.sharectl_file import render, target_lines
+from sharectl.adapters.sharectl_file import render
 from sharectl.core.model import Plan, Target
 from tests.node_fakes import NOW, free, held, job_of
 
@@ -109,16 +109,14 @@ def test_a_file_cut_anywhere_is_refused(lines: list[Target], data: st.DataObject
 odd_words = st.sampled_from(["", "Alice", "none", "other", "_", "a b", "0", "-1", "100001", "٣", "cn-1\n"])
 
 
-@st.composite
-def odd_lines(draw: st.DrawFn) -> str:
-    """A data line with one odd word in it."""
-    words = target_lines(plan_of(draw(targets())))[0].split(" ")
-    words[draw(st.integers(0, 4))] = draw(odd_words)
-    return " ".join(words) + "\n"
+def with_word(place: int, word: str) -> str:
+    """A file with one line that is right but for one word."""
+    words = ["cn-1", "alice", "56", "cms", "8"]
+    return " ".join([*words[:place], word, *words[place + 1 :]]) + "\n"
 
 
-@settings(max_examples=1000)
-@given(st.text() | odd_lines())
+@given(st.text() | st.builds(with_word, st.integers(0, 4), odd_words))
+@settings(max_examples=300)
 def test_any_file_is_parsed_or_refused(text: str) -> None:
     """Nothing but JobError with a known code, and nothing but targets that may be published."""
     try:
