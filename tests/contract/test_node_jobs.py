@@ -1,0 +1,281 @@
+"""The node jobs as HTCondor meets them: two files, run as programs, in every kind of trouble."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import classad2
+import pytest
+
+import job_ctl
+import mc_grace
+from tests.node_fakes import free, held, job_of, shell_tool, tool_that_prints
+
+SOURCES = Path(__file__).parents[2] / "startd_cron"
+OLDEST_PYTHON = (3, 6)
+JOBS = (job_ctl, mc_grace)
+COMMON = (
+    "JobError", "is_number", "literal", "render_ad", "parse_arguments", "ask_startd", "failed", "run",
+    "run_apart", "main",
+)  # fmt: skip
+ATTRIBUTES = {
+    job_ctl: {
+        "t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "t1_JobCtlTime",
+    },
+    mc_grace: {"MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"},
+}  # fmt: skip
+READ_BY_HTCONDOR_BYTES = 9 * 1024
+NODE = "cn-1"
+ANSWERS = {
+    job_ctl: held(0, machine=NODE) + job_of("alice.prod", 8),
+    mc_grace: free(1, 8),
+}
+DEADLINE_SECONDS = 20
+
+by_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: str(job.__name__))
+
+
+def path_of(job: ModuleType) -> Path:
+    """The file that is installed."""
+    return SOURCES / f"{job.__name__}.py"
+
+
+class Outcome(NamedTuple):
+    """What a run left behind."""
+
+    status: int
+    ad: classad2.ClassAd
+    text: str
+    errors: str
+
+    @property
+    def reason(self) -> str:
+        """The code."""
+        return str(self.ad["t1_JobCtlReason" if "t1_JobCtlReason" in self.ad else "t1_McGraceReason"])
+
+
+def outcome(job: ModuleType, *argv: str) -> Outcome:
+    """Run the job as the startd does, and hold its output to what every run must print."""
+    command = [sys.executable, "-I", "-S", str(path_of(job)), *argv]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
+    text = done.stdout.decode("ascii")
+    lines = text.split("\n")
+    assert lines[-1] == ""
+    assert all(" = " in line for line in lines[:-1])
+    assert len(text) < READ_BY_HTCONDOR_BYTES
+    ad = classad2.parseOne(text)
+    assert set(ad) == ATTRIBUTES[job]
+    ran = Outcome(done.returncode, ad, text, done.stderr.decode())
+    assert ran.status == job.REASONS[ran.reason][0]
+    assert bool(ran.status) <= bool(ran.errors)
+    return ran
+
+
+def lets_jobs_in(ad: classad2.ClassAd) -> bool:
+    """Whether the ad has neither a target nor grace."""
+    if "MC_GRACE" in ad:
+        return ad["MC_GRACE"] is False
+    groups, cores = list(ad["t1_TargetGroups"]), list(ad["t1_Targetcores"])
+    return (groups, cores, ad["t1_TargetUntil"]) == (["none", "none"], [0, 0], 0)
+
+
+def arguments(job: ModuleType, folder: Path, tool: str) -> list[str]:
+    """Options of a run in which all is well but, perhaps, the tool."""
+    if job is mc_grace:
+        return ["--condor-status", tool, "--state", str(folder / "state")]
+    (folder / "sharectl.txt").write_text(f"{NODE} alice 56 cms 8\n")
+    return ["--condor-status", tool, "--file", str(folder / "sharectl.txt")]
+
+
+@by_job
+class TestFile:
+    """What lies on the node."""
+
+    def test_it_is_an_executable_for_the_systems_python(self, job: ModuleType) -> None:
+        path = path_of(job)
+        assert path.stat().st_mode & 0o777 == 0o755
+        assert path.read_text().startswith("#!/usr/bin/python3 -I\n")
+
+    def test_it_needs_nothing_but_the_standard_library(self, job: ModuleType) -> None:
+        tree = ast.parse(path_of(job).read_text())
+        imported = {
+            alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
+        }
+        assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        # cheap ones only: json, re, signal, subprocess and typing each cost more than the rest of a run's Python
+        assert imported == {"os", "select", "sys", "time"}
+
+    def test_its_syntax_is_that_of_the_oldest_python(self, job: ModuleType) -> None:
+        ast.parse(path_of(job).read_text(), feature_version=OLDEST_PYTHON)
+
+    def test_it_is_short_enough_to_be_read(self, job: ModuleType) -> None:
+        assert len(path_of(job).read_text().splitlines()) <= 300
+
+    def test_help_is_the_manual(self, job: ModuleType) -> None:
+        command = [sys.executable, "-I", str(path_of(job)), "--help"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+        assert done.stdout.startswith(str(job.__doc__))
+        for attribute in ATTRIBUTES[job]:
+            assert attribute in done.stdout
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_what_both_files_hold_is_the_same_text(name: str) -> None:
+    assert inspect.getsource(getattr(job_ctl, name)) == inspect.getsource(getattr(mc_grace, name))
+
+
+def pythons() -> list[str]:
+    """Interpreters for which the jobs promise to work, among those of this machine."""
+    known = (Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")
+    return [
+        str(path)
+        for path in (Path(sys.executable), Path("/usr/bin/python3"), *sorted(known))
+        if path.exists()
+    ]
+
+
+@by_job
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_of_this_machine_runs_it(job: ModuleType, python: str, tmp_path: Path) -> None:
+    tool = tool_that_prints(tmp_path / "bin", ANSWERS[job])
+    command = [python, "-I", str(path_of(job)), *arguments(job, tmp_path, tool)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not lets_jobs_in(classad2.parseOne(done.stdout))
+
+
+@by_job
+def test_all_is_well(job: ModuleType, tmp_path: Path) -> None:
+    ran = outcome(job, *arguments(job, tmp_path, tool_that_prints(tmp_path / "bin", ANSWERS[job])))
+    assert (ran.status, ran.reason, ran.errors) == (0, "ok", "")
+    assert not lets_jobs_in(ran.ad)
+
+
+TOOLS = {
+    "fails": ("exit 1", "no-startd"),
+    "is killed": ("kill -9 $$", "no-startd"),
+    "says nothing": ("exit 0", "no-startd"),
+    "says nothing but errors": ("yes error | head -c 100000 >&2; exit 1", "no-startd"),
+    "prints a header": ("echo Name OpSys Arch State", "startd-garbled"),
+    "prints garbage": ("head -c 4000 /dev/urandom", "no-startd or startd-garbled"),
+    "prints garbage with an end": ("head -c 4000 /dev/urandom; echo", "no-startd or startd-garbled"),
+    "prints half an answer": ("printf '1 64 8 0\\n\"x\" 1'", "no-startd"),
+    "prints 10 MB": ("head -c 10000000 /dev/zero", "no-startd"),
+    "prints for ever": ("yes", "no-startd"),
+    "hangs": ("exec sleep 600", "timeout"),
+    "hangs after a while": ("echo '1 64 8 0'; exec sleep 600", "timeout"),
+    "closes its output and hangs": ("exec >&- 2>&- sleep 600", "timeout"),
+    "stops the process that has started it": ("kill -STOP $PPID; exec sleep 600", "timeout"),
+    "kills the process that has started it": ("kill -KILL $PPID; exec sleep 1", "internal-error"),
+    "is not executable": ("", "no-startd"),
+    "is not there": ("", "no-startd"),
+}
+
+
+@by_job
+@pytest.mark.parametrize("trouble", TOOLS)
+def test_trouble_with_condor_status_lets_jobs_in(job: ModuleType, trouble: str, tmp_path: Path) -> None:
+    script, reason = TOOLS[trouble]
+    tool = shell_tool(tmp_path / "bin", f"echo $$ > {tmp_path}/pid\n{script}")
+    if trouble == "is not executable":
+        Path(tool).chmod(0o644)
+    if trouble == "is not there":
+        Path(tool).unlink()
+    begin = time.monotonic()
+    ran = outcome(
+        job, *arguments(job, tmp_path, tool), "--timeout-seconds", "1" if reason == "timeout" else "10"
+    )
+    assert ran.reason in reason.split(" or ")
+    assert lets_jobs_in(ran.ad)
+    assert time.monotonic() - begin < DEADLINE_SECONDS
+    if (tmp_path / "pid").exists():
+        assert ends(int((tmp_path / "pid").read_text()))
+
+
+def ends(process: int) -> bool:
+    """Whether that process has ended, or does so before long."""
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        select.select([], [], [], 0.05)
+    return False
+
+
+LINE = f"{NODE} alice 56 cms 8\n"
+FILES = {
+    "missing": (None, "no-file"),
+    "empty": (b"", "no-line"),
+    "half-written": (b"# sharectl: 1\n# targets: 2\n" + LINE.encode(), "malformed"),
+    "cut": (LINE.encode()[:-4], "truncated"),
+    "binary": (bytes(range(256)) * 10, "malformed"),
+    "oversized": (LINE.encode() * 100000, "too-big"),
+    "full of zeros": (b"\0" * 5000, "truncated"),
+    "hostile": (b'cn-1 alice"}\nSTART=False 56 cms 8\n', "malformed"),
+    "hostile node": (b'cn-1"||True||"x alice 56 cms 8\n' + LINE.encode(), "malformed"),
+    "in UTF-16": (LINE.encode("utf-16"), "malformed"),
+    "for two": (LINE.encode() * 2, "duplicate-node"),
+}
+
+
+@pytest.mark.parametrize("trouble", FILES)
+def test_trouble_with_the_file_lets_jobs_in(trouble: str, tmp_path: Path) -> None:
+    content, reason = FILES[trouble]
+    argv = arguments(job_ctl, tmp_path, tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl]))
+    (tmp_path / "sharectl.txt").unlink()
+    if content is not None:
+        (tmp_path / "sharectl.txt").write_bytes(content)
+    ran = outcome(job_ctl, *argv)
+    assert ran.reason == reason
+    assert lets_jobs_in(ran.ad)
+    assert ran.ad["t1_CurrentJobs"] == "alice:8"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [("folder", "unreadable"), ("pipe", "unsafe"), ("loop", "unreadable"), ("device", "unsafe")],
+)
+def test_what_is_no_file_lets_jobs_in(kind: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "thing"
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(path if kind == "loop" else "/dev/zero")
+    tool = tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl])
+    ran = outcome(job_ctl, "--condor-status", tool, "--file", str(path))
+    assert (ran.reason, lets_jobs_in(ran.ad)) == (reason, True)
+
+
+@by_job
+@pytest.mark.parametrize(
+    "argv", [["--nonsense", "1"], ["JOB_CTL"], ["--timeout-seconds", "never"], ["\udcff", "\n"]]
+)
+def test_wrong_arguments_let_jobs_in(job: ModuleType, argv: list[str]) -> None:
+    ran = outcome(job, *argv)
+    assert (ran.status, ran.reason, lets_jobs_in(ran.ad)) == (2, "bad-arguments", True)
+
+
+def test_a_process_limit_lets_jobs_in(tmp_path: Path) -> None:
+    tool = tool_that_prints(tmp_path / "bin", ANSWERS[mc_grace])
+    run = f"import os, sys; sys.path.insert(0, {str(SOURCES)!r}); import mc_grace\n"
+    # a kernel that refuses processes, as one at its limit does
+    run += "def refuse(): raise OSError(11, 'no processes left')\nos.fork = refuse\nsys.exit(mc_grace.main(sys.argv[1:]))"
+    command = [sys.executable, "-I", "-c", run, *arguments(mc_grace, tmp_path, tool)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    ad = classad2.parseOne(done.stdout)
+    assert (done.returncode, ad["MC_GRACE"], ad["t1_McGraceReason"]) == (1, False, "internal-error")
