@@ -13,11 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Optional
 
-from poolbox import control, processes
+from poolbox import control
 from poolbox.configuration import POOL_USER, client_configuration, host_configurations
 from poolbox.errors import BoxFailedError, PoolboxError
 from poolbox.machine import check_can_run
 from poolbox.pool import Pool
+from poolbox.processes import Namespace
 from poolbox.root import Root, find_root, remove_tree
 from poolbox.sandbox import command, system_files
 from poolbox.spec import BoxSpec, ExecutePoint
@@ -40,14 +41,14 @@ class Box(Pool):
 
     def __init__(self, spec: BoxSpec, *, keep: bool = False) -> None:
         spec.check()
-        super().__init__(spec, directory=Path("/nonexistent"), port=0, namespace="")
+        super().__init__(spec, directory=Path("/nonexistent"), port=0)
         self.keep = keep
         self._sandbox: Optional[subprocess.Popen[bytes]] = None
 
     @classmethod
     def attach(cls, directory: Path) -> Box:
         """The box that runs in that directory, whoever started it; `BoxFailedError` when none does."""
-        namespace = processes.namespace_of(control.init_pid(directory))
+        namespace = Namespace(control.init_pid(directory))
         saved = json.loads((directory / "box.json").read_text())
         fields = saved["spec"]
         fields["execute_points"] = tuple(ExecutePoint(**node) for node in fields["execute_points"])
@@ -129,7 +130,7 @@ class Box(Pool):
         if sandbox.poll() is not None:
             check_can_run()
             raise BoxFailedError(f"the sandbox did not start: {log.read_text().strip()}")
-        self.namespace = processes.namespace_of(control.init_pid(self.directory))
+        self.namespace = Namespace(control.init_pid(self.directory))
 
     def _write_files(self, root: Root) -> None:
         host_folders = (f"hosts/{host}/{name}" for host in self.spec.hosts for name in HOST_FOLDERS)

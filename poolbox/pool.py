@@ -31,11 +31,11 @@ JOB_ATTRIBUTES = (
 class Pool:
     """The daemons of a box, whoever started it; `poolbox.Box` adds start and stop."""
 
-    def __init__(self, spec: BoxSpec, directory: Path, port: int, namespace: str) -> None:
+    def __init__(self, spec: BoxSpec, directory: Path, port: int) -> None:
         self.spec = spec
         self.directory = directory
         self.port = port
-        self.namespace = namespace
+        self.namespace: Optional[processes.Namespace] = None
 
     # ---- where it is
 
@@ -197,7 +197,7 @@ class Pool:
 
     def processes(self) -> list[processes.BoxProcess]:
         """Every living process of the box."""
-        return processes.processes_in(self.namespace)
+        return self.namespace.processes() if self.namespace else []
 
     # ---- waiting and looking
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
+import weakref
 from pathlib import Path
 
 
@@ -23,20 +25,27 @@ class BoxProcess:
         return Path(self.argv[0]).name if self.argv else ""
 
 
-def namespace_of(pid: int) -> str:
-    """The pid namespace of a process, as text that identifies it as long as the machine is up."""
-    return str(Path(f"/proc/{pid}/ns/pid").readlink())
+class Namespace:
+    """A pid namespace, told by the pid of one of its processes.
 
+    It stays open as long as this object lives: the kernel gives the number of a namespace that is gone to the
+    next one made, and a box that has ended would be taken for another's.
+    """
 
-def processes_in(namespace: str) -> list[BoxProcess]:
-    """Every living process of a pid namespace; zombies are not living."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, KeyError):
-                if namespace_of(int(entry.name)) == namespace:
-                    found.append(_read(entry))
-    return found
+    def __init__(self, pid: int) -> None:
+        self._descriptor = os.open(f"/proc/{pid}/ns/pid", os.O_RDONLY)
+        self._number = os.fstat(self._descriptor).st_ino
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def processes(self) -> list[BoxProcess]:
+        """Every living process in it; zombies are not living."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with contextlib.suppress(OSError, KeyError):
+                    if (entry / "ns" / "pid").stat().st_ino == self._number:
+                        found.append(_read(entry))
+        return found
 
 
 def _read(entry: Path) -> BoxProcess:

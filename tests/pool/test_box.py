@@ -25,7 +25,6 @@ from poolbox import (
     PoolboxError,
     SpecError,
 )
-from poolbox.processes import namespace_of, processes_in
 from poolbox.root import find_root, htcondor_version
 from poolbox.sandbox import expose
 from poolbox.waiting import wait_for
@@ -311,25 +310,30 @@ def test_a_starter_killed_by_sigkill_takes_every_daemon_along(
     pool_suite: str, tmp_path: Path, box: Box
 ) -> None:
     with _elsewhere(pool_suite, tmp_path, "import time; box.start(); say(); time.sleep(600)") as starter:
-        namespace = _namespace_said_by(starter)
+        seen = _attached_to_what_it_said(starter)
         assert {"condor_startd", "condor_schedd", "condor_collector"} <= {
-            p.program for p in processes_in(namespace)
+            each.program for each in seen.processes()
         }
         starter.kill()
         starter.wait()
-        wait_for(lambda: not processes_in(namespace), 10, "the box's processes end")
+        wait_for(lambda: not seen.processes(), 10, "the box's processes end")
     assert box.complete()
 
 
 def test_a_starter_killed_in_the_middle_of_the_start_leaves_no_daemon(
     pool_suite: str, tmp_path: Path
 ) -> None:
-    program = "box.complete = lambda: say() or time.sleep(600); import time; box.start()"
-    with _elsewhere(pool_suite, tmp_path, program) as starter:
-        namespace = _namespace_said_by(starter)
+    never_complete = (
+        "import dataclasses; box.spec = dataclasses.replace(box.spec, execute_config='DAEMON_LIST = MASTER')"
+    )
+    with _elsewhere(pool_suite, tmp_path, f"{never_complete}; box.start()") as starter:
+        seen = wait_for(
+            lambda: [Box.attach(path.parent) for path in tmp_path.glob("*/control")], 30, "it starts"
+        )[0]
+        wait_for(lambda: "condor_schedd" in {each.program for each in seen.processes()}, 30, "daemons run")
         starter.kill()
         starter.wait()
-        wait_for(lambda: not processes_in(namespace), 10, "the box's processes end")
+        wait_for(lambda: not seen.processes(), 10, "the box's processes end")
 
 
 def test_a_box_outlives_the_thread_that_started_it(open_box: OpenBox) -> None:
@@ -342,20 +346,17 @@ def test_a_box_outlives_the_thread_that_started_it(open_box: OpenBox) -> None:
 
 
 def test_a_detached_box_is_found_by_its_directory_and_stopped(pool_suite: str, tmp_path: Path) -> None:
-    with _elsewhere(
-        pool_suite, tmp_path, "box.start(); box.detach(); say(); print(box.directory)"
-    ) as starter:
-        said, _nothing = starter.communicate(timeout=60)
-    namespace, directory = said.split()
-    attached = Box.attach(Path(directory))
+    with _elsewhere(pool_suite, tmp_path, "box.start(); box.detach(); say()") as starter:
+        directory = Path(starter.communicate(timeout=60)[0].strip())
+    attached = Box.attach(directory)
     try:
-        assert attached.namespace == namespace
         assert attached.complete()
+        assert attached.spec == BoxSpec(access_points=(FIRST,), suite=pool_suite)
     finally:
         attached.stop()
-    assert processes_in(namespace) == []
+    assert attached.processes() == []
     with pytest.raises(BoxFailedError, match="no pool runs in"):
-        Box.attach(Path(directory))
+        Box.attach(directory)
 
 
 def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) -> None:
@@ -382,32 +383,6 @@ def test_a_spec_that_cannot_be_a_pool_says_all_that_is_wrong() -> None:
     with pytest.raises(SpecError) as raised:
         Box(BoxSpec(access_points=(), suite="sid"))
     assert len(raised.value.problems) == 2
-
-
-@contextlib.contextmanager
-def _elsewhere(suite: str, folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program in another process, with ``box`` ready to start and ``say()`` printing its pid namespace."""
-    prologue = f"""
-        from poolbox import Box, BoxSpec
-        box = Box(BoxSpec(access_points=({FIRST!r},), suite={suite!r}))
-        def say():
-            print(box.namespace, flush=True)
-    """
-    argv = [sys.executable, "-c", textwrap.dedent(prologue) + program]
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(folder)}
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, text=True) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
-def _namespace_said_by(starter: subprocess.Popen[str]) -> str:
-    assert starter.stdout is not None
-    namespace = starter.stdout.readline().strip()
-    assert namespace.startswith("pid:")
-    assert namespace != namespace_of(os.getpid())
-    return namespace
 
 
 def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_path: Path) -> None:
@@ -445,3 +420,26 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{BIG}\n"
     assert not (tmp_path / "cache").exists()
+
+
+@contextlib.contextmanager
+def _elsewhere(suite: str, folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a program in another process, with ``box`` ready to start and ``say()`` printing its directory."""
+    prologue = f"""
+        from poolbox import Box, BoxSpec
+        box = Box(BoxSpec(access_points=({FIRST!r},), suite={suite!r}))
+        def say():
+            print(box.directory, flush=True)
+    """
+    argv = [sys.executable, "-c", textwrap.dedent(prologue) + program]
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "TMPDIR": str(folder)}
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, env=environment, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def _attached_to_what_it_said(starter: subprocess.Popen[str]) -> Box:
+    assert starter.stdout is not None
+    return Box.attach(Path(starter.stdout.readline().strip()))

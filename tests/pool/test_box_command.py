@@ -11,7 +11,6 @@ from typing import Callable
 import pytest
 
 from poolbox import Box
-from poolbox.processes import processes_in
 
 CHECKOUT = Path(__file__).parents[2]
 JOB = "executable = /bin/sleep\narguments = 300\naccounting_group = cms\naccounting_group_user = alice\nqueue 2\n"
@@ -132,10 +131,10 @@ def test_a_pool_not_there_is_an_error_that_says_what_to_do(up: str, poolbox: Poo
 def test_down_leaves_nothing(poolbox: Poolbox, runtime: Path) -> None:
     assert poolbox("up", "--name", "brief", "--nodes", "1").returncode == 0
     directory = (runtime / "poolbox" / "brief").readlink()
-    namespace = Box.attach(directory).namespace
-    assert processes_in(namespace)
+    attached = Box.attach(directory)
+    assert attached.processes()
     assert poolbox("down", "--name", "brief").returncode == 0
-    assert processes_in(namespace) == []
+    assert attached.processes() == []
     assert not directory.exists()
     assert not (runtime / "poolbox" / "brief").is_symlink()
 
