@@ -17,6 +17,7 @@ from poolbox.demo import scenario, story, workload
 from poolbox.demo.screen import Screen
 from poolbox.demo.steering import MEASURE, STEER, Sharectl
 from poolbox.spec import SUITES
+from sharectl.errors import SharectlError
 
 OFF_SECONDS = 40.0
 ON_SECONDS = 120
@@ -63,7 +64,7 @@ def main(argv: Optional[list[str]] = None) -> int:
     except KeyboardInterrupt:
         screen.say("interrupted; the pool is gone")
         return INTERRUPTED
-    except (PoolboxError, OSError) as failure:
+    except (PoolboxError, SharectlError, OSError) as failure:
         print(f"demo: {failure}", file=sys.stderr)
         return 1
 
