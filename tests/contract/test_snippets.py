@@ -228,12 +228,17 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "silent failures": ("cron", added("STARTD_CRON_LOG_NON_ZERO_EXIT = 0\n"), "thrown away"),
     "a job off the list": (
         "cron",
-        replaced(EXECUTE, "$(STARTD_CRON_JOBLIST) JOB_CTL MC_GRACE", "$(STARTD_CRON_JOBLIST) JOB_CTL"),
+        replaced(EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL MC_GRACE", "SHARECTL_CRON_JOBS = JOB_CTL"),
         "MC_GRACE never runs",
+    ),
+    "a job listed twice": (
+        "cron",
+        added("STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) JOB_CTL\n"),
+        "JOB_CTL is listed more than once",
     ),
     "a list replaced by our file": (
         "replaced",
-        replaced(EXECUTE, "$(STARTD_CRON_JOBLIST) JOB_CTL", "JOB_CTL"),
+        replaced(EXECUTE, "$(STARTD_CRON_JOBLIST) $(SHARECTL", "$(SHARECTL"),
         "other files",
     ),
     "a list replaced after our file": ("replaced", added("STARTD_ATTRS = Rack\nRack = 7\n"), f"{EXECUTE}:"),

@@ -18,11 +18,14 @@ import htcondor2
 
 SUBSYSTEM = "STARTD"
 
+UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
+"""What the parser raises; HTCondor 23.9 has no exception of its own."""
+
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
 
 def expression(text: str) -> Any:
-    """The expression ``text`` as a daemon reads it from its configuration; `ClassAdException` if it cannot.
+    """The expression ``text`` as a daemon reads it from its configuration; `UNREADABLE` if it cannot.
 
     Old ClassAd syntax, in which a backslash escapes nothing but a quote: the parser here reads the new one.
     """
@@ -40,7 +43,7 @@ def canonical(text: str) -> dict[str, str]:
     """``text`` as HTCondor prints it again (key ``text``), or why it cannot be read (key ``problem``)."""
     try:
         return {"text": str(expression(text))}
-    except classad2.ClassAdException as error:
+    except UNREADABLE as error:
         return {"problem": str(error)}
 
 
@@ -50,7 +53,7 @@ def ad_of(attributes: Mapping[str, str]) -> Any:
     for name, text in attributes.items():
         try:
             ad[name] = expression(text)
-        except classad2.ClassAdException:
+        except UNREADABLE:
             continue
     return ad
 

@@ -6,18 +6,19 @@ thread, the one that watches the clock included.
 
 from __future__ import annotations
 
-import multiprocessing
+import contextlib
+import os
+import pickle
+import select
+import signal
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import ForkProcess
-from typing import Any, Callable, Optional
+from dataclasses import dataclass, field
+from typing import Any, Callable, NoReturn, Optional
 
 from sharectl.core.model import Source
 
-# Fork: the child starts with the bindings loaded, in a millisecond instead of a hundred.
-_CONTEXT = multiprocessing.get_context("fork")
+_CHUNK_BYTES = 2**16
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,13 @@ class Answer:
 
 @dataclass
 class _Child:
-    process: ForkProcess
-    pipe: Connection
+    pid: int
+    pipe: int
     began: float
     deadline: float
+    received: bytearray = field(default_factory=bytearray)
+    exit_code: Optional[int] = None
+    """None until it has been waited for."""
 
 
 def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
@@ -51,18 +55,18 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 
     A process that did not answer is killed: none is left behind.
     """
-    children = {name: _start(question) for name, question in questions.items()}
+    children: dict[str, _Child] = {}
     answers: dict[str, Answer] = {}
     try:
+        for name, question in questions.items():
+            children[name] = _start(question)
         while len(answers) < len(children):
             waiting = {name: child for name, child in children.items() if name not in answers}
-            now = time.monotonic()
-            nearest = min(child.deadline for child in waiting.values())
-            ready = wait([child.pipe for child in waiting.values()], timeout=max(0.0, nearest - now))
+            ended = _received_until(min(child.deadline for child in waiting.values()), waiting)
             now = time.monotonic()
             for name, child in waiting.items():
-                if child.pipe in ready:
-                    answers[name] = _received(name, child, now)
+                if name in ended:
+                    answers[name] = _answered(name, child, now)
                 elif child.deadline <= now:
                     answers[name] = _given_up(name, child, now)
     finally:
@@ -72,29 +76,54 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 
 
 def _start(question: Question) -> _Child:
-    receiving, sending = _CONTEXT.Pipe(duplex=False)
-    process = _CONTEXT.Process(target=_answer, args=(question.ask, sending), daemon=True)
+    # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh process: this one
+    # has the bindings loaded.
+    receiving, sending = os.pipe()
     began = time.monotonic()
-    process.start()
-    sending.close()
-    return _Child(process, receiving, began, began + question.deadline_seconds)
+    pid = os.fork()
+    if pid == 0:
+        _answer(question.ask, sending)
+    os.close(sending)
+    return _Child(pid, receiving, began, began + question.deadline_seconds)
 
 
-def _answer(ask: Callable[[], Any], pipe: Connection) -> None:
+def _answer(ask: Callable[[], Any], pipe: int) -> NoReturn:
+    """Send what ``ask`` returns, or raises, and end this process without any of its parent's clean-up."""
+    exit_code = 1
     try:
-        result: tuple[Any, Optional[str]] = (ask(), None)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
-        result = (None, f"{type(error).__name__}: {error}")
-    pipe.send(result)
-    pipe.close()
+        try:
+            result: tuple[Any, Optional[str]] = (ask(), None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
+            result = (None, f"{type(error).__name__}: {error}")
+        with os.fdopen(pipe, "wb") as file:
+            pickle.dump(result, file, pickle.HIGHEST_PROTOCOL)
+        exit_code = 0
+    finally:
+        os._exit(exit_code)
 
 
-def _received(name: str, child: _Child, now: float) -> Answer:
+def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:
+    """Names of those that have ended their answer, once something has come or the deadline has passed."""
+    poll = select.poll()
+    for child in waiting.values():
+        poll.register(child.pipe, select.POLLIN)
+    ready = {pipe for pipe, _ in poll.poll(1000 * max(0.0, deadline - time.monotonic()))}
+    ended = []
+    for name, child in waiting.items():
+        if child.pipe in ready:
+            chunk = os.read(child.pipe, _CHUNK_BYTES)
+            child.received += chunk
+            if not chunk:
+                ended.append(name)
+    return ended
+
+
+def _answered(name: str, child: _Child, now: float) -> Answer:
     try:
-        value, problem = child.pipe.recv()
-    except EOFError:
-        child.process.join()
-        value, problem = None, f"the query ended without an answer (exit code {child.process.exitcode})"
+        value, problem = pickle.loads(child.received)  # noqa: S301 - from a process that this one forked
+    except (EOFError, pickle.UnpicklingError):
+        _wait_for(child)
+        value, problem = None, f"the query ended without an answer (exit code {child.exit_code})"
     return Answer(Source(name, now - child.began, problem), value)
 
 
@@ -103,8 +132,13 @@ def _given_up(name: str, child: _Child, now: float) -> Answer:
 
 
 def _end(child: _Child) -> None:
-    child.pipe.close()
-    if child.process.is_alive():
-        child.process.kill()
-    child.process.join()
-    child.process.close()
+    os.close(child.pipe)
+    if child.exit_code is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)
+        _wait_for(child)
+
+
+def _wait_for(child: _Child) -> None:
+    _, status = os.waitpid(child.pid, 0)
+    child.exit_code = os.waitstatus_to_exitcode(status)

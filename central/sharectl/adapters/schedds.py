@@ -15,11 +15,14 @@ from sharectl.core.nodes import HOST_NAME
 # Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
 # elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
 _SCHEDULER, _GRID, _LOCAL = 7, 9, 12
-_WANTS_SLOT = f"JobUniverse =!= {_SCHEDULER} && JobUniverse =!= {_GRID} && JobUniverse =!= {_LOCAL}"
-# The schedd applies the constraint to the grouped rows too: what it names must be a key.
-_PENDING = f"(JobStatus == 1) && {_WANTS_SLOT}"
+_NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
+# The schedd applies the constraint to the grouped rows too: what it names must be a key. It evaluates it for each
+# job, so the few rows are sorted out by universe here.
+_PENDING = "JobStatus == 1"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
-_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_WANTS_SLOT}"
+_ALL = "(JobStatus == 1 || JobStatus == 2) && " + " && ".join(
+    f"JobUniverse =!= {number}" for number in _NO_SLOT
+)
 _JOB_PROJECTION = [
     "JobStatus",
     "RemoteHost",
@@ -76,6 +79,8 @@ def count_pending(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
     )
     counted: Counter[tuple[Optional[str], int]] = Counter()
     for row in rows:
+        if row.get("JobUniverse") in _NO_SLOT:
+            continue
         counted[_accounting_group(row), _requested(row, most_cores)] += whole(row.get("JobCount"), 0)
     return ScheddJobs(_flat(counted))
 

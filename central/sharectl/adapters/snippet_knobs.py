@@ -55,6 +55,13 @@ def cron(subject: Subject) -> Iterator[Finding]:
         for knob, problem, remedy in _job_problems(subject, job):
             place = subject.configuration.place(f"STARTD_CRON_{job}_{knob}")
             yield Finding("cron", place, f"STARTD_CRON job {job}: {problem}", remedy)
+    for job in sorted({job for job in jobs if [name.lower() for name in jobs].count(job.lower()) > 1}):
+        yield Finding(
+            "cron",
+            subject.configuration.place(CRON_JOBS),
+            f"STARTD_CRON job {job} is listed more than once: HTCondor runs it when it starts, and never again",
+            f"list it once in {CRON_JOBS}",
+        )
     known = {job.lower() for job in jobs}
     for definition in subject.configuration.definitions:
         match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", definition.name, re.IGNORECASE)
