@@ -21,8 +21,8 @@ IDLE = "."
 STYLES = {scenario.HELD_BACK: "blue", scenario.HELPED: "bold yellow", IDLE: "dim"}
 LETTERS = {scenario.HELD_BACK: "a", scenario.HELPED: "C"}
 LEGEND = (
-    f"one letter a core: a = {scenario.HELD_BACK} (jobs of 1 core), C = {scenario.HELPED} (jobs of "
-    f"{scenario.MULTICORE_CORES} cores), . = idle;\n"
+    f"a letter a core: a = {scenario.HELD_BACK} (1-core jobs), C = {scenario.HELPED} "
+    f"({scenario.MULTICORE_CORES}-core jobs), . = idle\n"
     "grace = cores that a large job can use are kept from small ones for a while"
 )
 # What sharectl says when it names no node, in the words of the demo.
