@@ -270,12 +270,9 @@ def test_wrong_arguments_let_jobs_in(job: ModuleType, argv: list[str]) -> None:
     assert (ran.status, ran.reason, lets_jobs_in(ran.ad)) == (2, "bad-arguments", True)
 
 
-def test_a_process_limit_lets_jobs_in(tmp_path: Path) -> None:
-    tool = tool_that_prints(tmp_path / "bin", ANSWERS[mc_grace])
-    run = f"import os, sys; sys.path.insert(0, {str(SOURCES)!r}); import mc_grace\n"
-    # a kernel that refuses processes, as one at its limit does
-    run += "def refuse(): raise OSError(11, 'no processes left')\nos.fork = refuse\nsys.exit(mc_grace.main(sys.argv[1:]))"
-    command = [sys.executable, "-I", "-c", run, *arguments(mc_grace, tmp_path, tool)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+@by_job
+def test_a_limit_that_allows_no_process_lets_jobs_in(job: ModuleType) -> None:
+    limited = ["sh", "-c", 'ulimit -n 4; exec "$@"', "sh", sys.executable, "-I", "-S", str(path_of(job))]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
     ad = classad2.parseOne(done.stdout)
-    assert (done.returncode, ad["MC_GRACE"], ad["t1_McGraceReason"]) == (1, False, "internal-error")
+    assert (done.returncode, lets_jobs_in(ad), ad[job.REASON]) == (1, True, "internal-error")

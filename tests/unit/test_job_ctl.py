@@ -391,26 +391,3 @@ class TestMain:
         assert str(job_ctl.__doc__) in text
         for word in (*job_ctl.OPTIONS, *job_ctl.REASONS):
             assert f"  {word} " in text
-
-
-class TestRenderAd:
-    """What may go into an ad."""
-
-    @pytest.mark.parametrize(
-        "value",
-        [
-            2**63, -(2**63) - 1, float("nan"), float("inf"), 1.5, None, b"a\nb", "a\nb", "a\tb", 'a"b', "a\\b",
-            "caf\u00e9", ["ok", "\x7f"], {"a": 1}, object(),
-        ],
-    )  # fmt: skip
-    def test_what_a_classad_would_misread_is_refused(self, value: object) -> None:
-        with pytest.raises(ValueError, match="no ClassAd literal"):
-            job_ctl.render_ad({"X": value})
-
-    def test_an_ad_that_htcondor_may_cut_is_refused(self) -> None:
-        with pytest.raises(ValueError, match="bytes"):
-            job_ctl.render_ad({"X": "x" * 9000})
-
-    def test_limits_of_integers(self) -> None:
-        ad = classad2.parseOne(job_ctl.render_ad({"Least": -(2**63), "Most": 2**63 - 1}))
-        assert (ad["Least"], ad["Most"]) == (-(2**63), 2**63 - 1)
