@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from poolbox.configuration import Installation
@@ -63,15 +63,16 @@ def cache_path(suite: str) -> Path:
     return cache / f"{suite}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
 
-def cached_root(suite: str) -> Path:
+def cached_root(suite: str, check: Callable[[], None] = check_can_build) -> Path:
     """The unpacked root of that suite. The first who asks builds it, others wait for it.
 
     It gets its name by one rename when it is whole. What a killed builder left is deleted by the next.
+    ``check`` raises when nothing can be built here.
     """
     path = cache_path(suite)
     if path.is_dir():
         return path
-    check_can_build()
+    check()
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.with_name(f"{path.name}.lock")) as lock:
         for abandoned in path.parent.glob(f".building-{path.name}-*"):
