@@ -18,9 +18,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from poolbox import Box, BoxSpec  # noqa: E402 - a script finds the checkout by itself
-from poolbox.root import find_root, htcondor_version  # noqa: E402
-from poolbox.spec import SUITES  # noqa: E402
+from poolbox import Box, BoxSpec
+from poolbox.root import find_root, htcondor_version
+from poolbox.spec import SUITES
 
 NODES = 8
 RUNS = 5
