@@ -1,0 +1,192 @@
+"""The node jobs under a real startd: two partitionable slots and two static ones, whose jobs anybody may name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import job_ctl
+import mc_grace
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
+
+NODE = "wn-001.example.org"
+SOURCES = Path(__file__).parents[2] / "startd_cron"
+GRACE_SECONDS = 20
+PUBLISHED = (
+    *job_ctl.FOUND,
+    job_ctl.REASON,
+    job_ctl.TIME,
+    *mc_grace.FAIL_SAFE,
+    mc_grace.REASON,
+    mc_grace.TIME,
+)
+
+# The jobs run when the startd starts and at condor_reconfig: what is published stays as it is in between.
+CONFIG = f"""\
+NUM_CPUS = 24
+SLOT_TYPE_1 = cpus=8, mem=25%
+NUM_SLOTS_TYPE_1 = 2
+SLOT_TYPE_2 = cpus=4, mem=25%
+SLOT_TYPE_2_PARTITIONABLE = False
+NUM_SLOTS_TYPE_2 = 2
+STARTD_CRON_LOG_NON_ZERO_EXIT = True
+STARTD_CRON_JOBLIST = ECHO JOB_CTL MC_GRACE
+STARTD_CRON_ECHO_EXECUTABLE = {{shared}}/echo.py
+STARTD_CRON_ECHO_ARGS = --one 1 --two
+STARTD_CRON_JOB_CTL_EXECUTABLE = {SOURCES}/job_ctl.py
+STARTD_CRON_JOB_CTL_ARGS = --file {{shared}}/sharectl.txt
+STARTD_CRON_MC_GRACE_EXECUTABLE = {SOURCES}/mc_grace.py
+STARTD_CRON_MC_GRACE_ARGS = --grace-seconds {GRACE_SECONDS} --state $(LOG)/mc_grace.state
+"""
+SCHEDULE = "".join(
+    f"STARTD_CRON_{name}_{knob}\n"
+    for name in ("ECHO", "JOB_CTL", "MC_GRACE")
+    for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
+)
+ECHO = '#!/usr/bin/python3 -I\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
+
+JOBS = """\
+executable = /bin/sleep
+transfer_executable = False
+arguments = 3600
+request_cpus = {cores}
+request_memory = 32
+request_disk = 1024
+requirements = TARGET.SlotID == {slot}
+My.AccountingGroup = {group}
+My.AcctGroup = {group}
+queue
+"""
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    spec = BoxSpec(
+        (ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),), access_points=("ap-1.example.org",)
+    )
+    with open_box(spec) as running:
+        echo = running.shared_directory / "echo.py"
+        echo.write_text(ECHO)
+        echo.chmod(0o755)
+        running.stop_host(NODE)
+        running.write_config(NODE, CONFIG.format(shared=running.shared_directory) + SCHEDULE)
+        running.start_host(NODE)
+        running.wait_until(lambda: looked(running, "t1_McGraceTime"), 60, "the node jobs have run")
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _idle(box: Box) -> Iterator[None]:
+    yield
+    (box.shared_directory / "sharectl.txt").unlink(missing_ok=True)
+    box.remove_jobs()
+
+
+def address(box: Box) -> str:
+    """Where the startd listens; it keeps its port."""
+    return box.run(["condor_status", "-limit", "1", "-af", "MyAddress"]).stdout.strip()
+
+
+def values(box: Box, *attributes: str, constraint: str = "True", source: str = "") -> list[str]:
+    """A line for every slot, by name; from the collector, or directly from the startd at ``source``."""
+    query = ["condor_status", *(("-direct", source) if source else ()), "-constraint", constraint]
+    return box.run([*query, "-af:V", "Name", *attributes], host=NODE).stdout.splitlines()
+
+
+def looked(box: Box, attribute: str) -> bool:
+    """Whether the collector has that attribute, as a value, of every slot."""
+    lines = values(box, attribute)
+    return bool(lines) and not any(line.endswith("undefined") for line in lines)
+
+
+def look_again(box: Box, source: str) -> None:
+    """Have both jobs look at the node as it is now."""
+    time.sleep(max(0.0, int(time.time()) + 1 - time.time()))  # their clock counts whole seconds
+    begin = int(time.time())
+    box.reconfig(NODE)
+    fresh = f"t1_McGraceTime >= {begin} && t1_JobCtlTime >= {begin} && SlotID == 1"
+    box.wait_until(lambda: values(box, constraint=fresh, source=source), 30, "both node jobs have run again")
+
+
+def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
+    """Have jobs run: accounting group as a ClassAd literal, cores, slot."""
+    clusters = [box.submit(JOBS.format(group=group, cores=cores, slot=slot)) for group, cores, slot in jobs]
+    wanted = f"JobStatus == 2 && ClusterId >= {min(clusters)}"
+    box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), 60, f"{len(jobs)} jobs run")
+
+
+def test_arguments_reach_the_jobs_as_configured(box: Box) -> None:
+    (line,) = values(box, "EchoArguments", constraint='Name == "slot1@wn-001.example.org"')
+    assert line.split(" ", 1)[1] == '"--one|1|--two"'
+
+
+def test_every_slot_in_the_collector_has_every_attribute(box: Box) -> None:
+    run_jobs(box, ('"cms.x"', 4, 1))
+    source = address(box)
+    look_again(box, source)
+    box.wait_until(lambda: len(values(box)) == 5, 30, "the dynamic slot is known")
+    for line in values(box, *(f"{name} isnt undefined" for name in PUBLISHED)):
+        assert line.split(" ")[1:] == ["true"] * len(PUBLISHED)
+
+
+def test_cores_count_by_group_in_slots_of_every_kind(box: Box) -> None:
+    source = address(box)
+    run_jobs(
+        box,
+        ('"Cms.Prod.x"', 4, 1), ('"cms.y"', 1, 1), ('"atlas.z"', 3, 1), ("undefined", 2, 2), ('"lhcb.a"', 1, 3),
+        (r'"a\"b}:7"', 1, 2),
+    )  # fmt: skip
+    look_again(box, source)
+    (line,) = values(box, "t1_CurrentJobs", constraint='Name == "slot1@wn-001.example.org"', source=source)
+    assert line.split(" ", 1)[1] == '"cms:5:lhcb:4:atlas:3:other:3"'  # a static slot is held as a whole
+
+
+def test_the_target_of_this_node_is_published(box: Box) -> None:
+    source = address(box)
+    (box.shared_directory / "sharectl.txt").write_text("wn-001 alice 8 cms 8\nwn-002 cms 0 alice 8\n")
+    look_again(box, source)
+    wanted = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_JobCtlReason")
+    lines = values(box, *wanted, source=source)
+    assert len(lines) == 4
+    assert {line.split(" ", 1)[1] for line in lines} == {'"alice:0" { "alice","cms" } { 8,8 } "ok"'}
+
+
+def test_grace_begins_and_ends_between_two_runs_in_the_slot_concerned(box: Box) -> None:
+    source = address(box)
+    run_jobs(box, ('"cms.x"', 8, 1), ('"cms.y"', 1, 2))
+    look_again(box, source)
+    ran = values(box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source)
+
+    def grace() -> list[str]:
+        lines = values(box, "MC_GRACE", constraint='PartitionableSlot || SlotType == "Static"', source=source)
+        return [line.split(" ")[1] for line in sorted(lines)]
+
+    assert grace() == ["false", "false", "false", "false"]
+    box.run(["condor_rm", "-constraint", "RequestCpus == 8"], host="ap-1.example.org")
+    box.wait_until(lambda: grace()[0] == "true", 20, "the cores that the job leaves are in grace")
+    assert grace() == ["true", "false", "false", "false"]
+    box.wait_until(lambda: grace()[0] == "false", GRACE_SECONDS + 20, "grace is over")
+    assert values(box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source) == ran
+
+
+def test_the_jobs_need_no_collector(box: Box) -> None:
+    source = address(box)
+    run_jobs(box, ('"cms.x"', 8, 1))
+    box.stop_host(box.spec.central_point)
+    try:
+        look_again(box, source)
+        (line,) = values(
+            box,
+            "t1_CurrentJobs",
+            "t1_McGraceReason",
+            constraint="SlotID == 1 && PartitionableSlot",
+            source=source,
+        )
+    finally:
+        box.start_host(box.spec.central_point)
+    assert line.split(" ")[1:] == ['"cms:8"', '"ok"']
+    box.wait_until(box.complete, 60, "the pool is complete again")
