@@ -52,9 +52,13 @@ def ask(
         sent = socket.send_fds(connection, [request], list(streams)) if streams else 0
         if sent < len(request):
             connection.sendall(request[sent:])
-        with contextlib.suppress(ConnectionError):
+        try:
             while chunk := connection.recv(ANSWER_BYTES):
                 answer += chunk
+        except socket.timeout:  # not a TimeoutError before Python 3.10
+            raise TimeoutError(f"{operation}: no answer in {timeout_seconds} s") from None
+        except ConnectionError:
+            pass  # the box has ended: no answer
     if not answer:
         return {}
     decoded: dict[str, Any] = json.loads(answer)

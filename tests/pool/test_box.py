@@ -395,7 +395,7 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
         with Box(BoxSpec(access_points=({FIRST!r},))) as box:
             box.submit("executable = /bin/sleep\\narguments = 300\\nqueue\\n")
             box.wait_until(lambda: box.jobs("JobStatus == 2"), 60, "a job runs")
-            print(box.run(["condor_status", "-af", "Machine"]).stdout.strip())
+            print(box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine"]).stdout.strip())
     """
     (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()
