@@ -20,8 +20,14 @@ Configuration goes in by `BoxSpec` (``config``, ``central_config``, ``access_con
 `ExecutePoint` ``.config``), later by ``box.write_config(host, text)`` and ``box.reconfig(host)``. The intervals
 are short (`poolbox.configuration`); everything else, such as CLAIM_WORKLIFE, is HTCondor's default.
 
-The first box of a suite builds a root with HTCondor in the user's cache, which takes about half a minute. The
-pool ends with the process that started it, however that ends.
+`Pool` (``poolbox/pool.py``) lists everything a running box can do: ``stop_host``, ``daemon_pid`` for signals,
+``remove_jobs``, ``log_text``, ``processes``, … Tests take the session's small pool from the fixture ``box``, or open
+their own with ``open_box(spec)``, a context manager for fixtures of any scope (``tests/pool/conftest.py``). Two
+things to know of HTCondor: ``condor_q -global`` passes over a schedd whose last ad (3 s old at most) told of no
+job, and an ad advertised is taken up a moment after the sender is done.
+
+The first box of a suite builds a root with HTCondor in the user's cache, which takes about half a minute. The pool
+ends with the process that started it, however that ends. ``python -m poolbox --help`` runs one in the background.
 """
 
 from __future__ import annotations

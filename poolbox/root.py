@@ -58,7 +58,9 @@ def installation_around(root: Path, master: Path) -> Installation:
 
 def cache_path(suite: str) -> Path:
     """Where the root of that suite is kept, in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sharectl" / "poolbox"
+    cache = (
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "sharectl" / "poolbox"
+    )
     key = " ".join((str(RECIPE), os.uname().machine, *PACKAGES))
     return cache / f"{suite}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
 
