@@ -1,8 +1,7 @@
-"""Two ways to look at a pool, the seed's own command, and looks at a pool that misbehaves."""
+"""Two ways to look at a pool, and the seed's own command: one table, at rest and within known bounds while jobs come and go."""
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,31 +12,22 @@ from typing import Any, Callable
 
 import pytest
 
-from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.adapters import jobs_file, sharectl_file
-from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
-
-FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
-STRONG, MIDDLE, SILENT = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
-SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
-# The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and lie.
-POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
-SPEC = BoxSpec(
-    execute_points=(
-        ExecutePoint(STRONG, cores=12, power_hs06=240.0),
-        ExecutePoint(MIDDLE, cores=8, power_hs06=88.0),
-        ExecutePoint(SILENT, cores=8, power_hs06=None),
-    ),
-    access_points=(FIRST, SECOND),
-    access_config=POWER_IN_JOBS,
+from poolbox import Box, BoxSpec
+from tests.pool.looking import (
+    FIRST,
+    MIDDLE,
+    MODES,
+    SECOND,
+    SEED_COMMAND,
+    SILENT,
+    SPEC,
+    STRONG,
+    at,
+    described,
+    still,
+    table,
 )
-SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobUniverse != 7)' \
--af JobStatus 'split((RemoteHost ?: "u@PEND.t1"),"@.")[1]' \
-'split(AcctGroup,".")[0]' 'time() - (JobStartDate ?: time())' \
-'CpusProvisioned ?: min({RequestCpus ?: 1,8})' \
-'((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))'
-"""
-MODES = ("jobs", "counted")
+from tests.pool.sharectl_command import GROUPS, Sharectl
 
 
 @pytest.fixture(scope="module")
@@ -51,48 +41,6 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
     """The command, on a pool whose queues are empty again afterwards."""
     yield Sharectl(pool, tmp_path)
     pool.remove_jobs()
-
-
-# ---- jobs
-
-
-def described(group: str, cores: int, count: int, seconds: int, *lines: str) -> str:
-    owner = f"accounting_group = {group}\naccounting_group_user = alice\n" if group else ""
-    return "\n".join(
-        (
-            "executable = /bin/sleep",
-            f"arguments = {seconds}",
-            f"request_cpus = {cores}",
-            "request_memory = 1",
-            f"{owner}+Bench = {seconds}",
-            *lines,
-            f"queue {count}\n",
-        )
-    )
-
-
-def at(machine: str) -> str:
-    return f'requirements = TARGET.Machine == "{machine}"'
-
-
-def still(box: Box, running: int) -> None:
-    """Wait until so many jobs run, and the collector knows each of them."""
-
-    def seen() -> bool:
-        slots = box.run(
-            ["condor_status", "-constraint", "PartitionableSlot", "-af", "size(ChildCpus)"]
-        ).stdout.split()
-        wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
-        return wanted == running == sum(int(count) for count in slots)
-
-    box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
-
-
-def table(sharectl: Sharectl, mode: str) -> dict[str, Any]:
-    """All that a look finds but the clock: usage by group, and cores by node and group."""
-    seen = sharectl.json("snapshot", pool={"mode": mode})
-    assert seen["complete"]
-    return {"groups": seen["groups"], "nodes": seen["nodes"]}
 
 
 def fill(box: Box) -> int:
@@ -279,73 +227,3 @@ def test_the_bound_on_what_may_differ_can_be_broken() -> None:
             bounded(seen(100, 8, 3), wrong, started)
     with pytest.raises(AssertionError):
         bounded(seen(100, 8, 3), seen(101, 12, 3), [Change("cms", 4, 90.0, started=True)])
-
-
-# ---- jobs that lie
-
-HOSTILE_GROUPS = (
-    '"cms\\n2 wn-001 atlas 5 8 10"',
-    '"c\\"ms"',
-    '"cms\' || True"',
-    f'"{"x" * 1000}"',
-    '"../../etc/passwd"',
-    'strcat("a", "tlas")',
-    "{1, 2}",
-    "[a = 1]",
-    "17",
-    "undefined",
-    "error",
-    '"none"',
-    '"other"',
-    '"cms atlas"',
-)
-HOSTILE_CORES = (
-    "4 - 8",
-    "-3",
-    "0",
-    "99999999999999999999",
-    "1e300",
-    '"eight"',
-    "undefined",
-    "error",
-    "2.5",
-    'real("inf")',
-)
-HOSTILE_POWER = ("-5", "1e300", '"much"', "error", 'real("nan")')
-
-
-def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
-    box = sharectl.box
-    for number, group in enumerate(HOSTILE_GROUPS):
-        box.submit(described("", 1, 1, 600, f"+AcctGroup = {group}"), (FIRST, SECOND)[number % 2])
-    for power in HOSTILE_POWER:
-        forged = (
-            f"+MATCH_t1_wn_hs06 = {power}",
-            f"+MATCH_TotalCpus = {power}",
-            f"+MATCH_TotalSlotCpus = {power}",
-        )
-        box.submit(described("cms", 1, 1, 600, *forged))
-        box.submit(described("cms", 1, 1, 600, "requirements = False", *forged))
-    for cores in HOSTILE_CORES:
-        never = described("atlas", 1, 1, 600, "requirements = False")
-        box.submit(never.replace("request_cpus = 1", f"request_cpus = {cores}"))
-    still(box, len(HOSTILE_GROUPS) + len(HOSTILE_POWER))
-    tables = {mode: table(sharectl, mode) for mode in MODES}
-    for mode, seen in tables.items():
-        assert set(seen["groups"]) == {*GROUPS, "other"}
-        assert all(math.isfinite(used["power_hs06"]) for used in seen["groups"].values()), mode
-        assert seen["groups"]["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
-        assert seen["groups"]["atlas"]["pending_by_cores"] == {"1": 8, "2": 1, "8": 1}
-        assert sum(used["cores"] for used in seen["groups"].values()) == len(HOSTILE_GROUPS) + len(
-            HOSTILE_POWER
-        )
-    # What the schedd wrote into the jobs at their start stands above what they had said of themselves.
-    assert tables["jobs"]["groups"]["cms"]["power_hs06"] == tables["counted"]["groups"]["cms"]["power_hs06"]
-    for mode in MODES:
-        sharectl.run("cycle", pool={"mode": mode})
-        sharectl_file.read(sharectl.targets)
-        rows = jobs_file.read(sharectl.jobs_file, frozenset(GROUPS))
-        assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
-    printed = sharectl.folder / "from-condor_q.txt"
-    printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)
-    sharectl.run("plan", "--jobs", str(printed))

@@ -1,0 +1,69 @@
+"""A pool to look at: its nodes, its jobs, and what a look finds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.sharectl_command import CHECKOUT, Sharectl
+
+FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
+STRONG, MIDDLE, SILENT = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
+SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
+# The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and lie.
+POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
+SPEC = BoxSpec(
+    execute_points=(
+        ExecutePoint(STRONG, cores=12, power_hs06=240.0),
+        ExecutePoint(MIDDLE, cores=8, power_hs06=88.0),
+        ExecutePoint(SILENT, cores=8, power_hs06=None),
+    ),
+    access_points=(FIRST, SECOND),
+    access_config=POWER_IN_JOBS,
+)
+SEED_COMMAND = r"""condor_q -global -all -cons 'Member(JobStatus,{1,2}) && (JobUniverse != 7)' \
+-af JobStatus 'split((RemoteHost ?: "u@PEND.t1"),"@.")[1]' \
+'split(AcctGroup,".")[0]' 'time() - (JobStartDate ?: time())' \
+'CpusProvisioned ?: min({RequestCpus ?: 1,8})' \
+'((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))'
+"""
+MODES = ("jobs", "counted")
+
+
+def described(group: str, cores: int, count: int, seconds: int, *lines: str) -> str:
+    owner = f"accounting_group = {group}\naccounting_group_user = alice\n" if group else ""
+    return "\n".join(
+        (
+            "executable = /bin/sleep",
+            f"arguments = {seconds}",
+            f"request_cpus = {cores}",
+            "request_memory = 1",
+            f"{owner}+Bench = {seconds}",
+            *lines,
+            f"queue {count}\n",
+        )
+    )
+
+
+def at(machine: str) -> str:
+    return f'requirements = TARGET.Machine == "{machine}"'
+
+
+def still(box: Box, running: int) -> None:
+    """Wait until so many jobs run, and the collector knows each of them."""
+
+    def seen() -> bool:
+        slots = box.run(
+            ["condor_status", "-constraint", "PartitionableSlot", "-af", "size(ChildCpus)"]
+        ).stdout.split()
+        wanted = len(box.jobs("JobStatus == 2 && JobUniverse == 5"))
+        return wanted == running == sum(int(count) for count in slots)
+
+    box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
+
+
+def table(sharectl: Sharectl, mode: str) -> dict[str, Any]:
+    """All that a look finds but the clock: usage by group, and cores by node and group."""
+    seen = sharectl.json("snapshot", pool={"mode": mode})
+    assert seen["complete"]
+    return {"groups": seen["groups"], "nodes": seen["nodes"]}
