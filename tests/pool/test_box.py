@@ -397,9 +397,8 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
             box.wait_until(lambda: box.jobs("JobStatus == 2"), 60, "a job runs")
             print(box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine"]).stdout.strip())
     """
-    (tmp_path / "bin").mkdir()
     (tmp_path / "tmp").mkdir()
-    shutil.copy(shutil.which("bwrap") or "", tmp_path / "bin")
+    _take_bubblewrap_along(tmp_path / "bin")
     machine = [
         *("bwrap", "--unshare-user", "--uid", "1000", "--gid", "1000"),
         *(part for entry in expose(root, Path("/"), [CHECKOUT, tmp_path]) for part in entry),
@@ -420,6 +419,25 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"{BIG}\n"
     assert not (tmp_path / "cache").exists()
+
+
+def _take_bubblewrap_along(folder: Path) -> None:
+    """Put a ``bwrap`` into the folder that runs in another root, with all libraries of this one but libc."""
+    folder.mkdir()
+    program = shutil.which("bwrap") or ""
+    listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
+    loader = ""
+    for line in listing.splitlines():
+        name, arrow, path = line.partition("=>")
+        if arrow and "libc.so" not in name:
+            shutil.copy(path.split()[0], folder)
+        elif "ld-linux" in name:
+            loader = name.split()[0]
+    shutil.copy(program, folder / "bwrap.real")
+    (folder / "bwrap").write_text(
+        f'#!/bin/sh\nexec {loader} --library-path {folder} {folder}/bwrap.real "$@"\n'
+    )
+    (folder / "bwrap").chmod(0o755)
 
 
 @contextlib.contextmanager
