@@ -75,7 +75,7 @@ def evaluated(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "read": read,
         "values": [
-            None if "problem" in seen else [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
+            None if tree is None else [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
             for text, seen in zip(asked["expressions"], read)
             for tree in [None if "problem" in seen else expression(text)]
         ],
