@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -14,12 +17,15 @@ from poolbox.demo import pictures, scenario
 from poolbox.demo.pictures import NodePicture
 from tests.pool.conftest import OpenBox
 
+# In the jobs' event logs.
+EVENT_TIMES = "DEFAULT_USERLOG_FORMAT_OPTIONS = ISO_DATE, UTC, SUB_SECOND\n"
 JOB_CTL = scenario.CHECKOUT / "startd_cron" / "job_ctl.py"
 
 
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
-    with open_box(scenario.pool_spec(pool_suite)) as box:
+    spec = dataclasses.replace(scenario.pool_spec(pool_suite), access_config=EVENT_TIMES)
+    with open_box(spec) as box:
         yield box
 
 
@@ -49,39 +55,37 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 2 * (8 + 1), 60, "both nodes are full")
     for machine in (GUARDED, UNGUARDED):
         for group in (scenario.HELD_BACK, scenario.HELPED):  # the second is the large job's own submitter
-            box.submit(pinned(group, 1, WAITING_EACH, "600", machine, "+Waits = True"))
+            box.submit(pinned(group, 1, WAITING_EACH, "600", machine, f"log = {log_of(box, machine)}"))
     box.write_config(GUARDED, scenario.node_config(enabled=True))
     box.write_config(UNGUARDED, scenario.node_config(enabled=False))
     for machine in (GUARDED, UNGUARDED):
         box.reconfig(machine)
     switched = time.time()
     box.wait_until(lambda: published_since(box, GUARDED, "t1_McGraceTime", switched), 60, "mc_grace has run")
-    assert not started(box, "Waits"), "both nodes are full"
+    assert not any(started(box, machine) for machine in (GUARDED, UNGUARDED)), "both nodes are full"
 
     leave.touch()
+    box.wait_until(lambda: all(ended(box, large(m)) for m in (GUARDED, UNGUARDED)), 60, "the large jobs end")
     box.wait_until(
-        lambda: len(started(box, "RequestCpus == 8 && JobStatus == 4")) == 2, 60, "the large jobs end"
-    )
-    box.wait_until(
-        lambda: started(box, waits(GUARDED)), 3 * scenario.GRACE_SECONDS + 30, "a single-core job gets in"
+        lambda: started(box, GUARDED), 3 * scenario.GRACE_SECONDS + 30, "a single-core job gets in"
     )
     first = {
-        machine: min(started(box, waits(machine)), default=0) - large_job_ended(box, machine)
+        machine: round(min(started(box, machine), default=0) - ended(box, large(machine))[0], 1)
         for machine in (GUARDED, UNGUARDED)
     }
     print(f"seconds from the end of the multicore job to the first single-core job: {first}")
     assert 0 <= first[UNGUARDED] <= scenario.GRACE_SECONDS / 2, "without sharectl they get in at once"
-    # Both times are whole seconds.
+    # The node counts from the whole second in which the cores became free.
     assert first[GUARDED] >= scenario.GRACE_SECONDS - 1, "none gets in during grace"
-    box.wait_until(lambda: len(started(box, waits(GUARDED))) == 2 * WAITING_EACH, 60, "after it all do")
+    box.wait_until(lambda: len(started(box, GUARDED)) == 2 * WAITING_EACH, 60, "after it all do")
 
 
 def large_job_beside_small_ones(box: Box, machine: str, leave: Path) -> None:
     """Fill a node of 16 cores: a multicore job that ends when the file ``leave`` is there, and 8 of one core."""
     box.submit(pinned(scenario.HELD_BACK, 1, 8, "600", machine))
     until = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
-    large = pinned(scenario.HELPED, 8, 1, until, machine, "leave_in_queue = JobStatus == 4")
-    box.submit(large.replace("/bin/sleep", "/bin/sh"))
+    job = pinned(scenario.HELPED, 8, 1, until, machine, f"log = {log_of(box, large(machine))}")
+    box.submit(job.replace("/bin/sleep", "/bin/sh"))
 
 
 def pinned(group: str, cores: int, count: int, arguments: str, machine: str, *lines: str) -> str:
@@ -89,21 +93,36 @@ def pinned(group: str, cores: int, count: int, arguments: str, machine: str, *li
 
 
 def at(machine: str) -> str:
-    return f'requirements = TARGET.Machine == "{machine}"\n+Pinned = "{machine}"'
+    return f'requirements = TARGET.Machine == "{machine}"'
 
 
-def waits(machine: str) -> str:
-    return f'Waits && Pinned == "{machine}"'
+def large(machine: str) -> str:
+    """Name of the log of the large job on that node."""
+    return f"large-{machine}"
 
 
-def started(box: Box, constraint: str) -> list[int]:
-    """Unix seconds at which those jobs started that have."""
-    return [job["JobStartDate"] for job in box.jobs(constraint, ("JobStartDate",)) if "JobStartDate" in job]
+def log_of(box: Box, name: str) -> Path:
+    return box.shared_directory / f"{name}.log"
 
 
-def large_job_ended(box: Box, machine: str) -> int:
-    (job,) = box.jobs(f'RequestCpus == 8 && Pinned == "{machine}"', ("CompletionDate",))
-    return int(job["CompletionDate"])
+def started(box: Box, name: str) -> list[float]:
+    """Unix seconds at which jobs of that event log began to execute.
+
+    Not JobStartDate: a start that the node then refused sets it too.
+    """
+    return event_times(box, name, "001")
+
+
+def ended(box: Box, name: str) -> list[float]:
+    """Unix seconds at which jobs of that event log ended."""
+    return event_times(box, name, "005")
+
+
+def event_times(box: Box, name: str, number: str) -> list[float]:
+    log = log_of(box, name)
+    lines = log.read_text().splitlines() if log.exists() else []
+    found = (re.match(rf"{number} \([\d.]+\) (\S+)[ T](\S+?)Z? ", line) for line in lines)
+    return [datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00").timestamp() for match in found if match]
 
 
 def published_since(box: Box, machine: str, attribute: str, since: float) -> bool:
@@ -179,18 +198,20 @@ def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: 
         lambda: all(node.target for node in looked(box)), TARGET_SECONDS, "every node has its target"
     )
     for node in places:
-        box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org", "+Waits = True"))
+        log = f"log = {log_of(box, node)}"
+        box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org", log))
     for node, failure, _reason in FAILURES:
         failure(*places[node])
     broken_at = time.time()
     assert broken_at < until - 10, "too slow a machine to tell an early end from an end on time"
 
-    wanted = len(places)
     box.wait_until(
-        lambda: len(started(box, "Waits")) == wanted, TARGET_SECONDS + 2 * SLACK_SECONDS, "jobs flow again"
+        lambda: all(started(box, node) for node in places),
+        TARGET_SECONDS + 2 * SLACK_SECONDS,
+        "jobs flow again",
     )
     for node, _failure, reason in FAILURES:
-        (start,) = started(box, waits(f"{node}.example.org"))
+        (start,) = started(box, node)
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
         # Held back until then: otherwise the jobs' getting in would say nothing. A refused file ends a target at once.
         assert start >= (broken_at if reason == "malformed" else until) - 1, (
