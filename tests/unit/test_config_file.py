@@ -301,6 +301,7 @@ BAD = [
     ),
     (GROUPS + "nodes: {controlled: 'a == 1 // why'}\n", "no ClassAd expression"),
     (GROUPS + "nodes: {controlled: '\"wn-1\"'}\n", "is true on no node; write"),
+    (GROUPS + "nodes: {controlled: '[a = 1]'}\n", '"[a = 1]" is true on no node; write'),
     (
         GROUPS + f"nodes: {{controlled: '{'(' * 5000}'}}\n",
         "a constraint has at most 4096 characters; shorten it",
@@ -429,9 +430,19 @@ def test_a_flood_of_problems_is_counted() -> None:
 
 
 def test_what_a_file_says_cannot_steer_a_terminal() -> None:
-    text = f'"\\e[31m{"x" * 5000}": "\\a"\n' + GROUPS
+    long = "x" * 900
+    text = (
+        f'"\\e[31m{long}": "\\a"\n{long}: 1\npool: !%1b%5b31m{long} {{}}\nstate_directory: "{long}"\n'
+        + GROUPS
+    )
     problems = problems_of(text)
-    assert all(problem.isprintable() and len(problem) < 400 for problem in problems)
+    assert [problem[:16] for problem in problems] == [
+        "F:1: ?[31mxxxxxx",
+        "F:2: xxxxxxxxxxx",
+        "F:3: pool: YAML ",
+        "F:4: state_direc",
+    ]
+    assert all(problem.isprintable() and len(problem) < 250 for problem in problems)
 
 
 @pytest.mark.parametrize(

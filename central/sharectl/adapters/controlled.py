@@ -123,13 +123,10 @@ def _fault(expression: str) -> str:
     import classad2
 
     try:
-        # In parentheses too, as queries paste it: a comment at its end would swallow what follows.
-        for text in (expression, f"({expression})"):
-            tree = classad2.ExprTree(text)
-        constant = tree.eval(classad2.ClassAd())
+        constant = classad2.ExprTree(expression).eval(classad2.ClassAd())
     except Exception as error:  # noqa: BLE001 - the bindings raise several kinds, some of them bare
         return f"{quoted(expression)} is neither host patterns nor a share, and no ClassAd expression ({_first_line(error)})"
-    return f"{quoted(expression)} is true on no node" if isinstance(constant, (str, list, dict)) else ""
+    return f"{quoted(expression)} is true on no node" if isinstance(constant, (str, list, Mapping)) else ""
 
 
 def _first_line(error: Exception) -> str:
