@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Optional
 
+from sharectl.core.completeness import with_restart
 from sharectl.core.model import GroupError, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, State, plan, withdrawal
 from sharectl.core.shares import group_errors
@@ -54,7 +55,7 @@ def run_cycle(
     """
     problems: list[str] = []
     state = _load(ports.state, problems)
-    snapshot = ports.pool.snapshot(now)
+    snapshot = with_restart(ports.pool.snapshot(now), state)
     problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
     errors: tuple[GroupError, ...] = ()
     decided: Optional[Plan] = None

@@ -62,6 +62,8 @@ class CollectorAnswer:
     slots: tuple[Slot, ...]
     schedds: tuple[dict[str, str], ...]
     """Location of each schedd: `SCHEDD_LOCATION` by name, as the bindings want it."""
+    started_at: int
+    """Unix seconds at which the collector started; 0 if it does not say."""
 
 
 def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer:
@@ -83,12 +85,14 @@ def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer
         )
         under = {str(ad.get("Machine")) for ad in chosen}
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
+    itself = asked.query(htcondor2.AdType.Collector, projection=["DaemonStartTime"])
     return CollectorAnswer(
         slots=tuple(slot for ad in ads if (slot := _slot(ad, under)) is not None),
         schedds=tuple(
             {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
             for ad in schedds
         ),
+        started_at=max((whole(evaluated(ad, "DaemonStartTime"), 0) for ad in itself), default=0),
     )
 
 

@@ -12,7 +12,7 @@ from sharectl.adapters.collector import CollectorAnswer, Slot, look
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.schedds import ScheddJobs, count_pending, list_jobs
 from sharectl.core.groups import group_of
-from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot, Source
+from sharectl.core.model import SCHEDD_SOURCE, Node, PendingJobs, RunningJobs, Snapshot, Source
 from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
 
 MOST_PENDING_CORES = 8
@@ -76,14 +76,16 @@ class CondorPool:
             if access.mode == "counted"
             else self._running_in_schedds(jobs, names, now)
         )
-        return Snapshot(now, nodes, tuple(running), self._pending(jobs), (answer.source, *sources))
+        return Snapshot(
+            now, nodes, tuple(running), self._pending(jobs), (answer.source, *sources), known.started_at
+        )
 
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
         most_cores = max(MOST_PENDING_CORES, self.access.multicore_cores)
         ask = _MODES[self.access.mode]
         answers = ask_all(
             {
-                f"schedd {location['Name']}": Question(
+                f"{SCHEDD_SOURCE}{location['Name']}": Question(
                     partial(ask, location, most_cores), self.access.schedd_deadline_seconds
                 )
                 for location in known.schedds
@@ -91,7 +93,7 @@ class CondorPool:
         )
         present = {location["Name"].lower() for location in known.schedds}
         absent = [
-            Source(f"schedd {name}", 0.0, "the collector does not know it")
+            Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
             for name in self.access.schedds
             if name.lower() not in present
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from sharectl.core.plan import State
 from sharectl.errors import StateError
 
 SCHEMA_VERSION = 1
+
+_NUMBERS = tuple(field.name for field in fields(State))
 
 
 class StateFile:
@@ -21,11 +24,12 @@ class StateFile:
 
     def load(self) -> State:
         """State of the last cycle; see `sharectl.ports.StateStore`."""
-        return State(sequence=self._read().get("sequence", 0))
+        content = self._read()
+        return State(**{name: content.get(name, 0) for name in _NUMBERS})
 
     def save(self, state: State) -> None:
         """Keep ``state``; the record of the last cycle stays."""
-        self._write({**self._read(), "sequence": state.sequence})
+        self._write({**self._read(), **asdict(state)})
 
     def last_cycle(self) -> dict[str, Any]:
         """Record of the last cycle as `note_cycle` was given it; empty if there was none."""
@@ -45,8 +49,9 @@ class StateFile:
             raise self._broken(str(error)) from error
         if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
             raise self._broken(f"schema_version is not {SCHEMA_VERSION}")
-        if not isinstance(content.get("sequence", 0), int):
-            raise self._broken("sequence is not a whole number")
+        for name in _NUMBERS:
+            if not isinstance(content.get(name, 0), int):
+                raise self._broken(f"{name} is not a whole number")
         return content
 
     def _broken(self, why: str) -> StateError:

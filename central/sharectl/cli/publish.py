@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from sharectl.adapters import plan_json
@@ -12,7 +13,6 @@ from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
-from sharectl.core.plan import State
 from sharectl.cycle import publish_plan
 from sharectl.errors import InputError, StateError
 from sharectl.report import as_json
@@ -44,10 +44,15 @@ def run(arguments: argparse.Namespace) -> int:
     store = StateFile(config.state_directory / "state.json")
     problems: list[str] = []
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
-        if decided.sequence <= store.load().sequence:
+        before = store.load()
+        if decided.sequence <= before.sequence:
             raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
         published = publish_plan(
-            decided, State(decided.sequence), options.publishers_of(config), store, problems
+            decided,
+            replace(before, sequence=decided.sequence),
+            options.publishers_of(config),
+            store,
+            problems,
         )
     if problems:
         raise StateError("\n".join(problems))

@@ -48,6 +48,10 @@ class PendingJobs:
     jobs: int
 
 
+SCHEDD_SOURCE = "schedd "
+"""How the names of schedds among the sources begin."""
+
+
 @dataclass(frozen=True)
 class Source:
     """How one daemon answered."""
@@ -82,6 +86,13 @@ class Snapshot:
     running: tuple[RunningJobs, ...]
     pending: tuple[PendingJobs, ...]
     sources: tuple[Source, ...] = ()
+    collector_started_at: int = 0
+    """Unix seconds; 0 if unknown."""
+
+    @property
+    def schedds(self) -> int:
+        """How many schedds were asked."""
+        return sum(source.name.startswith(SCHEDD_SOURCE) for source in self.sources)
 
     @property
     def problems(self) -> tuple[Source, ...]:

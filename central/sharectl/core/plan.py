@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from sharectl.core.model import GroupError, Plan, PlanLimits, Snapshot, Target
@@ -30,6 +30,10 @@ class State:
 
     sequence: int = 0
     """Number of the last plan that was published."""
+    nodes: int = 0
+    """Nodes that the last complete snapshot had."""
+    schedds: int = 0
+    """Schedds that it asked."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ def plan(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tupl
     groups = tuple(config.pledge_hs06)
     errors = group_errors(usage_by_group(snapshot, groups), config.pledge_hs06)
     reason, pair, targets = _decide(errors, snapshot, config.limits)
-    return _sealed(config, state, now, reason=reason, pair=pair, targets=targets)
+    decided, after = _sealed(config, state, now, reason=reason, pair=pair, targets=targets)
+    return decided, replace(after, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
 
 
 def withdrawal(config: PlanConfig, state: State, now: int) -> tuple[Plan, State]:
@@ -146,4 +151,4 @@ def _sealed(
         held_back=pair[0] if pair else None,
         helped=pair[1] if pair else None,
     )
-    return sealed, State(sequence=sequence)
+    return sealed, replace(state, sequence=sequence)
