@@ -12,7 +12,7 @@ node's line in the file, such as "cn-609-05-06 alice 56 cms 8". Published, all o
   t1_JobCtlTime    When this job ran, Unix seconds.
 
 A group is the first part of AcctGroup, in lower case; where --groups or the file name any, all others are "other".
-A file that is wrong anywhere is refused as a whole, and without a target jobs start as if this job were not there.
+A file that is wrong anywhere is refused as a whole. Without a target jobs start as if this job were not there.
 Options come from STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
 """
 
@@ -52,14 +52,12 @@ REASONS = {  # exit status, meaning
 REASON, TIME = "t1_JobCtlReason", "t1_JobCtlTime"
 FOUND = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil")
 FAIL_SAFE = dict(zip(FOUND, ("none:0", ("none", "none"), (0, 0), 0)))
-HELD = (
-    'PartitionableSlot =!= True && BackfillSlot =!= True && (State =?= "Claimed" || State =?= "Preempting")'
-)
+HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
 COLUMNS = ("Machine", "ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
 FIELDS = ("node", "held_back", "cap_cores", "helped", "request_cores")
 NUMBERS = ("targets", "generated", "valid_until")
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')
+PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')  # escaped in more than one way
 MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_NAMED_GROUPS = 64, 253, 100000, 32
 MAX_CLOCK_SKEW_SECONDS, MAX_VALIDITY_SECONDS, MAX_DIGITS, MAX_DETAIL = 300, 86400, 10, 1000
 MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
@@ -78,11 +76,9 @@ def is_group(text: str) -> bool:
 
 def is_target(words: "list[str]") -> bool:
     """Whether the words are `FIELDS`."""
-    if len(words) != len(FIELDS) or not (is_number(words[2]) and is_number(words[4])):
-        return False
-    node, held_back, cap, helped, request = words
+    node, held_back, cap, helped, request = words if len(words) == len(FIELDS) else [""] * len(FIELDS)
     named = GROUP_CHARACTERS.issuperset(node.lower().replace(".", "")) and 0 < len(node) <= MAX_NODE_LENGTH
-    sized = int(cap) <= MAX_CORES and 0 < int(request) <= MAX_CORES
+    sized = is_number(cap) and is_number(request) and int(cap) <= MAX_CORES >= int(request) > 0
     return named and sized and is_group(held_back) and is_group(helped) and held_back != helped
 
 
@@ -123,8 +119,8 @@ def parse_file(text: str, begin: int, end: int) -> "tuple[list[list[str]], set[s
     return [row[1] for row in rows], groups, begin, end
 
 
-def find_target(options: "dict[str, str]", host: str, known: "set[str]", now: int) -> "tuple[list[str], int]":
-    """`FIELDS` of the host's target and its end; JobError without. Adds the file's groups to ``known``."""
+def read_targets(options: "dict[str, str]", known: "set[str]", now: int) -> "tuple[list[list[str]], int]":
+    """`FIELDS` of all targets, and their end; JobError if the file is not valid. Adds its groups to ``known``."""
     text, changed = read_file(options["--file"])
     targets, groups, begin, end = parse_file(text, changed, changed + int(options["--max-age-seconds"]))
     known |= groups
@@ -135,11 +131,7 @@ def find_target(options: "dict[str, str]", host: str, known: "set[str]", now: in
         raise JobError("future", "made at %d, valid until %d, now %d" % (begin, end, now))
     if end <= now:
         raise JobError("expired", "valid until %d, now %d" % (end, now))
-    names = (host, host.split(".", 1)[0])
-    mine = [row for row in targets if row[0].lower() in names or row[0].lower().split(".", 1)[0] == host]
-    if len(mine) != 1:
-        raise JobError("duplicate-node" if mine else "no-line", "%d lines for %s" % (len(mine), host))
-    return mine[0], end
+    return targets, end
 
 
 def count_cores(lines: "list[str]", known: "set[str]", cores: "dict[str, int]") -> None:
@@ -162,18 +154,25 @@ def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object
     known = {name for name in options["--groups"].split(",") if name}
     if not all(map(is_group, known)):
         raise JobError("bad-arguments", "--groups %s: write names of a-z, 0-9, _ and -" % options["--groups"])
-    lines = ask_startd(options)
-    host = options["--host"] or lines[0].split(" ", 1)[0].strip('"')
+    tool = start_tool(options)
+    targets: "list[list[str]]" = []
     try:
-        code, target = "ok", find_target(options, host.lower(), known, now)
+        code, (targets, end) = "no-line", read_targets(options, known, now)
     except JobError as error:
-        code, target = failed(*error.args)[0], (["", "none", "0", "none", "0"], 0)
-    (_, held_back, cap, helped, request), end = target
+        code, end = failed(*error.args)[0], 0
+    lines = finish_tool(*tool)
+    host = (options["--host"] or lines[0].split(" ", 1)[0].strip('"')).lower()
+    names = (host, host.split(".", 1)[0])
+    mine = [row for row in targets if row[0].lower() in names or row[0].lower().split(".", 1)[0] == host]
+    if mine:
+        code = "ok" if len(mine) == 1 else failed("duplicate-node", "%d lines for %s" % (len(mine), host))[0]
+    line = [*mine[0], str(end)] if code == "ok" else ["", "none", "0", "none", "0", "0"]
+    _, held_back, cap, helped, request, until = line
     cores = {held_back: 0} if code == "ok" else {}
     count_cores(lines, known, cores)
     order = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in order) or "none:0"
-    return code, dict(zip(FOUND, (jobs, (held_back, helped), (int(cap), int(request)), end)))
+    return code, dict(zip(FOUND, (jobs, (held_back, helped), (int(cap), int(request)), int(until))))
 
 
 def is_number(text: str) -> bool:
@@ -182,11 +181,7 @@ def is_number(text: str) -> bool:
 
 
 def literal(value: object) -> str:
-    """``value`` as ClassAd text; bytes are an expression, and stay as they are.
-
-    Raises ValueError for what a ClassAd would take for something else: integers beyond 64 bits, nan, infinity,
-    control characters, and quotes and backslashes, which old and new syntax escape differently.
-    """
+    """``value`` as ClassAd text, bytes as an expression; ValueError for what HTCondor would misread."""
     if isinstance(value, (list, tuple)):
         return "{" + ", ".join(map(literal, value)) + "}"
     if isinstance(value, int) and -(2**63) <= value < 2**63:
@@ -221,8 +216,8 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
     return values, problems
 
 
-def ask_startd(options: "dict[str, str]") -> "list[str]":
-    """A line for every slot, its `COLUMNS` as condor_status prints them; JobError if there is no answer."""
+def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
+    """Command, process id and output of condor_status, which asks the startd for the `COLUMNS` of its slots."""
     inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
     startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
     argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
@@ -235,11 +230,16 @@ def ask_startd(options: "dict[str, str]") -> "list[str]":
         finally:
             os._exit(127)
     os.close(pipe_end)
+    return argv, pid, pipe
+
+
+def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
+    """Its lines, one for every slot; JobError if there are none."""
     with open(pipe, "rb") as stream:
         *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
     status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
     if status or rest or not lines:
-        raise JobError("no-startd", "%s -direct %s: wait status %#x" % (argv[0], startd, status))
+        raise JobError("no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest))
     return lines
 
 

@@ -45,7 +45,7 @@ GUARDED = "ifThenElse(PartitionableSlot =?= True && BackfillSlot =!= True, Total
 COLUMNS = ("SlotID ?: 0", GUARDED, "Cpus ?: 0", "NumDynamicSlotsTime ?: 0")
 STATE_TITLE = "mc_grace 1, --cpus %s: slots, and since when they are free"
 MAX_STATE_BYTES = 4096
-PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')
+PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')  # escaped in more than one way
 MAX_DIGITS, MAX_DETAIL = 10, 1000
 MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
 SIGKILL = 9  # the module signal takes longer to import than all of this file
@@ -132,13 +132,14 @@ def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> o
 def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
     """Code and attributes of one look at the node; JobError without an answer from the startd, or a place to write."""
     cpus, grace_seconds, path = int(options["--cpus"]), int(options["--grace-seconds"]), options["--state"]
-    slots = parse_slots(ask_startd(options), cpus)
-    if not slots:
-        return "nothing-to-guard", FAIL_SAFE
+    tool = start_tool(options)
     try:
         code, before = "ok", read_state(path, cpus, now)
     except (OSError, ValueError) as error:
         code, before = failed("fresh-start", error)[0], {}
+    slots = parse_slots(finish_tool(*tool), cpus)
+    if not slots:
+        return "nothing-to-guard", FAIL_SAFE
     since = remember(before, slots, cpus, grace_seconds, now)
     if since != before:
         write_state(path, cpus, since)
@@ -151,11 +152,7 @@ def is_number(text: str) -> bool:
 
 
 def literal(value: object) -> str:
-    """``value`` as ClassAd text; bytes are an expression, and stay as they are.
-
-    Raises ValueError for what a ClassAd would take for something else: integers beyond 64 bits, nan, infinity,
-    control characters, and quotes and backslashes, which old and new syntax escape differently.
-    """
+    """``value`` as ClassAd text, bytes as an expression; ValueError for what HTCondor would misread."""
     if isinstance(value, (list, tuple)):
         return "{" + ", ".join(map(literal, value)) + "}"
     if isinstance(value, int) and -(2**63) <= value < 2**63:
@@ -190,8 +187,8 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
     return values, problems
 
 
-def ask_startd(options: "dict[str, str]") -> "list[str]":
-    """A line for every slot, its `COLUMNS` as condor_status prints them; JobError if there is no answer."""
+def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
+    """Command, process id and output of condor_status, which asks the startd for the `COLUMNS` of its slots."""
     inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
     startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
     argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
@@ -204,11 +201,16 @@ def ask_startd(options: "dict[str, str]") -> "list[str]":
         finally:
             os._exit(127)
     os.close(pipe_end)
+    return argv, pid, pipe
+
+
+def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
+    """Its lines, one for every slot; JobError if there are none."""
     with open(pipe, "rb") as stream:
         *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
     status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
     if status or rest or not lines:
-        raise JobError("no-startd", "%s -direct %s: wait status %#x" % (argv[0], startd, status))
+        raise JobError("no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest))
     return lines
 
 

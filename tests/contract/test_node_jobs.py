@@ -24,7 +24,7 @@ SOURCES = Path(__file__).parents[2] / "startd_cron"
 OLDEST_PYTHON = (3, 6)
 JOBS = (job_ctl, mc_grace)
 COMMON = (
-    "JobError", "is_number", "literal", "render_ad", "parse_arguments", "ask_startd", "failed", "run",
+    "JobError", "is_number", "literal", "render_ad", "parse_arguments", "start_tool", "finish_tool", "failed", "run",
     "run_apart", "main",
 )  # fmt: skip
 ATTRIBUTES = {
