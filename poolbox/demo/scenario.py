@@ -32,6 +32,13 @@ GRACE_SECONDS = 20
 TARGETS_FILE = "sharectl.txt"
 TARGETS_FILE_ON_NODE = f"$(LOCAL_DIR)/../../shared/{TARGETS_FILE}"
 
+# After the quotas, all groups compete for what is left. With GROUP_ACCEPT_SURPLUS alone cores would stay idle beside
+# a group at its quota, as long as another is below its own and has jobs that fit nowhere.
+QUOTAS_WITHOUT_IDLE_CORES = """\
+GROUP_AUTOREGROUP = True
+GROUP_ACCEPT_SURPLUS = False
+"""
+
 NODE_CONFIG = """\
 # The snippet as it is deployed, hurried: minutes have become seconds.
 SHARECTL_ENABLED = {enabled}
@@ -92,6 +99,7 @@ def pool_spec(suite: str) -> BoxSpec:
         execute_points=nodes(),
         suite=suite,
         groups={group: round(pledge / whole, 4) for group, pledge in PLEDGE_HS06.items()},
+        central_config=QUOTAS_WITHOUT_IDLE_CORES,
         execute_config=SNIPPET.read_text() + node_config(enabled=False),
     )
 
