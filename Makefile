@@ -4,6 +4,8 @@ VENV := .venv
 PYTHON := $(VENV)/bin/python
 # Suites of Debian whose HTCondor the pool tests run on: trixie has 23.9.6, forky 25.14.1.
 SUITES := trixie forky
+# Pool tests run side by side, a file at a time: they wait for daemons most of the time.
+POOLS := 3
 
 .PHONY: help demo test check unit pool bench venv packages clean
 
@@ -28,10 +30,11 @@ check: venv
 	$(VENV)/bin/mypy
 
 unit: packages venv
-	$(PYTHON) -m pytest --ignore tests/pool --cov --cov-report=term
+	$(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --cov --cov-report=term
 
 pool: packages venv
-	set -e; for suite in $(SUITES); do $(PYTHON) -m pytest tests/pool --suite $$suite; done
+	set -e; for suite in $(SUITES); do $(PYTHON) -m pytest tests/pool --suite $$suite \
+		--numprocesses $(POOLS) --dist loadfile; done
 
 bench: packages venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
