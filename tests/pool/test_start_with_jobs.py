@@ -1,0 +1,254 @@
+"""The snippet as deployed, with real jobs: targets, caps and claims, grace, and jobs that forge attributes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+
+OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
+
+CHECKOUT = Path(__file__).parents[2]
+NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
+CORES = 24
+CAP = 8
+GRACE_SECONDS = 20
+OVERRIDES = "90-written.config"
+DEPLOYED = f"""\
+include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
+SHARECTL_FILE = $(LOCAL_DIR)/../../shared/sharectl.txt
+STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
+STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py
+SHARECTL_GRACE_SECONDS = {GRACE_SECONDS}
+SHARECTL_JOB_CTL_PERIOD_SECONDS = 2
+SHARECTL_MC_GRACE_PERIOD_SECONDS = 2
+# On a busy machine a run can be late by more than three such short periods.
+SHARECTL_JOB_CTL_STALE_SECONDS = 60
+SHARECTL_MC_GRACE_STALE_SECONDS = 60
+"""
+WATCHED_SECONDS = 12
+FORGED = """\
++t1_Targetcores = {0,0}
++t1_TargetGroups = {"none","lhcb"}
++t1_TargetUntil = 0
++t1_JobCtlTime = 0
++t1_CurrentJobs = "lhcb:0"
++MC_GRACE = False
++t1_HeldBackCores = 0
++Childt1_HeldBackCores = {}
++PartitionableSlot = False
++SlotType = "Static"
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    spec = BoxSpec(
+        execute_points=(ExecutePoint(NODE, CORES),),
+        access_points=(ACCESS,),
+        execute_config=DEPLOYED,
+        central_config=f"include : {CHECKOUT}/config.d/examples/60-sharectl-central-manager.conf\n",
+    )
+    with open_box(spec) as box:
+        yield box
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    """The pool, with no jobs, targets or overrides before and after."""
+    yield pool
+    retarget(pool, "")
+    override(pool, "")
+    pool.run(["condor_rm", "-all"], host=ACCESS, check=False)  # fails when there is none
+    # Not as the collector has it: after condor_reconfig it may keep a dynamic slot that is gone.
+    pool.wait_until(lambda: not pool.jobs() and not cores_by_group(pool), 60, "nothing runs or waits")
+
+
+def submit(box: Box, group: str, cores: int, seconds: int, count: int = 1, more: str = "") -> int:
+    return box.submit(
+        f"executable = /bin/sleep\narguments = {seconds}\ntransfer_executable = False\n"
+        f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n"
+        f"accounting_group = {group}\naccounting_group_user = bob\n{more}\nqueue {count}\n"
+    )
+
+
+def retarget(box: Box, lines: str) -> None:
+    """Publish targets, as the central manager would: by rename."""
+    fresh = box.shared_directory / "fresh"
+    fresh.write_text(lines)
+    fresh.replace(box.shared_directory / "sharectl.txt")
+
+
+def override(box: Box, text: str) -> None:
+    box.write_config(NODE, text, OVERRIDES)
+    box.reconfig(NODE)
+
+
+def slots(box: Box) -> list[dict[str, Any]]:
+    """Ads of the node's slots, straight from its startd."""
+    listing = box.run(["condor_status", "-direct", NODE, "-json"]).stdout
+    found: list[dict[str, Any]] = json.loads(listing or "[]")
+    return found
+
+
+def partitionable(box: Box) -> dict[str, Any]:
+    return next(slot for slot in slots(box) if slot["SlotType"] == "Partitionable")
+
+
+def cores_by_group(box: Box) -> Counter[str]:
+    """Cores of dynamic slots by group."""
+    held: Counter[str] = Counter()
+    for slot in slots(box):
+        if slot["SlotType"] == "Dynamic" and "AccountingGroup" in slot:
+            held[slot["AccountingGroup"].partition(".")[0]] += slot["Cpus"]
+    return held
+
+
+def watched(box: Box, seconds: float = WATCHED_SECONDS) -> list[Counter[str]]:
+    """`cores_by_group` over and over, for so long."""
+    until = time.monotonic() + seconds
+    seen = []
+    while time.monotonic() < until:
+        seen.append(cores_by_group(box))
+        time.sleep(0.2)
+    return seen
+
+
+NO_GRACE = "SHARECTL_GRACE_SECONDS = 0\n"
+
+
+def saturated(box: Box) -> None:
+    """Fill the node with short single-core jobs of the held-back group that do not end together; more wait."""
+    for seconds in (3, 4, 5, 7):
+        submit(box, "alice", 1, seconds, 100)
+    box.wait_until(lambda: cores_by_group(box)["alice"] == CORES, 60, "alice has the whole node")
+
+
+def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) -> None:
+    override(box, NO_GRACE)
+    saturated(box)
+    submit(box, "cms.pilot", 8, 600)
+    without_target = watched(box)
+    assert max(held["cms"] for held in without_target) == 0, "by itself HTCondor gives cms its cores"
+
+    retarget(box, f"wn-001 alice {CAP} cms 8\n")
+    submit(box, "lhcb", 1, 4, 20)
+    submit(box, "lhcb", 1, 4, 20, FORGED)
+    box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
+    box.wait_until(lambda: cores_by_group(box)["alice"] == CAP, 90, "alice has its cap")
+    with_target = watched(box)
+    assert max(held["alice"] for held in with_target) == CAP, "and no core more"
+    assert max(held["lhcb"] for held in with_target) == 0, (
+        "no third group, whatever its jobs have written in them"
+    )
+    assert min(held["cms"] for held in with_target) == 8
+
+    retarget(box, "")
+    box.wait_until(
+        lambda: sum(cores_by_group(box).values()) == CORES, 60, "without a target all cores are used"
+    )
+
+
+def test_without_its_claim_worklife_a_target_moves_nothing(box: Box) -> None:
+    override(box, NO_GRACE + "CLAIM_WORKLIFE = 1200\n")
+    saturated(box)
+    submit(box, "cms.pilot", 8, 600)
+    retarget(box, f"wn-001 alice {CAP} cms 8\n")
+    box.wait_until(
+        lambda: partitionable(box).get("t1_Targetcores") == [CAP, 8], 30, "the node has its target"
+    )
+    assert max(held["cms"] for held in watched(box)) == 0, "alice's claims go on from job to job"
+    override(box, NO_GRACE)
+    box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "they end, and cms runs")
+
+
+def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
+    """The roll-up in the partitionable slot is always whole numbers, and says what the dynamic slots say."""
+    override(box, NO_GRACE)
+    retarget(box, "wn-001 alice 16 cms 8\n")
+    box.wait_until(lambda: partitionable(box).get("t1_Targetcores") == [16, 8], 30, "the node has its target")
+    submit(box, "alice", 1, 2, 200)
+    submit(box, "cms", 8, 5, 20)
+    box.wait_until(lambda: cores_by_group(box)["alice"] > 0, 60, "alice runs")
+    until = time.monotonic() + WATCHED_SECONDS
+    lists = []
+    while time.monotonic() < until:
+        ad = partitionable(box)
+        lists.append((ad["Childt1_HeldBackCores"], ad["ChildJobStart"], ad["ChildCpus"]))
+        time.sleep(0.1)
+    assert all(isinstance(cores, int) for held, _, _ in lists for cores in held), lists
+    assert max(sum(held) for held, _, _ in lists) == 16
+    assert any(isinstance(start, int) for _, starts, _ in lists for start in starts), "JobStart rolls up"
+    assert all(len(held) == len(starts) == len(cpus) for held, starts, cpus in lists)
+
+
+def first_start_after_multicore(box: Box) -> float:
+    """Seconds between the end of a multicore job and the first start of a single-core job that waited for it."""
+    box.wait_until(lambda: "MC_GRACE" in partitionable(box), 30, "the node has looked at its cores")
+    multicore = submit(box, "cms", CORES, 8)
+    box.wait_until(lambda: cores_by_group(box)["cms"] == CORES, 60, "the multicore job runs")
+    waiting = [
+        submit(box, "cms", 1, 60, 4),
+        submit(box, "lhcb", 1, 60, 4),
+        submit(box, "lhcb", 1, 60, 4, FORGED),
+    ]
+    history = ["condor_history", "-af", "CompletionDate", "-constraint", f"ClusterId == {multicore}"]
+
+    def ended() -> str:
+        return box.run(history, host=ACCESS).stdout.strip()
+
+    end = float(box.wait_until(ended, 60, "the multicore job is over"))
+    ours = " || ".join(f"ClusterId == {cluster}" for cluster in waiting)
+    started = box.wait_until(
+        lambda: [job["JobStartDate"] for job in box.jobs(ours, ("JobStartDate",)) if "JobStartDate" in job],
+        GRACE_SECONDS + 60,
+        "single-core jobs start",
+    )
+    return float(min(started)) - end
+
+
+def test_single_core_jobs_wait_out_grace_where_a_multicore_job_ended(box: Box) -> None:
+    """Those of the same user too, who would take over its claim; and those that forge."""
+    waited = first_start_after_multicore(box)
+    assert GRACE_SECONDS - 1 <= waited <= GRACE_SECONDS + 30  # times in ads are whole seconds
+
+
+def test_without_sharectl_a_single_core_job_is_next(box: Box) -> None:
+    override(box, "SHARECTL_ENABLED = False\n")
+    assert first_start_after_multicore(box) < GRACE_SECONDS - 1
+
+
+def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(open_box: OpenBox) -> None:
+    spec = BoxSpec(
+        execute_points=(ExecutePoint(NODE, CORES),),
+        access_points=(ACCESS,),
+        execute_config=DEPLOYED + "STARTD_CRON_JOBLIST =\n",
+    )
+    with open_box(spec) as box:
+        clusters = submit(box, "lhcb", 1, 60, 3), submit(box, "lhcb", 1, 60, 3, FORGED)
+        running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
+        box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all of them run")
+        assert not {"MC_GRACE", "t1_Targetcores"} & partitionable(box).keys()
+
+
+def test_the_negotiator_takes_the_quotas_of_the_pledges(box: Box) -> None:
+    query = ["condor_status", "-any", "-constraint", 'MyType == "Accounting" && IsAccountingGroup']
+
+    def advertised() -> list[str]:
+        return box.run([*query, "-af", "Name", "ConfigQuota"]).stdout.splitlines()
+
+    groups = box.wait_until(advertised, 30, "groups are advertised")
+    quotas = {name: float(quota) for name, quota in map(str.split, groups)}
+    pledges = {"alice": 71400, "atlas": 105300, "cms": 87100, "lhcb": 60000}
+    total = sum(pledges.values())
+    assert {name: pytest.approx(pledge / total, abs=1e-6) for name, pledge in pledges.items()} == {
+        name: quota for name, quota in quotas.items() if name != "<none>"
+    }
