@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.condor_config import Source
+import job_ctl
+import mc_grace
+from sharectl.adapters.condor_config import Source, expand
 from sharectl.adapters.snippet_checks import CHECKS, check
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
+from sharectl.core.trials import PUBLISHED
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
@@ -337,3 +340,23 @@ def test_central_manager_example_is_what_render_prints(capsys: pytest.CaptureFix
     assert main(["render", "central-manager", "--config", str(config)]) == 0
     example = SNIPPETS / "examples" / "60-sharectl-central-manager.conf"
     assert capsys.readouterr().out == example.read_text()
+
+
+JOBS = {"job_ctl.py": job_ctl, "mc_grace.py": mc_grace}
+
+
+@pytest.mark.parametrize("job", ["JOB_CTL", "MC_GRACE"])
+def test_the_jobs_take_the_options_that_the_snippet_gives_them(job: str, folder: Path) -> None:
+    names = [f"STARTD_CRON_{job}_{knob}" for knob in ("EXECUTABLE", "ARGS")]
+    program, options = expand(Source(folder), names).values()
+    values, problems = JOBS[Path(program).name].parse_arguments(options.split())
+    assert not problems
+    defaults = {option: row[0] for option, row in JOBS[Path(program).name].OPTIONS.items()}
+    # What the snippet says and what the program does by itself are the same, but for the place of its state.
+    assert {**values, "--state": ""} == {**defaults, "--state": ""}
+
+
+@pytest.mark.parametrize("program", JOBS)
+def test_the_checks_know_what_the_jobs_publish(program: str) -> None:
+    module = JOBS[program]
+    assert set(PUBLISHED[program]) == {*module.FAIL_SAFE, module.REASON, module.TIME}

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.core.quotas import DIGITS, central_manager_configuration, quota_shares
+
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9_]{0,8}", fullmatch=True)
+PLEDGES = st.dictionaries(NAMES, st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=40).filter(
+    lambda pledges: sum(pledges.values()) > 0
+)
+
+
+@given(PLEDGES)
+def test_shares_sum_to_one(pledges: dict[str, float]) -> None:
+    """All of the pool is shared, and no more."""
+    assert sum(map(Decimal, quota_shares(pledges).values())) == 1
+
+
+@given(PLEDGES)
+def test_a_share_is_the_pledges_part_of_all(pledges: dict[str, float]) -> None:
+    """No share is a whole last digit away from what the pledge calls for."""
+    total = sum(map(Fraction, pledges.values()))
+    for group, share in quota_shares(pledges).items():
+        assert abs(Fraction(share) - Fraction(pledges[group]) / total) < Fraction(1, 10**DIGITS)
+
+
+@given(PLEDGES, st.randoms(use_true_random=False))
+def test_the_order_of_groups_does_not_matter(pledges: dict[str, float], random: Random) -> None:
+    """The same pledges give the same text."""
+    items = list(pledges.items())
+    random.shuffle(items)
+    assert central_manager_configuration(dict(items)) == central_manager_configuration(pledges)
