@@ -52,16 +52,18 @@ REASONS = {  # exit status, meaning
 REASON, TIME = "t1_JobCtlReason", "t1_JobCtlTime"
 FOUND = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil")
 FAIL_SAFE = dict(zip(FOUND, ("none:0", ("none", "none"), (0, 0), 0)))
+NO_TARGET = ("none", "0", "none", "0", "0")
 HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
 COLUMNS = ("Machine", "ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
-FIELDS = ("node", "held_back", "cap_cores", "helped", "request_cores")
+ORDER = ("held_back", "cap_cores", "helped", "request_cores")
+MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
 NUMBERS = ("targets", "generated", "valid_until")
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+NODE_CHARACTERS = GROUP_CHARACTERS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ.")
 PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')  # escaped in more than one way
 MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_NAMED_GROUPS = 64, 253, 100000, 32
 MAX_CLOCK_SKEW_SECONDS, MAX_VALIDITY_SECONDS, MAX_DIGITS, MAX_DETAIL = 300, 86400, 10, 1000
 MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
-SIGKILL = 9  # the module signal takes longer to import than all of this file
 
 
 class JobError(Exception):
@@ -74,12 +76,17 @@ def is_group(text: str) -> bool:
     return plain and text not in ("none", "other")
 
 
-def is_target(words: "list[str]") -> bool:
-    """Whether the words are `FIELDS`."""
-    node, held_back, cap, helped, request = words if len(words) == len(FIELDS) else [""] * len(FIELDS)
-    named = GROUP_CHARACTERS.issuperset(node.lower().replace(".", "")) and 0 < len(node) <= MAX_NODE_LENGTH
+def is_node(text: str) -> bool:
+    """Whether ``text`` may be the name of a host."""
+    return NODE_CHARACTERS.issuperset(text) and 0 < len(text) <= MAX_NODE_LENGTH
+
+
+def is_order(text: str) -> bool:
+    """Whether ``text`` is the group held back, its cap, the group helped and the cores that its jobs request."""
+    words = text.split(" ")
+    held_back, cap, helped, request = words if len(words) == len(ORDER) else ORDER
     sized = is_number(cap) and is_number(request) and int(cap) <= MAX_CORES >= int(request) > 0
-    return named and sized and is_group(held_back) and is_group(helped) and held_back != helped
+    return sized and is_group(held_back) and is_group(helped) and held_back != helped
 
 
 def read_file(path: str) -> "tuple[str, int]":
@@ -88,27 +95,29 @@ def read_file(path: str) -> "tuple[str, int]":
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # or a FIFO would be waited for
         with open(descriptor, "rb") as stream:
             facts = os.fstat(descriptor)
-            if not os.path.isfile(descriptor) or facts.st_mode & 0o002:
-                raise JobError("unsafe", "%s has mode %#o" % (path, facts.st_mode))
-            text = stream.read(MAX_BYTES + 1).decode("ascii")
+            if not os.path.isfile(descriptor) or facts.st_mode & 0o002 or facts.st_size > MAX_BYTES:
+                code = "too-big" if facts.st_size > MAX_BYTES else "unsafe"
+                raise JobError(code, "%s: %d bytes, mode %#o" % (path, facts.st_size, facts.st_mode))
+            text = stream.read(MAX_BYTES).decode("ascii")
     except UnicodeDecodeError as error:
         raise JobError("malformed", error) from None
     except OSError as error:
         raise JobError("no-file" if isinstance(error, FileNotFoundError) else "unreadable", error) from None
-    if len(text) > MAX_BYTES:
-        raise JobError("too-big", "%s has more than %d bytes" % (path, MAX_BYTES))
     return text, int(facts.st_mtime)
 
 
-def parse_file(text: str, begin: int, end: int) -> "tuple[list[list[str]], set[str], int, int]":
-    """Targets, groups, begin and end of validity; these by default as given. JobError with all that is wrong."""
+def parse(
+    text: str, begin: int, end: int, known: "set[str]", now: int
+) -> "tuple[list[tuple[str, str]], int]":
+    """Nodes with their orders, and until when; JobError unless valid ``now``. Adds listed groups to ``known``."""
     *lines, rest = text.split("\n")
     header = dict(line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# "))
-    rows = [(number, line.split(" ")) for number, line in enumerate(lines, 1) if line[:1] not in ("", "#")]
+    rows = [(n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")]
+    orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
     if "sharectl" not in header:
         header = {"sharectl": "1", **dict(zip(NUMBERS, map(str, (len(rows), begin, end))))}
     groups = {group for group in header.get("groups", "").split(",") if group}
-    wrong = ["line %d: %a: write %s" % (*row, " ".join(FIELDS)) for row in rows if not is_target(row[1])]
+    wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
     wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)]
     wrong += ["# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))]
     if wrong or header["sharectl"] != "1":
@@ -116,22 +125,14 @@ def parse_file(text: str, begin: int, end: int) -> "tuple[list[list[str]], set[s
     count, begin, end = (int(header[name]) for name in NUMBERS)
     if rest or count != len(rows):
         raise JobError("truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest))
-    return [row[1] for row in rows], groups, begin, end
-
-
-def read_targets(options: "dict[str, str]", known: "set[str]", now: int) -> "tuple[list[list[str]], int]":
-    """`FIELDS` of all targets, and their end; JobError if the file is not valid. Adds its groups to ``known``."""
-    text, changed = read_file(options["--file"])
-    targets, groups, begin, end = parse_file(text, changed, changed + int(options["--max-age-seconds"]))
     known |= groups
-    strangers = {group for target in targets for group in target[1:4:2]} - known
+    strangers = {group for order in orders for group in order.split(" ")[::2]} - known
     if known and strangers:
         raise JobError("unknown-group", ", ".join(sorted(strangers)))
-    if begin > now + MAX_CLOCK_SKEW_SECONDS or end - begin > MAX_VALIDITY_SECONDS:
-        raise JobError("future", "made at %d, valid until %d, now %d" % (begin, end, now))
-    if end <= now:
-        raise JobError("expired", "valid until %d, now %d" % (end, now))
-    return targets, end
+    future = begin > now + MAX_CLOCK_SKEW_SECONDS or end - begin > MAX_VALIDITY_SECONDS
+    if future or end <= now:
+        raise JobError("future" if future else "expired", "made at %d, valid until %d" % (begin, end))
+    return [(node.lower(), order) for _, node, _, order in rows], end
 
 
 def count_cores(lines: "list[str]", known: "set[str]", cores: "dict[str, int]") -> None:
@@ -154,20 +155,19 @@ def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object
     known = {name for name in options["--groups"].split(",") if name}
     if not all(map(is_group, known)):
         raise JobError("bad-arguments", "--groups %s: write names of a-z, 0-9, _ and -" % options["--groups"])
-    tool = start_tool(options)
-    targets: "list[list[str]]" = []
+    tool, max_age_seconds = start_tool(options), int(options["--max-age-seconds"])
     try:
-        code, (targets, end) = "no-line", read_targets(options, known, now)
+        text, changed = read_file(options["--file"])
+        code, (targets, end) = "no-line", parse(text, changed, changed + max_age_seconds, known, now)
     except JobError as error:
-        code, end = failed(*error.args)[0], 0
+        code, (targets, end) = failed(*error.args)[0], ([], 0)
     lines = finish_tool(*tool)
     host = (options["--host"] or lines[0].split(" ", 1)[0].strip('"')).lower()
     names = (host, host.split(".", 1)[0])
-    mine = [row for row in targets if row[0].lower() in names or row[0].lower().split(".", 1)[0] == host]
+    mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == host]
     if mine:
         code = "ok" if len(mine) == 1 else failed("duplicate-node", "%d lines for %s" % (len(mine), host))[0]
-    line = [*mine[0], str(end)] if code == "ok" else ["", "none", "0", "none", "0", "0"]
-    _, held_back, cap, helped, request, until = line
+    held_back, cap, helped, request, until = [*mine[0].split(" "), str(end)] if code == "ok" else NO_TARGET
     cores = {held_back: 0} if code == "ok" else {}
     count_cores(lines, known, cores)
     order = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
@@ -272,7 +272,7 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
             os._exit(0)
     os.close(pipe_end)
     if not select.select([pipe], [], [], float(options["--timeout-seconds"]))[0]:
-        os.killpg(pid, SIGKILL)
+        os.killpg(pid, 9)  # the module signal takes longer to import than all of this file
         return failed("timeout", "not through in %s s" % options["--timeout-seconds"])
     with open(pipe) as stream:
         code, _, text = stream.read().partition("\n")
@@ -284,7 +284,7 @@ def main(argv: "list[str]") -> int:
     """Exit status of a whole run, as `REASONS` has it."""
     if argv == ["--help"]:
         rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
-        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n")
+        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         return 0
     now = int(time.time())
     options, problems = parse_arguments(argv)
@@ -297,4 +297,4 @@ def main(argv: "list[str]") -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms

@@ -90,10 +90,11 @@ def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
 ) -> None:
     """Every line of a published plan is the target of its node, and of no other."""
     line = data.draw(st.sampled_from(lines))
-    found, listed, begin, end = job_ctl.parse_file(render(plan_of(*lines)), 0, 1)
-    mine = [row for row in found if same_short_name(row[0], line.node)]
-    assert mine == [[line.node, line.held_back, str(line.cap_cores), line.helped, str(line.request_cores)]]
-    assert (begin, end) == (NOW, NOW + 1800)
+    listed: set[str] = set()
+    found, end = job_ctl.parse(render(plan_of(*lines)), 0, 1, listed, NOW)
+    (order,) = [order for node, order in found if same_short_name(node, line.node)]
+    assert order == f"{line.held_back} {line.cap_cores} {line.helped} {line.request_cores}"
+    assert end == NOW + 1800
     assert {line.held_back, line.helped} <= listed
 
 
@@ -103,7 +104,7 @@ def test_a_file_cut_anywhere_is_refused(lines: list[Target], data: st.DataObject
     text = render(plan_of(*lines))
     part = text[: data.draw(st.integers(1, len(text) - 1))]
     with pytest.raises(job_ctl.JobError):
-        job_ctl.parse_file(part, NOW, NOW + 1800)
+        job_ctl.parse(part, NOW, NOW + 1800, set(), NOW)
 
 
 odd_words = st.sampled_from(["", "Alice", "none", "other", "_", "a b", "0", "-1", "100001", "٣", "cn-1\n"])
@@ -119,14 +120,16 @@ def with_word(place: int, word: str) -> str:
 @settings(max_examples=300)
 def test_any_file_is_parsed_or_refused(text: str) -> None:
     """Nothing but JobError with a known code, and nothing but targets that may be published."""
+    listed: set[str] = set()
     try:
-        found, listed, _begin, _end = job_ctl.parse_file(text, NOW, NOW + 1800)
+        found, _end = job_ctl.parse(text, NOW, NOW + 1800, listed, NOW)
         code = "ok"
     except job_ctl.JobError as error:
-        found, listed, code = [], set(), error.args[0]
+        found, code = [], error.args[0]
     assert code in job_ctl.REASONS
     assert all(map(GROUP.fullmatch, listed))
-    for node, held_back, cap, helped, request in found:
+    for node, order in found:
+        held_back, cap, helped, request = order.split(" ")
         assert NODE.fullmatch(node)
         assert GROUP.fullmatch(held_back)
         assert GROUP.fullmatch(helped)

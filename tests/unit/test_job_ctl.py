@@ -157,7 +157,12 @@ class TestFile:
     def test_all_wrong_lines_are_named(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
         assert node.reason(text_of("x", LINE, "y", groups="cms,CMS")) == "malformed"
         message = capfd.readouterr().err
-        for words in ("line 6: ['x']", "line 8: ['y']", "# groups: 'CMS'", "write node held_back cap_cores"):
+        for words in (
+            "line 6: 'x' ''",
+            "line 8: 'y' ''",
+            "# groups: 'CMS'",
+            "write node held_back cap_cores",
+        ):
             assert words in message
 
     def test_a_hostile_file_does_not_flood_the_log(
