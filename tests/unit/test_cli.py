@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,11 @@ import pytest
 from sharectl.adapters import sharectl_file
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli.main import VERBS, main
+from sharectl.core.model import Source
 from sharectl.core.plan import State
-from tests.fakes import NOW
+from sharectl.report import as_json
+from sharectl.report.tables import snapshot_tables
+from tests.fakes import NOW, snapshot
 
 
 @pytest.fixture
@@ -177,3 +181,31 @@ def test_control_characters_of_a_message_do_not_reach_the_terminal(
 ) -> None:
     _, _, err = run(capsys, "errors", "--config", tmp_path / "no\x1b[31m")
     assert "\x1b" not in err
+
+
+def test_what_a_replay_assumes_is_said_beside_the_rows(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    jobs.write_text("2 cn-1 alice 60 1 undefined\n2 undefined cms 60 1 10\n", encoding="utf-8")
+    code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)
+    assert (code, len(out.splitlines())) == (0, 2)
+    assert "1 running jobs count by default" in err
+    assert "1 rows left out" in err
+    jobs.write_text("", encoding="utf-8")
+    assert "no job is in it" in run(capsys, "errors", "--jobs", jobs, "--config", config)[2]
+
+
+def test_a_time_before_1970_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, "errors", "--jobs", jobs, "--config", config, "--taken-at=-5")
+    assert caught.value.code == 2
+
+
+def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
+    content = as_json.snapshot(snapshot(sources=[Source("collector", 1.0, "no answer")]), ("alice",))
+    snapshot_tables(content, sys.stdout)
+    out = capsys.readouterr().out
+    assert "no answer" in out
+    assert "alice" not in out

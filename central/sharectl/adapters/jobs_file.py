@@ -53,6 +53,8 @@ class JobRows:
     pending: tuple[PendingJobs, ...]
     ignored_rows: int
     """Rows of jobs that neither run nor wait (held, completed), or that run without a slot (local, grid universe)."""
+    defaulted_rows: int
+    """Rows of running jobs whose cores or power condor_q could not tell: they count by default."""
 
 
 def write(path: Path, snapshot: Snapshot) -> None:
@@ -87,7 +89,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     """Jobs of the rows ``lines``; ``name`` is what messages call the file. Raises as `read`."""
     running: list[RunningJobs] = []
     pending: Counter[tuple[str, int]] = Counter()
-    ignored = 0
+    ignored = defaulted = 0
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()
@@ -100,6 +102,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
             continue
         if status == RUNNING and job.node != PENDING_NODE:
             running.append(job)
+            defaulted += not _NO_VALUE.isdisjoint(text.split()[-2:])
         elif status == IDLE:
             pending[job.group, job.cores] += 1
         else:
@@ -107,7 +110,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     if problems:
         raise InputError(_shortened(problems))
     waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
-    return JobRows(tuple(running), waiting, ignored)
+    return JobRows(tuple(running), waiting, ignored, defaulted)
 
 
 def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
@@ -132,6 +135,8 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
 
 
 def _node(text: str) -> str:
+    if text in _NO_VALUE:
+        return PENDING_NODE
     if not HOST_NAME.fullmatch(text):
         raise ValueError(f"node is {text[:40]!r}; write a host name or {PENDING_NODE}")
     return text if text == PENDING_NODE else text.lower()

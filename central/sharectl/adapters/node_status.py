@@ -9,9 +9,24 @@ from typing import Any, Optional
 from sharectl.adapters.ads import evaluated, sequence, text, whole
 
 _PARTITIONABLE = "PartitionableSlot =?= True"
-_PROJECTION = ["Machine", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "MC_GRACE", "Cpus", "SlotID"]
+_PROJECTION = [
+    "Machine",
+    "t1_Targetcores",
+    "t1_TargetUntil",
+    "t1_JobCtlReason",
+    "t1_JobCtlTime",
+    "MC_GRACE",
+    "Cpus",
+    "SlotID",
+]
 UNKNOWN_REASON = "not-published"
 """Reason of a node where the job ``job_ctl`` has not run."""
+
+STALE_REASON = "stale"
+"""Reason of a node where it ran, but not lately."""
+
+STALE_SECONDS = 3 * 780
+"""Age of a run that is not lately: three periods of the snippet's default."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +52,15 @@ def look(collector: Optional[str], now: int) -> NodeStatus:
         slots=len(ads),
         with_target=sum(_has_target(ad, now) for ad in ads),
         in_grace=sum(evaluated(ad, "MC_GRACE") in (True, 1) for ad in ads),
-        reasons=dict(
-            Counter(text(evaluated(ad, "t1_JobCtlReason")) or UNKNOWN_REASON for ad in ads).most_common()
-        ),
+        reasons=dict(Counter(_reason(ad, now) for ad in ads).most_common()),
     )
+
+
+def _reason(ad: Any, now: int) -> str:
+    reason = text(evaluated(ad, "t1_JobCtlReason"))
+    if reason is None:
+        return UNKNOWN_REASON
+    return reason if now - whole(evaluated(ad, "t1_JobCtlTime"), 0) <= STALE_SECONDS else STALE_REASON
 
 
 def _has_target(ad: Any, now: int) -> bool:

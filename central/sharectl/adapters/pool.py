@@ -62,7 +62,8 @@ class CondorPool:
         question = Question(partial(look, access.collector, constraint), access.collector_deadline_seconds)
         answer = ask_all({"collector": question})["collector"]
         if answer.value is None:
-            return Snapshot(now, (), (), (), (answer.source,))
+            problem = f"{answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
+            return Snapshot(now, (), (), (), (replace(answer.source, problem=problem),))
         known: CollectorAnswer = answer.value
         if not (known.slots and known.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.

@@ -15,6 +15,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     options.add_common(parser)
     options.add_look(parser)
+    parser.epilog = (
+        "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores held by single- and "
+        "multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC single- and multicore jobs pending"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

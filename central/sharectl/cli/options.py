@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from pathlib import Path
 from typing import Optional
@@ -33,12 +34,12 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         "--jobs",
         type=Path,
         metavar="FILE",
-        help="work offline on a file like AcctGroup_hs06.txt (rows of condor_q -af: JobStatus, node or PEND, "
-        "group, seconds running, cores, HS06 per core) instead of asking the pool",
+        help="work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or PEND, group, seconds "
+        "running, cores, HS06 per core; docs/method.md has the condor_q command) instead of asking the pool",
     )
     parser.add_argument(
         "--taken-at",
-        type=int,
+        type=_unix_seconds,
         metavar="UNIX_SECONDS",
         help="with --jobs: when the file was made (default: its time of modification)",
     )
@@ -107,8 +108,33 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
     return snapshot
 
 
+def _unix_seconds(text: str) -> int:
+    """Option value ``text`` as Unix seconds, >= 0."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r}: write whole seconds since 1970, such as 1627101243")
+    return int(text)
+
+
+def _say_what_was_assumed(path: Path, rows: jobs_file.JobRows) -> None:
+    notes = (
+        (
+            not rows.running and not rows.pending,
+            "no job is in it: if the pool was not empty, it is no list of jobs",
+        ),
+        (rows.ignored_rows, f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait"),
+        (
+            rows.defaulted_rows,
+            f"{rows.defaulted_rows} running jobs count by default: cores or power is undefined",
+        ),
+    )
+    for applies, note in notes:
+        if applies:
+            print(f"sharectl: {path}: {note}", file=sys.stderr)
+
+
 def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
     rows = jobs_file.read(path, frozenset(config.groups))
+    _say_what_was_assumed(path, rows)
     machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
     if isinstance(config.nodes.controlled, ControlledConstraint):
         raise ConfigError(

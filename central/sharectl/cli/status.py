@@ -14,6 +14,7 @@ from sharectl.adapters.config_model import Config
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.core.plan import REASONS
 from sharectl.errors import InputError
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
@@ -77,11 +78,25 @@ def _nodes(config: Config, now: int) -> dict[str, Any]:
 def _problems(status: dict[str, Any]) -> list[str]:
     cycle = status["last_cycle"]
     found = [part["problem"] for part in (*status["published"], status["nodes"])]
+    found += _deaf_nodes(status["nodes"])
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
     else:
         found += [f"last cycle: {problem}" for problem in cycle.get("problems", [])]
     return [problem for problem in found if problem]
+
+
+def _deaf_nodes(nodes: dict[str, Any]) -> list[str]:
+    """What to do about nodes that look for no target, so that none can reach them."""
+    remedies = {
+        node_status.UNKNOWN_REASON: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there",
+        node_status.STALE_REASON: f"ran job_ctl more than {node_status.STALE_SECONDS} s ago: see StartLog there",
+    }
+    return [
+        f"{nodes['reasons'][reason]} of {nodes['slots']} partitionable slots {remedy}"
+        for reason, remedy in remedies.items()
+        if reason in nodes.get("reasons", {})
+    ]
 
 
 def _print(status: dict[str, Any]) -> None:
@@ -94,7 +109,7 @@ def _print(status: dict[str, Any]) -> None:
             ("complete", "yes" if cycle["complete"] else "no: targets unchanged"),
             ("held back", plan.get("held_back") or "-"),
             ("helped", plan.get("helped") or "-"),
-            ("reason", plan.get("reason", "-")),
+            ("reason", REASONS.get(plan.get("reason", ""), "-")),
         ]
     rows += [
         (place["place"], f"{place['targets']} targets, valid for {place['valid_for_seconds']} s")

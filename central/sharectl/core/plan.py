@@ -12,10 +12,10 @@ from sharectl.core.usage import cores_by_node, hs06_per_core_by_node, usage_by_g
 
 REASONS = {
     "targets": "a group over its share gives way to one under it",
-    "no-group-over": "no group's error is above the deadband",
-    "no-group-under": "no group's error is below the deadband while it has multicore jobs pending",
+    "no-group-over": "no group is over its share by more than the deadband",
+    "no-group-under": "no group under its share has jobs of the multicore size pending",
     "no-node": "the group over its share holds no block of cores on a node under control",
-    "error-below-node": "the smaller error is less than the power of one node's block of cores",
+    "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
     "withdrawn": "targets were withdrawn since the pool did not answer completely",
 }
 """Why a plan has targets, or has none."""

@@ -27,7 +27,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 
 
 def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
-    """Print the tables of a snapshot: ``content`` is what `as_json.snapshot` returns."""
+    """Print the tables of a snapshot: ``content`` is what `as_json.snapshot` returns.
+
+    Without any node there are no figures to show: what is not known is not zero.
+    """
+    if content["nodes"]:
+        _print_figures(content, to)
+    print_table(
+        "sources",
+        ("source", "seconds", "problem"),
+        [(s["name"], round(s["seconds"], 3), s["problem"] or "-") for s in content["sources"]],
+        to,
+    )
+
+
+def _print_figures(content: dict[str, Any], to: TextIO) -> None:
     print_table(
         "groups",
         ("group", "power HS06", "cores 1-core", "cores multicore", "pending 1-core", "pending multicore"),
@@ -57,12 +71,6 @@ def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
             )
             for node in content["nodes"]
         ],
-        to,
-    )
-    print_table(
-        "sources",
-        ("source", "seconds", "problem"),
-        [(s["name"], round(s["seconds"], 3), s["problem"] or "-") for s in content["sources"]],
         to,
     )
 
