@@ -115,3 +115,14 @@ def test_check_config_says_all_that_is_wrong(tmp_path: Path, capsys: pytest.Capt
     assert main(["check", "config", str(path), "--json"]) == 78
     printed = json.loads(capsys.readouterr().out)
     assert (printed["valid"], printed["problems"], printed["config"]) == (False, problems, None)
+
+
+def test_files_without_a_path_of_their_own_lie_in_the_state_directory() -> None:
+    config = parse(
+        "groups: {cms: {pledge_hs06: 1}}\nstate_directory: /srv/s\nhistory: {jobs_file: /srv/j}\n", "it"
+    )
+    assert (str(config.history.jobs_file), str(config.history.errors_log)) == (
+        "/srv/j",
+        "/srv/s/shares_Error.log",
+    )
+    assert [str(publisher.file) for publisher in config.publish] == ["/srv/s/sharectl.txt"]

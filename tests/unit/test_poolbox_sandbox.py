@@ -43,7 +43,7 @@ def test_a_folder_that_lacks_a_guest_is_shown_entry_by_entry(tree: Path) -> None
 
 
 def test_a_guest_in_a_folder_of_its_own_needs_nothing(tree: Path) -> None:
-    assert shown(tree, "/work/checkout") == shown(tree)
+    assert shown(tree, "/srv/checkout") == shown(tree)
 
 
 def test_the_box_is_the_only_thing_that_can_be_written(tree: Path) -> None:

@@ -201,15 +201,24 @@ class FilePublisher(_Section):
     file: AbsolutePath = Field(description="Where the file of targets appears, by rename.")
 
 
+TARGETS_FILE = Path("/var/lib/sharectl/sharectl.txt")
+HISTORY_FILES = {
+    "jobs_file": Path("/var/lib/sharectl/AcctGroup_hs06.txt"),
+    "errors_log": Path("/var/lib/sharectl/shares_Error.log"),
+}
+"""Where the files lie unless the configuration says otherwise; with another ``state_directory``, there."""
+
+
 class HistoryConfig(_Section):
     """What is kept of every cycle."""
 
     jobs_file: AbsolutePath = Field(
-        Path("/var/lib/sharectl/AcctGroup_hs06.txt"),
-        description="The jobs of the last cycle, replaced each time.",
+        HISTORY_FILES["jobs_file"],
+        description="The jobs of the last cycle, replaced each time. By default in `state_directory`.",
     )
     errors_log: AbsolutePath = Field(
-        Path("/var/lib/sharectl/shares_Error.log"), description="The groups' errors, rows appended each time."
+        HISTORY_FILES["errors_log"],
+        description="The groups' errors, rows appended each time. By default in `state_directory`.",
     )
     errors_log_max_bytes: int = Field(
         10 * 2**20, ge=4096, le=2**40, description="Size from which `errors_log` is rotated."
@@ -230,7 +239,7 @@ class Config(_Section):
     control: ControlConfig = Field(ControlConfig(), description="How strongly.")
     pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
     publish: Annotated[tuple[FilePublisher, ...], Field(strict=False, min_length=1)] = Field(
-        (FilePublisher(file=Path("/var/lib/sharectl/sharectl.txt")),),
+        (FilePublisher(file=TARGETS_FILE),),
         description="Ways for targets to reach the nodes: a list of mappings with one key each.",
     )
     validity_seconds: int = Field(
@@ -246,6 +255,23 @@ class Config(_Section):
     lock_wait_seconds: float = Field(
         60.0, ge=0, le=3600, description="How long a cycle waits for one that still runs, before it leaves."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _files_follow_the_state_directory(cls, content: Any) -> Any:
+        """Files without a path of their own lie in ``state_directory``."""
+        if not isinstance(content, Mapping):
+            return content
+        folder, history = content.get("state_directory"), content.get("history", {})
+        sound = isinstance(folder, str) and folder.startswith("/") and folder.isprintable()
+        if not (sound and isinstance(history, Mapping)):
+            return content
+        own = {name: str(Path(str(folder), default.name)) for name, default in HISTORY_FILES.items()}
+        return {
+            "publish": [{"file": str(Path(str(folder), TARGETS_FILE.name))}],
+            **content,
+            "history": {**own, **history},
+        }
 
     @model_validator(mode="after")
     def _each_file_once(self) -> Config:
