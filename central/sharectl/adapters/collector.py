@@ -85,15 +85,21 @@ def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer
         )
         under = {str(ad.get("Machine")) for ad in chosen}
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
-    itself = asked.query(htcondor2.AdType.Collector, projection=["DaemonStartTime"])
+    itself = asked.query(htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"])
     return CollectorAnswer(
         slots=tuple(slot for ad in ads if (slot := _slot(ad, under)) is not None),
         schedds=tuple(
             {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
             for ad in schedds
         ),
-        started_at=max((whole(evaluated(ad, "DaemonStartTime"), 0) for ad in itself), default=0),
+        started_at=max(map(_started_at, itself), default=0),
     )
+
+
+def _started_at(ad: Any) -> int:
+    """Unix seconds; 0 if unknown. A collector's ad has no DaemonStartTime, but its age and when that was noted."""
+    noted, age = (whole(evaluated(ad, name), 0) for name in ("MonitorSelfTime", "MonitorSelfAge"))
+    return noted - age if noted and age else 0
 
 
 def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
