@@ -68,7 +68,16 @@ data = st.fixed_dictionaries(
             collector_deadline_seconds=numbers(0, 3600, above=True),
             default_node_hs06=numbers(0, 1e6, above=True),
         ),
-        "publish": st.lists(paths.map(lambda path: {"file": f"{path}.out"}), min_size=1, max_size=1),
+        "publish": st.lists(
+            st.one_of(
+                paths.map(lambda path: {"file": f"{path}.out"}),
+                paths.map(lambda path: {"https": {"file": f"{path}.out", "url": "https://cm/x.txt"}}),
+                st.sampled_from([{"collector": {}}, {"collector": {"identity": "sharectl@example.org"}}]),
+            ),
+            min_size=1,
+            max_size=1,
+        ),
+        "signing_key_file": st.none() | paths,
         "validity_seconds": st.integers(60, 86400),
         "history": mappings(
             jobs_file=paths.map(lambda path: f"{path}.jobs"), errors_log_keep=st.integers(1, 1000)

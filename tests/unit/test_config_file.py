@@ -246,7 +246,7 @@ BAD = [
     (GROUPS + "publish:\n  - /s\n", "F:3: publish[0]: an entry is a mapping; write - file: /s"),
     (
         GROUPS + "publish:\n  - {}\n",
-        "F:3: publish[0].file: is missing; write such as file: /shared/sharectl.txt",
+        "F:3: publish[0]: an entry has exactly one way; write - file: /PATH",
     ),
     (
         GROUPS + "publish: [{file: /s}, {file: /s}]\n",
@@ -263,7 +263,7 @@ BAD = [
     ),
     (
         GROUPS + "pool: 5\n",
-        "F:2: pool: this is 5, not a mapping; write one with keys such as collector, mode,",
+        "F:2: pool: this is 5, not a mapping; write one with keys such as name, collector, mode,",
     ),
     # nodes.controlled
     (

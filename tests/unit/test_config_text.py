@@ -33,6 +33,7 @@ control:
   max_nodes: null  # default
   incomplete: keep  # default
 pool:
+  name: null  # default
   collector: null  # default
   mode: counted  # default
   schedds: []  # default
@@ -41,6 +42,7 @@ pool:
   default_node_hs06: 400  # default
   default_node_cores: 40  # default
 publish: [{file: /var/lib/sharectl/sharectl.txt}]  # default
+signing_key_file: null  # default
 validity_seconds: 3060  # default
 history:
   jobs_file: /var/lib/sharectl/AcctGroup_hs06.txt  # default

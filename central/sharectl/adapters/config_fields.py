@@ -12,11 +12,15 @@ from pydantic.fields import FieldInfo
 from sharectl.adapters.config_model import (
     Config,
     ControlConfig,
-    FilePublisher,
     GroupConfig,
     HistoryConfig,
     NodesConfig,
     PoolConfig,
+)
+from sharectl.adapters.config_publish import (
+    CollectorPublisherConfig,
+    HttpsPublisherConfig,
+    PublisherConfig,
 )
 from sharectl.adapters.yaml_syntax import Path
 
@@ -26,7 +30,9 @@ SECTIONS: Mapping[Path, type[BaseModel]] = {
     ("nodes",): NodesConfig,
     ("control",): ControlConfig,
     ("pool",): PoolConfig,
-    ("publish", "*"): FilePublisher,
+    ("publish", "*"): PublisherConfig,
+    ("publish", "*", "https"): HttpsPublisherConfig,
+    ("publish", "*", "collector"): CollectorPublisherConfig,
     ("history",): HistoryConfig,
 }
 """Path of a mapping in the file (``*`` for any name or number) -> its model."""
@@ -34,9 +40,11 @@ SECTIONS: Mapping[Path, type[BaseModel]] = {
 
 def section_at(path: Path) -> Optional[type[BaseModel]]:
     """Model of the mapping at ``path``; None if there is none."""
-    if path in SECTIONS:
-        return SECTIONS[path]
-    return SECTIONS.get((*path[:-1], "*"))
+    return next((section for pattern, section in SECTIONS.items() if _matches(pattern, path)), None)
+
+
+def _matches(pattern: Path, path: Path) -> bool:
+    return len(pattern) == len(path) and all(part in ("*", key) for part, key in zip(pattern, path))
 
 
 def keys_of(section: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -5,22 +5,22 @@ The descriptions are the reference in ``docs/configuration.md``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Optional, Union
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     PlainValidator,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
+from sharectl.adapters.config_publish import TARGETS_FILE, PublisherConfig, each_once
+from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.controlled import read_controlled, write_controlled
 from sharectl.adapters.wording import quoted, shown
 from sharectl.core.groups import GROUP_NAME
@@ -30,29 +30,12 @@ from sharectl.core.nodes import Controlled, ControlledHosts
 MAX_HS06 = 1e12
 """A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
 
+POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
+
 RESERVED_GROUPS = {
     OTHER: "jobs of groups that are not configured are counted there",
     "none": "nodes publish it where there is no target",
 }
-
-
-def wrong(message: str, *at: Union[str, int]) -> PydanticCustomError:
-    """Error of a validator; ``at`` is the path of the fault within the value that was validated."""
-    return PydanticCustomError("sharectl", "{message}", {"message": message, "at": at})
-
-
-class _Section(BaseModel):
-    """A mapping of the file: no unknown keys, no conversions between types, no NaN."""
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-def _absolute(path: Path) -> Path:
-    if not path.is_absolute() or not path.name:
-        raise wrong(f"{quoted(str(path))} is no absolute path; write one that begins with /")
-    if not str(path).isprintable():
-        raise wrong(f"{quoted(str(path))} holds a character that cannot be seen; remove it")
-    return path
 
 
 def _group_name(name: str) -> str:
@@ -90,13 +73,20 @@ def _some_pledge(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]
     return groups
 
 
+def _pool_name(name: str) -> str:
+    if not POOL_NAME.fullmatch(name):
+        raise wrong(
+            f"{quoted(name)} is no pool name; write letters, digits, _ . : and -, a letter or digit first, "
+            "at most 128"
+        )
+    return name
+
+
 GroupName = Annotated[str, AfterValidator(_group_name)]
-AbsolutePath = Annotated[Path, Field(strict=False), AfterValidator(_absolute)]
-DaemonName = Annotated[str, Field(min_length=1, max_length=256, pattern=r"^[!-~]+$")]
-"""A daemon's name or address: printable ASCII without blanks."""
+PoolName = Annotated[str, AfterValidator(_pool_name)]
 
 
-class GroupConfig(_Section):
+class GroupConfig(Section):
     """What one group was promised: exactly one of the two keys, the numbers are on the same scale."""
 
     hs06: Optional[float] = Field(
@@ -123,7 +113,7 @@ class GroupConfig(_Section):
         return pledge if pledge is not None else 0.0
 
 
-class NodesConfig(_Section):
+class NodesConfig(Section):
     """Which execute points sharectl may steer."""
 
     controlled: Annotated[Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)] = (
@@ -138,7 +128,7 @@ class NodesConfig(_Section):
     )
 
 
-class ControlConfig(_Section):
+class ControlConfig(Section):
     """How strongly sharectl steers."""
 
     multicore_cores: int = Field(
@@ -165,9 +155,14 @@ class ControlConfig(_Section):
         return PlanLimits(self.multicore_cores, self.deadband_hs06, self.max_nodes)
 
 
-class PoolConfig(_Section):
+class PoolConfig(Section):
     """How the pool is asked."""
 
+    name: Optional[PoolName] = Field(
+        None,
+        description="Name of the pool, where nodes are told one (`SHARECTL_POOL`): targets of another pool are none "
+        "to them.",
+    )
     collector: Optional[DaemonName] = Field(
         None, description="Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor."
     )
@@ -195,13 +190,6 @@ class PoolConfig(_Section):
     )
 
 
-class FilePublisher(_Section):
-    """Targets as a file, on a file system that the nodes share or that is copied to them."""
-
-    file: AbsolutePath = Field(description="Where the file of targets appears, by rename.")
-
-
-TARGETS_FILE = Path("/var/lib/sharectl/sharectl.txt")
 HISTORY_FILES = {
     "jobs_file": Path("/var/lib/sharectl/AcctGroup_hs06.txt"),
     "errors_log": Path("/var/lib/sharectl/shares_Error.log"),
@@ -209,7 +197,7 @@ HISTORY_FILES = {
 """Where the files lie unless the configuration says otherwise; with another ``state_directory``, there."""
 
 
-class HistoryConfig(_Section):
+class HistoryConfig(Section):
     """What is kept of every cycle."""
 
     jobs_file: AbsolutePath = Field(
@@ -226,7 +214,7 @@ class HistoryConfig(_Section):
     errors_log_keep: int = Field(10, ge=1, le=1000, description="Rotated files that are kept.")
 
 
-class Config(_Section):
+class Config(Section):
     """Everything an operator decides. Only ``groups`` has to be written."""
 
     groups: Annotated[
@@ -238,9 +226,15 @@ class Config(_Section):
     nodes: NodesConfig = Field(NodesConfig(), description="Which execute points may be steered.")
     control: ControlConfig = Field(ControlConfig(), description="How strongly.")
     pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
-    publish: Annotated[tuple[FilePublisher, ...], Field(strict=False, min_length=1)] = Field(
-        (FilePublisher(file=TARGETS_FILE),),
+    publish: Annotated[
+        tuple[PublisherConfig, ...], Field(strict=False, min_length=1), AfterValidator(each_once)
+    ] = Field(
+        (PublisherConfig(file=TARGETS_FILE),),
         description="Ways for targets to reach the nodes: a list of mappings with one key each.",
+    )
+    signing_key_file: Optional[AbsolutePath] = Field(
+        None,
+        description="Keys by which `file:` and `https:` are signed (docs/transports.md); null: they are not signed.",
     )
     validity_seconds: int = Field(
         3060,
@@ -275,10 +269,14 @@ class Config(_Section):
 
     @model_validator(mode="after")
     def _each_file_once(self) -> Config:
-        written = [
+        written: list[tuple[tuple[Union[str, int], ...], Path]] = [
             (("history", "jobs_file"), self.history.jobs_file),
             (("history", "errors_log"), self.history.errors_log),
-            *((("publish", number, "file"), publisher.file) for number, publisher in enumerate(self.publish)),
+            *(
+                (("publish", number, *way.written_file[0]), way.written_file[1])
+                for number, way in enumerate(self.publish)
+                if way.written_file is not None
+            ),
         ]
         seen = {self.state_directory / name: f"state_directory.{name}" for name in ("lock", "state.json")}
         for at, path in written:

@@ -19,7 +19,8 @@ from sharectl.adapters.config_fields import (
     range_of,
     section_at,
 )
-from sharectl.adapters.config_model import FilePublisher, GroupConfig, NodesConfig
+from sharectl.adapters.config_model import GroupConfig, NodesConfig
+from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
 from sharectl.adapters.wording import shown
 from sharectl.adapters.yaml_syntax import Fault, Path
@@ -190,7 +191,7 @@ def _mapping(wrong: _Wrong) -> str:
         return f"a group is a mapping; write {shown(key)}: {{pledge_hs06: {plain(number)}}}"
     if section is NodesConfig and isinstance(wrong.value, str):
         return f'{key} is a mapping; write {key}: {{controlled: "{wrong.text}"}}'
-    if section is FilePublisher and isinstance(wrong.value, str):
+    if section is PublisherConfig and isinstance(wrong.value, str):
         return f"an entry is a mapping; write - file: {wrong.text}"
     names = ", ".join(keys_of(section)) if section else ""
     return f"this is {wrong.text}, not a mapping; write one with keys such as {names}"

@@ -44,15 +44,22 @@ _TITLES: Mapping[Path, str] = {
     (): "Top level",
     ("groups", "*"): "groups.NAME",
     ("publish", "*"): "publish[…]",
+    ("publish", "*", "https"): "publish[…].https",
+    ("publish", "*", "collector"): "publish[…].collector",
 }
 _KINDS = {
     "groups": "mapping of group names",
     "publish": "list of mappings",
     "schedds": "list of names",
     "collector": "host name or address, null",
+    "name": "text, null",
+    "url": "text",
+    "identity": "text, null",
     "controlled": "pattern, list of patterns, share, constraint",
 }
 """Key -> its values, where its type does not say it."""
+_EXACTLY_ONE: Mapping[Path, str] = {("groups", "*"): "one of the two", ("publish", "*"): "one of the three"}
+"""Section -> the default of its keys, where exactly one of them is to be written."""
 
 
 def reference() -> str:
@@ -79,22 +86,27 @@ def _values(key: str, field: FieldInfo) -> str:
     """Such as ``whole number, 2 to 1024 cores``."""
     annotation = str(field.annotation)
     limits = range_of(field)
+    if annotation.endswith("PublisherConfig]"):
+        return "mapping, below"
     if key in _KINDS:
         return _KINDS[key]
     if choices_of(field):
         return " or ".join(f"`{choice}`" for choice in choices_of(field))
+    null = ", null" if "Optional" in annotation and field.alias is None and key != "file" else ""
     if not limits:
-        return "absolute path" if "Path" in annotation else "mapping, below"
+        return f"absolute path{null}" if "Path" in annotation else "mapping, below"
     unit = unit_of(key)
     kind = "whole number" if is_whole(field) else "number"
-    return f"{kind}, {limits}{' ' + UNIT_NAMES[unit] if unit else ''}{', null' if 'Optional' in annotation and field.alias is None else ''}"
+    return f"{kind}, {limits}{' ' + UNIT_NAMES[unit] if unit else ''}{null}"
 
 
 def _default(path: Path, field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    if path[0] == "groups":
-        return "one of the two"
+    if path[:2] in _EXACTLY_ONE and len(path) == len(("groups", "*", "key")):
+        return _EXACTLY_ONE[path[:2]]
+    if "*" in path:
+        return f"`{flow(field.get_default())}`"
     value: Any = as_data(Config.model_validate({"groups": {"any": {"pledge_hs06": 1}}}))
     for part in path:
         value = value[part]

@@ -22,6 +22,9 @@ def as_data(config: Config) -> dict[str, Any]:
     """``config`` as the plain data of a configuration file; also what JSON shows of it."""
     data: dict[str, Any] = config.model_dump(mode="json", by_alias=True)
     data["groups"] = {name: _pledge(group) for name, group in config.groups.items()}
+    data["publish"] = [
+        {name: value for name, value in way.items() if value is not None} for way in data["publish"]
+    ]
     return data
 
 

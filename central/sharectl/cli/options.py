@@ -86,7 +86,7 @@ def pool_of(config: Config) -> CondorPool:
 
 def publishers_of(config: Config) -> list[FilePublisher]:
     """Every way that targets are published, in the order of the configuration."""
-    return [FilePublisher(publisher.file) for publisher in config.publish]
+    return [FilePublisher(way.file) for way in config.publish if way.file is not None]
 
 
 def look(arguments: argparse.Namespace, config: Config) -> Snapshot:

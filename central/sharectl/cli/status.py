@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from sharectl.adapters import node_status, sharectl_file
@@ -46,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _published(config: Config, number: int, now: int) -> dict[str, Any]:
-    path = config.publish[number].file
+    path = config.publish[number].file or Path("/nonexistent")
     try:
         content = sharectl_file.read(path)
     except InputError as error:
