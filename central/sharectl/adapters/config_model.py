@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Optional, Union
+from typing import Annotated, Any, Literal, Optional
 
 from pydantic import (
     AfterValidator,
@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from sharectl.adapters.config_publish import TARGETS_FILE, PublisherConfig, each_once
+from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
 from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.controlled import read_controlled, write_controlled
 from sharectl.adapters.wording import quoted, shown
@@ -269,14 +269,10 @@ class Config(Section):
 
     @model_validator(mode="after")
     def _each_file_once(self) -> Config:
-        written: list[tuple[tuple[Union[str, int], ...], Path]] = [
+        written: list[tuple[Place, Path]] = [
             (("history", "jobs_file"), self.history.jobs_file),
             (("history", "errors_log"), self.history.errors_log),
-            *(
-                (("publish", number, *way.written_file[0]), way.written_file[1])
-                for number, way in enumerate(self.publish)
-                if way.written_file is not None
-            ),
+            *(file for number, way in enumerate(self.publish) for file in way.written_files(number)),
         ]
         seen = {self.state_directory / name: f"state_directory.{name}" for name in ("lock", "state.json")}
         for at, path in written:

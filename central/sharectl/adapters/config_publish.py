@@ -11,6 +11,9 @@ from pydantic import AfterValidator, Field, model_validator
 from sharectl.adapters.config_types import AbsolutePath, Section, wrong
 from sharectl.adapters.wording import quoted
 
+Place = tuple[Union[str, int], ...]
+"""Where something is named in the configuration file."""
+
 TARGETS_FILE = Path("/var/lib/sharectl/sharectl.txt")
 """Where targets are published unless the configuration says otherwise."""
 
@@ -94,12 +97,13 @@ class PublisherConfig(Section):
             )
         return self
 
-    @property
-    def written_file(self) -> Optional[tuple[tuple[str, ...], Path]]:
-        """The file that it writes, after where the entry names it; None if it writes none."""
-        if self.https is not None:
-            return ("https", "file"), self.https.file
-        return (("file",), self.file) if self.file is not None else None
+    def written_files(self, number: int) -> list[tuple[Place, Path]]:
+        """The files that entry ``number`` writes, each after where it is named."""
+        named: list[tuple[Place, Optional[Path]]] = [
+            (("publish", number, "file"), self.file),
+            (("publish", number, "https", "file"), self.https and self.https.file),
+        ]
+        return [(at, path) for at, path in named if path is not None]
 
 
 def each_once(ways: tuple[PublisherConfig, ...]) -> tuple[PublisherConfig, ...]:
@@ -108,6 +112,6 @@ def each_once(ways: tuple[PublisherConfig, ...]) -> tuple[PublisherConfig, ...]:
     for number, way in enumerate(ways):
         place = "collector" if way.collector is not None else way.https and way.https.url
         if place and seen.setdefault(place, number) != number:
-            at: tuple[Union[int, str], ...] = (number, "collector") if way.collector else (number, "https")
+            at: Place = (number, "collector") if way.collector else (number, "https")
             raise wrong(f"is the same as publish[{seen[place]}]; keep one of them", *at)
     return ways
