@@ -101,7 +101,7 @@ class PublisherConfig(Section):
         """The files that entry ``number`` writes, each after where it is named."""
         named: list[tuple[Place, Optional[Path]]] = [
             (("publish", number, "file"), self.file),
-            (("publish", number, "https", "file"), self.https and self.https.file),
+            (("publish", number, "https", "file"), self.https.file if self.https else None),
         ]
         return [(at, path) for at, path in named if path is not None]
 

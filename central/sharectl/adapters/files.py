@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Optional
 
 from sharectl.errors import StateError
 
@@ -45,6 +47,22 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
                 Path(name).unlink()
             raise
         _sync_folder(path.parent)
+
+
+def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_result]:
+    """At most so many bytes of a file, and what it is; None instead of bytes if it is no regular file.
+
+    Nothing is waited for: neither a writer of a FIFO nor a device. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return None, facts
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most_bytes), facts
+    finally:
+        os.close(descriptor)
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:

@@ -7,15 +7,36 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
-from sharectl.adapters import files
+from sharectl.adapters import files, signing
+from sharectl.adapters.signing import Key, Signature
+from sharectl.core.groups import GROUP_NAME
 from sharectl.core.model import Plan, Target
+from sharectl.core.nodes import HOST_NAME
 from sharectl.errors import InputError
 
 FORMAT = 1
 """Version of the metadata; a reader refuses one that it does not know."""
 
-_METADATA = re.compile(r"# (sharectl|sequence|generated|valid_until|targets|groups): (.*)")
-_COLUMNS = 5
+MAX_BYTES = 2**20
+"""Size of a file that is still read, here and by ``job_ctl``."""
+
+_METADATA = re.compile(r"# (sharectl|sequence|pool|generated|valid_until|targets|groups): (.*)")
+_NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
+_WHOLE = re.compile(r"[0-9]{1,15}")
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What is published with every plan, whatever is in it."""
+
+    pool: Optional[str] = None
+    """The pool's name, for nodes that are told one."""
+    key: Optional[Key] = None
+    """What signs the text; None leaves it unsigned."""
+
+
+UNSEALED = Seal()
 
 
 @dataclass(frozen=True)
@@ -28,17 +49,20 @@ class SharectlFile:
     """Unix seconds."""
     valid_until: Optional[int]
     """Unix seconds."""
+    pool: Optional[str] = None
+    signature: Optional[Signature] = None
 
 
 class FilePublisher:
     """Publishes plans as a file, on a file system that the nodes share or that is copied to them."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, seal: Seal = UNSEALED) -> None:
         self.path = path
+        self.seal = seal
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path. Raises as `sharectl.ports.Publisher`."""
-        files.replace(self.path, [render(plan)], mode=0o644)
+        files.replace(self.path, [render(plan, self.seal)], mode=0o644)
         return str(self.path)
 
 
@@ -47,55 +71,102 @@ def target_lines(plan: Plan) -> list[str]:
     return [f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets]
 
 
-def render(plan: Plan) -> str:
-    """Whole text of the file for ``plan``: metadata, then targets."""
+def render(plan: Plan, seal: Seal = UNSEALED) -> str:
+    """Whole text of the file for ``plan``: metadata, then targets, then the signature."""
     lines = [
         f"# sharectl: {FORMAT}",
         f"# sequence: {plan.sequence}",
+        *([f"# pool: {seal.pool}"] if seal.pool is not None else []),
         f"# generated: {plan.generated_at}",
         f"# valid_until: {plan.valid_until}",
         f"# groups: {','.join(plan.groups)}",
         f"# targets: {len(plan.targets)}",
         *target_lines(plan),
     ]
-    return "".join(f"{line}\n" for line in lines)
+    text = "".join(f"{line}\n" for line in lines)
+    return text if seal.key is None else f"{text}{signing.line(text.encode('ascii'), seal.key)}\n"
 
 
-def read(path: Path) -> SharectlFile:
-    """What the file at ``path`` says.
+def content_of(path: Path) -> bytes:
+    """Bytes of the file at ``path``, which `parse` takes.
 
     Raises
     ------
     InputError
-        If it cannot be read or is not such a file.
+        If it cannot be read, is no regular file or is too large.
     """
     try:
-        text = path.read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([f"{path}: cannot be read: {error}"]) from error
-    metadata = {match[1]: match[2] for line in text.splitlines() if (match := _METADATA.fullmatch(line))}
+        content, _ = files.read_regular(path, MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read: {error.strerror or error}"]) from error
+    if content is None:
+        raise InputError([f"{path}: cannot be read: it is no regular file"])
+    return content
+
+
+def read(path: Path) -> SharectlFile:
+    """What the file at ``path`` says; whoever signed it. Raises as `content_of` and `parse`."""
+    return parse(content_of(path), str(path))
+
+
+def parse(content: bytes, name: str) -> SharectlFile:
+    """What a published text says; ``name`` is what messages call its place.
+
+    Raises
+    ------
+    InputError
+        If it is no such text; the first `_MAX_PROBLEMS` problems at once.
+    """
+    if len(content) > MAX_BYTES:
+        raise InputError([f"{name}: has more than {MAX_BYTES} bytes; no node reads it"])
     try:
-        return SharectlFile(
-            targets=tuple(
-                _target(f"{path}:{number}", line)
-                for number, line in enumerate(text.splitlines(), start=1)
-                if line and not line.startswith("#")
-            ),
-            sequence=_whole(metadata.get("sequence")),
-            generated_at=_whole(metadata.get("generated")),
-            valid_until=_whole(metadata.get("valid_until")),
-        )
+        body, signature = signing.split(content)
+        *lines, rest = body.decode("ascii").split("\n")
     except ValueError as error:
-        raise InputError([f"{path}: {error}; publish a new one with `sharectl cycle`"]) from error
+        raise InputError([f"{name}: {error}; publish a new one with `sharectl cycle`"]) from error
+    metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
+    rows = [(number, line) for number, line in enumerate(lines, start=1) if line[:1] not in ("", "#")]
+    problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
+    if rest:
+        problems.append(f": the last line has no end: {rest[:80]!r}")
+    if problems:
+        advice = "publish a new one with `sharectl cycle`"
+        raise InputError([f"{name}{problem}; {advice}" for problem in problems[:_MAX_PROBLEMS]])
+    return SharectlFile(
+        targets=tuple(_target(line) for _, line in rows),
+        sequence=_whole(metadata.get("sequence")),
+        generated_at=_whole(metadata.get("generated")),
+        valid_until=_whole(metadata.get("valid_until")),
+        pool=metadata.get("pool"),
+        signature=signature,
+    )
 
 
-def _target(place: str, line: str) -> Target:
-    columns = line.split()
-    if len(columns) != _COLUMNS:
-        raise InputError(
-            [f"{place}: needs {_COLUMNS} columns: node, group, cap, group, cores; found {line!r}"]
-        )
-    node, held_back, cap, helped, request = columns
+def _metadata_problems(metadata: dict[str, str], rows: int) -> list[str]:
+    wrong = [name for name in _NUMBERS if name in metadata and not _WHOLE.fullmatch(metadata[name])]
+    problems = [f": # {name}: {metadata[name][:80]!r} is no number" for name in wrong]
+    if not wrong and int(metadata.get("sharectl", FORMAT)) != FORMAT:
+        problems.append(f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know")
+    if not wrong and int(metadata.get("targets", rows)) != rows:
+        problems.append(f": # targets: {metadata['targets']}, but there are {rows}")
+    return problems
+
+
+def _row_problems(rows: list[tuple[int, str]]) -> list[str]:
+    return [
+        f":{number}: is not node, group, cap, group, cores: {line[:80]!r}"
+        for number, line in rows
+        if not _is_target(line.split(" "))
+    ]
+
+
+def _is_target(columns: list[str]) -> bool:
+    forms = (HOST_NAME, GROUP_NAME, _WHOLE, GROUP_NAME, _WHOLE)
+    return len(columns) == len(forms) and all(form.fullmatch(column) for form, column in zip(forms, columns))
+
+
+def _target(line: str) -> Target:
+    node, held_back, cap, helped, request = line.split(" ")
     return Target(node, held_back, int(cap), helped, int(request))
 
 

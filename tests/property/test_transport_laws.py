@@ -1,0 +1,101 @@
+"""Laws of what targets travel in: texts, signatures, key files."""
+
+from __future__ import annotations
+
+import string
+from typing import Optional
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sharectl.adapters import sharectl_file, signing
+from sharectl.adapters.sharectl_file import Seal
+from sharectl.adapters.signing import Key
+from sharectl.core.model import Plan, Target
+from sharectl.errors import InputError
+
+NOW = 1_700_000_000
+names = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
+targets = st.builds(Target, names, names, st.integers(0, 10**6), names, st.integers(1, 10**6))
+plans = st.builds(
+    Plan,
+    sequence=st.integers(0, 2**40),
+    generated_at=st.integers(0, 2**40),
+    valid_until=st.integers(0, 2**40),
+    groups=st.lists(names, max_size=4).map(tuple),
+    targets=st.lists(targets, max_size=5).map(tuple),
+    reason=st.just("targets"),
+)
+keys = st.builds(Key, st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True), st.binary(min_size=32, max_size=64))
+pools = st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}", fullmatch=True)
+SIGNED = sharectl_file.render(
+    Plan(1, NOW, NOW + 60, ("a", "b"), (Target("wn-1", "a", 8, "b", 8),), "targets"),
+    Seal("p", Key("k", b"s" * 32)),
+).encode()
+# Near enough to a published text to reach every check.
+mutated = st.tuples(st.integers(0, len(SIGNED)), st.integers(0, 40), st.binary(max_size=30)).map(
+    lambda cut: SIGNED[: cut[0]] + cut[2] + SIGNED[cut[0] + cut[1] :]
+)
+
+
+@given(plans, pools, st.none() | keys)
+def test_what_is_rendered_is_read(plan: Plan, pool: Optional[str], key: Optional[Key]) -> None:
+    """parse(render(plan)) has the plan's targets and times, the pool, and the id of the key."""
+    read = sharectl_file.parse(sharectl_file.render(plan, Seal(pool, key)).encode(), "F")
+    assert (read.targets, read.pool, read.sequence) == (plan.targets, pool, plan.sequence)
+    assert (read.generated_at, read.valid_until) == (plan.generated_at, plan.valid_until)
+    assert (read.signature and read.signature.key_id) == (key and key.key_id)
+
+
+@given(plans, pools, keys, st.lists(keys, max_size=1))
+def test_a_signature_is_believed_by_those_who_have_its_key(
+    plan: Plan, pool: Optional[str], key: Key, others: list[Key]
+) -> None:
+    """problem_of(signed with k, keys) is None if k is among the keys."""
+    content = sharectl_file.render(plan, Seal(pool, key)).encode()
+    rest = [other for other in others if other.key_id != key.key_id]
+    assert signing.problem_of(content, [*rest, key]) is None
+    assert signing.problem_of(content, rest) is not None
+
+
+@given(st.integers(0, len(SIGNED) - 1), st.integers(1, 255))
+def test_no_byte_of_a_signed_text_can_be_changed(place: int, change: int) -> None:
+    """problem_of(signed, but for one byte) is a problem, or the text is refused as a whole."""
+    content = bytearray(SIGNED)
+    content[place] ^= change
+    try:
+        problem = signing.problem_of(bytes(content), [Key("k", b"s" * 32)])
+    except ValueError:
+        return
+    assert problem is not None
+
+
+@given(st.binary(max_size=400) | mutated)
+@example(b"# sequence: " + b"9" * 5000 + b"\n")
+@example(b"# sharectl: \xc2\xb2\n")
+@example(b"x" * (sharectl_file.MAX_BYTES + 1))
+def test_whatever_bytes_come_they_are_a_document_or_an_input_error(content: bytes) -> None:
+    """parse(any bytes) returns a document whose targets are well formed, or raises InputError."""
+    problems: tuple[str, ...] = ("none",)
+    found: tuple[Target, ...] = ()
+    try:
+        found = sharectl_file.parse(content, "F").targets
+    except InputError as error:
+        problems = error.problems
+    assert 0 < len(problems) <= 20
+    assert sum(map(len, problems)) < 10_000
+    assert all(_line(target) in content.decode("ascii") for target in found)
+
+
+@given(st.text(max_size=300))
+def test_whatever_a_key_file_holds_no_long_word_of_it_is_said(text: str) -> None:
+    """No problem of a key file has a word of it that could be a key."""
+    secret = "ab" * 31
+    keys, problems = signing.parsed(f"{text}\nk {secret}\n".encode())
+    assert problems
+    assert not any(secret in problem for problem in problems)
+    assert len(keys) <= 300
+
+
+def _line(target: Target) -> str:
+    return f"{target.node} {target.held_back} "
