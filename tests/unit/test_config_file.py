@@ -217,6 +217,15 @@ BAD = [
     ),
     (GROUPS + "history: {errors_log_max_bytes: 10 MiB}\n", '"10 MiB" is text, not a number; write 10485760,'),
     # words, names, paths
+    (GROUPS + "control: {max_target_share: 0.25}\n", 'for a share of the nodes write "25%"'),
+    (GROUPS + "control: {max_target_share: 25}\n", "F:2: control.max_target_share: a bare number could mean"),
+    (
+        GROUPS + "control: {max_target_share: 'wn-*'}\n",
+        'a share is a percentage in quotes; write such as "50%"',
+    ),
+    (GROUPS + "control: {max_target_share: yes}\n", "a share is a percentage in quotes"),
+    (GROUPS + "control: {dwell_seconds: 10m}\n", "write 600"),
+    (GROUPS + "control: {max_changed_nodes: 0}\n", "0 is out of range; write a whole number, 1 to"),
     (
         GROUPS + "control: {incomplete: withdrawn}\n",
         'control.incomplete: "withdrawn" will not do; did you mean withdraw?',

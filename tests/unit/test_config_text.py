@@ -27,10 +27,14 @@ groups:
   "no": {pledge_hepscore23: 0.5}
 nodes:
   controlled: ["wn-0*"]
+  job_ctl_stale_seconds: 2340  # default
 control:
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
   max_nodes: null  # default
+  max_target_share: null  # default
+  max_changed_nodes: null  # default
+  dwell_seconds: 0  # default
   incomplete: keep  # default
 pool:
   name: null  # default
@@ -49,6 +53,8 @@ history:
   errors_log: /var/lib/sharectl/shares_Error.log  # default
   errors_log_max_bytes: 10485760  # default
   errors_log_keep: 10  # default
+  changes_max_bytes: 10485760  # default
+  changes_keep: 10  # default
 state_directory: /var/lib/sharectl  # default
 lock_wait_seconds: 60
 """

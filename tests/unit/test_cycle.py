@@ -38,7 +38,7 @@ def test_a_cycle_publishes_its_plan_and_remembers() -> None:
     assert publisher.plans == [result.plan]
     assert history.records == [(UNEVEN, result.errors)]
     assert result.plan is not None
-    assert state.state == State(result.plan.sequence, nodes=1, schedds=0)
+    assert (state.state.sequence, state.state.nodes, state.state.schedds) == (result.plan.sequence, 1, 0)
     assert result.problems == ()
 
 

@@ -9,12 +9,11 @@ from typing import Literal, Optional, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_model import (
     Config,
-    ControlConfig,
     GroupConfig,
     HistoryConfig,
-    NodesConfig,
     PoolConfig,
 )
 from sharectl.adapters.config_publish import (

@@ -14,21 +14,15 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
-    PlainSerializer,
-    PlainValidator,
     model_validator,
 )
 
+from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
-from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
-from sharectl.adapters.controlled import read_controlled, write_controlled
+from sharectl.adapters.config_types import MAX_HS06, AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.wording import quoted, shown
 from sharectl.core.groups import GROUP_NAME
-from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER, PlanLimits
-from sharectl.core.nodes import Controlled, ControlledHosts
-
-MAX_HS06 = 1e12
-"""A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
+from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER
 
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
@@ -113,48 +107,6 @@ class GroupConfig(Section):
         return pledge if pledge is not None else 0.0
 
 
-class NodesConfig(Section):
-    """Which execute points sharectl may steer."""
-
-    controlled: Annotated[Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)] = (
-        Field(
-            ControlledHosts(("*",)),
-            description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
-            'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
-            'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
-            "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
-            '`{share: "50%"}`.',
-        )
-    )
-
-
-class ControlConfig(Section):
-    """How strongly sharectl steers."""
-
-    multicore_cores: int = Field(
-        8,
-        ge=2,
-        le=1024,
-        description="Size of the multicore jobs that are helped, and what the held-back group gives up on each node.",
-    )
-    deadband_hs06: float = Field(
-        0.0, ge=0, le=MAX_HS06, description="Errors of at most this size, over or under, are left alone."
-    )
-    max_nodes: Optional[int] = Field(
-        None, ge=1, le=1_000_000, description="Most nodes under a target at once; null for no limit."
-    )
-    incomplete: Literal["keep", "withdraw"] = Field(
-        "keep",
-        description="When a schedd or the collector did not answer: `keep` leaves the published targets to run out "
-        "by their own validity, `withdraw` publishes a plan without targets at once.",
-    )
-
-    @property
-    def limits(self) -> PlanLimits:
-        """What bounds a plan."""
-        return PlanLimits(self.multicore_cores, self.deadband_hs06, self.max_nodes)
-
-
 class PoolConfig(Section):
     """How the pool is asked."""
 
@@ -197,6 +149,10 @@ HISTORY_FILES = {
 """Where the files lie unless the configuration says otherwise; with another ``state_directory``, there."""
 
 
+OWN_FILES = ("lock", "state.json", "disabled", "ledger/changes.jsonl")
+"""What sharectl keeps in ``state_directory`` in any case."""
+
+
 class HistoryConfig(Section):
     """What is kept of every cycle."""
 
@@ -212,6 +168,14 @@ class HistoryConfig(Section):
         10 * 2**20, ge=4096, le=2**40, description="Size from which `errors_log` is rotated."
     )
     errors_log_keep: int = Field(10, ge=1, le=1000, description="Rotated files that are kept.")
+    changes_max_bytes: int = Field(
+        10 * 2**20,
+        ge=4096,
+        le=2**40,
+        description="Size from which `ledger/changes.jsonl` in `state_directory` is rotated: who changed which "
+        "node's target, and why.",
+    )
+    changes_keep: int = Field(10, ge=1, le=1000, description="Rotated files of it that are kept.")
 
 
 class Config(Section):
@@ -274,7 +238,7 @@ class Config(Section):
             (("history", "errors_log"), self.history.errors_log),
             *(file for number, way in enumerate(self.publish) for file in way.written_files(number)),
         ]
-        seen = {self.state_directory / name: f"state_directory.{name}" for name in ("lock", "state.json")}
+        seen = {self.state_directory / name: f"state_directory.{name}" for name in OWN_FILES}
         for at, path in written:
             name = ".".join(map(str, at))
             first = seen.setdefault(path, name)

@@ -9,6 +9,7 @@ from typing import Any, Callable, NamedTuple, Optional, Union
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from sharectl.adapters.config_control import NodesConfig
 from sharectl.adapters.config_fields import (
     SECTIONS,
     admits,
@@ -19,7 +20,7 @@ from sharectl.adapters.config_fields import (
     range_of,
     section_at,
 )
-from sharectl.adapters.config_model import GroupConfig, NodesConfig
+from sharectl.adapters.config_model import GroupConfig
 from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
 from sharectl.adapters.wording import shown

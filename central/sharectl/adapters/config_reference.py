@@ -55,6 +55,7 @@ _KINDS = {
     "name": "text, null",
     "url": "text",
     "identity": "text, null",
+    "max_target_share": "share, null",
     "controlled": "pattern, list of patterns, share, constraint",
 }
 """Key -> its values, where its type does not say it."""

@@ -10,6 +10,9 @@ from pydantic_core import PydanticCustomError
 
 from sharectl.adapters.wording import quoted
 
+MAX_HS06 = 1e12
+"""A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
+
 
 def wrong(message: str, *at: Union[str, int]) -> PydanticCustomError:
     """Error of a validator; ``at`` is the path of the fault within the value that was validated."""

@@ -92,6 +92,13 @@ def _hosts(value: Any) -> ControlledHosts:
     return ControlledHosts(tuple(patterns))
 
 
+def read_share(value: Any) -> ControlledShare:
+    """Share of the nodes that a value of the configuration file means, such as ``"50%"``. Raises as `read_controlled`."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        raise _wrong(f"a bare number could mean anything; {_as_share(value)}")
+    return _share(value)
+
+
 def _share(value: Any) -> ControlledShare:
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:

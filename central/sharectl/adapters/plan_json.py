@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from sharectl.core.groups import GROUP_NAME
+from sharectl.core.limits import LIMITS
 from sharectl.core.model import SCHEMA_VERSION, Plan
 from sharectl.core.nodes import HOST_NAME
 from sharectl.core.plan import REASONS
@@ -58,6 +59,7 @@ def _problems(decided: Plan) -> list[str]:
         *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
         *((t.held_back != t.helped, f"{t.node}: holds back and helps one group") for t in decided.targets),
         (decided.reason in REASONS, f"reason {decided.reason!r} is none of {', '.join(REASONS)}"),
+        *((n.code in LIMITS, f"limit {n.code!r} is none of {', '.join(LIMITS)}") for n in decided.limits),
         (decided.generated_at < decided.valid_until, "valid_until is not after generated_at"),
     ]
     return sorted({problem for fine, problem in checks if not fine})

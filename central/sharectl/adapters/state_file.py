@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from sharectl.adapters import files
+from sharectl.core.model import Standing, Target
 from sharectl.core.plan import State
 from sharectl.errors import StateError
 
 SCHEMA_VERSION = 1
 
-_NUMBERS = tuple(field.name for field in fields(State))
+_NUMBERS = ("sequence", "nodes", "schedds", "standing_until", "uncertain_nodes")
 
 
 class StateFile:
@@ -25,7 +26,10 @@ class StateFile:
     def load(self) -> State:
         """State of the last cycle; see `sharectl.ports.StateStore`."""
         content = self._read()
-        return State(**{name: content.get(name, 0) for name in _NUMBERS})
+        try:
+            return _state(content if "standing" in content else {**content, **_from_last_cycle(content)})
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def save(self, state: State) -> None:
         """Keep ``state``; the record of the last cycle stays."""
@@ -63,3 +67,33 @@ class StateFile:
     def _write(self, content: dict[str, Any]) -> None:
         text = json.dumps({**content, "schema_version": SCHEMA_VERSION}, indent=2)
         files.replace(self.path, [text, "\n"])
+
+
+def _state(content: dict[str, Any]) -> State:
+    unaudited = content.get("unaudited")
+    return State(
+        **{name: content.get(name, 0) for name in _NUMBERS},
+        standing=_standing(content.get("standing", [])),
+        withdrawn=content.get("withdrawn") is True,
+        unaudited=None if unaudited is None else _standing(unaudited),
+    )
+
+
+def _standing(rows: Any) -> tuple[Standing, ...]:
+    found = [Standing(Target(**row["target"]), row["since"]) for row in rows]
+    for stood in found:
+        target = stood.target
+        if not all(isinstance(n, int) for n in (stood.since, target.cap_cores, target.request_cores)):
+            raise TypeError(f"a number of the target of {target.node} is none")
+        if not all(isinstance(name, str) for name in (target.node, target.held_back, target.helped)):
+            raise TypeError("a name of a target is none")
+    return tuple(found)
+
+
+def _from_last_cycle(content: dict[str, Any]) -> dict[str, Any]:
+    """What stands, in a file of a version that kept only the record of the cycle that published it."""
+    plan = (content.get("last_cycle") or {}).get("plan") or {}
+    if not plan or plan.get("sequence") != content.get("sequence"):
+        return {}
+    rows = [{"target": target, "since": plan["generated_at"]} for target in plan["targets"]]
+    return {"standing": rows, "standing_until": plan["valid_until"]}

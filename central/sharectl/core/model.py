@@ -150,6 +150,12 @@ class PlanLimits:
     """Errors of at most this size are left alone, HS06, >= 0."""
     max_nodes: Optional[int] = None
     """Most nodes under a target; None for no limit."""
+    max_target_ratio: Optional[float] = None
+    """Largest part of the pool's nodes under a target, 0 to 1; None for no limit."""
+    max_changed_nodes: Optional[int] = None
+    """Most nodes whose target a cycle may add, alter or remove, but for those that must go; None for no limit."""
+    dwell_seconds: int = 0
+    """Least time that a target stays as it is, unless it must go."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,41 @@ class Target:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """A target that was published, and since when it is as it is."""
+
+    target: Target
+    since: int
+    """Unix seconds."""
+
+
+@dataclass(frozen=True)
+class LimitNote:
+    """A limit that acted."""
+
+    code: str
+    """One of `sharectl.core.limits.LIMITS`."""
+    nodes: int
+    """How many nodes it kept from what the errors call for, >= 1."""
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """That an operator has switched sharectl off, on the central manager."""
+
+    reason: str
+    who: str
+    since: int
+    """Unix seconds."""
+    until: Optional[int] = None
+    """Unix seconds from which it is on again by itself; None: until somebody enables it."""
+
+    def in_force_at(self, now: int) -> bool:
+        """Whether it still holds at Unix time ``now``."""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True)
 class Plan:
     """What a cycle publishes: data, the same for ``--dry-run`` and for a real run."""
 
@@ -183,3 +224,5 @@ class Plan:
     """One of `sharectl.core.plan.REASONS`: why these targets, or why none."""
     held_back: Optional[str] = None
     helped: Optional[str] = None
+    limits: tuple[LimitNote, ...] = ()
+    """The limits that acted on the targets."""

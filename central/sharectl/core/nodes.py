@@ -73,6 +73,10 @@ def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
     The choice hangs on the names alone: not on their order, and hardly on which other nodes come and go.
     """
     ranked = sorted(set(machines), key=lambda name: (sha256(name.lower().encode()).digest(), name))
+    return frozenset(ranked[: nodes_in_share(ratio, len(ranked))])
+
+
+def nodes_in_share(ratio: float, nodes: int) -> int:
+    """How many of so many nodes a share is, rounded down."""
     # The decimal number that was written: 0.29 * 100 is 28.999… in binary.
-    exact = Fraction(repr(float(ratio)))
-    return frozenset(ranked[: floor(exact * len(ranked))])
+    return floor(Fraction(repr(float(ratio))) * nodes)

@@ -1,0 +1,96 @@
+"""What the configuration says of steering: which nodes, how strongly, and what bounds each change."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Optional
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from sharectl.adapters.config_types import MAX_HS06, Section
+from sharectl.adapters.controlled import read_controlled, read_share, write_controlled
+from sharectl.core.model import PlanLimits
+from sharectl.core.nodes import Controlled, ControlledHosts, ControlledShare
+
+
+def _read_share(value: Any) -> Optional[float]:
+    return None if value is None else read_share(value).ratio
+
+
+def _write_share(ratio: Optional[float]) -> Any:
+    return None if ratio is None else write_controlled(ControlledShare(ratio))
+
+
+class NodesConfig(Section):
+    """Which execute points sharectl may steer."""
+
+    controlled: Annotated[Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)] = (
+        Field(
+            ControlledHosts(("*",)),
+            description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
+            'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
+            'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
+            "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
+            '`{share: "50%"}`.',
+        )
+    )
+    job_ctl_stale_seconds: int = Field(
+        2340,
+        ge=30,
+        le=86400,
+        description="Age of a node's last run of `job_ctl`, by the node's own clock, from which `status` calls the "
+        "node deaf; three periods of 13 minutes.",
+    )
+
+
+class ControlConfig(Section):
+    """How strongly sharectl steers."""
+
+    multicore_cores: int = Field(
+        8,
+        ge=2,
+        le=1024,
+        description="Size of the multicore jobs that are helped, and what the held-back group gives up on each node.",
+    )
+    deadband_hs06: float = Field(
+        0.0, ge=0, le=MAX_HS06, description="Errors of at most this size, over or under, are left alone."
+    )
+    max_nodes: Optional[int] = Field(
+        None, ge=1, le=1_000_000, description="Most nodes under a target at once; null for no limit."
+    )
+    max_target_share: Annotated[
+        Optional[float], PlainValidator(_read_share), PlainSerializer(_write_share)
+    ] = Field(
+        None,
+        description='Largest share of the pool\'s nodes under a target at once, such as `"25%"`, rounded down; null '
+        "for no limit.",
+    )
+    max_changed_nodes: Optional[int] = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Most nodes whose target a cycle adds, alters or removes; null for no limit. What must go goes "
+        "at once and counts: targets of nodes that are gone or no longer controlled, of groups no longer configured.",
+    )
+    dwell_seconds: int = Field(
+        0,
+        ge=0,
+        le=604_800,
+        description="Least time that a target stays as it is once it is published, unless it must go.",
+    )
+    incomplete: Literal["keep", "withdraw"] = Field(
+        "keep",
+        description="When a schedd or the collector did not answer: `keep` leaves the published targets to run out "
+        "by their own validity, `withdraw` publishes a plan without targets at once.",
+    )
+
+    @property
+    def limits(self) -> PlanLimits:
+        """What bounds a plan."""
+        return PlanLimits(
+            multicore_cores=self.multicore_cores,
+            deadband_hs06=self.deadband_hs06,
+            max_nodes=self.max_nodes,
+            max_target_ratio=self.max_target_share,
+            max_changed_nodes=self.max_changed_nodes,
+            dwell_seconds=self.dwell_seconds,
+        )
