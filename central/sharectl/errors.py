@@ -46,7 +46,15 @@ class StateError(SharectlError):
     exit_code = 74
 
 
+class PublishError(StateError):
+    """Targets did not arrive where nodes look for them."""
+
+
 class LockedError(SharectlError):
     """Another cycle is running."""
 
     exit_code = 75
+
+
+class DisabledError(SharectlError):
+    """An operator has switched sharectl off."""

@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("cycle", record))
     elif arguments.dry_run and result.plan is not None:
-        print(render(result.plan), end="")
+        print(render(result.plan, options.seal_of(config)), end="")
     else:
         print(_line(record))
     return _exit_code(result)

@@ -6,18 +6,30 @@ import argparse
 import sys
 import time
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl.adapters import jobs_file
+from sharectl.adapters.collector_targets import CollectorAccess, CollectorPublisher
 from sharectl.adapters.config_file import load
 from sharectl.adapters.config_model import Config
+from sharectl.adapters.config_publish import (
+    TARGETS_FILE,
+    CollectorPublisherConfig,
+    HttpsPublisherConfig,
+    PublisherConfig,
+)
 from sharectl.adapters.pool import CondorPool, PoolAccess
-from sharectl.adapters.sharectl_file import FilePublisher
+from sharectl.adapters.sharectl_file import FilePublisher, Seal
+from sharectl.adapters.signing import read_keys
 from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.core.model import Snapshot
 from sharectl.core.nodes import ControlledConstraint, controlled_machines
 from sharectl.core.plan import PlanConfig
 from sharectl.errors import ConfigError, PoolUnavailableError
+from sharectl.ports import Publisher
+
+if TYPE_CHECKING:
+    from sharectl.adapters.https_targets import ServedAt
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -84,9 +96,44 @@ def pool_of(config: Config) -> CondorPool:
     )
 
 
-def publishers_of(config: Config) -> list[FilePublisher]:
-    """Every way that targets are published, in the order of the configuration."""
-    return [FilePublisher(way.file) for way in config.publish if way.file is not None]
+def seal_of(config: Config) -> Seal:
+    """The pool's name and the key that signs, for what is published as text.
+
+    Raises
+    ------
+    ConfigError
+        If the file of keys cannot be used.
+    """
+    keys = read_keys(config.signing_key_file) if config.signing_key_file is not None else ()
+    return Seal(config.pool.name, keys[0] if keys else None)
+
+
+def collector_of(config: Config, publisher: CollectorPublisherConfig) -> CollectorAccess:
+    """The collectors that get targets."""
+    return CollectorAccess(config.pool.collector, publisher.identity, publisher.deadline_seconds)
+
+
+def served_at(publisher: HttpsPublisherConfig) -> ServedAt:
+    """The place where targets are served."""
+    from sharectl.adapters.https_targets import ServedAt
+
+    return ServedAt(publisher.url, publisher.ca_file, publisher.deadline_seconds)
+
+
+def publishers_of(config: Config) -> list[Publisher]:
+    """Every way that targets are published, in the order of the configuration. Raises as `seal_of`."""
+    seal = seal_of(config)
+    return [_publisher(config, way, seal) for way in config.publish]
+
+
+def _publisher(config: Config, way: PublisherConfig, seal: Seal) -> Publisher:
+    if way.collector is not None:
+        return CollectorPublisher(collector_of(config, way.collector), seal.pool)
+    if way.https is not None:
+        from sharectl.adapters.https_targets import HttpsPublisher
+
+        return HttpsPublisher(way.https.file, served_at(way.https), seal)
+    return FilePublisher(way.file or TARGETS_FILE, seal)
 
 
 def look(arguments: argparse.Namespace, config: Config) -> Snapshot:

@@ -39,7 +39,12 @@ def run(arguments: argparse.Namespace) -> int:
     if decided.valid_until <= time.time():
         raise InputError([f"{arguments.plan}: no longer valid since {decided.valid_until}; plan again"])
     if arguments.dry_run:
-        print(as_json.dumps("plan", as_json.plan(decided)) if arguments.json else render(decided), end="")
+        print(
+            as_json.dumps("plan", as_json.plan(decided))
+            if arguments.json
+            else render(decided, options.seal_of(config)),
+            end="",
+        )
         return 0
     store = StateFile(config.state_directory / "state.json")
     problems: list[str] = []

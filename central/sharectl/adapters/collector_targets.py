@@ -1,0 +1,202 @@
+"""Targets in the pool's collectors: sent, withdrawn, and read back, so that "published" means arrived.
+
+Nothing spans two messages to a collector, so the order is such that a failure in between leaves only what expires by
+itself: first the new ads, each in the place of the node's last one, and last in that stream the ad of the plan; then,
+once that is seen to have arrived, all older ads of the same identity are withdrawn at once.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Callable, Optional
+
+from sharectl.adapters.deadline import Answer, Question, ask_all
+from sharectl.adapters.target_ads import (
+    ALL_OF_OURS,
+    NOBODY,
+    PROJECTION,
+    TARGET_TYPE,
+    Holding,
+    ads_of,
+    held_ads,
+    holding,
+    older_ads,
+)
+from sharectl.core.model import Plan
+from sharectl.errors import PublishError
+
+DOCUMENT = "docs/transports.md"
+_LOOK_SECONDS = 0.05
+_PATIENCE_RATIO = 0.6
+"""Part of the deadline within which ads must appear: what is left is for saying that they did not."""
+
+
+@dataclass(frozen=True)
+class CollectorAccess:
+    """Which collectors, and as whom."""
+
+    collector: Optional[str]
+    """Address; None for COLLECTOR_HOST of this machine's configuration."""
+    identity: Optional[str]
+    """As whom the collectors must know sharectl; None if anybody will do."""
+    deadline_seconds: float
+
+    def addresses(self) -> list[str]:
+        """Address of every collector; empty if the configuration names none."""
+        import htcondor2
+
+        named = self.collector or str(htcondor2.param.get("COLLECTOR_HOST", ""))
+        return [address for address in re.split(r"[,\s]+", named) if address]
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What became of a plan in one collector."""
+
+    held: Optional[Holding]
+    problem: Optional[str] = None
+
+
+class CollectorPublisher:
+    """Publishes plans as ads in every collector of the pool."""
+
+    def __init__(self, access: CollectorAccess, pool: Optional[str]) -> None:
+        self.access = access
+        self.pool = pool
+
+    def publish(self, plan: Plan) -> str:
+        """Replace the ads by those of ``plan``; returns the collectors. Raises as `sharectl.ports.Publisher`.
+
+        Not whole or not at all: what failed in between leaves targets of two plans, none of which outlives its own.
+        """
+        deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, access=self.access)
+        deliveries = _ask(self.access, deliver)
+        problems = [
+            f"collector {address}: {answer.source.problem or answer.value.problem}"
+            for address, answer in deliveries.items()
+            if answer.source.problem or answer.value.problem
+        ]
+        if problems:
+            raise PublishError("; ".join(problems))
+        return ",".join(
+            f"collector:{address}({answer.value.held.identity})" for address, answer in deliveries.items()
+        )
+
+
+def look(access: CollectorAccess) -> dict[str, Delivery]:
+    """Address -> what that collector holds, or why it did not say."""
+    answers = _ask(access, partial(_look, access=access))
+    return {
+        address: Delivery(None, answer.source.problem) if answer.source.problem else answer.value
+        for address, answer in answers.items()
+    }
+
+
+def _ask(access: CollectorAccess, question: Callable[[str], Delivery]) -> dict[str, Answer]:
+    addresses = access.addresses()
+    if not addresses:
+        raise PublishError(
+            "collector: no pool is named; set pool.collector, or CONDOR_CONFIG of this process"
+        )
+    return ask_all(
+        {address: Question(partial(question, address), access.deadline_seconds) for address in addresses}
+    )
+
+
+def _look(address: str, access: CollectorAccess) -> Delivery:
+    import htcondor2
+
+    held = _held(htcondor2.Collector(address))
+    return Delivery(holding(held, access.identity))
+
+
+def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: CollectorAccess) -> Delivery:
+    """Send and look; in a process of its own, whose configuration it changes."""
+    import classad2
+    import htcondor2
+
+    # Whom the collector does not ask who he is, no node believes.
+    htcondor2.param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED"
+    patience_seconds = _PATIENCE_RATIO * access.deadline_seconds
+    collector = htcondor2.Collector(address)
+    try:
+        collector.advertise([classad2.ClassAd(ad) for ad in ads], "UPDATE_AD_GENERIC", True)  # noqa: FBT003
+    except htcondor2.HTCondorException:
+        return Delivery(None, _why_refused(collector))
+    sent = _until(collector, lambda held: held.sequence == plan.sequence, patience_seconds)
+    problem = _why_useless(sent, plan.sequence, access.identity)
+    if problem is not None or sent.identity is None:
+        return Delivery(sent, problem)
+    withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
+    withdrawal["Requirements"] = classad2.ExprTree(older_ads(sent.identity, plan.sequence))
+    collector.advertise([withdrawal], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
+    whole = (plan.sequence, len(plan.targets), 0)
+    seen = _until(
+        collector, lambda held: (held.sequence, held.targets, held.older) == whole, patience_seconds / 2
+    )
+    if (seen.sequence, seen.targets, seen.older) != whole:
+        return Delivery(
+            seen,
+            f"holds {seen.targets} of {len(plan.targets)} targets, and {seen.older} of an earlier plan; "
+            "CollectorLog there says why, and the next cycle tries again",
+        )
+    return Delivery(seen)
+
+
+def _until(collector: Any, arrived: Callable[[Holding], bool], patience_seconds: float) -> Holding:
+    """What is held once it has ``arrived``, or when patience ends."""
+    end = time.monotonic() + patience_seconds
+    while True:
+        held = holding(_held(collector), None)
+        if arrived(held) or time.monotonic() > end:
+            return held
+        time.sleep(_LOOK_SECONDS)
+
+
+def _held(collector: Any) -> list[Any]:
+    import htcondor2
+
+    return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))
+
+
+def _why_useless(held: Holding, sequence: int, identity: Optional[str]) -> Optional[str]:
+    """Why no node believes what was sent; None if nodes do."""
+    if held.sequence != sequence:
+        return (
+            "took the ads and does not show them; see whether COLLECTOR_REQUIREMENTS there refuses them, or another "
+            f"identity sends ads of the same names ({DOCUMENT})"
+        )
+    if held.identity in (None, NOBODY) or str(held.identity).endswith("@unmapped"):
+        return (
+            f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; give sharectl a token "
+            f"({DOCUMENT})"
+        )
+    if identity not in (None, held.identity):
+        return (
+            f"knows sharectl as {held.identity}, not as {identity}, so that no node believes it; set identity, here "
+            "and on the nodes, or give sharectl the token of that identity"
+        )
+    return None
+
+
+def _why_refused(collector: Any) -> str:
+    """Why a collector takes no ads, as far as it can be found out."""
+    import htcondor2
+
+    try:
+        place = collector.locate(htcondor2.DaemonType.Collector)
+    except htcondor2.HTCondorException as error:
+        return f"cannot be asked: {error}"
+    try:
+        seen = htcondor2.ping(place, "READ")
+    except htcondor2.HTCondorException:
+        return f"does not know sharectl, and takes ads of nobody it does not know; give sharectl a token ({DOCUMENT})"
+    identity, method = seen.get("MyRemoteUserName", NOBODY), seen.get("AuthMethods", "no method")
+    return (
+        f"takes no ads from {identity} (by {method}): UPDATE_AD_GENERIC needs the level DAEMON; add {identity} to "
+        f"COLLECTOR.ALLOW_DAEMON there, and condor_reconfig ({DOCUMENT})"
+    )
