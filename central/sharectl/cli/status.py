@@ -7,16 +7,14 @@ import sys
 import time
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from sharectl.adapters import node_status, sharectl_file
+from sharectl.adapters import node_status
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.state_file import StateFile
-from sharectl.cli import options
+from sharectl.cli import options, published
 from sharectl.core.plan import REASONS
-from sharectl.errors import InputError
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
 
@@ -33,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     status = {
         "now": now,
         "last_cycle": StateFile(config.state_directory / "state.json").last_cycle() or None,
-        "published": [_published(config, number, now) for number in range(len(config.publish))],
+        "published": published.places(config, now),
         "nodes": _nodes(config, now),
     }
     problems = _problems(status)
@@ -44,24 +42,6 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in problems:
         print(f"sharectl: {problem}", file=sys.stderr)
     return 1 if problems else 0
-
-
-def _published(config: Config, number: int, now: int) -> dict[str, Any]:
-    path = config.publish[number].file or Path("/nonexistent")
-    try:
-        content = sharectl_file.read(path)
-    except InputError as error:
-        return {"place": str(path), "problem": str(error)}
-    left = content.valid_until - now if content.valid_until is not None else None
-    return {
-        "place": str(path),
-        "sequence": content.sequence,
-        "targets": len(content.targets),
-        "valid_for_seconds": left,
-        "problem": f"{path}: expired {-left} s ago: no node has a target"
-        if left is not None and left <= 0
-        else None,
-    }
 
 
 def _nodes(config: Config, now: int) -> dict[str, Any]:
@@ -112,11 +92,7 @@ def _print(status: dict[str, Any]) -> None:
             ("helped", plan.get("helped") or "-"),
             ("reason", REASONS.get(plan.get("reason", ""), "-")),
         ]
-    rows += [
-        (place["place"], f"{place['targets']} targets, valid for {place['valid_for_seconds']} s")
-        for place in status["published"]
-        if "targets" in place
-    ]
+    rows += [(place["place"], published.line(place)) for place in status["published"] if "targets" in place]
     if nodes["problem"] is None:
         rows += [
             ("partitionable slots", nodes["slots"]),
