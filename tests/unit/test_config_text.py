@@ -106,6 +106,7 @@ def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.Ca
         "kind": "config",
         "valid": True,
         "problems": [],
+        "recommendations": [],
         "config": as_data(parse(TEXT, "F")),
     }
 

@@ -1,0 +1,56 @@
+"""What a sound configuration should rather say, and what it names that cannot be used on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from sharectl.adapters import signing, trust
+from sharectl.adapters.config_model import Config
+from sharectl.errors import ConfigError
+
+_SIGN = (
+    "write signing_key_file: /etc/sharectl/keys, and there a line `KEYID HEX` (docs/transports.md), so that nodes tell "
+    "these targets from forged ones"
+)
+
+
+def advice(config: Config, mounts: Path = trust.MOUNTS) -> list[str]:
+    """What should be written instead; a configuration with none of it works too."""
+    if config.signing_key_file is None:
+        return [f"{place}: {why}; {_SIGN}" for place, why in _boundaries(config, mounts)]
+    if any(way.collector is None for way in config.publish):
+        return []
+    return ["signing_key_file: signs nothing: ads in collectors are known by their sender; remove it"]
+
+
+def unusable(config: Config) -> tuple[list[str], list[str]]:
+    """What keeps cycles from running on this machine, and what this user cannot tell."""
+    if config.signing_key_file is None:
+        return [], []
+    try:
+        signing.read_keys(config.signing_key_file)
+    except ConfigError as error:
+        found = [f"signing_key_file: {problem}" for problem in error.problems]
+        return ([], found) if isinstance(error.__cause__, PermissionError) else (found, [])
+    return [], []
+
+
+def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
+    """Entries of ``publish`` whose targets others could replace on their way, and how."""
+    for number, way in enumerate(config.publish):
+        if way.https is not None:
+            yield f"publish[{number}].https", "crosses the network, and the web server is trusted with it"
+        elif way.file is not None:
+            why = trust.why_untrusted(way.file, mounts, _owners(config))
+            if why is not None:
+                yield f"publish[{number}].file", f"{way.file}: {why}"
+
+
+def _owners(config: Config) -> list[int]:
+    """This user, and the one that cycles run as, who owns ``state_directory``."""
+    try:
+        return [os.geteuid(), config.state_directory.stat().st_uid]
+    except OSError:
+        return [os.geteuid()]

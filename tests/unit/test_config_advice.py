@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters import trust
+from sharectl.adapters.config_advice import advice, unusable
+from sharectl.adapters.config_file import parse
+from sharectl.adapters.config_model import Config
+from sharectl.cli.main import main
+
+SECRET = "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    """A folder that nobody else can write to, whatever lies above it."""
+    folder = tmp_path / "own"
+    folder.mkdir(mode=0o755)
+    return folder
+
+
+def config(folder: Path, publish: str, more: str = "") -> Config:
+    return parse(
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\npublish: [{publish}]\n{more}", "F"
+    )
+
+
+def mounts(folder: Path, *lines: str) -> Path:
+    path = folder / "mounts"
+    path.write_text("".join(f"{line}\n" for line in ("dev / ext4 rw 0 0", *lines)), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "ceph", "fuse.sshfs"])
+def test_a_file_that_others_machines_write_to_is_to_be_signed(own: Path, kind: str) -> None:
+    table = mounts(own, f"server:/x {own}/sh\\040ared {kind} rw 0 0", "tmpfs /elsewhere tmpfs rw 0 0")
+    (own / "sh ared").mkdir()
+    (line,) = advice(config(own, f'{{file: "{own}/sh ared/sharectl.txt"}}'), table)
+    assert line.startswith("publish[0].file: ")
+    assert f"network file system ({kind})" in line
+    assert "write signing_key_file: /etc/sharectl/keys" in line
+    assert advice(config(own, f"{{file: {own}/sharectl.txt}}"), table) == []
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o777, 0o1777])
+def test_so_is_one_in_a_folder_that_others_write_to(own: Path, mode: int) -> None:
+    (own / "deep").mkdir()
+    own.chmod(mode)
+    (line,) = advice(config(own, f"{{file: {own}/sharectl.txt}}"), mounts(own))
+    assert f"{own} can be written to by others (mode {mode:04o})" in line
+    deep = advice(config(own, f"{{file: {own}/deep/sharectl.txt}}"), mounts(own))
+    assert bool(deep) == (mode != 0o1777)
+
+
+def test_so_is_one_that_belongs_to_somebody_else(own: Path) -> None:
+    file = own / "sharectl.txt"
+    file.touch()
+    stranger = os.geteuid() or 4242
+    os.chown(file, stranger, -1)
+    assert trust.why_untrusted(file, mounts(own), ()) == f"belongs to uid {stranger}"
+    assert trust.why_untrusted(file, own / "no-such-table", [stranger]) is None
+
+
+def test_what_goes_over_the_network_is_to_be_signed_and_ads_are_not(own: Path) -> None:
+    served = f"{{https: {{file: {own}/x, url: 'https://cm/x'}}}}"
+    (line,) = advice(config(own, f"{served}, {{collector: {{}}}}"), mounts(own))
+    assert line.startswith("publish[0].https: crosses the network")
+    key = f"signing_key_file: {own}/keys\n"
+    assert advice(config(own, served, key), mounts(own)) == []
+    (line,) = advice(config(own, "{collector: {}}", key), mounts(own))
+    assert "signs nothing" in line
+
+
+def test_a_key_that_cannot_be_used_is_a_finding(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = own / "keys"
+    path = own / "sharectl.yaml"
+    path.write_text(
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\nsigning_key_file: {keys}\n",
+        encoding="utf-8",
+    )
+    assert main(["check", "config", str(path)]) == 1
+    assert f"signing_key_file: {keys}: cannot be read: No such file" in capsys.readouterr().err
+    keys.write_text(f"a {SECRET}\n", encoding="utf-8")
+    keys.chmod(0o644)
+    assert main(["check", "config", str(path)]) == 1
+    assert "has mode 0644" in capsys.readouterr().err
+    keys.chmod(0o600)
+    assert main(["check", "config", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert f"signing_key_file: {keys}\n" in out
+    assert SECRET[:16] not in out + err
+    assert unusable(parse(path.read_text(encoding="utf-8"), "F")) == ([], [])
