@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.core.model import GroupError, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
+from sharectl.core.changes import ChangeRecord
+from sharectl.core.model import Disabled, GroupError, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
 from sharectl.core.plan import State
 from sharectl.errors import StateError
 
@@ -95,3 +96,47 @@ class FakeStateStore:
     def save(self, state: State) -> None:
         """Replace the state."""
         self.state = state
+
+
+@dataclass
+class FakeSwitch:
+    """A switch in memory: on unless ``said`` holds something."""
+
+    said: Optional[Disabled] = None
+    stuck: Optional[str] = None
+
+    def disabled(self) -> Optional[Disabled]:
+        """What was said."""
+        return self.said
+
+    def enable_after(self, now: int) -> bool:
+        """Whether it is on now; fails if ``stuck``."""
+        if self.stuck:
+            raise StateError(self.stuck)
+        if self.said is not None and self.said.in_force_at(now):
+            return False
+        self.said = None
+        return True
+
+
+@dataclass
+class FakeAudit:
+    """Keeps what it was told; fails if ``broken``."""
+
+    broken: Optional[str] = None
+    records: list[ChangeRecord] = field(default_factory=list)
+    switches: list[tuple[bool, Disabled]] = field(default_factory=list)
+
+    def changed(self, record: ChangeRecord, now: int) -> None:
+        """Keep the record."""
+        del now
+        if self.broken:
+            raise StateError(self.broken)
+        self.records.append(record)
+
+    def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - as the port has it
+        """Keep what was said."""
+        del now
+        if self.broken:
+            raise StateError(self.broken)
+        self.switches.append((on, said))

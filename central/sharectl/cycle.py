@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from sharectl.core.completeness import with_restart
-from sharectl.core.model import GroupError, Plan, Snapshot
-from sharectl.core.plan import PlanConfig, State, plan, withdrawal
+from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
+from sharectl.core.plan import PlanConfig, plan, withdrawal
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import usage_by_group
-from sharectl.errors import StateError
-from sharectl.ports import History, Pool, Publisher, StateStore
+from sharectl.ports import History, Pool
+from sharectl.publication import (
+    Outlets,
+    Proposal,
+    Publication,
+    in_force,
+    load_state,
+    publish_unless_disabled,
+    tried,
+)
 
 
 @dataclass(frozen=True)
-class Ports:
+class Ports(Outlets):
     """The world of one cycle."""
 
     pool: Pool
-    publishers: Sequence[Publisher]
     history: History
-    state: StateStore
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,15 @@ class CycleResult:
     errors: tuple[GroupError, ...]
     """Empty if the snapshot is incomplete: missing data is never zero."""
     plan: Optional[Plan]
-    """None if nothing may change since the snapshot is incomplete."""
+    """What was published, or would be but for a dry run; None if nothing may change or nothing had to."""
     published: tuple[str, ...]
     """Where the plan went; empty on a dry run."""
     problems: tuple[str, ...]
     """What went wrong on the way, one line each; a cycle with problems is not a success."""
+    disabled: Optional[Disabled] = None
+    """What keeps plans from being published."""
+    enabled_again: Optional[Disabled] = None
+    """What kept them from it until this cycle found its time to be over."""
 
 
 def run_cycle(
@@ -51,56 +60,30 @@ def run_cycle(
         Publish a plan without targets when the pool does not answer completely. Otherwise nothing is
         published then, and what stands runs out by its own validity.
     dry_run
-        Write nothing: neither the plan nor history nor state.
+        Write nothing: neither the plan nor history nor state. The plan is that of a cycle that is not disabled.
     """
     problems: list[str] = []
-    state = _load(ports.state, problems)
+    state = load_state(ports.state, problems)
     snapshot = with_restart(ports.pool.snapshot(now), state)
     problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
     errors: tuple[GroupError, ...] = ()
-    decided: Optional[Plan] = None
+    proposal: Optional[Proposal] = None
     if snapshot.complete:
         errors = group_errors(usage_by_group(snapshot, config.pledge_hs06), config.pledge_hs06)
-        decided, state = plan(config, state, snapshot, now)
+        proposal = Proposal(*plan(config, state, snapshot, now), snapshot)
+        # Known from now on, published or not.
+        state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     elif withdraw_incomplete:
-        decided, state = withdrawal(config, state, now)
-    published: tuple[str, ...] = ()
-    if decided is not None and not dry_run:
+        proposal = Proposal(*withdrawal(config, state, now))
+    if dry_run:
+        done = Publication(
+            proposal.plan if proposal else None, disabled=in_force(ports.switch.disabled(), now)
+        )
+    else:
         # Targets first: a full disk of the history must not keep them from the nodes.
-        published = publish_plan(decided, state, ports.publishers, ports.state, problems)
+        done = publish_unless_disabled(config, proposal, state, ports, now, problems)
         if snapshot.complete:
-            _record(ports.history, snapshot, errors, problems)
-    return CycleResult(snapshot, errors, decided, published, tuple(problems))
-
-
-def publish_plan(
-    decided: Plan, state: State, publishers: Sequence[Publisher], store: StateStore, problems: list[str]
-) -> tuple[str, ...]:
-    """Where ``decided`` was published. What fails is added to ``problems``; the others are still tried."""
-    published: list[str] = []
-    for publisher in publishers:
-        try:
-            published.append(publisher.publish(decided))
-        except StateError as error:
-            problems.append(str(error))
-    try:
-        store.save(state)
-    except StateError as error:
-        problems.append(str(error))
-    return tuple(published)
-
-
-def _load(store: StateStore, problems: list[str]) -> State:
-    """Saved state, or a fresh one: a broken state file must not end the control of a pool at night."""
-    try:
-        return store.load()
-    except StateError as error:
-        problems.append(str(error))
-        return State()
-
-
-def _record(history: History, snapshot: Snapshot, errors: Sequence[GroupError], problems: list[str]) -> None:
-    try:
-        history.record(snapshot, errors)
-    except StateError as error:
-        problems.append(str(error))
+            tried(lambda: ports.history.record(snapshot, errors), problems)
+    return CycleResult(
+        snapshot, errors, done.plan, done.places, tuple(problems), done.disabled, done.enabled_again
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Optional, Protocol
 
-from sharectl.core.model import GroupError, Plan, Snapshot
+from sharectl.core.changes import ChangeRecord
+from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
 from sharectl.core.plan import State
 
 
@@ -66,3 +67,35 @@ class StateStore(Protocol):
         StateError
             If it cannot be written.
         """
+
+
+class Switch(Protocol):
+    """Whether an operator has switched sharectl off."""
+
+    def disabled(self) -> Optional[Disabled]:
+        """What the operator said, also when its time is over; None if sharectl is on. Never raises: in doubt it is off."""
+
+    def enable_after(self, now: int) -> bool:
+        """Switch on if what switched it off has run out at Unix time ``now``; returns whether it is on then.
+
+        Raises
+        ------
+        StateError
+            If it has run out and cannot be removed.
+        """
+
+
+class Audit(Protocol):
+    """Where each change of a node's target is written down, with who made it and why."""
+
+    def changed(self, record: ChangeRecord, now: int) -> None:
+        """Write down what a publication changed. It is in force already.
+
+        Raises
+        ------
+        StateError
+            If it cannot be written.
+        """
+
+    def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - a port's implementations share it
+        """Write down that sharectl was switched off, or on again after that. Raises as `changed`."""

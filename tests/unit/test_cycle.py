@@ -5,10 +5,12 @@ from sharectl.core.plan import PlanConfig, State
 from sharectl.cycle import Ports, run_cycle
 from tests.fakes import (
     NOW,
+    FakeAudit,
     FakeHistory,
     FakePool,
     FakePublisher,
     FakeStateStore,
+    FakeSwitch,
     running,
     snapshot,
 )
@@ -28,6 +30,8 @@ def world(looks_like: object = UNEVEN, **parts: object) -> Ports:
         "publishers": [FakePublisher()],
         "history": FakeHistory(),
         "state": FakeStateStore(State(5)),
+        "switch": FakeSwitch(),
+        "audit": FakeAudit(),
     }
     return Ports(**{**defaults, **parts})  # type: ignore[arg-type]
 

@@ -65,11 +65,11 @@ def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_
         os.close(descriptor)
 
 
-def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
+def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:
     """Add lines to the end of a file so that a reader never sees half of one.
 
-    A write becomes visible page by page, so no line is laid across two: where one would be, a comment line
-    fills the page first. What a crash or a full disk left of a line is cut off.
+    A write becomes visible page by page, so no line is laid across two: where one would be, a line of ``filler``
+    and blanks fills the page first. What a crash or a full disk left of a line is cut off.
 
     Parameters
     ----------
@@ -77,6 +77,8 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
         Made if it is not there.
     lines
         Without their newline, each shorter than a page.
+    filler
+        What readers of the file take for nothing, such as a comment.
 
     Raises
     ------
@@ -86,11 +88,12 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644) -> None:
     with _as_state_error(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
         try:
+            own_as_folder(descriptor, path.parent)
             os.fchmod(descriptor, mode)
             _cut_half_line(descriptor)
             start = os.lseek(descriptor, 0, os.SEEK_END)
             try:
-                for piece in _within_pages(lines, start):
+                for piece in _within_pages(lines, start, filler.encode()):
                     _write_whole(descriptor, piece)
                 os.fsync(descriptor)
             except BaseException:
@@ -123,16 +126,27 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
                 newer.replace(older)
 
 
-def _within_pages(lines: Iterable[str], position: int) -> Iterator[bytes]:
+def own_as_folder(descriptor: int, folder: Path) -> None:
+    """Give a file that root writes to the owner of its folder, who has to write to it too."""
+    if os.geteuid() == 0:
+        facts = folder.stat()
+        os.fchown(descriptor, facts.st_uid, facts.st_gid)
+
+
+def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
     """Pieces to write one by one from ``position`` on, none of them across the end of a page."""
+    least = len(filler) + 1
     for line in lines:
-        piece = f"{line}\n".encode()
+        text = line.encode()
+        if len(text) >= PAGE_BYTES:
+            raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
         room = PAGE_BYTES - position % PAGE_BYTES
-        if len(piece) > PAGE_BYTES:
-            raise OSError(f"a line of {len(piece)} bytes is longer than a page")
-        if len(piece) > room:
-            yield b"#" + b" " * (room - 2) + b"\n" if room > 1 else b"\n"
-            position += room
+        if len(text) + 1 > room:
+            yield filler + b" " * (room - least) + b"\n" if room >= least else b" " * (room - 1) + b"\n"
+            position, room = position + room, PAGE_BYTES
+        left = room - len(text) - 1
+        # Blanks at the end rather than a rest of the page that no filler fits into.
+        piece = text + b" " * (left if left < least else 0) + b"\n"
         yield piece
         position += len(piece)
 

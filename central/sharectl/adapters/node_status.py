@@ -18,15 +18,14 @@ _PROJECTION = [
     "MC_GRACE",
     "Cpus",
     "SlotID",
+    "t1_Disabled",
+    "MyCurrentTime",
 ]
 UNKNOWN_REASON = "not-published"
 """Reason of a node where the job ``job_ctl`` has not run."""
 
 STALE_REASON = "stale"
 """Reason of a node where it ran, but not lately."""
-
-STALE_SECONDS = 3 * 780
-"""Age of a run that is not lately: three periods of the snippet's default."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +37,18 @@ class NodeStatus:
     """Slots whose START acts on a target now."""
     in_grace: int
     """Slots that keep freed cores for multicore jobs now."""
+    disabled: int
+    """Slots of nodes that somebody has switched off on the node."""
     reasons: dict[str, int]
     """Reason code of job_ctl -> slots."""
 
 
-def look(collector: Optional[str], now: int) -> NodeStatus:
-    """Status of all partitionable slots at Unix time ``now``; to be asked by `sharectl.adapters.deadline`."""
+def look(collector: Optional[str], now: int, stale_seconds: int) -> NodeStatus:
+    """Status of all partitionable slots at Unix time ``now``; to be asked by `sharectl.adapters.deadline`.
+
+    A run of job_ctl is stale if the node's own clock was ``stale_seconds`` further when it last sent its ad: how often
+    ads are sent, and how well clocks agree, do not count.
+    """
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
@@ -52,15 +57,17 @@ def look(collector: Optional[str], now: int) -> NodeStatus:
         slots=len(ads),
         with_target=sum(_has_target(ad, now) for ad in ads),
         in_grace=sum(evaluated(ad, "MC_GRACE") in (True, 1) for ad in ads),
-        reasons=dict(Counter(_reason(ad, now) for ad in ads).most_common()),
+        disabled=sum(evaluated(ad, "t1_Disabled") in (True, 1) for ad in ads),
+        reasons=dict(Counter(_reason(ad, now, stale_seconds) for ad in ads).most_common()),
     )
 
 
-def _reason(ad: Any, now: int) -> str:
+def _reason(ad: Any, now: int, stale_seconds: int) -> str:
     reason = text(evaluated(ad, "t1_JobCtlReason"))
     if reason is None:
         return UNKNOWN_REASON
-    return reason if now - whole(evaluated(ad, "t1_JobCtlTime"), 0) <= STALE_SECONDS else STALE_REASON
+    sent_at = whole(evaluated(ad, "MyCurrentTime"), now)
+    return reason if sent_at - whole(evaluated(ad, "t1_JobCtlTime"), 0) < stale_seconds else STALE_REASON
 
 
 def _has_target(ad: Any, now: int) -> bool:

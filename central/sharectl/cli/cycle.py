@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
+from dataclasses import asdict
 from typing import Any
 
 from sharectl.adapters.config_model import Config
@@ -14,10 +15,12 @@ from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.cli.outlets import outlets_of, state_of
 from sharectl.core.plan import REASONS
 from sharectl.cycle import CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
 from sharectl.report import as_json
+from sharectl.report.switch import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,39 +32,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
     config = options.config_of(arguments)
-    store = StateFile(config.state_directory / "state.json")
+    ports = ports_of(config)
     with contextlib.ExitStack() as stack:
         if not arguments.dry_run:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         began = time.monotonic()
         result = run_cycle(
             options.plan_config(config),
-            _ports(config, store),
+            ports,
             int(time.time()),
             withdraw_incomplete=config.control.incomplete == "withdraw",
             dry_run=arguments.dry_run,
         )
         record = _record(result, time.monotonic() - began)
         if not arguments.dry_run:
-            _note(store, record, result)
+            _note(state_of(config), record, result)
     if arguments.json:
         print(as_json.dumps("cycle", record))
     elif arguments.dry_run and result.plan is not None:
         print(render(result.plan, options.seal_of(config)), end="")
     else:
-        print(_line(record))
+        print(_line(result, record))
     return _exit_code(result)
 
 
-def _ports(config: Config, store: StateFile) -> Ports:
-    history = config.history
+def ports_of(config: Config) -> Ports:
+    """The world of a cycle, as the configuration says it."""
+    history, outlets = config.history, outlets_of(config, "cycle")
     return Ports(
+        publishers=outlets.publishers,
+        state=outlets.state,
+        switch=outlets.switch,
+        audit=outlets.audit,
         pool=options.pool_of(config),
-        publishers=options.publishers_of(config),
         history=HistoryFiles(
             history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep
         ),
-        state=store,
     )
 
 
@@ -75,6 +81,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "published": list(result.published),
         "errors": as_json.errors(result.snapshot.taken_at, result.errors)["groups"],
         "plan": as_json.plan(result.plan) if result.plan else None,
+        "disabled": asdict(result.disabled) if result.disabled else None,
     }
 
 
@@ -86,23 +93,34 @@ def _note(store: StateFile, record: dict[str, Any], result: CycleResult) -> None
             print(f"sharectl: {error}", file=sys.stderr)
 
 
-def _line(record: dict[str, Any]) -> str:
+def _line(result: CycleResult, record: dict[str, Any]) -> str:
     """One line of key=value for the journal."""
     plan = record["plan"]
     fields = {
         "complete": str(record["complete"]).lower(),
+        "disabled": str(result.disabled is not None).lower(),
         "sequence": plan["sequence"] if plan else "-",
         "targets": len(plan["targets"]) if plan else "unchanged",
         "held_back": (plan and plan["held_back"]) or "-",
         "helped": (plan and plan["helped"]) or "-",
+        "limits": ",".join(f"{note.code}:{note.nodes}" for note in result.plan.limits) if result.plan else "",
         "seconds": record["seconds"],
         "published": ",".join(record["published"]) or "-",
-        "reason": f'"{REASONS[plan["reason"]]}"' if plan else '"the pool did not answer completely"',
+        "reason": f'"{_reason(result)}"',
     }
-    return " ".join(f"{name}={value}" for name, value in fields.items())
+    return " ".join(f"{name}={value or '-'}" for name, value in fields.items())
+
+
+def _reason(result: CycleResult) -> str:
+    if result.disabled is not None:
+        return f"disabled {disabled_words(result.disabled)}".replace('"', "'")
+    return REASONS[result.plan.reason] if result.plan else "the pool did not answer completely"
 
 
 def _exit_code(result: CycleResult) -> int:
+    if result.enabled_again is not None:
+        said = disabled_words(result.enabled_again)
+        print(f"sharectl: enabled again, the time is over: was disabled {said}", file=sys.stderr)
     for problem in result.problems:
         print(f"sharectl: {problem}", file=sys.stderr)
     if not result.snapshot.complete:

@@ -21,6 +21,8 @@ VERBS = {
     "plan": "the targets that the errors call for, as lines of sharectl.txt",
     "publish": "publish a plan that `sharectl plan --json` printed",
     "cycle": "all of it: look, decide, publish, remember (what the timer runs)",
+    "disable": "withdraw all targets, and publish none until `enable`",
+    "enable": "let cycles publish targets again",
     "status": "the last cycle, what is published, and what the nodes make of it",
     "check": "check the configuration, or HTCondor snippets, before they are used",
     "render": "print HTCondor configuration made from the pledges",

@@ -9,6 +9,7 @@ import time
 from sharectl.adapters.sharectl_file import target_lines
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.core.limits import LIMITS
 from sharectl.core.plan import REASONS, State, plan
 from sharectl.report import as_json
 
@@ -33,4 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
         for line in target_lines(decided):
             print(line)
     print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
+    for note in decided.limits:
+        print(f"sharectl: {LIMITS[note.code]}: {note.nodes}", file=sys.stderr)
     return 0

@@ -5,17 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 from sharectl.adapters import plan_json
 from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
-from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
-from sharectl.cycle import publish_plan
-from sharectl.errors import InputError, StateError
+from sharectl.cli.outlets import outlets_of
+from sharectl.core.plan import published
+from sharectl.errors import DisabledError, InputError, StateError
+from sharectl.publication import Proposal, publish_unless_disabled
 from sharectl.report import as_json
+from sharectl.report.switch import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Publish a plan that was looked at first. An old one is refused: its figures no longer hold."""
+    """Publish a plan that was looked at first, as it is. An old one is refused: its figures no longer hold."""
     config = options.config_of(arguments)
     decided = plan_json.parse(_text(arguments.plan), arguments.plan)
     if set(decided.groups) != set(config.groups):
@@ -46,25 +47,30 @@ def run(arguments: argparse.Namespace) -> int:
             end="",
         )
         return 0
-    store = StateFile(config.state_directory / "state.json")
+    outlets = outlets_of(config, "publish")
     problems: list[str] = []
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
-        before = store.load()
+        before = outlets.state.load()
         if decided.sequence <= before.sequence:
             raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
-        published = publish_plan(
-            decided,
-            replace(before, sequence=decided.sequence),
-            options.publishers_of(config),
-            store,
+        now = int(time.time())
+        done = publish_unless_disabled(
+            options.plan_config(config),
+            Proposal(decided, published(before, decided, now)),
+            before,
+            outlets,
+            now,
             problems,
         )
     if problems:
         raise StateError("\n".join(problems))
+    if done.disabled is not None:
+        said = disabled_words(done.disabled)
+        raise DisabledError(f"not published: disabled {said}; `sharectl enable` ends that")
     if arguments.json:
-        print(as_json.dumps("published", {"published": published, "sequence": decided.sequence}))
+        print(as_json.dumps("published", {"published": done.places, "sequence": decided.sequence}))
     else:
-        for place in published:
+        for place in done.places:
             print(place)
     return 0
 

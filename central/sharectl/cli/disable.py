@@ -1,0 +1,108 @@
+"""``sharectl disable``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from dataclasses import asdict
+from typing import Optional
+
+from sharectl.adapters.audit import who_runs
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.disabled import MAX_REASON
+from sharectl.adapters.lock import only_one
+from sharectl.adapters.quantities import number_in
+from sharectl.cli import options
+from sharectl.cli.outlets import audit_of, outlets_of, switch_of
+from sharectl.core.model import Disabled
+from sharectl.errors import LockedError, StateError
+from sharectl.publication import Outlets, Publication, load_state, tried, withdraw, withdraw_unlocked
+from sharectl.report import as_json
+from sharectl.report.switch import disabled_words
+
+MAX_FOR_SECONDS = 366 * 86400
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+    parser.add_argument(
+        "--reason", required=True, type=_reason, metavar="TEXT", help="why: status and the audit tell it"
+    )
+    parser.add_argument(
+        "--for",
+        dest="for_seconds",
+        type=_duration,
+        metavar="TIME",
+        help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again (default: until "
+        "`sharectl enable`)",
+    )
+    parser.epilog = (
+        "Targets are withdrawn at once, by every transport that is configured, whether or not the pool answers. Where "
+        "this command cannot run, `touch disabled` in state_directory does the same at the next cycle. Nodes: "
+        "/etc/sharectl/disabled, or SHARECTL_ENABLED = False."
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Switch sharectl off and withdraw all targets; 0 only if every transport took it."""
+    config = options.config_of(arguments)
+    now = int(time.time())
+    until = None if arguments.for_seconds is None else now + arguments.for_seconds
+    said = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
+    problems: list[str] = []
+    # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
+    if not tried(lambda: switch_of(config).disable(said), problems):
+        problems.append("sharectl is not switched off, only withdrawn once: stop sharectl.timer")
+    tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
+    done, locked = _withdrawn(config, said, outlets_of(config, "disable"), problems)
+    if arguments.json:
+        content = {"disabled": asdict(said), "published": list(done.places), "problems": problems}
+        print(as_json.dumps("disabled", content))
+    else:
+        print(f"disabled {disabled_words(said)}")
+        for place in done.places:
+            print(f"no targets at {place}")
+    if problems:
+        raise StateError("\n".join(problems))
+    if locked is not None:
+        print(f"sharectl: {locked}; it withdraws what it publishes", file=sys.stderr)
+        return LockedError.exit_code
+    return 0
+
+
+def _withdrawn(
+    config: Config, said: Disabled, outlets: Outlets, problems: list[str]
+) -> tuple[Publication, Optional[LockedError]]:
+    """What was published, and why it was so without the lock if it was."""
+    plans = options.plan_config(config)
+    lock = config.state_directory / "lock"
+    done, locked = Publication(), None
+    for wait_seconds in (0.0, config.lock_wait_seconds):
+        try:
+            with only_one(lock, wait_seconds):
+                before = load_state(outlets.state, problems)
+                return withdraw(plans, said, before, outlets, int(time.time()), problems), None
+        except LockedError as error:
+            locked = error
+        except StateError as error:
+            problems.append(str(error))
+        # Nobody waits for a cycle that hangs before targets go.
+        if not done.places:
+            done = withdraw_unlocked(plans, said, outlets, int(time.time()), problems)
+    return done, locked
+
+
+def _reason(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > MAX_REASON:
+        raise argparse.ArgumentTypeError(f"write one line of 1 to {MAX_REASON} characters that can be seen")
+    return text
+
+
+def _duration(text: str) -> int:
+    seconds = number_in(text, "seconds")
+    if seconds is None or seconds != int(seconds) or not 1 <= seconds <= MAX_FOR_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r}: write a time up to 366d, such as 30s, 10m, 2h or 7d")
+    return int(seconds)

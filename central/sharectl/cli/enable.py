@@ -1,0 +1,35 @@
+"""``sharectl enable``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import asdict
+
+from sharectl.cli import options
+from sharectl.cli.outlets import audit_of, switch_of
+from sharectl.report import as_json
+from sharectl.report.switch import disabled_words
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    options.add_common(parser)
+    parser.epilog = "The next cycle publishes targets again."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """End what ``sharectl disable`` began; no error if sharectl is on already."""
+    config = options.config_of(arguments)
+    switch = switch_of(config)
+    was = switch.disabled()
+    switch.enable()
+    if was is not None:
+        audit_of(config, "enable").switched(on=True, said=was, now=int(time.time()))
+    if arguments.json:
+        print(as_json.dumps("enabled", {"was": asdict(was) if was else None}))
+    elif was is None:
+        print("sharectl was not disabled")
+    else:
+        print(f"enabled: the next cycle publishes targets again; was disabled {disabled_words(was)}")
+    return 0

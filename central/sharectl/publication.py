@@ -1,0 +1,184 @@
+"""How a plan reaches the nodes: the switch is looked at before and after, state and audit tell what was published.
+
+The state is saved before anything is published, with what stood until then, and again afterwards. A cycle that is
+killed between leaves a state that says so: the next one knows what may stand, what may have changed, and what the
+audit has not been told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Callable, Optional
+
+from sharectl.core.changes import EXPIRED, ChangeRecord, changes
+from sharectl.core.model import Disabled, Plan, Snapshot
+from sharectl.core.plan import PlanConfig, State, withdrawal
+from sharectl.errors import StateError
+from sharectl.ports import Audit, Publisher, StateStore, Switch
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """All that a publication goes through."""
+
+    publishers: Sequence[Publisher]
+    state: StateStore
+    switch: Switch
+    audit: Audit
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A plan to publish."""
+
+    plan: Plan
+    after: State
+    """State once it is published."""
+    snapshot: Optional[Snapshot] = None
+    """What it was decided on."""
+    text: str = ""
+    """An operator's reason."""
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What became of a plan."""
+
+    plan: Optional[Plan] = None
+    """What was published last; None if nothing was."""
+    places: tuple[str, ...] = ()
+    """Where; empty if every publisher failed."""
+    disabled: Optional[Disabled] = None
+    """What keeps plans from being published."""
+    enabled_again: Optional[Disabled] = None
+    """What kept them from it until now, and has run out."""
+
+
+def publish_unless_disabled(
+    config: PlanConfig,
+    proposal: Optional[Proposal],
+    before: State,
+    outlets: Outlets,
+    now: int,
+    problems: list[str],
+) -> Publication:
+    """What was published: the plan proposed, or a withdrawal if sharectl is off and targets may still stand.
+
+    To be called under the lock. What fails is added to ``problems``.
+    """
+    off, enabled_again = _switched(outlets, now, problems)
+    if off is None and proposal is not None:
+        places, before = publish(proposal, before, outlets, now, problems)
+        # Whoever switched it off meanwhile, and could not get the lock, relies on this second look.
+        off = in_force(outlets.switch.disabled(), now)
+        if off is None or before.withdrawn:
+            return Publication(proposal.plan, places, off, enabled_again)
+    if off is not None and not before.withdrawn:
+        return replace(withdraw(config, off, before, outlets, now, problems), enabled_again=enabled_again)
+    return Publication(disabled=off, enabled_again=enabled_again)
+
+
+def withdraw(
+    config: PlanConfig, off: Disabled, before: State, outlets: Outlets, now: int, problems: list[str]
+) -> Publication:
+    """What was published to take all targets away. What fails is added to ``problems``."""
+    decided, after = withdrawal(config, before, now, reason="disabled")
+    places, _ = publish(Proposal(decided, after, text=off.reason), before, outlets, now, problems)
+    return Publication(decided, places, disabled=off)
+
+
+def withdraw_unlocked(
+    config: PlanConfig, off: Disabled, outlets: Outlets, now: int, problems: list[str]
+) -> Publication:
+    """What was published beside a cycle that has the lock: nothing is remembered, that cycle does it once more."""
+    decided, _ = withdrawal(config, load_state(outlets.state, problems), now, reason="disabled")
+    return Publication(decided, _published(decided, outlets, problems), disabled=off)
+
+
+def load_state(store: StateStore, problems: list[str]) -> State:
+    """Saved state, or a fresh one: a broken state file must not end the control of a pool at night."""
+    loaded = [State()]
+    tried(lambda: loaded.append(store.load()), problems)
+    return loaded[-1]
+
+
+def publish(
+    proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
+) -> tuple[tuple[str, ...], State]:
+    """Where the plan was published, and the state it leaves. A publisher that fails does not stop the others."""
+    after = proposal.after
+    known = before.standing if before.unaudited is None else before.unaudited
+    touched = len(changes(before.standing_at(now), after.standing))
+    begun = replace(after, unaudited=known, uncertain_nodes=before.uncertain_nodes + touched)
+    tried(lambda: outlets.state.save(begun), problems)
+    places = _published(proposal.plan, outlets, problems)
+    if places:
+        told = tried(lambda: _tell(outlets.audit, proposal, before, now), problems)
+        withdrawn = not proposal.plan.targets and len(places) == len(outlets.publishers)
+        after = replace(after, unaudited=None if told else known, uncertain_nodes=0, withdrawn=withdrawn)
+    else:
+        # Some of it may be out all the same: as if the cycle had been killed here.
+        after = begun
+    tried(lambda: outlets.state.save(after), problems)
+    return places, after
+
+
+def _published(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[str, ...]:
+    places: list[str] = []
+    for publisher in outlets.publishers:
+        tried(partial(lambda to: places.append(to.publish(decided)), publisher), problems)
+    return tuple(places)
+
+
+def _tell(audit: Audit, proposal: Proposal, before: State, now: int) -> None:
+    known = before.standing if before.unaudited is None else before.unaudited
+    said = ChangeRecord(
+        (),
+        proposal.plan,
+        proposal.plan.reason,
+        proposal.text,
+        proposal.snapshot,
+        before.unaudited is not None,
+    )
+    if now >= before.standing_until:
+        lapsed = changes(known, ())
+        if lapsed:
+            audit.changed(replace(said, changes=lapsed, reason=EXPIRED, text="", snapshot=None), now)
+        known = ()
+    made = changes(known, proposal.after.standing)
+    if made:
+        audit.changed(replace(said, changes=made), now)
+
+
+def _switched(
+    outlets: Outlets, now: int, problems: list[str]
+) -> tuple[Optional[Disabled], Optional[Disabled]]:
+    """What keeps plans from being published, and what did so until its time was over; it is removed then."""
+    off = outlets.switch.disabled()
+    if off is None or off.in_force_at(now):
+        return off, None
+    removed: list[bool] = []
+    if not tried(lambda: removed.append(outlets.switch.enable_after(now)), problems):
+        return None, None
+    if not all(removed):
+        return in_force(outlets.switch.disabled(), now), None
+    tried(lambda: outlets.audit.switched(True, off, now), problems)  # noqa: FBT003 - the port's only flag
+    return None, off
+
+
+def in_force(off: Optional[Disabled], now: int) -> Optional[Disabled]:
+    """``off`` unless its time is over at Unix time ``now``."""
+    return off if off is not None and off.in_force_at(now) else None
+
+
+def tried(action: Callable[[], object], problems: list[str]) -> bool:
+    """Whether ``action`` went well; what it says otherwise is added to ``problems``, once."""
+    try:
+        action()
+    except StateError as error:
+        if str(error) not in problems:
+            problems.append(str(error))
+        return False
+    return True
