@@ -6,7 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
@@ -25,6 +26,8 @@ class Sharectl:
 
     box: Box
     folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Beyond that of the pool's user, such as another CONDOR_CONFIG."""
 
     @property
     def targets(self) -> Path:
@@ -53,6 +56,7 @@ class Sharectl:
                 "PATH": os.environ["PATH"],
                 "PYTHONPATH": str(CHECKOUT / "central"),
                 **self.box.client_environment,
+                **self.environment,
             },
         )
 

@@ -49,7 +49,7 @@ def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
 
 
 def _owners(config: Config) -> list[int]:
-    """This user, and the one that cycles run as, who owns ``state_directory``."""
+    """Both this user and the one that cycles run as, who owns ``state_directory``."""
     try:
         return [os.geteuid(), config.state_directory.stat().st_uid]
     except OSError:

@@ -1,0 +1,258 @@
+"""Targets as ads in a real collector: they arrive, are replaced and withdrawn; others' ads are kept out or told apart."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from poolbox import Box
+from sharectl.core.model import Plan, Target
+from sharectl.report import as_json
+from tests.pool.conftest import OpenBox
+from tests.pool.identities import CENTRAL, FORGER, KNOWN, SPEC, STRANGER, Person, person, secure
+from tests.pool.sharectl_command import GROUPS, Sharectl
+
+BY_COLLECTOR = {"publish": [{"collector": {"identity": KNOWN}}], "pool": {"name": "box"}}
+VALIDITY_SECONDS = 3000
+MANY = 1000
+ONLY_SHARECTL = f"""\
+COLLECTOR_REQUIREMENTS = !stringListIMember(MyType, "SharectlTarget,SharectlPlan") || AuthenticatedIdentity =?= "{KNOWN}"
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    with open_box(SPEC) as box:
+        secure(box)
+        yield box
+
+
+@pytest.fixture(scope="module")
+def everybody(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Person]:
+    return {
+        identity: person(pool, identity, tmp_path_factory.mktemp("person"), *levels)
+        for identity, levels in ((KNOWN, ("READ", "DAEMON")), (FORGER, ()), (STRANGER, ()))
+    }
+
+
+@pytest.fixture
+def sharectl(everybody: dict[str, Person], tmp_path: Path) -> Iterator[Sharectl]:
+    """The command with its token, and a collector without any of its ads before and after."""
+    command = everybody[KNOWN].sharectl(tmp_path)
+    yield command
+    withdraw_all(everybody[FORGER])
+
+
+def withdraw_all(sender: Person) -> None:
+    for kind in ("SharectlTarget", "SharectlPlan"):
+        assert sender.send(
+            "INVALIDATE_ADS_GENERIC", {"MyType": "Query", "TargetType": kind, "Requirements": "True"}
+        )
+    sender.box.wait_until(lambda: not ads(sender.box, "True"), 20, "no ad is left")
+
+
+def plan(sequence: int, *nodes: str) -> Plan:
+    now = int(time.time())
+    targets = tuple(Target(node, "atlas", 56, "cms", 8) for node in nodes)
+    return Plan(sequence, now, now + VALIDITY_SECONDS, tuple(GROUPS), targets, "targets", "atlas", "cms")
+
+
+def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration: Any) -> str:
+    """What `sharectl publish` says about the plan, on whichever stream."""
+    path = command.folder / "plan.json"
+    path.write_text(as_json.dumps("plan", as_json.plan(published)))
+    done = command.run("publish", "--plan", str(path), expect=expect, **(configuration or BY_COLLECTOR))
+    return done.stdout + done.stderr
+
+
+def ads(box: Box, constraint: str = 'MyType == "SharectlTarget"') -> list[dict[str, Any]]:
+    ours = 'stringListIMember(MyType, "SharectlTarget,SharectlPlan")'
+    listed = box.run(["condor_status", "-any", "-json", "-constraint", f"{ours} && ({constraint})"]).stdout
+    return json.loads(listed) if listed.strip() else []
+
+
+def believed(box: Box, node: str) -> list[int]:
+    """Sequences of the ads that a node takes, by the rule of `job_ctl`."""
+    rule = f'MyType == "SharectlTarget" && t1_TargetNode == "{node}" && AuthenticatedIdentity == "{KNOWN}"'
+    return [ad["t1_TargetSequence"] for ad in ads(box, rule)]
+
+
+def forged(node: str, sequence: int, name: Optional[str] = None) -> dict[str, Any]:
+    return {
+        "MyType": "SharectlTarget",
+        "Name": name or f"sharectl-{node}",
+        "t1_TargetNode": node,
+        "t1_TargetGroups": ["cms", "atlas"],
+        "t1_Targetcores": [0, 1],
+        "t1_TargetKnownGroups": "cms,atlas",
+        "t1_TargetSequence": sequence,
+        "t1_TargetGenerated": int(time.time()),
+        "t1_TargetValidUntil": int(time.time()) + VALIDITY_SECONDS,
+        "AuthenticatedIdentity": KNOWN,
+    }
+
+
+def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
+    published = plan(int(time.time()), "wn-001", "wn-002.example.org")
+    said = publish(sharectl, published)
+    assert f"({KNOWN})" in said
+    first, second = sorted(ads(sharectl.box), key=lambda ad: str(ad["Name"]))
+    assert {name: value for name, value in first.items() if not _added_by_collector(name)} == {
+        "MyType": "SharectlTarget",
+        "Name": "sharectl-wn-001",
+        "t1_TargetNode": "wn-001",
+        "t1_TargetGroups": ["atlas", "cms"],
+        "t1_Targetcores": [56, 8],
+        "t1_TargetKnownGroups": ",".join(GROUPS),
+        "t1_TargetSequence": published.sequence,
+        "t1_TargetGenerated": published.generated_at,
+        "t1_TargetValidUntil": published.valid_until,
+        "t1_TargetPool": "box",
+        "ClassAdLifetime": VALIDITY_SECONDS,
+        "AuthenticatedIdentity": KNOWN,
+        "AuthenticationMethod": "IDTOKENS",
+    }
+    assert (second["Name"], second["t1_TargetNode"]) == ("sharectl-wn-002.example.org", "wn-002.example.org")
+    status = json.loads(sharectl.run("status", "--json", expect=None, **BY_COLLECTOR).stdout)
+    (place,) = status["published"]
+    assert (place["sequence"], place["targets"], place["identity"]) == (published.sequence, 2, KNOWN)
+    assert 0 < place["valid_for_seconds"] <= VALIDITY_SECONDS
+    assert place["problem"] is None
+
+
+def _added_by_collector(name: str) -> bool:
+    return name.startswith(
+        ("UpdatesT", "UpdatesS", "UpdatesL", "UpdatesH", "LastHeard", "TargetType", "CurrentTime")
+    )
+
+
+def test_the_next_plan_replaces_them_and_what_is_not_in_it_goes(sharectl: Sharectl) -> None:
+    began = int(time.time())
+    publish(sharectl, plan(began, "wn-001", "wn-002", "wn-003"))
+    publish(sharectl, plan(began + 1, "wn-003", "wn-004"))
+    assert {ad["t1_TargetNode"]: ad["t1_TargetSequence"] for ad in ads(sharectl.box)} == {
+        "wn-003": began + 1,
+        "wn-004": began + 1,
+    }
+    publish(sharectl, plan(began + 2))
+    assert ads(sharectl.box) == []
+    assert [ad["t1_Targets"] for ad in ads(sharectl.box, 'MyType == "SharectlPlan"')] == [0]
+
+
+def test_nobody_elses_ads_are_withdrawn(sharectl: Sharectl, everybody: dict[str, Person]) -> None:
+    began = int(time.time())
+    publish(sharectl, plan(began, "wn-001", "wn-002"))
+    assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-009", began - 9))
+    assert everybody[FORGER].send("UPDATE_AD_GENERIC", {**forged("wn-001", 1), "MyType": "SomethingElse"})
+    publish(sharectl, plan(began + 1))
+    assert [(ad["t1_TargetNode"], ad["AuthenticatedIdentity"]) for ad in ads(sharectl.box)] == [
+        ("wn-009", FORGER)
+    ]
+    other = ["condor_status", "-any", "-af", "Name", "-constraint", 'MyType == "SomethingElse"']
+    assert sharectl.box.run(other).stdout == "sharectl-wn-001\n"
+
+
+@pytest.mark.parametrize("name", [None, "sharectl-another"])
+def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
+    sharectl: Sharectl, everybody: dict[str, Person], name: Optional[str]
+) -> None:
+    began = int(time.time())
+    publish(sharectl, plan(began, "wn-001"))
+    assert believed(sharectl.box, "wn-001") == [began]
+    assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-001", began + 900, name))
+    sharectl.box.wait_until(
+        lambda: ads(sharectl.box, f"t1_TargetSequence == {began + 900}"), 20, "it is there"
+    )
+    (kept,) = ads(sharectl.box, f"t1_TargetSequence == {began + 900}")
+    assert kept["AuthenticatedIdentity"] == FORGER, "what the sender writes there is replaced"
+    # The same name takes the place of the target: the node has none, and jobs start. Another name does nothing.
+    assert believed(sharectl.box, "wn-001") == ([] if name is None else [began])
+    status = sharectl.run("status", expect=1, **BY_COLLECTOR)
+    assert f"holds ads of targets that are not sharectl's: 1 of {FORGER}" in status.stderr
+    publish(sharectl, plan(began + 1, "wn-001"))
+    assert believed(sharectl.box, "wn-001") == [began + 1]
+
+
+def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
+    sharectl: Sharectl, everybody: dict[str, Person]
+) -> None:
+    began = int(time.time())
+    secure(sharectl.box, ONLY_SHARECTL)
+    try:
+        publish(sharectl, plan(began, "wn-001"))
+        assert believed(sharectl.box, "wn-001") == [began]
+        for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
+            everybody[FORGER].send("UPDATE_AD_GENERIC", {**forged("wn-001", began + 900), "MyType": kind})
+        assert everybody[FORGER].send("UPDATE_AD_GENERIC", {"MyType": "Other", "Name": "last"})
+        arrived = ["condor_status", "-any", "-af", "Name", "-constraint", 'MyType == "Other"']
+        sharectl.box.wait_until(lambda: sharectl.box.run(arrived).stdout, 20, "his other ads are taken")
+        assert ads(sharectl.box, f'AuthenticatedIdentity == "{FORGER}"') == []
+        assert believed(sharectl.box, "wn-001") == [began]
+        publish(sharectl, plan(began + 1))
+        assert ads(sharectl.box) == []
+    finally:
+        secure(sharectl.box)
+
+
+def test_who_may_not_advertise_is_told_by_whom_and_what_to_write(
+    sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
+) -> None:
+    stranger = everybody[STRANGER].sharectl(tmp_path)
+    said = publish(stranger, plan(int(time.time()), "wn-001"), expect=74)
+    assert f"takes no ads from {STRANGER} (by IDTOKENS): UPDATE_AD_GENERIC needs the level DAEMON" in said
+    assert f"add {STRANGER} to COLLECTOR.ALLOW_DAEMON" in said
+    assert not everybody[STRANGER].send("UPDATE_AD_GENERIC", forged("wn-001", 1))
+    assert not everybody[STRANGER].send(
+        "INVALIDATE_ADS_GENERIC", {"MyType": "Query", "TargetType": "SharectlTarget", "Requirements": "True"}
+    )
+    assert ads(sharectl.box) == []
+
+
+def test_another_identity_than_the_nodes_were_told_is_an_error(
+    sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
+) -> None:
+    said = publish(everybody[FORGER].sharectl(tmp_path), plan(int(time.time()), "wn-001"), expect=74)
+    assert f"knows sharectl as {FORGER}, not as {KNOWN}, so that no node believes it" in said
+    assert believed(sharectl.box, "wn-001") == []
+
+
+def test_a_token_for_read_and_daemon_advertises_no_daemon(everybody: dict[str, Person]) -> None:
+    fake = {"MyType": "DaemonMaster", "Name": "fake", "Machine": "fake", "MyAddress": "<127.0.0.1:1>"}
+    assert not everybody[KNOWN].send("UPDATE_MASTER_AD", fake)
+    assert everybody[FORGER].send("UPDATE_MASTER_AD", fake), "ALLOW_DAEMON alone does not keep him from it"
+
+
+def test_a_thousand_targets_in_one_plan(sharectl: Sharectl) -> None:
+    began = int(time.time())
+    seconds = []
+    for round_number in range(3):
+        started = time.monotonic()
+        publish(sharectl, plan(began + round_number, *(f"wn-{number:04}" for number in range(MANY))))
+        seconds.append(time.monotonic() - started)
+    print(f"publish, {MANY} targets, the whole command: {min(seconds):.2f} s to {max(seconds):.2f} s")
+    assert len(ads(sharectl.box, f"t1_TargetSequence == {began + 2}")) == MANY + 1
+
+
+def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Sharectl) -> None:
+    pid = sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")
+    published = plan(int(time.time()), "wn-001")
+    ways = [{"collector": {"identity": KNOWN, "deadline_seconds": 2}}, {"file": str(sharectl.targets)}]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        started = time.monotonic()
+        said = publish(sharectl, published, expect=74, publish=ways)
+        assert time.monotonic() - started < 15
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert "no answer within 2 s" in said
+    assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text()
+    sharectl.box.wait_until(
+        lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout, 30, "it answers again"
+    )
