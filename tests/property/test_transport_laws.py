@@ -5,16 +5,18 @@ from __future__ import annotations
 import string
 from typing import Optional
 
-from hypothesis import example, given
+import classad2
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sharectl.adapters import sharectl_file, signing
+from sharectl.adapters import sharectl_file, signing, target_ads
 from sharectl.adapters.sharectl_file import Seal
 from sharectl.adapters.signing import Key
 from sharectl.core.model import Plan, Target
 from sharectl.errors import InputError
 
 NOW = 1_700_000_000
+HOSTILE = 'x" || True || "\\'
 names = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
 targets = st.builds(Target, names, names, st.integers(0, 10**6), names, st.integers(1, 10**6))
 plans = st.builds(
@@ -95,6 +97,47 @@ def test_whatever_a_key_file_holds_no_long_word_of_it_is_said(text: str) -> None
     assert problems
     assert not any(secret in problem for problem in problems)
     assert len(keys) <= 300
+
+
+attributes = st.sampled_from([*target_ads.PROJECTION, "t1_TargetNode"])
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=40),
+    st.sampled_from(["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]),
+    st.lists(st.integers(), max_size=3),
+)
+
+
+@given(st.lists(st.dictionaries(attributes, values), max_size=8), st.none() | st.just("sharectl@example.org"))
+def test_whatever_ads_a_collector_returns_they_are_counted(
+    ads: list[dict[str, object]], identity: Optional[str]
+) -> None:
+    """holding(any ads) counts each ad of a target once, as of the plan, older, or somebody else's."""
+    held = target_ads.held_ads(ads)
+    found = target_ads.holding(held, identity)
+    counted = found.targets + found.older + sum(found.foreign.values())
+    assert counted == len(held) - (found.sequence is not None) - _own_plans_beside(held, found)
+    assert identity is None or found.identity in (None, identity)
+
+
+@given(values.filter(lambda value: isinstance(value, str)), st.integers(0, 2**40))
+def test_an_identity_cannot_leave_its_quotes(identity: str, sequence: int) -> None:
+    """older_ads(identity) compares with that very identity, whatever is in it."""
+    tree = classad2.ExprTree(target_ads.older_ads(identity, sequence))
+    assume("\x00" not in identity)
+    own = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": identity})
+    other = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": f"{identity}x"})
+    assert tree.eval(own) in (True, 1)
+    assert tree.eval(other) in (False, 0)
+
+
+def _own_plans_beside(held: list[target_ads.HeldAd], found: target_ads.Holding) -> int:
+    """Plans of the identity beside the one that counts."""
+    own = sum(ad.is_plan and ad.identity == found.identity for ad in held)
+    return own - (found.sequence is not None)
 
 
 def _line(target: Target) -> str:

@@ -128,7 +128,7 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     except htcondor2.HTCondorException:
         return Delivery(None, _why_refused(collector))
     sent = _until(collector, lambda held: held.sequence == plan.sequence, patience_seconds)
-    problem = _why_useless(sent, plan.sequence, access.identity)
+    problem = why_useless(sent, plan.sequence, access.identity)
     if problem is not None or sent.identity is None:
         return Delivery(sent, problem)
     withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
@@ -163,7 +163,7 @@ def _held(collector: Any) -> list[Any]:
     return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))
 
 
-def _why_useless(held: Holding, sequence: int, identity: Optional[str]) -> Optional[str]:
+def why_useless(held: Holding, sequence: int, identity: Optional[str]) -> Optional[str]:
     """Why no node believes what was sent; None if nodes do."""
     if held.sequence != sequence:
         return (

@@ -88,7 +88,7 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
 def older_ads(identity: str, sequence: int) -> str:
     """Constraint of the targets that ``identity`` published before the plan ``sequence``."""
     quoted = identity.replace("\\", "\\\\").replace('"', '\\"')
-    return f't1_TargetSequence < {sequence} && AuthenticatedIdentity == "{quoted}"'
+    return f't1_TargetSequence < {sequence} && AuthenticatedIdentity =?= "{quoted}"'
 
 
 def held_ads(ads: Iterable[Any]) -> list[HeldAd]:

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import pytest
+
+from sharectl.adapters import collector_targets, target_ads
+from sharectl.adapters.target_ads import Holding, ads_of, held_ads, holding
+from sharectl.core.model import Plan, Target
+
+PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
+OURS, HIS = "sharectl@example.org", "mallory@example.org"
+
+
+def ad(
+    sequence: int, identity: Optional[str] = OURS, name: str = "sharectl-cn-1", **more: Any
+) -> dict[str, Any]:
+    known = {} if identity is None else {"AuthenticatedIdentity": identity}
+    return {"MyType": "SharectlTarget", "Name": name, "t1_TargetSequence": sequence, **known, **more}
+
+
+def plan_ad(sequence: int, identity: str = OURS) -> dict[str, Any]:
+    return ad(sequence, identity, "sharectl", MyType="SharectlPlan", t1_TargetValidUntil=4060)
+
+
+def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
+    target, plan = ads_of(PLAN, "pool-1")
+    assert target["t1_TargetNode"] == "cn-1"
+    assert (plan["MyType"], plan["Name"], plan["t1_Targets"]) == ("SharectlPlan", "sharectl", 1)
+    assert "t1_TargetNode" not in plan
+    assert target["ClassAdLifetime"] == plan["ClassAdLifetime"] == 3060
+    assert [each.get("t1_TargetPool") for each in ads_of(PLAN, None)] == [None, None]
+
+
+def test_what_is_held_is_counted_by_whose_it_is() -> None:
+    held = held_ads(
+        [ad(7), ad(6, name="sharectl-cn-2"), ad(7, HIS), ad(7, None), plan_ad(7), {"MyType": "Machine"}]
+    )
+    assert holding(held, None) == Holding(
+        identity=OURS,
+        sequence=7,
+        valid_until=4060,
+        targets=1,
+        older=1,
+        foreign={HIS: 1, target_ads.NOBODY: 1},
+    )
+
+
+def test_without_a_plan_of_ours_there_is_none_whatever_there_is() -> None:
+    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(None, older=1, foreign={HIS: 1})
+    assert holding([], None) == Holding(None)
+
+
+def test_another_name_makes_no_plan() -> None:
+    fake = {**plan_ad(99, HIS), "Name": "sharectl2"}
+    assert holding(held_ads([plan_ad(7), fake]), None).sequence == 7
+
+
+@pytest.mark.parametrize(
+    ("held", "problem"),
+    [
+        (Holding(OURS, 7), None),
+        (Holding(OURS, 6), "took the ads and does not show them"),
+        (Holding(None), "took the ads and does not show them"),
+        (Holding(target_ads.NOBODY, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
+        (Holding("ssl@unmapped", 7), "as anybody"),
+        (Holding(HIS, 7), f"knows sharectl as {HIS}, not as {OURS}"),
+    ],
+)
+def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional[str]) -> None:
+    found = collector_targets.why_useless(held, 7, OURS)
+    assert found is None if problem is None else problem in (found or "")
