@@ -84,6 +84,7 @@ def test_a_redirect_is_followed_on_the_same_host_only(server: WebServer) -> None
 
     server.answer = moved
     assert fetch(at(server, "/here")).content == b"content"
+    assert server.asked[-2:] == ["/here", "/there"]
     for path in ("/away", "/plain"):
         assert "another host" in (fetch(at(server, path)).problem or "")
 

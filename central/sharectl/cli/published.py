@@ -109,14 +109,15 @@ def _in_collectors(config: Config, way: CollectorPublisherConfig, now: int) -> l
     except PublishError as error:
         return [{"place": "collector", "problem": str(error)}]
     return [
-        _in_collector(f"collector:{address}", look.held, look.problem, config, now)
+        in_collector(f"collector:{address}", look.held, look.problem, config, now)
         for address, look in looks.items()
     ]
 
 
-def _in_collector(
+def in_collector(
     name: str, held: Optional[Holding], problem: Optional[str], config: Config, now: int
 ) -> dict[str, Any]:
+    """What one collector holds, and what is wrong with it."""
     if held is None or held.sequence is None or held.valid_until is None:
         missing = problem or "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
         return {"place": name, "problem": f"{name}: {missing}"}
