@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
+import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -15,11 +17,14 @@ from sharectl.adapters.condor_config import Source, expand
 from sharectl.adapters.snippet_checks import CHECKS, check
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
-from sharectl.core.trials import PUBLISHED
+from sharectl.core.trials import JOB_CTL_OPTIONS, PUBLISHED
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
+DEFRAG = "60-sharectl-defrag.conf"
 LATER = "99-local.conf"
+CRON = "SHARECTL_ACTUATION = cron\n"
+BOTH_WAYS = pytest.mark.parametrize("way", ["", CRON], ids=["live", "cron"])
 
 
 @pytest.fixture
@@ -61,6 +66,16 @@ def renamed(name: str, to: str, mode: int = 0o644) -> Callable[[Path], None]:
     return rename
 
 
+def in_cron(change: Callable[[Path], None]) -> Callable[[Path], None]:
+    """Do that, where the STARTD_CRON jobs count and look."""
+
+    def both(folder: Path) -> None:
+        change(folder)
+        added(CRON, "98-cron.conf")(folder)
+
+    return both
+
+
 def found(folder: Path, site_attributes: Mapping[str, str] | None = None) -> list[Finding]:
     return list(check(Source(folder), site_attributes or {}).findings)
 
@@ -72,7 +87,18 @@ def line_of(path: Path, text: str) -> int:
     )
 
 
-def test_our_snippets_have_no_fault(folder: Path) -> None:
+@BOTH_WAYS
+def test_our_snippets_have_no_fault(folder: Path, way: str) -> None:
+    added(way)(folder)
+    assert found(folder) == []
+
+
+@pytest.mark.parametrize("name", [EXECUTE, ACCESS, DEFRAG])
+def test_each_snippet_alone_has_no_fault(folder: Path, name: str) -> None:
+    """They are for different machines."""
+    for path in folder.glob("*.conf"):
+        if path.name != name:
+            path.unlink()
     assert found(folder) == []
 
 
@@ -81,19 +107,47 @@ def test_the_central_managers_example_has_no_fault(folder: Path) -> None:
     assert found(folder) == []
 
 
-def test_a_snippet_read_twice_has_no_fault(folder: Path) -> None:
-    added(f"include : {folder / EXECUTE}\n", "70-again.conf")(folder)
+@BOTH_WAYS
+def test_a_snippet_read_twice_has_no_fault(folder: Path, way: str) -> None:
+    added(f"include : {folder / EXECUTE}\n{way}", "70-again.conf")(folder)
     assert found(folder) == []
 
 
-def test_a_site_that_has_a_start_of_its_own_has_no_fault(folder: Path) -> None:
+@BOTH_WAYS
+def test_a_site_that_has_its_own_start_latches_and_draining_has_no_fault(folder: Path, way: str) -> None:
     site = "START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5\nCLAIM_WORKLIFE = 600\n"
     site += (
         "STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = /opt/health\n"
     )
     site += "STARTD_CRON_HEALTH_PERIOD = 5m\nSTARTD_CRON_HEALTH_KILL = True\n"
+    site += "STARTD_LATCH_EXPRS = FreeSince\nFreeSince = MY.Cpus\n"
+    site += "DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True\nDEFAULT_DRAINING_START_EXPR = True\n"
     added(site, "20-site.conf")(folder)
+    added(f"{way}SLOT_TYPE_1_START = $(START) && TARGET.RequestCpus < 9\n")(folder)
     assert found(folder, {"NODE_IS_HEALTHY": "True"}) == []
+
+
+@pytest.mark.parametrize("seconds", ["0", "1", "7200"])
+def test_any_grace_has_no_fault(folder: Path, seconds: str) -> None:
+    added(f"SHARECTL_GRACE_SECONDS = {seconds}\n")(folder)
+    assert found(folder) == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "SHARECTL_SOURCE = file:/a/b.txt,collector:\nSHARECTL_SOURCE_OPTIONS = --identity sharectl@example.org\n",
+        "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\nSHARECTL_SOURCE_OPTIONS = --key-file /etc/sharectl/keys\n",
+        (
+            "SHARECTL_SOURCE = collector:cm.example.org:9618\n"
+            "SHARECTL_SOURCE_OPTIONS = --pool T1 --identity sharectl@example.org\n"
+        ),
+        "SHARECTL_JOB_CTL_PERIOD_SECONDS = 60\nSHARECTL_DISABLED_FILE = /run/off\n",
+    ],
+)
+def test_knobs_that_can_be_used_have_no_fault(folder: Path, lines: str) -> None:
+    added(lines)(folder)
+    assert found(folder) == []
 
 
 BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
@@ -111,12 +165,12 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "an empty macro": (
         "expression",
-        replaced(EXECUTE, "&& ($(t1_cool)))", "&& ($(t1_coool)))"),
-        "t1_clauses",
+        replaced(EXECUTE, "$(t1_off) || ($(t1_cool))", "$(t1_off) || ($(t1_coool))"),
+        "t1_CoolAdmits",
     ),
     "an unscoped attribute of the node": (
         "scope",
-        replaced(EXECUTE, "(MY.MC_GRACE &&", "(MC_GRACE &&"),
+        replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = MC_GRACE"),
         "write MY.MC_GRACE",
     ),
     "an unscoped attribute of the job": (
@@ -124,15 +178,25 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         replaced(EXECUTE, "max({1, TARGET.RequestCpus})", "max({1, RequestCpus})"),
         "write TARGET.RequestCpus",
     ),
+    "an unscoped attribute of a latch": (
+        "scope",
+        replaced(EXECUTE, "t1_Watched = MY.Cpus", "t1_Watched = Cpus"),
+        "write MY.Cpus",
+    ),
     "an attribute of the node asked of the job": (
         "side",
-        replaced(EXECUTE, "(MY.MC_GRACE &&", "(TARGET.MC_GRACE &&"),
+        replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = TARGET.MC_GRACE"),
         "write MY.MC_GRACE",
     ),
     "a misspelt attribute": (
         "published",
         replaced(EXECUTE, "sum(MY.Childt1_HeldBackCores)", "sum(MY.Childt1_HeldbackCore)"),
         "MY.Childt1_HeldbackCore",
+    ),
+    "a switch that nobody looks at": (
+        "published",
+        replaced(EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL SHARECTL_OFF", "SHARECTL_CRON_JOBS = JOB_CTL"),
+        "MY.t1_Disabled",
     ),
     "overheating that nobody measures": (
         "published",
@@ -144,10 +208,45 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         added("STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06\n"),
         "t1_wn_hs06",
     ),
-    "a clause that is undefined without a target": (
+    "a latch without a value": (
+        "published",
+        added("STARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Hot\n"),
+        "Hot",
+    ),
+    "a clause that is False without a target": (
         "typical jobs",
-        replaced(EXECUTE, "($(t1_sharectl))", "(MY.t1_Targetcores[1] == 0)"),
+        replaced(EXECUTE, "($(t1_sharectl))", "(MY.t1_Targetcores[1] == 0) =?= True"),
         "before the first run",
+    ),
+    "clauses that have to be True": (
+        "typical jobs",
+        replaced(EXECUTE, "MY.t1_TargetAdmits =!= False", "MY.t1_TargetAdmits"),
+        "t1_TargetAdmits is error",
+    ),
+    "a target without a count": (
+        "typical jobs",
+        replaced(EXECUTE, "$(t1_counted_$(SHARECTL_ACTUATION):False)", "True"),
+        "when Childt1_HeldBackCores is undefined",
+    ),
+    "a switch without effect": (
+        "typical jobs",
+        replaced(EXECUTE, "$(SHARECTL_ENABLED) == False || MY.t1_Disabled =?= True", "False"),
+        "when sharectl is disabled here",
+    ),
+    "grace for cores that were free when the startd started": (
+        "typical jobs",
+        replaced(EXECUTE, "&& MY.t1_McRoomTime > MY.t1_WatchedTime", "&& True"),
+        "when the startd has just started",
+    ),
+    "grace for ever in an old copy of the ad": (
+        "typical jobs",
+        replaced(EXECUTE, "time() - MY.MyCurrentTime <", "0 * MY.MyCurrentTime <"),
+        "when the ad is an old copy",
+    ),
+    "grace until the latches are set": (
+        "typical jobs",
+        replaced(EXECUTE, "MY.t1_McRoomValue =?= 0 &&", "MY.t1_McRoomValue =!= 1 &&"),
+        "before the latches are set",
     ),
     "a stale target that counts": (
         "typical jobs",
@@ -156,12 +255,18 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a stale grace that counts": (
         "typical jobs",
-        replaced(EXECUTE, "time() - MY.t1_McGraceTime >=", "0 * MY.t1_McGraceTime >="),
+        in_cron(replaced(EXECUTE, "time() - MY.t1_McGraceTime >=", "0 * MY.t1_McGraceTime >=")),
         "when mc_grace has stopped",
     ),
     "an error that keeps jobs out": (
         "typical jobs",
-        replaced(EXECUTE, "$(SHARECTL_MC_GRACE_STALE_SECONDS)) =!= True) =?= True", "1) =!= True)"),
+        in_cron(
+            replaced(
+                EXECUTE,
+                "ifThenElse(MY.PartitionableSlot =?= True, !($(t1_grace_$(SHARECTL_ACTUATION):False))",
+                "ifThenElse(MY.PartitionableSlot =?= True, (MY.MC_GRACE =?= False)",
+            )
+        ),
         "when MC_GRACE is an error",
     ),
     "a START that takes nothing": (
@@ -176,15 +281,52 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "the held-back group sought in one place only": (
         "clauses",
-        replaced(EXECUTE, 'strcat("^([^:]+:[0-9]+:)*", ', 'strcat("^(nowhere:)", '),
+        in_cron(replaced(EXECUTE, 'strcat("^([^:]+:[0-9]+:)*", ', 'strcat("^(nowhere:)", ')),
         "over its cap",
     ),
     "a cap that is not kept": (
         "clauses",
-        replaced(EXECUTE, "max({$(t1_held_then), $(t1_held_now)})", "0"),
+        replaced(EXECUTE, "- ($(t1_held_$(SHARECTL_ACTUATION):0))", "- 0"),
         "alice",
     ),
-    "grace for nobody": ("clauses", replaced(EXECUTE, "!($(t1_grace))", "True"), "in grace"),
+    "a cap without the cores matched since": (
+        "clauses",
+        replaced(
+            EXECUTE, "sum(MY.Childt1_HeldBackCores) + $(t1_matched_since)", "sum(MY.Childt1_HeldBackCores)"
+        ),
+        "matched since",
+    ),
+    "a cap that needs every slot's count": (
+        "clauses",
+        replaced(
+            EXECUTE,
+            "t1_held_live = sum(MY.Childt1_HeldBackCores)",
+            "t1_held_live = MY.Childt1_HeldBackCores[0] + MY.Childt1_HeldBackCores[1] + MY.Childt1_HeldBackCores[2]",
+        ),
+        "is being made",
+    ),
+    "grace for nobody": (
+        "clauses",
+        replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE =?= True", "t1_grace_live = False"),
+        "in grace",
+    ),
+    "grace for nobody by cron": (
+        "clauses",
+        in_cron(
+            replaced(EXECUTE, "t1_grace_cron = (MY.MC_GRACE &&", "t1_grace_cron = (MY.MC_GRACE && False &&")
+        ),
+        "in grace",
+    ),
+    "grace that waits for the latch": (
+        "clauses",
+        replaced(EXECUTE, "MY.t1_McRoomValue =?= 0 &&", "False &&"),
+        "before the latch",
+    ),
+    "a target that waits to hear that it is not disabled": (
+        "clauses",
+        replaced(EXECUTE, "=!= False && MY.t1_Disabled =!= True", "=!= False && MY.t1_Disabled =?= False"),
+        "nobody knows whether",
+    ),
     "a claim for anybody": (
         "clauses",
         replaced(EXECUTE, "!($(t1_multicore_slot))", "True"),
@@ -196,16 +338,42 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         added("SLOT_TYPE_1_START = True\n"),
         "SLOT_TYPE_1_START",
     ),
+    "a slot type without one of the clauses": (
+        "clauses",
+        added("SLOT_TYPE_1_START = MY.t1_GraceAdmits =!= False && MY.t1_TargetAdmits =!= False\n"),
+        "where t1_CoolAdmits is False",
+    ),
+    "draining by hand": (
+        "clauses",
+        added("DEFAULT_DRAINING_START_EXPR = True\n"),
+        "DEFAULT_DRAINING_START_EXPR",
+    ),
+    "draining by condor_defrag": (
+        "clauses",
+        added("DEFRAG_DRAINING_START_EXPR = TARGET.RequestCpus == 1\n"),
+        "DEFRAG_DRAINING_START_EXPR",
+    ),
+    "draining for jobs that are not typical": (
+        "clauses",
+        added("DEFRAG_DRAINING_START_EXPR = TARGET.JobPrio > 1000\n"),
+        "none of sharectl's clauses",
+    ),
     "a job that forges": (
         "forging",
-        replaced(EXECUTE, "(MY.PartitionableSlot =!= True || !", "(TARGET.PartitionableSlot =?= False || !"),
+        replaced(
+            EXECUTE,
+            "t1_sharectl = (MY.PartitionableSlot =!= True ||",
+            "t1_sharectl = (TARGET.PartitionableSlot =?= False ||",
+        ),
         "written into it",
     ),
     "claims that outlive targets": ("claims", added("CLAIM_WORKLIFE = 1200\n"), "lives on"),
     "claims that end without a target": (
         "claims",
         replaced(
-            EXECUTE, "&& $(t1_target_active) && $(t1_slot_held_back)", "&& MY.PartitionableSlot =!= True"
+            EXECUTE,
+            "MY.t1_TargetActive =?= True && MY.t1_HeldBackSlot =?= True",
+            "MY.t1_HeldBackSlot =?= True",
         ),
         "instead of 1200",
     ),
@@ -219,20 +387,30 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         added("STARTD_CRON_JOB_CTL_KILL = yes\n"),
         "JOB_CTL: a run that",
     ),
-    "no period": ("cron", added("STARTD_CRON_MC_GRACE_PERIOD =\n"), "MC_GRACE: a period of nothing"),
-    "a mode that is none": ("cron", added("STARTD_CRON_MC_GRACE_MODE = Often\n"), "no mode often"),
-    "a prefix": ("cron", added("STARTD_CRON_MC_GRACE_PREFIX = t1_\n"), "prefix"),
+    "no period": ("cron", added("STARTD_CRON_JOB_CTL_PERIOD =\n"), "JOB_CTL: a period of nothing"),
+    "a mode that is none": ("cron", added("STARTD_CRON_SHARECTL_OFF_MODE = Often\n"), "no mode often"),
+    "a prefix": ("cron", added("STARTD_CRON_JOB_CTL_PREFIX = t1_\n"), "prefix"),
+    "a switch with a prefix": (
+        "cron",
+        added("STARTD_CRON_SHARECTL_OFF_PREFIX = t1_\n"),
+        "SHARECTL_OFF: it publishes",
+    ),
     "a program without a path": (
         "cron",
-        added("STARTD_CRON_MC_GRACE_EXECUTABLE = mc_grace.py\n"),
+        in_cron(added("STARTD_CRON_MC_GRACE_EXECUTABLE = mc_grace.py\n")),
         "whole path",
     ),
-    "no program": ("cron", added("STARTD_CRON_MC_GRACE_EXECUTABLE =\n"), "no program"),
+    "no program": ("cron", added("STARTD_CRON_JOB_CTL_EXECUTABLE =\n"), "no program"),
     "silent failures": ("cron", added("STARTD_CRON_LOG_NON_ZERO_EXIT = 0\n"), "thrown away"),
     "a job off the list": (
         "cron",
-        replaced(EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL MC_GRACE", "SHARECTL_CRON_JOBS = JOB_CTL"),
+        in_cron(replaced(EXECUTE, "t1_cron_jobs_cron = MC_GRACE", "t1_cron_jobs_cron =")),
         "MC_GRACE never runs",
+    ),
+    "two that publish MC_GRACE": (
+        "cron",
+        added("STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) MC_GRACE\n"),
+        "replaces the slot's own MC_GRACE",
     ),
     "a job listed twice": (
         "cron",
@@ -252,8 +430,101 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "a time that is none": ("knobs", added("SHARECTL_GRACE_SECONDS = 8m\n"), "whole number from 0"),
     "staleness before the next run": (
         "knobs",
-        added("SHARECTL_JOB_CTL_STALE_SECONDS = 60\n"),
+        added("SHARECTL_JOB_CTL_STALE_SECONDS = 30\n"),
         "no longer than",
+    ),
+    "a way that is none": ("knobs", added("SHARECTL_ACTUATION = latch\n"), "write live or cron"),
+    "a file name with a blank": (
+        "knobs",
+        added("SHARECTL_DISABLED_FILE = /etc/share ctl\n"),
+        "a line of shell",
+    ),
+    "no file name": ("knobs", added("SHARECTL_DISABLED_FILE =\n"), "a line of shell"),
+    "no time between looks": (
+        "knobs",
+        added("SHARECTL_DISABLED_PERIOD_SECONDS = 0\n"),
+        "whole number from 1",
+    ),
+    "attributes off the list": (
+        "slot",
+        added("STARTD_ATTRS = Rack\nRack = 7\n"),
+        "STARTD_ATTRS lacks t1_GraceAdmits, t1_TargetAdmits, t1_CoolAdmits",
+    ),
+    "latches off the list": (
+        "slot",
+        added("STARTD_LATCH_EXPRS = Rack\nRack = 7\n"),
+        "lacks t1_McRoom, t1_Watched",
+    ),
+    "latches that a reconfig mixes up": (
+        "slot",
+        replaced(EXECUTE, "t1_latches_live = NumDynamicSlots t1_McRoom", "t1_latches_live = t1_McRoom"),
+        "mixes up the latches",
+    ),
+    "latches in an order that a reconfig mixes up": (
+        "slot",
+        added("STARTD_LATCH_EXPRS = t1_McRoom NumDynamicSlots t1_Watched\n"),
+        "mixes up the latches",
+    ),
+    "a count that is not summed up": (
+        "slot",
+        added("STARTD_PARTITIONABLE_SLOT_ATTRS = JobStart\n"),
+        "STARTD_PARTITIONABLE_SLOT_ATTRS lacks t1_HeldBackCores",
+    ),
+    "nothing is summed up": (
+        "slot",
+        added("ADVERTISE_PSLOT_ROLLUP_INFORMATION = False\n"),
+        "ROLLUP_INFORMATION = True",
+    ),
+    "a slot that counts everybody": (
+        "slot",
+        replaced(EXECUTE, "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus ?: 0, 0)", "MY.Cpus ?: 0"),
+        "in a slot of another group",
+    ),
+    "a slot that is not always a number": (
+        "slot",
+        replaced(
+            EXECUTE,
+            "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus ?: 0, 0)",
+            "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus, 0)",
+        ),
+        "undefined in a slot without Cpus",
+    ),
+    "room that is too small": (
+        "slot",
+        replaced(
+            EXECUTE, "t1_McRoom = MY.PartitionableSlot =?= True && MY.Cpus >=", "t1_McRoom = MY.Cpus + 1 >="
+        ),
+        "with 7 free cores",
+    ),
+    "a source of another kind": (
+        "sources",
+        added("SHARECTL_SOURCE = http://cm/sharectl.txt\n"),
+        "'http://cm/sharectl.txt'",
+    ),
+    "a source without a path": (
+        "sources",
+        added("SHARECTL_SOURCE = file:shared/sharectl.txt\n"),
+        "file:/PATH",
+    ),
+    "sources with a blank": ("sources", added("SHARECTL_SOURCE = file:/a, collector:\n"), "without blanks"),
+    "no source": ("sources", added("SHARECTL_SOURCE =\n"), "is no source"),
+    "ads of anybody": ("sources", added("SHARECTL_SOURCE = collector:\n"), "collector: needs --identity"),
+    "ads of everybody": (
+        "sources",
+        added(
+            "SHARECTL_SOURCE = collector:\nSHARECTL_SOURCE_OPTIONS = --identity unauthenticated@unmapped\n"
+        ),
+        "is what everybody has",
+    ),
+    "a misspelt option": (
+        "sources",
+        added("SHARECTL_SOURCE_OPTIONS = --keyfile /etc/sharectl/keys\n"),
+        "write --key-file",
+    ),
+    "an option without a value": (
+        "sources",
+        added("SHARECTL_SOURCE_OPTIONS = --pool\n"),
+        "--pool has no value",
     ),
     "groups to choose from": (
         "groups",
@@ -291,9 +562,9 @@ def test_every_check_has_a_broken_copy() -> None:
 
 
 def test_a_finding_names_the_line(folder: Path) -> None:
-    replaced(EXECUTE, "(MY.MC_GRACE &&", "(MC_GRACE &&")(folder)
+    replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = MC_GRACE")(folder)
     scope = next(finding for finding in found(folder) if finding.check == "scope")
-    assert scope.place == f"{folder / EXECUTE}:{line_of(folder / EXECUTE, 't1_grace')}"
+    assert scope.place == f"{folder / EXECUTE}:{line_of(folder / EXECUTE, 't1_grace_live')}"
 
 
 def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,7 +574,8 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
     assert main(["check", "snippets", "--json", str(folder)]) == 1
     broken = json.loads(capsys.readouterr().out)
     assert "nothing found" in clean
-    assert "STARTD_CRON_JOBLIST = JOB_CTL MC_GRACE" in clean
+    assert "STARTD_CRON_JOBLIST = JOB_CTL SHARECTL_OFF\n" in clean
+    assert "SHARECTL_ACTUATION = live\n" in clean
     assert broken["made"]["START"] == "True"
     assert {finding["check"] for finding in broken["findings"]} == {"replaced", "clauses"}
 
@@ -325,7 +597,70 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
     }  # nothing is installed
     assert main(["check", "snippets", "--json"]) == 1
     alone = json.loads(capsys.readouterr().out)
-    assert [finding["place"] for finding in alone["findings"]] == [f"{local}:3"]
+    assert [(finding["check"], finding["place"]) for finding in alone["findings"]] == [
+        ("file names", str(local)),
+        ("scope", f"{local}:3"),
+    ]
+
+
+def htcondor(folder: Path, version: str) -> str:
+    """Configuration of a machine whose HTCondor says that it is of that version."""
+    folder.mkdir()
+    program = folder / "condor_version"
+    program.write_text(f"#!/bin/sh\necho '$CondorVersion: {version} 2024-01-01 BuildID: 1 $'\n")
+    program.chmod(0o755)
+    return f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nBIN = {folder}\n"
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "way", "said"),
+    [
+        ("23.0.12", "", "cron", ""),
+        ("23.0.12", "SHARECTL_ACTUATION = live\n", "live", "here is 23.0"),
+        ("23.9.6", "SHARECTL_ACTUATION = live\n", "live", ""),
+        ("24.0.1", "", "live", ""),
+    ],
+)
+def test_an_old_htcondor_acts_by_cron(
+    version: str, line: str, way: str, said: str, folder: Path, tmp_path: Path
+) -> None:
+    local = tmp_path / "condor_config"
+    local.write_text(htcondor(tmp_path / "bin", version))
+    added(line)(folder)
+    report = check(Source(folder, local), {})
+    knobs = [
+        str(finding)
+        for finding in report.findings
+        if finding.check in ("knobs", "clauses", "typical jobs", "slot")
+    ]
+    assert report.made["SHARECTL_ACTUATION"] == way
+    assert bool(knobs) == bool(said)
+    assert all(said in finding for finding in knobs)
+
+
+@pytest.mark.parametrize("writable", ["file", "folder"])
+def test_targets_that_anybody_can_write_had_better_be_signed(
+    writable: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shared := tmp_path / "shared").mkdir()
+    (shared / "sharectl.txt").touch()
+    (shared if writable == "folder" else shared / "sharectl.txt").chmod(0o777)
+    added(f"SHARECTL_SOURCE = file:{shared}/sharectl.txt,https://cm.example.org/sharectl.txt\n")(folder)
+    assert main(["check", "snippets", str(folder)]) == 0
+    printed = capsys.readouterr().out
+    added("SHARECTL_SOURCE_OPTIONS = --key-file /etc/sharectl/keys\n", "98-key.conf")(folder)
+    assert "can be written to by others" in printed
+    assert "web server" in printed
+    assert "checks, nothing found, 2 recommended" in printed
+    assert found(folder) == []
+
+
+def test_a_folder_without_a_file_of_sharectls_is_said_to_have_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added("STARTD_ATTRS = $(STARTD_ATTRS) Rack\nRack = 7\n")(tmp_path)
+    assert main(["check", "snippets", str(tmp_path)]) == 1
+    assert f"{tmp_path}: no file of sharectl's" in capsys.readouterr().out
 
 
 def test_a_folder_that_is_not_there_is_an_input_error(
@@ -352,11 +687,35 @@ def test_the_jobs_take_the_options_that_the_snippet_gives_them(job: str, folder:
     values, problems = JOBS[Path(program).name].parse_arguments(options.split())
     assert not problems
     defaults = {option: row[0] for option, row in JOBS[Path(program).name].OPTIONS.items()}
-    # What the snippet says and what the program does by itself are the same, but for the place of its state.
-    assert {**values, "--state": ""} == {**defaults, "--state": ""}
+    # What the snippet says and what the program does by itself are the same, but for this node's name and places.
+    local = dict.fromkeys(("--state", "--host", "--source"), "")
+    assert {**values, **local} == {**defaults, **local}
 
 
 @pytest.mark.parametrize("program", JOBS)
 def test_the_checks_know_what_the_jobs_publish(program: str) -> None:
     module = JOBS[program]
     assert set(PUBLISHED[program]) == {*module.FAIL_SAFE, module.REASON, module.TIME}
+
+
+def test_the_checks_know_the_options_of_job_ctl() -> None:
+    assert set(JOB_CTL_OPTIONS) == set(job_ctl.OPTIONS)
+
+
+@pytest.mark.parametrize(("name", "there"), [("there", "True"), ("not-there", "False")])
+def test_the_line_of_shell_says_whether_the_file_is_there(
+    name: str, there: str, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "there").touch()
+    added(f"SHARECTL_DISABLED_FILE = {tmp_path}/{name}\n")(folder)
+    names = [f"STARTD_CRON_SHARECTL_OFF_{knob}" for knob in ("EXECUTABLE", "ARGS")]
+    program, options = expand(Source(folder), names).values()
+    # Arguments in quotes: blanks part them, but not within apostrophes; shlex agrees with HTCondor on that.
+    done = subprocess.run(
+        [program, *shlex.split(options.strip().strip('"'))],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=10,
+    )
+    assert done.stdout == f"{PUBLISHED['SHARECTL_OFF'][0]} = {there}\n"

@@ -19,7 +19,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.core.groups import group_of
-from sharectl.core.trials import FORGED
+from sharectl.core.trial_ads import FORGED
 
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 Attributes = Mapping[str, str]

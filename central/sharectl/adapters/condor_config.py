@@ -154,8 +154,15 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     return Source(directory, main_file)
 
 
-def read(source: Source, macros: Sequence[str]) -> Configuration:
+def read(
+    source: Source, macros: Sequence[str], overrides: Optional[Mapping[str, str]] = None
+) -> Configuration:
     """What HTCondor makes of ``source``; ``macros`` are expanded besides those that the files set.
+
+    Parameters
+    ----------
+    overrides
+        Macro → text that it is to have instead.
 
     Raises
     ------
@@ -177,7 +184,7 @@ def read(source: Source, macros: Sequence[str]) -> Configuration:
             going_round[0].place,
         )
     names = dict.fromkeys((*macros, *(definition.name for definition in definitions if definition.name)))
-    values = expand(source, tuple(names))
+    values = expand(source, tuple(names), overrides)
     return Configuration(
         source=source,
         folders=folders,

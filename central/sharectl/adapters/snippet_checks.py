@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Callable
+from pathlib import Path
+from typing import Callable, Optional
 
 from sharectl.adapters import (
     snippet_expressions,
     snippet_files,
     snippet_knobs,
+    snippet_own_knobs,
+    snippet_slot,
+    snippet_source,
     snippet_trials,
 )
-from sharectl.adapters.condor_config import Source, evaluator, expand, read
+from sharectl.adapters.condor_config import Configuration, Source, evaluator, expand, read
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
+from sharectl.adapters.condor_version import installed_version
 from sharectl.adapters.snippet_subject import (
+    ACTUATION,
     CRON_JOBS,
     CRON_KNOBS,
     ENABLED,
@@ -23,13 +29,18 @@ from sharectl.adapters.snippet_subject import (
     Finding,
     Subject,
 )
+from sharectl.core.trials import CRON
 
 Check = Callable[[Subject], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     # name, what holds if nothing is found, functions
     ("syntax", "HTCondor reads every file", ()),
-    ("file names", "HTCondor reads those files that look as if, and no others", (snippet_files.file_names,)),
+    (
+        "file names",
+        "HTCondor reads files of sharectl's, those that look as if, and no others",
+        (snippet_files.file_names, snippet_files.none_of_ours),
+    ),
     ("file modes", "every user can read them", (snippet_files.readable_files,)),
     ("expression", "HTCondor can read START and its like", (snippet_expressions.unreadable,)),
     ("scope", "every name in them has MY. or TARGET.", (snippet_expressions.unscoped,)),
@@ -38,6 +49,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         "published",
         "every attribute of the node is published",
         (snippet_expressions.unpublished, snippet_expressions.not_set),
+    ),
+    (
+        "slot",
+        "the slot has what the clauses need, and counts cores rightly",
+        (snippet_slot.unlisted, snippet_slot.latches, snippet_slot.rolled_up, snippet_slot.miscounted),
     ),
     ("typical jobs", "without a target, typical jobs get in as without sharectl", (snippet_trials.refused,)),
     (
@@ -53,13 +69,18 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     ),
     ("cron", "STARTD_CRON jobs run, and end", (snippet_knobs.cron,)),
     ("replaced", "nothing throws away what other files set", (snippet_knobs.replaced,)),
-    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_knobs.own_knobs,)),
+    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_own_knobs.own_knobs,)),
+    (
+        "sources",
+        "nodes can look for targets, and only sharectl can have written them",
+        (snippet_source.sources, snippet_source.options),
+    ),
     ("groups", "users cannot choose their group", (snippet_knobs.groups,)),
     ("quotas", "quotas belong to groups, and are shares", (snippet_knobs.quotas,)),
 )
 
 
-SHOWN = ("STARTD_CRON_JOBLIST", "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
+SHOWN = (ACTUATION, "STARTD_CRON_JOBLIST", "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
 
 
 @dataclass(frozen=True)
@@ -100,17 +121,37 @@ def _report(subject: Subject) -> Report:
 
 
 def _subject(source: Source, htcondor: CondorProcess, site_attributes: Mapping[str, str]) -> Subject:
-    configuration = read(source, MACROS)
+    configuration, installed = _configuration(source)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
     unseen = [knob for knob in knobs if not configuration.assignments(knob)]
-    values = {name.lower(): text for name, text in expand(source, unseen).items()} if unseen else {}
+    off = expand(source, (*SWITCHED, *unseen), {ENABLED: "False"})
+    values = {name.lower(): off[name] for name in unseen if name in off}
     return Subject(
         replace(configuration, values={**configuration.values, **values}),
         htcondor,
         site_attributes,
-        without_sharectl=expand(source, SWITCHED, {ENABLED: "False"}),
+        without_sharectl={name: off[name] for name in SWITCHED if name in off},
+        installed=installed,
     )
+
+
+def _configuration(source: Source) -> tuple[Configuration, Optional[tuple[int, int]]]:
+    """The configuration as the HTCondor that is installed takes it, and which that is.
+
+    The library that reads it here may be newer, and so choose a way to act that the daemons would not.
+    """
+    configuration = read(source, MACROS)
+    if source.main_file is None:
+        return configuration, None
+    installed = installed_version(Path(configuration.text("BIN").strip() or "/usr/bin"))
+    chosen = configuration.assignments(ACTUATION)
+    by_snippet = bool(chosen) and chosen[-1].file in {
+        clauses.file for clauses in configuration.assignments("t1_clauses")
+    }
+    if by_snippet and installed is not None and installed < snippet_own_knobs.OLDEST_LIVE:
+        return read(source, MACROS, {ACTUATION: CRON}), installed
+    return configuration, installed
 
 
 def _refusal(source: Source, error: UnreadableConfigurationError) -> Finding:

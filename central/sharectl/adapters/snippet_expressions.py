@@ -7,15 +7,22 @@ from collections.abc import Iterator
 from typing import Optional
 
 from sharectl.adapters.condor_files import Definition
-from sharectl.adapters.snippet_subject import Finding, Subject
+from sharectl.adapters.snippet_subject import EVALUATED_LISTS, Finding, Subject
 from sharectl.core.machine_attributes import JOB_ATTRIBUTES, is_htcondors
 from sharectl.core.references import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.core.trials import ACTUATIONS, LATCHES, SLOT_ATTRIBUTES, SUMMED
 
 _EFFECTS = (
     ("START", "every node that gets it refuses every job"),
     ("START_EXPR", "a draining node refuses every job"),
     ("CLAIM_WORKLIFE", "claims never end by their age"),
 )
+
+_SLOTS_OWN = {
+    SUMMED,
+    *(name for way in ACTUATIONS for name in SLOT_ATTRIBUTES[way]),
+    *(f"{latch}{end}" for way in ACTUATIONS for latch in LATCHES[way] for end in ("Value", "Time")),
+}
 
 
 def unreadable(subject: Subject) -> Iterator[Finding]:
@@ -58,10 +65,11 @@ def wrong_side(subject: Subject) -> Iterator[Finding]:
 
 
 def unpublished(subject: Subject) -> Iterator[Finding]:
-    """Attributes of the node that nobody publishes."""
+    """Attributes of the node that nobody publishes, but for those that `snippet_slot` looks after."""
     for reference, definition in _asked_for(subject):
         name = reference.name
-        if reference.scope == MY and not (is_htcondors(name) or name.lower() in subject.published):
+        known = is_htcondors(name) or name.lower() in subject.published or name in _SLOTS_OWN
+        if reference.scope == MY and not known:
             yield Finding(
                 "published",
                 definition.place,
@@ -75,7 +83,7 @@ def not_set(subject: Subject) -> Iterator[Finding]:
     """Attributes that are to be published, but have no value."""
     configuration = subject.configuration
     set_somewhere = [definition.name.lower() for definition in configuration.definitions]
-    for macro in ("STARTD_ATTRS", "STARTD_EXPRS"):
+    for macro in EVALUATED_LISTS:
         for name in configuration.words(macro):
             if any(known == name.lower() or known.endswith("_" + name.lower()) for known in set_somewhere):
                 continue

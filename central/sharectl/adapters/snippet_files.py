@@ -35,6 +35,19 @@ def file_names(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def none_of_ours(subject: Subject) -> Iterator[Finding]:
+    """A configuration in which nothing is sharectl's."""
+    if subject.knows_sharectl:
+        return
+    source = subject.configuration.source
+    yield Finding(
+        "file names",
+        str(source.directory or source.main_file),
+        "no file of sharectl's is among those that HTCondor reads: nodes with this configuration heed no target",
+        "name the folder that has 60-sharectl-execute-point.conf, or install that file",
+    )
+
+
 def readable_files(subject: Subject) -> Iterator[Finding]:
     """Files that tools cannot read: with one of them, no tool of an ordinary user works, nor does a STARTD_CRON job."""
     for path in _entries(subject):

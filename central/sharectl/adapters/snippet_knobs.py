@@ -1,18 +1,18 @@
-"""Checks of knobs: STARTD_CRON jobs, lists that are to grow, sharectl's own knobs, groups and quotas."""
+"""Checks of HTCondor's knobs: STARTD_CRON jobs, lists that are to grow, groups and quotas."""
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Optional
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
 
 from sharectl.adapters.condor_files import Definition
-from sharectl.adapters.snippet_subject import CRON_JOBS, Finding, Subject
+from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, Finding, Subject
+from sharectl.core.trials import LIVE
 
 MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
+_COUNTS_FREE_CORES = "mc_grace.py"
 _PERIOD = re.compile(r"\d+\s*[smhSMH]?")
 
 GROWING = (
@@ -30,22 +30,6 @@ GROWING = (
     "SCHEDD_CLASSAD_USER_MAP_NAMES",
 )
 """Knobs that several files share: each keeps what was there before."""
-
-NUMBERS = {
-    # knob: lowest value, and whether it has to be written as a plain number, since it goes into a command line
-    "SHARECTL_MAX_AGE_SECONDS": (1, True),
-    "SHARECTL_MULTICORE_CORES": (2, True),
-    "SHARECTL_GRACE_SECONDS": (0, True),
-    "SHARECTL_JOB_CTL_PERIOD_SECONDS": (1, True),
-    "SHARECTL_MC_GRACE_PERIOD_SECONDS": (1, True),
-    "SHARECTL_JOB_CTL_STALE_SECONDS": (1, False),
-    "SHARECTL_MC_GRACE_STALE_SECONDS": (1, False),
-}
-BOOLEANS = ("SHARECTL_ENABLED", "SHARECTL_OVERHEAT_ENABLED")
-LONGER = (
-    ("SHARECTL_JOB_CTL_STALE_SECONDS", "SHARECTL_JOB_CTL_PERIOD_SECONDS"),
-    ("SHARECTL_MC_GRACE_STALE_SECONDS", "SHARECTL_MC_GRACE_PERIOD_SECONDS"),
-)
 
 
 def cron(subject: Subject) -> Iterator[Finding]:
@@ -65,12 +49,22 @@ def cron(subject: Subject) -> Iterator[Finding]:
     known = {job.lower() for job in jobs}
     for definition in subject.configuration.definitions:
         match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", definition.name, re.IGNORECASE)
-        if match and match[1].lower() not in known and subject.configuration.is_judged(definition):
+        idle = match and match[1].lower() not in known and subject.configuration.is_judged(definition)
+        if match and idle and not (subject.actuation == LIVE and _runs(definition.text, _COUNTS_FREE_CORES)):
             yield Finding(
                 "cron",
                 definition.place,
                 f"STARTD_CRON job {match[1]} never runs: it is not in {CRON_JOBS}",
                 f"write {CRON_JOBS} = $({CRON_JOBS}) {match[1]}",
+            )
+    for job, program in subject.ours.items():
+        if subject.actuation == LIVE and subject.has_clauses and program == _COUNTS_FREE_CORES:
+            yield Finding(
+                "cron",
+                subject.configuration.place(CRON_JOBS),
+                f"STARTD_CRON job {job} replaces the slot's own MC_GRACE: with {ACTUATION} = live nothing looks at "
+                "how old what it publishes is",
+                f"take {job} off {CRON_JOBS}, or write {ACTUATION} = cron",
             )
     if subject.ours and not _starts_true(subject.configuration.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
         yield Finding(
@@ -97,62 +91,6 @@ def replaced(subject: Subject) -> Iterator[Finding]:
                     f"write {_appended(definition)}",
                 )
             before.append(definition)
-
-
-def own_knobs(subject: Subject) -> Iterator[Finding]:
-    """Knobs of sharectl's that do not exist, or have a value that they cannot have."""
-    configuration = subject.configuration
-    used = {reference for definition in configuration.definitions for reference in definition.references}
-    for definition in configuration.definitions:
-        name = definition.name.lower()
-        if name.startswith("sharectl_") and name not in used and configuration.is_judged(definition):
-            own = sorted(reference for reference in used if reference.startswith("sharectl_"))
-            close = difflib.get_close_matches(name, own, 1)
-            yield Finding(
-                "knobs",
-                definition.place,
-                f"nothing uses {definition.name}",
-                f"write {close[0].upper()}"
-                if close
-                else "take it out, or check the snippet that uses it with it",
-            )
-    for knob in BOOLEANS:
-        text = configuration.text(knob).strip()
-        if configuration.assignments(knob) and text.lower() not in ("true", "false"):
-            yield Finding(
-                "knobs",
-                configuration.place(knob),
-                f"{knob} = {text} is neither True nor False",
-                "write True or False",
-            )
-    yield from _numbers(subject)
-
-
-def _numbers(subject: Subject) -> Iterator[Finding]:
-    configuration = subject.configuration
-    texts = {knob: configuration.text(knob).strip() for knob in NUMBERS if configuration.assignments(knob)}
-    values: dict[str, float] = {}
-    for (knob, text), value in zip(texts.items(), _numbers_in(subject, list(texts.values()))):
-        lowest, plain = NUMBERS[knob]
-        if value is None or value < lowest or (plain and not text.isdecimal()):
-            kind = "a whole number" if plain else "a number"
-            yield Finding(
-                "knobs",
-                configuration.place(knob),
-                f"{knob} = {text} is not usable",
-                f"write {kind} from {lowest}",
-            )
-        else:
-            values[knob] = value
-    for stale, period in LONGER:
-        if stale in values and period in values and values[stale] <= values[period]:
-            yield Finding(
-                "knobs",
-                configuration.place(stale),
-                f"{stale} = {values[stale]:g} is no longer than {period} = {values[period]:g}: between two runs "
-                "sharectl does nothing",
-                f"write {stale} = 3 * $({period})",
-            )
 
 
 def groups(subject: Subject) -> Iterator[Finding]:
@@ -191,7 +129,7 @@ def quotas(subject: Subject) -> Iterator[Finding]:
         if (match := re.fullmatch(r"GROUP_QUOTA_DYNAMIC_([\w.]+)", definition.name, re.IGNORECASE))
     ]
     shares: dict[str, float] = {}
-    numbers = _numbers_in(subject, [configuration.text(definition.name) for definition, _ in matches])
+    numbers = subject.numbers([configuration.text(definition.name) for definition, _ in matches])
     for (definition, group), share in zip(matches, numbers):
         if group.lower() not in known:
             yield Finding(
@@ -244,24 +182,16 @@ def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
         )
 
 
+def _runs(executable: str, program: str) -> bool:
+    return PurePosixPath(executable.strip()).name == program
+
+
 def _appended(definition: Definition) -> str:
     if definition.name.upper() == "START":
         return "START = ($(START)) && (…)"
     if definition.name.upper() == "CLAIM_WORKLIFE":
         return "CLAIM_WORKLIFE = ifThenElse(…, $(CLAIM_WORKLIFE))"
     return f"{definition.name} = $({definition.name}) {' '.join(definition.text.split())}"
-
-
-def _numbers_in(subject: Subject, expressions: Sequence[str]) -> list[Optional[float]]:
-    """Value of each expression; None for one that is no number."""
-    values = [
-        rows[0][0] if rows is not None else None
-        for rows in subject.htcondor.evaluate(expressions, [{}], [{}])
-    ]
-    return [
-        float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-        for value in values
-    ]
 
 
 def _starts_true(text: str) -> bool:

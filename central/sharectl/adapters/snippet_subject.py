@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Optional
 
 from sharectl.adapters.condor_config import Configuration
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.condor_process import CondorProcess
-from sharectl.core.trials import PUBLISHED
+from sharectl.core.trials import ACTUATIONS, CLAUSES, LIVE, PUBLISHED, Node
 
 CRON_JOBS = "STARTD_CRON_JOBLIST"
-ENABLED = "SHARECTL_ENABLED"
+ENABLED, ACTUATION = "SHARECTL_ENABLED", "SHARECTL_ACTUATION"
+ROLL_UP = "ADVERTISE_PSLOT_ROLLUP_INFORMATION"
 DEFAULT_MULTICORE_CORES = 8
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS", "STARTD_JOB_ATTRS", "STARTD_LATCH_EXPRS")
+EVALUATED_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS", "STARTD_LATCH_EXPRS")
+"""Lists of macros that HTCondor takes for expressions."""
 
 SWITCHED = ("START", "CLAIM_WORKLIFE")
 """What SHARECTL_ENABLED = False leaves to the site."""
@@ -33,6 +37,9 @@ MACROS = (
     "PROTECTED_JOB_ATTRS",
     "GROUP_NAMES",
     ENABLED,
+    ACTUATION,
+    ROLL_UP,
+    "BIN",
     *ATTRIBUTE_LISTS,
 )
 """What the checks want expanded, whether or not a file sets it."""
@@ -57,9 +64,12 @@ class Finding:
     """What it is, and what it leads to."""
     remedy: str
     """What to write, or to do, instead."""
+    advice: bool = False
+    """Whether it works as it is, and is only less safe than it could be."""
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.problem}; {self.remedy} [{self.check}]"
+        kind = f"{self.check}, recommended" if self.advice else self.check
+        return f"{self.place}: {self.problem}; {self.remedy} [{kind}]"
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,9 @@ class Subject:
     without_sharectl: Mapping[str, str] = field(default_factory=dict)
     """START and CLAIM_WORKLIFE, expanded, with SHARECTL_ENABLED = False."""
 
+    installed: Optional[tuple[int, int]] = None
+    """Version of the HTCondor that is to use it; None if that is not known."""
+
     def cron(self, job: str, knob: str) -> str:
         """Expanded text of one of `CRON_KNOBS` of a STARTD_CRON job, empty if it is not set."""
         return self.configuration.text(f"STARTD_CRON_{job}_{knob}").strip()
@@ -85,14 +98,32 @@ class Subject:
 
     @cached_property
     def ours(self) -> Mapping[str, str]:
-        """Those of sharectl: name of the job → name of its program, one of `PUBLISHED`."""
+        """Those of sharectl: name of the job → its key in `PUBLISHED`."""
         programs = {job: PurePosixPath(self.cron(job, "EXECUTABLE")).name for job in self.cron_jobs}
-        return {job: program for job, program in programs.items() if program in PUBLISHED}
+        keys = {job: program if program in PUBLISHED else job for job, program in programs.items()}
+        return {job: key for job, key in keys.items() if key in PUBLISHED}
 
     @property
     def has_clauses(self) -> bool:
         """Whether a file defines sharectl's clauses of START."""
         return bool(self.configuration.assignments("t1_clauses"))
+
+    @property
+    def actuation(self) -> str:
+        """How the node acts, one of `ACTUATIONS`."""
+        text = self.configuration.text(ACTUATION).strip().lower()
+        return text if text in ACTUATIONS else LIVE
+
+    @property
+    def is_off(self) -> bool:
+        """Whether START is to be the site's own, whatever the node publishes."""
+        return self.configuration.text(ENABLED).strip().lower() == "false"
+
+    @cached_property
+    def node(self) -> Node:
+        """The node that typical jobs are tried at."""
+        grace = self.configuration.text("SHARECTL_GRACE_SECONDS").strip()
+        return Node(self.constants, self.multicore_cores, self.actuation, has_grace=grace not in ("0", "1"))
 
     @property
     def multicore_cores(self) -> int:
@@ -118,7 +149,7 @@ class Subject:
         """Attributes of slot ads whose expressions this configuration, or its operator, gives."""
         configured = {
             word: configuration_text
-            for macro in ("STARTD_ATTRS", "STARTD_EXPRS")
+            for macro in EVALUATED_LISTS
             for word in self.configuration.words(macro)
             if (configuration_text := self.configuration.text(word))
         }
@@ -129,9 +160,7 @@ class Subject:
         """Macros that HTCondor takes for expressions on a node → expanded text; only those that a file sets."""
         named = {definition.name.upper(): definition.name for definition in self.configuration.definitions}
         wanted = [name for name in named if EXPRESSIONS.fullmatch(name)]
-        attributes = {
-            word.upper() for macro in ("STARTD_ATTRS", "STARTD_EXPRS") for word in self.words(macro)
-        }
+        attributes = {word.upper() for macro in EVALUATED_LISTS for word in self.words(macro)}
         wanted += [name for name in named if name in attributes]
         return {named[name]: text for name in wanted if (text := self.configuration.text(name))}
 
@@ -145,14 +174,35 @@ class Subject:
         texts = self.htcondor.canonical(list(self.expressions.values()))
         return {name: text for name, text in zip(self.expressions, texts) if text is not None}
 
+    def numbers(self, expressions: Sequence[str]) -> list[Optional[float]]:
+        """Value of each expression; None for one that is no number."""
+        values = [
+            rows[0][0] if rows is not None else None
+            for rows in self.htcondor.evaluate(expressions, [{}], [{}])
+        ]
+        return [
+            float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            for value in values
+        ]
+
     def is_ours(self, definition: Definition) -> bool:
         """Whether an assignment is in a file of sharectl's: one that sets a knob or a clause of its own."""
         return definition.file in self._our_files
+
+    @property
+    def knows_sharectl(self) -> bool:
+        """Whether any file is of sharectl's."""
+        return bool(self._our_files)
+
+    def is_snippets(self, definition: Definition) -> bool:
+        """Whether an assignment is in the file that defines the clauses, and not in one that sets a knob for it."""
+        return definition.file in {clauses.file for clauses in self.configuration.assignments("t1_clauses")}
 
     @cached_property
     def _our_files(self) -> frozenset[object]:
         return frozenset(
             definition.file
             for definition in self.configuration.definitions
-            if definition.name.lower().startswith("sharectl_") or definition.name.lower() == "t1_clauses"
+            if definition.name.lower().startswith("sharectl_")
+            or any(name in definition.text for name in CLAUSES)
         )

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from sharectl.adapters.snippet_subject import Finding, Subject
-from sharectl.core import trials
-from sharectl.core.trials import Ad, Trial
+from sharectl.adapters.snippet_subject import EXPRESSIONS, Finding, Subject
+from sharectl.core import trial_ads, trials
+from sharectl.core.references import MY, references
+from sharectl.core.trial_ads import Ad
+from sharectl.core.trials import CLAUSES, HELD_BACK_SLOT, TARGET_ACTIVE, Trial
 
 START, WORKLIFE = "START", "CLAIM_WORKLIFE"
+SITES_OWN = {**dict.fromkeys(CLAUSES, "True"), TARGET_ACTIVE: "False", HELD_BACK_SLOT: "False"}
+"""Attributes of a slot that is not sharectl's."""
+_CLAUSES = " && ".join(f"MY.{clause} =!= False" for clause in CLAUSES)
+_LAST_OF_CLAIM = "MY.t1_TargetActive =?= True && MY.t1_HeldBackSlot =?= True"
 SHOWN = 3
 """So many jobs or situations are named in a finding; the others are counted."""
 
 
 def refused(subject: Subject) -> Iterator[Finding]:
     """Typical jobs that get in without sharectl's clauses, and not with them, where there is no target."""
-    quiet = trials.quiet_trials(subject.constants, subject.multicore_cores)
-    outcomes, sites_own = _tried(subject, _starts(subject), quiet)
+    quiet = trials.quiet_trials(subject.node)
+    outcomes, sites_own = _started(subject, quiet)
     failures: dict[tuple[str, ...], list[str]] = {}
     for situation in dict.fromkeys(trial.situation for trial in quiet):
         jobs = [
@@ -47,10 +54,10 @@ def refused(subject: Subject) -> Iterator[Finding]:
 
 def without_effect(subject: Subject) -> Iterator[Finding]:
     """Jobs that sharectl's clauses have to let in or keep out, and do not."""
-    if not subject.has_clauses or _switched_off(subject):
+    if not subject.has_clauses or subject.is_off:
         return
-    acting = trials.acting_trials(subject.constants, subject.multicore_cores)
-    outcomes, sites_own = _tried(subject, _starts(subject), acting)
+    acting = trials.acting_trials(subject.node)
+    outcomes, sites_own = _started(subject, acting)
     wrong = [
         (trial, outcome)
         for trial, outcome, without in zip(acting, outcomes, sites_own)
@@ -69,11 +76,13 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
 def forgeable(subject: Subject) -> Iterator[Finding]:
     """Jobs that gain something by attributes that their users wrote into them."""
     honest = [
-        *trials.quiet_trials(subject.constants, subject.multicore_cores),
-        *trials.acting_trials(subject.constants, subject.multicore_cores),
+        *trials.quiet_trials(subject.node),
+        *trials.acting_trials(subject.node),
     ]
     (outcomes,) = _tried(
-        subject, [subject.configuration.text(START)], honest + [trials.forged(trial) for trial in honest]
+        subject,
+        [subject.configuration.text(START)],
+        honest + [trials.forged(trial, trial_ads.FORGED) for trial in honest],
     )
     honestly, forging = outcomes[: len(honest)], outcomes[len(honest) :]
     gained = [
@@ -92,24 +101,23 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
 
 def claims(subject: Subject) -> Iterator[Finding]:
     """Claims that outlive a target, or end early without one."""
-    texts = [subject.configuration.text(WORKLIFE), subject.without_sharectl.get(WORKLIFE, "1200")]
-    cores = subject.multicore_cores
+    node = subject.node
     quiet = [
-        (situation, trials.dynamic_slot({**subject.constants, **ours}, 1, trials.HELD_BACK))
-        for situation, ours in trials.quiet_situations(cores).items()
+        (situation, trial_ads.dynamic_slot({**subject.constants, **ours}, 1, trial_ads.HELD_BACK))
+        for situation, ours in trials.targetless_situations(node).items()
     ]
-    target = {**subject.constants, **trials.target_attributes(cores)}
-    quiet.append(("of another group under a target", trials.dynamic_slot(target, 1, "lhcb")))
-    quiet.append(("before it has a claim", trials.dynamic_slot(target, 1)))
-    slots = [slot for _, slot in quiet]
-    values = subject.htcondor.evaluate(
-        texts, [*slots, trials.dynamic_slot(target, 1, trials.HELD_BACK)], [{}]
-    )
-    with_target, without = ([row[0] for row in column or [["error"]] * (len(slots) + 1)] for column in values)
+    target = {**subject.constants, **trials.target_attributes(node)}
+    quiet.append(("of another group under a target", trial_ads.dynamic_slot(target, 1, "lhcb")))
+    quiet.append(("before it has a claim", trial_ads.dynamic_slot(target, 1)))
+    held_back = trial_ads.dynamic_slot(target, 1, trial_ads.HELD_BACK)
+    slots = [*(slot for _, slot in quiet), held_back]
+    with_target = _in_slots(subject, subject.configuration.text(WORKLIFE), slots)
+    sites_own = subject.without_sharectl.get(WORKLIFE, "1200")
+    without = _in_slots(subject, sites_own, [{**slot, **SITES_OWN} for slot in slots])
     changed = [
-        f"{situation} ({_word(value)} instead of {_word(sites_own)})"
-        for (situation, _), value, sites_own in zip(quiet, with_target, without)
-        if value != sites_own
+        f"{situation} ({_word(value)} instead of {_word(usual)})"
+        for (situation, _), value, usual in zip(quiet, with_target, without)
+        if value != usual
     ]
     place = subject.configuration.place(WORKLIFE)
     if changed:
@@ -117,33 +125,42 @@ def claims(subject: Subject) -> Iterator[Finding]:
             "claims",
             place,
             f"CLAIM_WORKLIFE is not the site's own {_some(changed)}",
-            "let it be 0 only where ($(t1_last_of_claim)) is True",
+            f"let it be 0 only where {_LAST_OF_CLAIM}",
         )
-    if subject.has_clauses and not _switched_off(subject) and with_target[-1] != 0:
+    if subject.has_clauses and not subject.is_off and with_target[-1] != 0:
         yield Finding(
             "claims",
             place,
             f"under a target, a claim of the held-back group lives on ({_word(with_target[-1])}): its jobs follow each "
             "other in it, and START is not asked",
-            "write CLAIM_WORKLIFE = ifThenElse($(t1_last_of_claim), 0, $(CLAIM_WORKLIFE:1200)), in the last file "
-            "that sets it",
+            f"write CLAIM_WORKLIFE = ifThenElse({_LAST_OF_CLAIM}, 0, $(CLAIM_WORKLIFE:1200)), in the last file that "
+            "sets it",
         )
 
 
 def not_the_clauses(subject: Subject) -> Iterator[Finding]:
-    """Expressions that HTCondor uses in the place of START, and that know nothing of sharectl."""
-    if not subject.has_clauses:
+    """Expressions that HTCondor uses in the place of START, and that let in whom a clause keeps out."""
+    if not subject.knows_sharectl:
         return
-    for macro, text in subject.expressions.items():
-        upper = macro.upper()
-        if upper == START or "START" not in upper or text.strip().lower() == "false":
-            continue
-        if "t1_clauses" not in {part.name.lower() for part in subject.configuration.made_of(macro)}:
+    tried = [trial for clause in CLAUSES for trial in trials.clause_trials(subject.node, clause)]
+    others = {
+        macro: text
+        for macro, text in subject.readable.items()
+        if EXPRESSIONS.fullmatch(macro.upper()) and START in macro.upper() and macro.upper() != START
+    }
+    for (macro, text), outcomes in zip(others.items(), _tried(subject, list(others.values()), tried)):
+        asks = {reference.name for reference in references(text) if reference.scope == MY}
+        let_in = [
+            f"{trial.job} {trial.situation}" for trial, outcome in zip(tried, outcomes) if _true(outcome)
+        ]
+        # What lets in none of the typical jobs may still let in others: then the clauses have to be in its text.
+        if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
+            whom = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
             yield Finding(
                 "clauses",
                 subject.configuration.place(macro),
-                f"HTCondor uses {macro} in the place of START, and it has none of sharectl's clauses",
-                f"write {macro} = ({' '.join(text.split())}) && ($(t1_clauses))",
+                f"HTCondor uses {macro} in the place of START, and it {whom}",
+                f"let it end in && ({_CLAUSES}), in the last file that sets it",
             )
 
 
@@ -153,8 +170,8 @@ def quantized(subject: Subject) -> Iterator[Finding]:
     text, cores = subject.configuration.text(macro), subject.multicore_cores
     if not (text and subject.has_clauses):
         return
-    slot = trials.partitionable_slot({}, 8 * cores)
-    values = subject.htcondor.evaluate([text], [slot], [trials.job("1", None)])[0]
+    slot = trial_ads.partitionable_slot({}, 8 * cores)
+    values = subject.htcondor.evaluate([text], [slot], [trial_ads.job("1", None)])[0]
     given = values[0][0] if values is not None else "error"
     if isinstance(given, (int, float)) and given >= cores:
         yield Finding(
@@ -165,9 +182,12 @@ def quantized(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _starts(subject: Subject) -> list[str]:
-    """START, and the site's own."""
-    return [subject.configuration.text(START), subject.without_sharectl.get(START, "True")]
+def _started(subject: Subject, tried: Sequence[Trial]) -> tuple[list[Any], list[Any]]:
+    """In each trial what START is, and what the site's own START is."""
+    (outcomes,) = _tried(subject, [subject.configuration.text(START)], tried)
+    switched_off = [replace(trial, slot_ad={**trial.slot_ad, **SITES_OWN}) for trial in tried]
+    (sites_own,) = _tried(subject, [subject.without_sharectl.get(START, "True")], switched_off)
+    return outcomes, sites_own
 
 
 def _tried(subject: Subject, expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]]:
@@ -182,6 +202,12 @@ def _tried(subject: Subject, expressions: Sequence[str], tried: Sequence[Trial])
     ]
 
 
+def _in_slots(subject: Subject, expression: str, slots: Sequence[Ad]) -> list[Any]:
+    """Value of an expression in each slot; ``error`` if it cannot be read."""
+    (values,) = subject.htcondor.evaluate([expression], slots, [{}])
+    return [row[0] for row in values] if values is not None else ["error"] * len(slots)
+
+
 def _numbered(ads: Iterable[Ad]) -> tuple[list[Ad], list[int]]:
     """The different ones among ``ads``, and for each of ``ads`` which one it is."""
     numbers: dict[tuple[tuple[str, str], ...], int] = {}
@@ -194,10 +220,6 @@ def _numbered(ads: Iterable[Ad]) -> tuple[list[Ad], list[int]]:
             found.append(ad)
         order.append(numbers[key])
     return found, order
-
-
-def _switched_off(subject: Subject) -> bool:
-    return subject.configuration.text("SHARECTL_ENABLED").strip().lower() == "false"
 
 
 def _true(value: Any) -> bool:

@@ -51,18 +51,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the files make of a node, then what is wrong with it, one line each; 1 if anything is."""
+    """Print what the files make of a node, then what is wrong with it, one line each; 1 if anything is.
+
+    What is only recommended is no failure.
+    """
     source = source_of(arguments.directory, with_local=arguments.with_local)
     report = check(source, dict(arguments.published))
     print(_as_json(report) if arguments.json else _as_text(report))
-    return 1 if report.findings else 0
+    return 1 if any(not finding.advice for finding in report.findings) else 0
 
 
 def _as_text(report: Report) -> str:
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
     lines += [str(finding) for finding in report.findings]
-    lines.append(f"{len(CHECKS)} checks, {len(report.findings) or 'nothing'} found")
+    wrong = sum(not finding.advice for finding in report.findings)
+    advice = len(report.findings) - wrong
+    lines.append(
+        f"{len(CHECKS)} checks, {wrong or 'nothing'} found" + (f", {advice} recommended" if advice else "")
+    )
     return "\n".join(lines)
 
 

@@ -1,7 +1,4 @@
-"""Typical jobs and typical nodes, to try a START expression on before a daemon gets it.
-
-Ads are attribute → ClassAd expression as text. Times are expressions over ``time()``: no clock is needed.
-"""
+"""Typical jobs at typical nodes, to try a START expression on before a daemon gets it."""
 
 from __future__ import annotations
 
@@ -9,10 +6,34 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-Ad = Mapping[str, str]
+from sharectl.core.trial_ads import (
+    HELD_BACK,
+    HELPED,
+    LONG_AGO,
+    Ad,
+    dynamic_slot,
+    partitionable_slot,
+    typical_jobs,
+)
 
-HELD_BACK, HELPED = "alice", "cms"
-"""Groups of the target that nodes are tried with."""
+LIVE, CRON = "live", "cron"
+ACTUATIONS = (LIVE, CRON)
+"""Ways for a node to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
+
+CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
+"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
+
+TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES = "t1_TargetActive", "t1_HeldBackSlot", "t1_HeldBackCores"
+SUMMED = f"Child{HELD_BACK_CORES}"
+"""What HTCondor makes of the dynamic slots' `HELD_BACK_CORES` in the partitionable one."""
+
+ROOM, WATCHED, BEFORE_OURS = "t1_McRoom", "t1_Watched", "NumDynamicSlots"
+LATCHES = {LIVE: (ROOM, WATCHED), CRON: ()}
+"""Way → latches that it needs, after `BEFORE_OURS`."""
+
+_OF_THE_SLOT = (*CLAUSES, TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES)
+SLOT_ATTRIBUTES = {LIVE: (*_OF_THE_SLOT, "MC_GRACE"), CRON: _OF_THE_SLOT}
+"""Way → expressions that the slot has to have by STARTD_ATTRS."""
 
 _NO_TARGET = {
     "t1_CurrentJobs": '"none:0"',
@@ -20,41 +41,59 @@ _NO_TARGET = {
     "t1_Targetcores": "{0,0}",
     "t1_TargetUntil": "0",
     "t1_JobCtlReason": '"no-line"',
-    "t1_JobCtlTime": "time() - 60",
-    "MC_GRACE": "False",
-    "t1_McGraceReason": '"ok"',
-    "t1_McGraceTime": "time() - 10",
+    "t1_JobCtlTime": "time() - 1",
+}
+_SWITCH = {"t1_Disabled": "False"}
+_NO_GRACE = {
+    LIVE: {"t1_McRoomValue": "1", "t1_McRoomTime": LONG_AGO, "t1_WatchedTime": f"{LONG_AGO} - 60"},
+    CRON: {"MC_GRACE": "False", "t1_McGraceReason": '"ok"', "t1_McGraceTime": "time() - 1"},
+}
+_GRACE = {
+    LIVE: {**_NO_GRACE[LIVE], "t1_McRoomTime": "time()"},
+    CRON: {**_NO_GRACE[CRON], "MC_GRACE": "True"},
 }
 
 PUBLISHED = {
-    "job_ctl.py": tuple(name for name in _NO_TARGET if "Mc" not in name and name != "MC_GRACE"),
-    "mc_grace.py": ("MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"),
+    "job_ctl.py": tuple(_NO_TARGET),
+    "mc_grace.py": tuple(_NO_GRACE[CRON]),
+    "SHARECTL_OFF": tuple(_SWITCH),
 }
-"""Attributes that each of sharectl's own STARTD_CRON jobs publishes."""
+"""Program, or name of a job that is only a line of shell → attributes that it publishes."""
 
-_NEEDED = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
-"""Those without which there is no target."""
+JOB_CTL_OPTIONS = (
+    "--source", "--host", "--state", "--max-age-seconds", "--key-file", "--pool", "--identity", "--groups",
+    "--condor-status", "--startd", "--timeout-seconds",
+)  # fmt: skip
+"""Options of job_ctl.py; each takes a value."""
 
-_LONG_AGO = "time() - 864000"
+_NEEDED = ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
+_COUNTED = {LIVE: SUMMED, CRON: "t1_CurrentJobs"}
+"""Those without which there is no target; and the one by which a way counts the held-back group's cores."""
 
-FORGED = {
-    "t1_JobCtlReason": "undefined",
-    "t1_McGraceReason": "undefined",
-    "t1_CurrentJobs": f'"{HELD_BACK}:0"',
-    "t1_TargetGroups": '{"none","none"}',
-    "t1_Targetcores": "{0,0}",
-    "t1_TargetUntil": "0",
-    "t1_JobCtlTime": "0",
-    "MC_GRACE": "False",
-    "t1_McGraceTime": "0",
-    "t1_overheat": "False",
-    "t1_HeldBackCores": "0",
-    "Childt1_HeldBackCores": "{}",
-    "PartitionableSlot": "False",
-    "SlotType": '"Static"',
-    "Cpus": "0",
-}
-"""What a user might write into his job so that it gets in where it should not."""
+_HELD_CORES, _OTHERS_CORES = 64, 3
+_CHILDREN = (("lhcb", _OTHERS_CORES), (HELD_BACK, _HELD_CORES), ("atlas", 5))
+
+
+@dataclass(frozen=True)
+class Node:
+    """What a configuration makes of a node."""
+
+    published: Ad
+    """Attributes of its slots that STARTD_ATTRS gives, or STARTD_CRON jobs of the site."""
+    multicore_cores: int
+    actuation: str
+    """One of `ACTUATIONS`."""
+    has_grace: bool = True
+    """Whether grace lasts any time at all."""
+
+    @property
+    def free_cores(self) -> int:
+        """Free cores of the partitionable slots that are tried."""
+        return 8 * self.multicore_cores
+
+    def slot(self, ours: Ad) -> dict[str, str]:
+        """Its partitionable slot, busy in part, with these attributes of sharectl's."""
+        return partitionable_slot({**self.published, **ours}, self.free_cores, _CHILDREN)
 
 
 @dataclass(frozen=True)
@@ -69,174 +108,170 @@ class Trial:
     """None: as the site's own START decides."""
 
 
-def partitionable_slot(published: Ad, cores: int) -> dict[str, str]:
-    """Ad of an idle partitionable slot of ``cores`` cores that publishes ``published`` besides HTCondor's own."""
-    return {
-        **_machine(cores),
-        "Name": '"slot1@wn-001.example.org"',
-        "PartitionableSlot": "True",
-        "SlotType": '"Partitionable"',
-        "NumDynamicSlots": "0",
-        "ChildCpus": "{}",
-        "Childt1_HeldBackCores": "{}",
-        **published,
-    }
-
-
-def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
-    """Ad of a dynamic slot of ``cores`` cores, claimed by a user of ``group`` if that is given."""
-    return {
-        **_machine(cores),
-        "Name": '"slot1_1@wn-001.example.org"',
-        "DynamicSlot": "True",
-        "SlotType": '"Dynamic"',
-        **({"AccountingGroup": f'"{group}.bob@example.org"'} if group else {}),
-        **published,
-    }
-
-
-def job(cores: Optional[str], group: Optional[str]) -> dict[str, str]:
-    """Ad of a job with these expressions as RequestCpus and AcctGroup; None leaves one out."""
-    return {
-        "MyType": '"Job"',
-        "JobUniverse": "5",
-        "JobStatus": "1",
-        "Owner": '"bob"',
-        "User": '"bob@example.org"',
-        "RequestMemory": "128",
-        "RequestDisk": "1024",
-        **({"RequestCpus": cores} if cores is not None else {}),
-        **({"AcctGroup": group} if group is not None else {}),
-    }
-
-
-def typical_jobs(multicore_cores: int) -> dict[str, dict[str, str]]:
-    """What it is → ad of the job."""
-    many = str(multicore_cores)
-    return {
-        "one core, no group": job("1", None),
-        f"{many} cores, no group": job(many, None),
-        "no RequestCpus": job(None, f'"{HELPED}"'),
-        f"one core of {HELD_BACK}": job("1", f'"{HELD_BACK}"'),
-        f"{many} cores of {HELD_BACK}": job(many, f'"{HELD_BACK}.production"'),
-        f"one core of {HELPED}": job("1", f'"{HELPED}"'),
-        f"{many} cores of {HELPED}": job(many, f'"{HELPED}.pilot"'),
-        f"{many} cores of {HELPED.upper()}, in capitals": job(many, f'"{HELPED.upper()}"'),
-        "one core of another group": job("1", '"lhcb"'),
-        "two cores of another group": job("2", '"lhcb"'),
-        "one core, AcctGroup is a number": job("1", "7"),
-        "RequestCpus is an expression": job(f"ifThenElse(JobUniverse == 5, {many}, 1)", None),
-    }
-
-
-def quiet_situations(multicore_cores: int) -> dict[str, dict[str, str]]:
-    """Situation → attributes of sharectl in it: all those in which a node takes jobs as if sharectl were not there."""
-    target = target_attributes(multicore_cores)
+def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
+    """Situation → attributes of sharectl: those in which claims live, and jobs start, as if it were not there."""
+    quiet, target = no_target(node), target_attributes(node)
+    needed = (*_NEEDED, "t1_CurrentJobs") if node.actuation == CRON else _NEEDED
     return {
         "before the first run of the cron jobs": {},
-        "without a target": dict(_NO_TARGET),
+        "without a target": quiet,
         "when the target has run out": {**target, "t1_TargetUntil": "time() - 1"},
-        "when job_ctl has stopped": {**target, "t1_JobCtlTime": _LONG_AGO},
-        "when mc_grace has stopped": {**_NO_TARGET, "MC_GRACE": "True", "t1_McGraceTime": _LONG_AGO},
-        "when MC_GRACE is an error": {**_NO_TARGET, "MC_GRACE": "error"},
+        "when job_ctl has stopped": {**target, "t1_JobCtlTime": LONG_AGO},
+        "when sharectl is disabled here": {**target, **_GRACE[node.actuation], "t1_Disabled": "True"},
         **{
             f"when {name} is missing": {key: text for key, text in target.items() if key != name}
-            for name in _NEEDED
+            for name in needed
         },
-        **{f"when {name} is an error": {**target, name: "error"} for name in _NEEDED},
-        "when every attribute is an error": dict.fromkeys(_NO_TARGET, "error"),
+        **{f"when {name} is an error": {**target, name: "error"} for name in needed},
+        "when every attribute is an error": dict.fromkeys(target, "error"),
+        "when MC_GRACE is an error": {**quiet, "MC_GRACE": "error"},
+        **_graceless(node.actuation, quiet),
     }
 
 
-def target_attributes(multicore_cores: int, cap_cores: int = 8) -> dict[str, str]:
-    """Attributes of a node under a target whose held-back group has 64 cores; ``cap_cores`` is its cap."""
+def quiet_situations(node: Node) -> dict[str, dict[str, str]]:
+    """Situation → attributes of sharectl: all those in which a node takes jobs as if sharectl were not there."""
+    target = target_attributes(node)
+    broken = [(name, word) for name in (TARGET_ACTIVE, CLAUSES[1]) for word in ("undefined", "error")]
+    broken += [(_COUNTED[node.actuation], word) for word in ("undefined", "error")]
     return {
-        **_NO_TARGET,
-        "t1_CurrentJobs": f'"lhcb:3:{HELD_BACK}:64:atlas:5"',
+        **targetless_situations(node),
+        **{f"when {name} is {word}": {**target, name: word} for name, word in broken},
+        "when the slot has no attributes of its own": {
+            **target,
+            **_GRACE[node.actuation],
+            **dict.fromkeys(SLOT_ATTRIBUTES[node.actuation], "undefined"),
+        },
+    }
+
+
+def no_target(node: Node) -> dict[str, str]:
+    """Attributes of a node without a target and without grace."""
+    return {**_NO_TARGET, **_SWITCH, **_NO_GRACE[node.actuation]}
+
+
+def target_attributes(node: Node, cap_cores: int = 8) -> dict[str, str]:
+    """Attributes of a node under a target, without grace; ``cap_cores`` is the held-back group's cap."""
+    return {
+        **no_target(node),
+        "t1_CurrentJobs": f'"{":".join(f"{group}:{cores}" for group, cores in _CHILDREN)}"',
         "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
-        "t1_Targetcores": f"{{{cap_cores},{multicore_cores}}}",
+        "t1_Targetcores": f"{{{cap_cores},{node.multicore_cores}}}",
         "t1_TargetUntil": "time() + 3600",
         "t1_JobCtlReason": '"ok"',
     }
 
 
-def quiet_trials(published: Ad, multicore_cores: int) -> list[Trial]:
+def quiet_trials(node: Node) -> list[Trial]:
     """Every typical job at a partitionable slot, and at the dynamic slot made for it, in every quiet situation."""
     return [
         Trial(situation, kind, slot, ad)
-        for situation, ours in quiet_situations(multicore_cores).items()
-        for kind, ad in typical_jobs(multicore_cores).items()
+        for situation, ours in quiet_situations(node).items()
+        for kind, ad in typical_jobs(node.multicore_cores).items()
         for slot in (
-            partitionable_slot({**published, **ours}, 8 * multicore_cores),
-            dynamic_slot({**published, **ours}, _size(ad, multicore_cores)),
+            node.slot(ours),
+            dynamic_slot({**node.published, **ours}, _size(ad, node.multicore_cores)),
         )
     ]
 
 
-def acting_trials(published: Ad, multicore_cores: int) -> list[Trial]:
+def acting_trials(node: Node) -> list[Trial]:
     """Jobs that sharectl has to let in or keep out, by what they are, under a target and in grace."""
-    many = str(multicore_cores)
-    over = {**published, **target_attributes(multicore_cores)}
-    under = {**published, **target_attributes(multicore_cores, 64 + multicore_cores)}
-    grace = {**published, **_NO_TARGET, "MC_GRACE": "True"}
-    slots = {
-        "under a target, the held-back group over its cap": partitionable_slot(over, 8 * multicore_cores),
-        "under a target, the held-back group below its cap": partitionable_slot(under, 8 * multicore_cores),
-        "in grace": partitionable_slot(grace, 8 * multicore_cores),
-        "in the slot of a multicore job": dynamic_slot({**published, **_NO_TARGET}, multicore_cores),
+    many = node.multicore_cores
+    slots = _acting_slots(node)
+    small = ("one core, no group", "no RequestCpus")
+    expected = {
+        "under a target, the held-back group over its cap": {
+            f"{many} cores of {HELPED}": True,
+            f"{many} cores of {HELPED.upper()}, in capitals": True,
+            f"one core of {HELPED}": False,
+            f"one core of {HELD_BACK}": False,
+            "one core of another group": False,
+            "one core, no group": False,
+        },
+        "under a target, the held-back group below its cap": {
+            f"one core of {HELD_BACK}": True,
+            f"{many} cores of {HELD_BACK}": True,
+        },
+        "under a target, the held-back group at its cap": {f"one core of {HELD_BACK}": False},
+        "under a target, cores have been matched since": {f"one core of {HELD_BACK}": False},
+        "under a target, a dynamic slot is being made": {f"{many} cores of {HELD_BACK}": False},
+        "under a target, nobody knows whether sharectl is disabled": {f"one core of {HELPED}": False},
+        **{
+            situation: {**dict.fromkeys(small, False), f"{many} cores, no group": True}
+            for situation in ("in grace", "before the latch has seen the free cores")
+        },
+        "in the slot of a multicore job": {"one core, no group": False, f"{many} cores, no group": True},
     }
-    over_cap, below_cap, in_grace, reused = slots
-    table = (
-        (over_cap, f"{many} cores of {HELPED}", True),
-        (over_cap, f"{many} cores of {HELPED.upper()}, in capitals", True),
-        (over_cap, f"one core of {HELPED}", False),
-        (over_cap, f"one core of {HELD_BACK}", False),
-        (over_cap, "one core of another group", False),
-        (over_cap, "one core, no group", False),
-        (below_cap, f"one core of {HELD_BACK}", True),
-        (below_cap, f"{many} cores of {HELD_BACK}", True),
-        (in_grace, "one core, no group", False),
-        (in_grace, "no RequestCpus", False),
-        (in_grace, f"{many} cores, no group", True),
-        (reused, "one core, no group", False),
-        (reused, f"{many} cores, no group", True),
-    )
-    jobs = typical_jobs(multicore_cores)
+    jobs = typical_jobs(many)
     return [
-        Trial(situation, kind, slots[situation], jobs[kind], expected) for situation, kind, expected in table
+        Trial(situation, kind, slot, jobs[kind], lets_in)
+        for situation, slot in slots.items()
+        for kind, lets_in in expected[situation].items()
     ]
 
 
-def forged(trial: Trial) -> Trial:
+def clause_trials(node: Node, clause: str) -> list[Trial]:
+    """Every typical job at a slot one of whose `CLAUSES` is False: whatever stands for START keeps all of them out."""
+    slot = node.slot({**no_target(node), clause: "False"})
+    return [
+        Trial(f"where {clause} is False", kind, slot, ad, expected=False)
+        for kind, ad in typical_jobs(node.multicore_cores).items()
+    ]
+
+
+def forged(trial: Trial, forgery: Ad) -> Trial:
     """The same with a job that has been written so as to get in."""
-    return Trial(trial.situation, trial.job, trial.slot_ad, {**FORGED, **trial.job_ad}, trial.expected)
+    return Trial(trial.situation, trial.job, trial.slot_ad, {**forgery, **trial.job_ad}, trial.expected)
 
 
-def _machine(cores: int) -> dict[str, str]:
+def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
+    """Situations in which cores are free, and no grace is to be seen."""
+    if actuation == CRON:
+        return {"when mc_grace has stopped": {**quiet, "MC_GRACE": "True", "t1_McGraceTime": LONG_AGO}}
+    value, time = f"{ROOM}Value", f"{ROOM}Time"
     return {
-        "MyType": '"Machine"',
-        "Machine": '"wn-001.example.org"',
-        "State": '"Unclaimed"',
-        "Activity": '"Idle"',
-        "OpSys": '"LINUX"',
-        "Arch": '"X86_64"',
-        "SlotID": "1",
-        "SlotTypeID": "1",
-        "Cpus": str(cores),
-        "TotalCpus": str(8 * cores),
-        "TotalSlotCpus": str(cores),
-        "Memory": "1048576",
-        "Disk": "1073741824",
-        "VirtualMemory": "1048576",
-        "LoadAvg": "0.0",
-        "CondorLoadAvg": "0.0",
-        "KeyboardIdle": "864000",
-        "ConsoleIdle": "864000",
-        "CpuBusy": "False",
-        "UidDomain": '"example.org"',
-        "FileSystemDomain": '"example.org"',
-        "HasFileTransfer": "True",
+        "when the startd has just started": {
+            **quiet,
+            time: "time() - 1",
+            f"{WATCHED}Time": f"MY.{time}",
+        },
+        "before the latches are set": {
+            key: text for key, text in quiet.items() if key not in _NO_GRACE[LIVE]
+        },
+        "when a latch cannot be evaluated": {**quiet, value: "undefined", time: "time()"},
+        "when the latches are errors": {**quiet, **dict.fromkeys(_NO_GRACE[LIVE], "error")},
+        "when the ad is an old copy": {**quiet, value: "0", "MyCurrentTime": LONG_AGO},
     }
+
+
+def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
+    """Situation → slot, of those that this way, with this configuration, can be in."""
+    many, held = node.multicore_cores, _HELD_CORES
+    slots = {
+        "under a target, the held-back group over its cap": node.slot(target_attributes(node)),
+        "under a target, the held-back group below its cap": node.slot(target_attributes(node, held + many)),
+        "under a target, the held-back group at its cap": node.slot(target_attributes(node, held)),
+        "under a target, nobody knows whether sharectl is disabled": node.slot(
+            {**target_attributes(node), "t1_Disabled": "undefined"}
+        ),
+        "in the slot of a multicore job": dynamic_slot({**node.published, **no_target(node)}, many),
+    }
+    if node.has_grace:
+        slots["in grace"] = node.slot({**no_target(node), **_GRACE[node.actuation]})
+    if node.actuation == LIVE:
+        just_below = target_attributes(node, held + many - 1)
+        slots["under a target, cores have been matched since"] = {
+            **node.slot(just_below),
+            "Cpus": str(node.free_cores - many),
+        }
+        slots["under a target, a dynamic slot is being made"] = node.slot(
+            {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
+        )
+    if node.actuation == LIVE and node.has_grace:
+        late = {**no_target(node), f"{ROOM}Value": "0"}
+        slots["before the latch has seen the free cores"] = node.slot(late)
+    return slots
 
 
 def _size(ad: Ad, multicore_cores: int) -> int:
