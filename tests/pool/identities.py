@@ -9,7 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
@@ -27,7 +27,8 @@ SEC_TOKEN_POOL_SIGNING_KEY_FILE = $(LOCAL_DIR)/signing.key
 SEC_DEFAULT_AUTHENTICATION_METHODS = FS, IDTOKENS, CLAIMTOBE
 COLLECTOR.SEC_DAEMON_AUTHENTICATION = REQUIRED
 COLLECTOR.SEC_DAEMON_AUTHENTICATION_METHODS = FS, IDTOKENS
-COLLECTOR.ALLOW_DAEMON = pool@example.org, sharectl@example.org, forger@example.org
+ALLOW_DAEMON = pool@example.org, forger@example.org
+COLLECTOR.ALLOW_DAEMON = $(ALLOW_DAEMON), sharectl@example.org
 """
 _SEND = """\
 import json, sys, classad2, htcondor2
@@ -81,14 +82,15 @@ def secure(box: Box, more: str = "") -> None:
     box.wait_until(lambda: mark in box.run(asked, check=False).stdout, 20, "the collector has read it")
 
 
-def person(box: Box, identity: str, folder: Path, *authorizations: str) -> Person:
-    """Somebody whose token says ``identity``, limited to some levels if any are given."""
-    limits = [word for level in authorizations for word in ("-authz", level)]
-    made = box.run(["condor_token_create", "-identity", identity, "-key", "POOL", *limits])
+def person(box: Box, identity: Optional[str], folder: Path, *authorizations: str) -> Person:
+    """Somebody whose token says ``identity``, limited to some levels if any are given; without one if that is None."""
     tokens = folder / "tokens.d"
     tokens.mkdir(mode=0o700)
-    (tokens / "pool").touch(mode=0o600)
-    (tokens / "pool").write_text(made.stdout)
+    if identity is not None:
+        limits = [word for level in authorizations for word in ("-authz", level)]
+        made = box.run(["condor_token_create", "-identity", identity, "-key", "POOL", *limits])
+        (tokens / "pool").touch(mode=0o600)
+        (tokens / "pool").write_text(made.stdout)
     configured = Path(box.client_environment["CONDOR_CONFIG"]).read_text()
     config = folder / "condor_config"
     config.write_text(

@@ -215,6 +215,14 @@ def test_who_may_not_advertise_is_told_by_whom_and_what_to_write(
     assert ads(sharectl.box) == []
 
 
+def test_who_has_no_token_is_told_to_get_one(sharectl: Sharectl, tmp_path: Path) -> None:
+    folder = tmp_path / "nobody"
+    folder.mkdir()
+    nobody = person(sharectl.box, None, folder).sharectl(tmp_path)
+    said = publish(nobody, plan(int(time.time()), "wn-001"), expect=74)
+    assert "does not know sharectl, and takes ads of nobody it does not know; give sharectl a token" in said
+
+
 def test_another_identity_than_the_nodes_were_told_is_an_error(
     sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
 ) -> None:

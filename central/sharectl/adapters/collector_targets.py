@@ -30,6 +30,7 @@ from sharectl.core.model import Plan
 from sharectl.errors import PublishError
 
 DOCUMENT = "docs/transports.md"
+_AUTHENTICATION = "SEC_CLIENT_AUTHENTICATION"
 _LOOK_SECONDS = 0.05
 _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear: what is left is for saying that they did not."""
@@ -120,7 +121,7 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     import htcondor2
 
     # Whom the collector does not ask who he is, no node believes.
-    htcondor2.param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED"
+    htcondor2.param[_AUTHENTICATION] = "REQUIRED"
     patience_seconds = _PATIENCE_RATIO * access.deadline_seconds
     collector = htcondor2.Collector(address)
     try:
@@ -187,10 +188,14 @@ def _why_refused(collector: Any) -> str:
     """Why a collector takes no ads, as far as it can be found out."""
     import htcondor2
 
+    htcondor2.param[_AUTHENTICATION] = "OPTIONAL"
     try:
         place = collector.locate(htcondor2.DaemonType.Collector)
     except htcondor2.HTCondorException as error:
-        return f"cannot be asked: {error}"
+        return (
+            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token ({DOCUMENT})"
+        )
+    htcondor2.param[_AUTHENTICATION] = "REQUIRED"
     try:
         seen = htcondor2.ping(place, "READ")
     except htcondor2.HTCondorException:

@@ -112,8 +112,8 @@ class PoolConfig(Section):
 
     name: Optional[PoolName] = Field(
         None,
-        description="Name of the pool, where nodes are told one (`SHARECTL_POOL`): targets of another pool are none "
-        "to them.",
+        description="Name of the pool, where nodes are told one (docs/transports.md): they refuse the targets of "
+        "another pool.",
     )
     collector: Optional[DaemonName] = Field(
         None, description="Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor."

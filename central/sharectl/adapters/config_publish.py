@@ -68,7 +68,7 @@ class CollectorPublisherConfig(Section):
     identity: Optional[Annotated[str, AfterValidator(_identity)]] = Field(
         None,
         description="The identity under which the collectors know sharectl, and the only one that nodes believe "
-        "(`SHARECTL_IDENTITY` there); anything else is an error. null: whatever it is, it is only reported.",
+        "(docs/transports.md); any other is an error. null: whatever it is, it is only reported.",
     )
     deadline_seconds: float = Field(
         20.0, gt=0, le=600, description="How long a collector may take; all are asked at the same time."

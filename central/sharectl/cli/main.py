@@ -29,7 +29,7 @@ VERBS = {
 }
 
 _EXIT_CODES = """exit codes: 0 ok, 1 failure or findings, 2 usage, 65 bad input file, 74 own file not readable or
-writable, 75 the pool did not answer or another cycle runs, 78 configuration"""
+writable or targets that did not arrive, 75 the pool did not answer or another cycle runs, 78 configuration"""
 
 
 def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
