@@ -188,20 +188,26 @@ def _why_refused(collector: Any) -> str:
     """Why a collector takes no ads, as far as it can be found out."""
     import htcondor2
 
-    htcondor2.param[_AUTHENTICATION] = "OPTIONAL"
     try:
-        place = collector.locate(htcondor2.DaemonType.Collector)
-    except htcondor2.HTCondorException as error:
-        return (
-            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token ({DOCUMENT})"
-        )
-    htcondor2.param[_AUTHENTICATION] = "REQUIRED"
-    try:
-        seen = htcondor2.ping(place, "READ")
+        seen = htcondor2.ping(collector.locate(htcondor2.DaemonType.Collector), "READ")
     except htcondor2.HTCondorException:
-        return f"does not know sharectl, and takes ads of nobody it does not know; give sharectl a token ({DOCUMENT})"
+        return _why_unknown(collector)
     identity, method = seen.get("MyRemoteUserName", NOBODY), seen.get("AuthMethods", "no method")
     return (
         f"takes no ads from {identity} (by {method}): UPDATE_AD_GENERIC needs the level DAEMON; add {identity} to "
         f"COLLECTOR.ALLOW_DAEMON there, and condor_reconfig ({DOCUMENT})"
     )
+
+
+def _why_unknown(collector: Any) -> str:
+    """Why nobody who says who he is gets an answer."""
+    import htcondor2
+
+    htcondor2.param[_AUTHENTICATION] = "NEVER"
+    try:
+        collector.locate(htcondor2.DaemonType.Collector)
+    except htcondor2.HTCondorException as error:
+        return (
+            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token ({DOCUMENT})"
+        )
+    return f"does not know sharectl, and takes ads of nobody it does not know; give sharectl a token ({DOCUMENT})"
