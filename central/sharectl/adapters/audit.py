@@ -69,6 +69,7 @@ class AuditFile:
         self.configuration = configuration
         self.max_bytes = max_bytes
         self.keep = keep
+        self.wait_seconds = _WAIT_SECONDS
 
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
@@ -109,7 +110,7 @@ class AuditFile:
         folder = self.path.parent
         try:
             _make(folder)
-            with only_one_in(folder, _WAIT_SECONDS):
+            with only_one_in(folder, self.wait_seconds):
                 files.rotate(self.path, self.max_bytes, self.keep)
                 files.append_lines(self.path, lines, _MODE, filler="{}")
         except OSError as error:

@@ -34,6 +34,7 @@ class DisabledFile:
 
     def __init__(self, state_directory: Path) -> None:
         self.path = state_directory / NAME
+        self.wait_seconds = _WAIT_SECONDS
 
     def disabled(self) -> Optional[Disabled]:
         """What the file says; see `sharectl.ports.Switch`."""
@@ -60,7 +61,7 @@ class DisabledFile:
         with contextlib.ExitStack() as stack:
             # Off comes first: whoever holds the folder for so long does not keep anyone from it.
             with contextlib.suppress(LockedError):
-                stack.enter_context(only_one_in(self.path.parent, _WAIT_SECONDS))
+                stack.enter_context(only_one_in(self.path.parent, self.wait_seconds))
             files.replace(self.path, [text, "\n"], mode=0o644)
 
     def enable(self) -> None:
@@ -73,13 +74,13 @@ class DisabledFile:
         LockedError
             If somebody else is switching.
         """
-        with only_one_in(self.path.parent, _WAIT_SECONDS):
+        with only_one_in(self.path.parent, self.wait_seconds):
             self._remove()
 
     def enable_after(self, now: int) -> bool:
         """Switch on if the time is over; see `sharectl.ports.Switch`."""
         try:
-            with only_one_in(self.path.parent, _WAIT_SECONDS):
+            with only_one_in(self.path.parent, self.wait_seconds):
                 # Somebody may have switched it off again since it was looked at.
                 said = self.disabled()
                 if said is not None and said.in_force_at(now):

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.adapters.state_file import StateFile
+from sharectl.core.model import Standing, Target
+from sharectl.core.plan import State
+from sharectl.errors import StateError
+from tests.fakes import NOW
+
+TARGET = {"node": "wn-1", "held_back": "alice", "cap_cores": 56, "helped": "cms", "request_cores": 8}
+BEFORE = {
+    # As the version before limits wrote it.
+    "sequence": NOW,
+    "nodes": 3,
+    "schedds": 2,
+    "schema_version": 1,
+    "last_cycle": {
+        "taken_at": NOW,
+        "plan": {"sequence": NOW, "generated_at": NOW, "valid_until": NOW + 3060, "targets": [TARGET]},
+    },
+}
+STANDING = (Standing(Target(**TARGET), NOW),)  # type: ignore[arg-type]
+
+
+def store(folder: Path, content: Any) -> StateFile:
+    path = folder / "state.json"
+    path.write_text(json.dumps(content), encoding="utf-8")
+    return StateFile(path)
+
+
+def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+    state = State(7, 3, 2, STANDING, NOW + 60, withdrawn=True, uncertain_nodes=4, unaudited=STANDING * 2)
+    file = StateFile(tmp_path / "state.json")
+    file.save(state)
+    assert file.load() == state
+    file.save(State(8))
+    assert file.load() == State(8)
+
+
+def test_a_file_of_the_version_before_is_understood(tmp_path: Path) -> None:
+    assert store(tmp_path, BEFORE).load() == State(NOW, 3, 2, STANDING, NOW + 3060)
+
+
+@pytest.mark.parametrize(
+    "last_cycle",
+    [None, {}, {"plan": None}, {"plan": {**BEFORE["last_cycle"]["plan"], "sequence": NOW - 1}}],  # type: ignore[index]
+)
+def test_without_a_record_of_that_plan_nothing_is_known_to_stand(tmp_path: Path, last_cycle: Any) -> None:
+    assert store(tmp_path, {**BEFORE, "last_cycle": last_cycle}).load() == State(NOW, 3, 2)
+
+
+def test_its_record_of_the_last_cycle_stays(tmp_path: Path) -> None:
+    file = store(tmp_path, BEFORE)
+    file.save(file.load())
+    assert file.last_cycle() == BEFORE["last_cycle"]
+    assert file.load().standing == STANDING
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"standing": 5},
+        {"standing": [5]},
+        {"standing": [{"target": TARGET}]},
+        {"standing": [{"target": {**TARGET, "cap_cores": "8"}, "since": NOW}]},
+        {"standing": [{"target": {**TARGET, "node": 5}, "since": NOW}]},
+        {"standing": [{"target": {**TARGET, "more": 5}, "since": NOW}]},
+        {"standing": [{"target": TARGET, "since": None}]},
+        {"unaudited": {"a": 1}},
+        {"standing_until": "soon"},
+        {"last_cycle": 5},
+        {"last_cycle": {"plan": {"sequence": NOW}}},
+    ],
+)
+def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[str, Any]) -> None:
+    with pytest.raises(StateError, match=r"state\.json: cannot be read: .*; remove it"):
+        store(tmp_path, {**BEFORE, **change}).load()
