@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Callable
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_file_that_says_nothing_counts_without_an_end(tmp_path: Path, content:
 
 def test_whatever_else_has_its_name_counts(tmp_path: Path) -> None:
     path = tmp_path / "disabled"
-    makers = (
+    makers: tuple[Callable[[], object], ...] = (
         path.mkdir,
         lambda: os.mkfifo(path),
         lambda: path.symlink_to("/nowhere"),
