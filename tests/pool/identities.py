@@ -95,6 +95,7 @@ def person(box: Box, identity: Optional[str], folder: Path, *authorizations: str
     config = folder / "condor_config"
     config.write_text(
         f"{configured}\nSEC_TOKEN_DIRECTORY = {tokens}\nSEC_CLIENT_AUTHENTICATION = OPTIONAL\n"
-        "SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS\n"
+        # Schedds know nothing of the collector's key: they take a name's word, as for everybody in a box.
+        f"SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS{', CLAIMTOBE' if identity else ''}\n"
     )
     return Person(box, {"CONDOR_CONFIG": str(config), "PYTHONPATH": str(CHECKOUT / "central")})

@@ -13,13 +13,14 @@ from typing import Any, Optional
 import pytest
 
 from poolbox import Box
+from sharectl.adapters import sharectl_file
 from sharectl.core.model import Plan, Target
 from sharectl.report import as_json
 from tests.pool.conftest import OpenBox
 from tests.pool.identities import CENTRAL, FORGER, KNOWN, SPEC, STRANGER, Person, person, secure
 from tests.pool.sharectl_command import GROUPS, Sharectl
 
-BY_COLLECTOR = {"publish": [{"collector": {"identity": KNOWN}}], "pool": {"name": "box"}}
+BY_COLLECTOR: dict[str, Any] = {"publish": [{"collector": {"identity": KNOWN}}], "pool": {"name": "box"}}
 VALIDITY_SECONDS = 3000
 MANY = 1000
 ONLY_SHARECTL = f"""\
@@ -51,7 +52,7 @@ def sharectl(everybody: dict[str, Person], tmp_path: Path) -> Iterator[Sharectl]
 
 
 def withdraw_all(sender: Person) -> None:
-    for kind in ("SharectlTarget", "SharectlPlan"):
+    for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
         assert sender.send(
             "INVALIDATE_ADS_GENERIC", {"MyType": "Query", "TargetType": kind, "Requirements": "True"}
         )
@@ -235,6 +236,27 @@ def test_a_token_for_read_and_daemon_advertises_no_daemon(everybody: dict[str, P
     fake = {"MyType": "DaemonMaster", "Name": "fake", "Machine": "fake", "MyAddress": "<127.0.0.1:1>"}
     assert not everybody[KNOWN].send("UPDATE_MASTER_AD", fake)
     assert everybody[FORGER].send("UPDATE_MASTER_AD", fake), "ALLOW_DAEMON alone does not keep him from it"
+
+
+def test_a_cycle_publishes_by_every_way_and_disabling_withdraws_by_every_way(sharectl: Sharectl) -> None:
+    both: dict[str, Any] = {
+        **BY_COLLECTOR,
+        "publish": [*BY_COLLECTOR["publish"], {"file": str(sharectl.targets)}],
+    }
+    cycle = json.loads(sharectl.run("cycle", "--json", **both).stdout)
+    by_collector, by_file = cycle["published"]
+    assert by_collector.endswith(f"({KNOWN})")
+    assert by_file == str(sharectl.targets)
+    (told,) = ads(sharectl.box, 'MyType == "SharectlPlan"')
+    assert told["t1_TargetSequence"] == cycle["plan"]["sequence"]
+    status = json.loads(sharectl.run("status", "--json", expect=None, **both).stdout)
+    assert {place["sequence"] for place in status["published"]} == {cycle["plan"]["sequence"]}
+    assert [place["problem"] for place in status["published"]] == [None, None]
+    publish(sharectl, plan(cycle["plan"]["sequence"] + 1, "wn-001"), **both)
+    assert believed(sharectl.box, "wn-001")
+    sharectl.run("disable", "--reason", "test", **both)
+    assert believed(sharectl.box, "wn-001") == []
+    assert sharectl_file.read(sharectl.targets).targets == ()
 
 
 def test_a_thousand_targets_in_one_plan(sharectl: Sharectl) -> None:
