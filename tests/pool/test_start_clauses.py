@@ -1,7 +1,8 @@
 """START's clauses as a table of cases, on the snippet as deployed, evaluated by the pool's own HTCondor.
 
-The slots are the ad of a deployed node with sharectl's attributes changed as the cases want them, the jobs are
-ads, and the library of the pool's own HTCondor, in the box, evaluates START in each slot with each job.
+The slots are the ads of two deployed nodes, one that acts live and one by cron, with sharectl's attributes changed as
+the cases want them, the jobs are ads, and the library of the pool's own HTCondor, in the box, evaluates START in each
+slot with each job. Two more nodes get the snippet while they run.
 """
 
 from __future__ import annotations
@@ -11,258 +12,108 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.core.groups import group_of
 from sharectl.core.trial_ads import FORGED
+from sharectl.core.trials import CRON, LIVE, PUBLISHED
+from tests.pool.start_cases import (
+    CASES,
+    CORES,
+    GRACES,
+    GROUPS,
+    JOBS,
+    LATCH_ATTRIBUTES,
+    Attributes,
+    Job,
+    let_in,
+    slots_in,
+)
 
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
-Attributes = Mapping[str, str]
 
 CHECKOUT = Path(__file__).parents[2]
-NODE = "wn-001.example.org"
-CORES = 24
+NODES = {LIVE: "wn-001.example.org", CRON: "wn-002.example.org"}
+LATCHED, MIXED_UP = "wn-003.example.org", "wn-004.example.org"
 CHILD = CHECKOUT / "central" / "sharectl" / "adapters" / "condor_child.py"
-MULTICORE = 8
 # The box's own bindings; where the pool is this machine's HTCondor it may have none, and those here do.
 INTERPRETER = 'python3 -Ic "import classad2" 2>/dev/null && exec python3 -I "$0"; exec "$1" -I "$0"'
-DEPLOYED = f"""\
+SNIPPET = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
 STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
 STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py
-SHARECTL_OVERHEAT_ENABLED = True
 """
-OURS = (
-    "MC_GRACE",
-    "t1_McGraceReason",
-    "t1_McGraceTime",
-    "t1_CurrentJobs",
-    "t1_TargetGroups",
-    "t1_Targetcores",
-    "t1_TargetUntil",
-    "t1_JobCtlReason",
-    "t1_JobCtlTime",
-)
-LONG_AGO, SOON = "time() - 100000", "time() + 600"
-
-
-@dataclass(frozen=True)
-class Target:
-    """A node's target, and what it means."""
-
-    attributes: Attributes
-    cap: Optional[int] = None
-    """Most cores of the held-back group; None if it is no target."""
-    held: int = 0
-    """Cores that the held-back group has."""
-    held_back: str = "alice"
-
-
-@dataclass(frozen=True)
-class Grace:
-    attributes: Attributes
-    active: bool = False
-
-
-@dataclass(frozen=True)
-class Slot:
-    attributes: Attributes
-    cores: int
-    dynamic: bool = False
-
-
-@dataclass(frozen=True)
-class Job:
-    accounting_group: Optional[str]
-    """As an expression."""
-    group: str
-    """Name of the group that it counts for."""
-    request: Optional[str]
-    """RequestCpus as an expression."""
-    cores: float
-    """What that means."""
-
-
-def target(cap: str, jobs: str, size: str = "8", held_back: str = "alice", **others: str) -> Attributes:
-    return {
-        "t1_CurrentJobs": f'"{jobs}"',
-        "t1_TargetGroups": f'{{"{held_back}","cms"}}',
-        "t1_Targetcores": f"{{{cap},{size}}}",
-        "t1_TargetUntil": SOON,
-        "t1_JobCtlReason": '"ok"',
-        "t1_JobCtlTime": "time() - 5",
-        **others,
-    }
-
-
-def without(attributes: Attributes, name: str) -> Attributes:
-    return {key: text for key, text in attributes.items() if key != name}
-
-
-OVER = target("56", "alice:64:lhcb:3:atlas:5")
-TARGETS: Mapping[str, Target] = {
-    "nothing published": Target({}),
-    "no target": Target(
-        target(
-            "0",
-            "none:0",
-            "0",
-            t1_TargetGroups='{"none","none"}',
-            t1_TargetUntil="0",
-            t1_JobCtlReason='"no-line"',
-        )
-    ),
-    "over the cap": Target(OVER, 56, 64),
-    "at the cap": Target(target("64", "lhcb:3:alice:64"), 64, 64),
-    "one below": Target(target("65", "lhcb:3:alice:64:atlas:5"), 65, 64),
-    "eight below": Target(target("72", "atlas:5:alice:64"), 72, 64),
-    "a cap of nothing": Target(target("0", "lhcb:3"), 0, 0),
-    "an empty node": Target(target("8", "none:0"), 8, 0),
-    "a name within names": Target(target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, 8),
-    "capitals": Target(target("8", "ALICE:8", t1_TargetGroups='{"Alice","Cms"}'), 8, 8),
-    "a name that is a number": Target(target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, 8, "3"),
-    "known by its slots only": Target(
-        {**target("8", "none:0"), "Childt1_HeldBackCores": "{1,8,undefined,0}"}, 8, 9
-    ),
-    "by its slots less": Target({**target("8", "alice:8"), "Childt1_HeldBackCores": "{1,0}"}, 8, 8),
-    "run out": Target({**OVER, "t1_TargetUntil": "time() - 1"}),
-    "job_ctl has stopped": Target({**OVER, "t1_JobCtlTime": LONG_AGO}),
-    "text instead of lists": Target({**OVER, "t1_Targetcores": '"56,8"', "t1_TargetGroups": '"alice,cms"'}),
-    "lists too short": Target({**OVER, "t1_Targetcores": "{56}"}),
-    "negative": Target({**OVER, "t1_Targetcores": "{-1,8}"}),
-    "all errors": Target(dict.fromkeys(OVER, "error")),
-    **{f"no {name}": Target(without(OVER, name)) for name in OVER if name != "t1_JobCtlReason"},
-    **{f"{name} an error": Target({**OVER, name: "error"}) for name in OVER if name != "t1_JobCtlReason"},
+DEPLOYED = f"""{SNIPPET}
+SHARECTL_OVERHEAT_ENABLED = True
+SHARECTL_DISABLED_FILE = $(LOCAL_DIR)/disabled
+SHARECTL_DISABLED_PERIOD_SECONDS = 1
+"""
+SITES_LATCH = "STARTD_LATCH_EXPRS = FreeCores\nFreeCores = MY.Cpus\n"
+CHANGED = {
+    LIVE: (*PUBLISHED["job_ctl.py"], *PUBLISHED["SHARECTL_OFF"], *LATCH_ATTRIBUTES),
+    CRON: tuple(itertools.chain(*PUBLISHED.values())),
 }
-GRACES: Mapping[str, Grace] = {
-    "none": Grace({"MC_GRACE": "False", "t1_McGraceTime": "time() - 5"}),
-    "grace": Grace({"MC_GRACE": "True", "t1_McGraceTime": "time() - 5"}, active=True),
-    "an expression": Grace(
-        {"MC_GRACE": f"MY.Cpus >= 8 && time() < {SOON}", "t1_McGraceTime": "time()"}, active=True
-    ),
-    "an expression that ended": Grace({"MC_GRACE": "time() < time() - 1", "t1_McGraceTime": "time()"}),
-    "mc_grace has stopped": Grace({"MC_GRACE": "True", "t1_McGraceTime": LONG_AGO}),
-    "never published": Grace({}),
-    "an error": Grace({"MC_GRACE": "error", "t1_McGraceTime": "error"}),
-}
-PARTITIONABLE = Slot({}, CORES)
-DYNAMIC: Attributes = {"PartitionableSlot": "undefined", "DynamicSlot": "True", "SlotType": '"Dynamic"'}
-SLOTS: Mapping[str, Slot] = {
-    "partitionable": PARTITIONABLE,
-    "static": Slot({"PartitionableSlot": "undefined", "SlotType": '"Static"'}, CORES, dynamic=False),
-    **{
-        f"dynamic of {cores}": Slot({**DYNAMIC, "Cpus": str(cores)}, cores, dynamic=True)
-        for cores in (1, 7, 8, 16)
-    },
-}
-GROUPS: Mapping[str, str] = {
-    # AcctGroup as an expression: the group
-    '"alice"': "alice",
-    '"alice.production"': "alice",
-    '"ALICE.x.y"': "alice",
-    '"3"': "3",
-    '"cms"': "cms",
-    '"cms.pilot"': "cms",
-    '"Cms"': "cms",
-    '"lhcb"': "lhcb",
-    '"alice2"': "",
-    '"alic"': "",
-    '"cms-2.cms"': "",
-    '".cms"': "",
-    '""': "",
-    '"cms alice"': "",
-    f'"{"cms" * 5000}"': "",
-    "7": "",
-    "error": "",
-    '{"cms"}': "",
-}
-REQUESTS: Mapping[str, float] = {
-    "1": 1,
-    "2": 2,
-    "7": 7,
-    "8": 8,
-    "16": 16,
-    "8.0": 8,
-    "0": 1,
-    "-64": 1,
-    "9223372036854775807": 2**63,
-    '"8"': 1,
-    "error": 1,
-    "True": 1,
-    "ifThenElse(JobUniverse == 5, 8, 1)": 8,
-}
-JOBS: Mapping[str, Job] = {
-    **{
-        f"{group[:30]} asking for {request}": Job(group, GROUPS[group], request, REQUESTS[request])
-        for group, request in itertools.product(GROUPS, ("1", "8"))
-    },
-    **{
-        f"{group} asking for {request}": Job(group, GROUPS[group], request, cores)
-        for group, (request, cores) in itertools.product(('"alice"', '"cms"', '"lhcb"'), REQUESTS.items())
-    },
-    "cms asking for nothing": Job('"cms"', "cms", None, 1),
-    "no group asking for 1": Job(None, "", "1", 1),
-    "no group asking for 8": Job(None, "", "8", 8),
-}
-
-
-def let_in(job: Job, target: Target, grace: Grace, slot: Slot) -> bool:
-    """Whether the method lets the job in: what START is held against."""
-    partitionable = slot is PARTITIONABLE
-    if job.cores <= 1 and ((partitionable and grace.active) or (slot.dynamic and slot.cores >= MULTICORE)):
-        return False
-    if not (partitionable and target.cap is not None):
-        return True
-    if job.group == "cms":
-        return job.cores == MULTICORE
-    return job.group == target.held_back and target.held + job.cores <= target.cap
+"""What the cases bring themselves."""
 
 
 @pytest.fixture(scope="module")
 def node(open_box: OpenBox) -> Iterator[Box]:
-    """A pool whose one node has the snippet."""
+    """A pool with a node for each way to act, and two that do not have the snippet yet."""
     spec = BoxSpec(
-        execute_points=(ExecutePoint(NODE, CORES),),
+        execute_points=(
+            *(
+                ExecutePoint(name, CORES, config=f"{DEPLOYED}SHARECTL_ACTUATION = {way}\n")
+                for way, name in NODES.items()
+            ),
+            ExecutePoint(LATCHED, CORES, config=SITES_LATCH),
+            ExecutePoint(MIXED_UP, CORES, config=SITES_LATCH),
+        ),
         access_points=("ap-1.example.org",),
-        execute_config=DEPLOYED,
     )
     with open_box(spec) as box:
         yield box
 
 
-def slot_ad(box: Box) -> dict[str, str]:
+@pytest.fixture(scope="module", params=[LIVE, CRON])
+def way(request: pytest.FixtureRequest) -> str:
+    """How the node acts."""
+    return str(request.param)
+
+
+def slot_ad(box: Box, name: str) -> dict[str, str]:
     """Attributes of the node's partitionable slot, as its startd tells them."""
-    text = box.run(["condor_status", "-direct", NODE, "-long", f"slot1@{NODE}"]).stdout
+    text = box.run(["condor_status", "-direct", name, "-long", f"slot1@{name}"]).stdout
     return dict(line.split(" = ", 1) for line in text.splitlines() if " = " in line)
 
 
 @pytest.fixture(scope="module")
-def deployed(node: Box) -> Mapping[str, str]:
-    """Attributes of the deployed node's slot, as its startd publishes them, once both jobs have run."""
+def deployed(node: Box, way: str) -> Mapping[str, str]:
+    """Attributes of the deployed node's slot, as its startd publishes them, once its jobs have run."""
+    wanted = {"t1_JobCtlTime", "t1_Disabled", *(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES)}
     return node.wait_until(
-        lambda: ad if {"t1_JobCtlTime", "t1_McGraceTime"} <= (ad := slot_ad(node)).keys() else {},
+        lambda: ad if wanted <= (ad := slot_ad(node, NODES[way])).keys() else {},
         30,
-        "both STARTD_CRON jobs have published",
+        "the STARTD_CRON jobs have published, and the latches are set",
     )
 
 
 class Started:
     """Evaluates START in many slots for many jobs, in the pool's own HTCondor."""
 
-    def __init__(self, box: Box, deployed: Attributes) -> None:
+    def __init__(self, box: Box, deployed: Attributes, way: str) -> None:
         self.box = box
-        self.deployed = {key: text for key, text in deployed.items() if key not in OURS}
+        self.way = way
+        self.deployed = {key: text for key, text in deployed.items() if key not in CHANGED[way]}
 
     def __call__(self, slots: Sequence[Attributes], jobs: Sequence[Attributes]) -> list[list[object]]:
         """For each slot, what START is for each job."""
         question = {
             "expressions": ["MY.Start"],
-            "slots": [{**self.deployed, **slot} for slot in slots],
+            "slots": [{**self.deployed, "MyCurrentTime": "time()", **slot} for slot in slots],
             "jobs": [{"MyType": '"Job"', "JobUniverse": "5", **job} for job in jobs],
         }
         done = self.box.run(
@@ -275,8 +126,8 @@ class Started:
 
 
 @pytest.fixture(scope="module")
-def started(node: Box, deployed: Mapping[str, str]) -> Started:
-    return Started(node, deployed)
+def started(node: Box, deployed: Mapping[str, str], way: str) -> Started:
+    return Started(node, deployed, way)
 
 
 def _job_ad(job: Job) -> Attributes:
@@ -285,37 +136,27 @@ def _job_ad(job: Job) -> Attributes:
     return {**request, **group}
 
 
-CASES = [
-    (f"{aim}; grace: {guard}; {kind}", TARGETS[aim], GRACES[guard], SLOTS[kind])
-    for aim, guard, kind in itertools.product(TARGETS, GRACES, SLOTS)
-    # Every target in every slot, every grace in every slot, and where both act both together.
-    if guard == "none" or aim in ("no target", "over the cap", "eight below")
-]
-
-
 def test_groups_are_those_that_the_central_manager_counts() -> None:
     for text, group in GROUPS.items():
         name = text.strip('"') if text.startswith('"') else None
         assert group_of(name, {"alice", "cms", "lhcb", "3"}) == (group or "other")
 
 
-def test_start_lets_in_whom_the_method_lets_in(started: Started) -> None:
-    slots = [{**target.attributes, **grace.attributes, **slot.attributes} for _, target, grace, slot in CASES]
-    seen = started(slots, [_job_ad(job) for job in JOBS.values()])
+def test_start_lets_in_whom_the_method_lets_in(started: Started, way: str) -> None:
+    seen = started(slots_in(way), [_job_ad(job) for job in JOBS.values()])
     wrong = [
         f"{case}: {name}: START is {start}, and the method says {expected}"
-        for (case, target, grace, slot), row in zip(CASES, seen)
+        for (case, target, grace, slot), row in zip(CASES[way], seen)
         for (name, job), start in zip(JOBS.items(), row)
-        for expected in [let_in(job, target, grace, slot)]
+        for expected in [let_in(job, target, grace, slot, way)]
         if start is not expected
     ]
-    assert not wrong, f"{len(wrong)} of {len(CASES) * len(JOBS)}:\n" + "\n".join(wrong[:20])
+    assert not wrong, f"{len(wrong)} of {len(CASES[way]) * len(JOBS)}:\n" + "\n".join(wrong[:20])
 
 
-def test_what_is_written_in_a_job_gains_it_nothing(started: Started) -> None:
+def test_what_is_written_in_a_job_gains_it_nothing(started: Started, way: str) -> None:
     """Neither under a target, nor in grace, nor before the first run of the cron jobs."""
-    slots = [{**target.attributes, **grace.attributes, **slot.attributes} for _, target, grace, slot in CASES]
-    slots.append({"t1_overheat": "True"})
+    slots = [*slots_in(way), {"t1_overheat": "True"}]
     jobs = [_job_ad(JOBS[name]) for name in JOBS if name.endswith(("asking for 1", "asking for 8"))]
     forged = [{**FORGED, **job} for job in jobs]
     assert started(slots, forged) == started(slots, jobs)
@@ -327,7 +168,7 @@ def test_the_seeds_start_is_forged(started: Started) -> None:
         '(t1_Targetcores[0] == 0) || (split(AcctGroup, ".")[0] == t1_TargetGroups[1] && RequestCpus == '
         "t1_Targetcores[1])"
     )
-    seeds = Started(started.box, {**started.deployed, "Start": unscoped})
+    seeds = Started(started.box, {**started.deployed, "Start": unscoped}, started.way)
     honest = _job_ad(JOBS["no group asking for 1"])
     assert seeds([{}], [honest, {**honest, "t1_Targetcores": "{0,0}"}]) == [["error", True]]
 
@@ -339,21 +180,85 @@ def test_overheated_nodes_take_nothing(started: Started) -> None:
     assert seen == [[False] * 2, *[[True] * 2] * 4]
 
 
-def test_switched_off_start_is_the_sites_own(node: Box) -> None:
-    node.write_config(NODE, "SHARECTL_ENABLED = False\n")
-    node.reconfig(NODE)
+def test_too_few_free_cores_need_no_grace(started: Started) -> None:
+    """The slot's own cores count, whatever was last seen of them."""
+    grace = GRACES[started.way]["grace" if started.way == LIVE else "an expression"].attributes
+    slots = [{**grace, "Cpus": cores} for cores in ("8", "7", "0", "undefined", "error")]
+    assert started(slots, [_job_ad(JOBS["no group asking for 1"])]) == [
+        [False],
+        [True],
+        [True],
+        [True],
+        [True],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "in_force"), [("SHARECTL_ENABLED = False", "false == false"), ("SHARECTL_ACTUATION = other", "")]
+)
+def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_force: str) -> None:
+    """The same with a way to act that there is not, but that the slots of multicore jobs are kept for such."""
+    name = NODES[way]
+    node.write_config(name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
+    node.reconfig(name)
     try:
         off = node.wait_until(
-            lambda: ad if "false == false" in (ad := slot_ad(node)).get("Start", "") else {},
-            20,
-            "the node has read that it is off",
+            lambda: ad if "Off" in (ad := slot_ad(node, name)) else {}, 20, "the node has read that it is off"
         )
     finally:
-        node.write_config(NODE, "")
-        node.reconfig(NODE)
-    slots = [{**target.attributes, **grace.attributes, **slot.attributes} for _, target, grace, slot in CASES]
-    seen = Started(node, off)(
-        slots, [_job_ad(JOBS[name]) for name in ('"lhcb" asking for 1', '"cms" asking for 8')]
-    )
+        node.write_config(name, "")
+        node.reconfig(name)
+    assert in_force in off["t1_TargetAdmits"]
+    slots = [slot for slot in slots_in(way) if in_force or "DynamicSlot" not in slot]
+    jobs = [
+        _job_ad(JOBS[kind]) for kind in ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
+    ]
+    seen = Started(node, {key: text for key, text in off.items() if key != "MC_GRACE"}, way)(slots, jobs)
     assert {start for row in seen for start in row} == {True}
-    assert {let_in(JOBS['"lhcb" asking for 1'], *case[1:]) for case in CASES} == {True, False}
+    assert {let_in(JOBS['"lhcb" asking for 1'], *case[1:], way) for case in CASES[way]} == {True, False}
+
+
+def test_a_file_on_the_node_switches_it_off(node: Box, way: str, deployed: Mapping[str, str]) -> None:
+    """Whatever else is broken: a line of shell looks whether it is there. In the table is what START makes of it."""
+    assert deployed["t1_Disabled"] == "false"
+    path = node.local_directory(NODES[way]) / "disabled"
+    path.touch()
+    node.wait_until(
+        lambda: slot_ad(node, NODES[way]).get("t1_Disabled") == "true",
+        20,
+        "the node knows that it is disabled",
+    )
+    path.unlink()
+    node.wait_until(
+        lambda: slot_ad(node, NODES[way]).get("t1_Disabled") == "false",
+        20,
+        "the node knows that it is enabled",
+    )
+
+
+def test_a_startd_that_runs_gets_the_latches_by_reconfig(node: Box) -> None:
+    """With NumDynamicSlots before them; booleans are latched as 1 and 0. Without it they are mixed up."""
+    never = "Never = MY.Cpus > 100000\nSTARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Never\n"
+    node.write_config(LATCHED, SNIPPET + never)
+    node.write_config(MIXED_UP, f"{SNIPPET}t1_latches_live = t1_McRoom t1_Watched\n{never}")
+    before = slot_ad(node, LATCHED)
+    for name in (LATCHED, MIXED_UP):
+        node.reconfig(name)
+        node.wait_until(
+            lambda name=name: "NeverTime" in slot_ad(node, name),  # type: ignore[misc]  # its default is what is meant
+            20,
+            f"{name} has read its latches",
+        )
+    after, mixed_up = slot_ad(node, LATCHED), slot_ad(node, MIXED_UP)
+    assert not before.keys() & set(LATCH_ATTRIBUTES)
+    assert {name: after[name] for name in ("t1_McRoomValue", "t1_WatchedValue", "NeverValue")} == {
+        "t1_McRoomValue": "1",
+        "t1_WatchedValue": "1",
+        "NeverValue": "0",
+    }
+    assert after["t1_McRoomTime"] == after["t1_WatchedTime"]
+    assert {name: after[name] for name in ("FreeCoresTime", "NumDynamicSlotsTime")} == {
+        name: before[name] for name in ("FreeCoresTime", "NumDynamicSlotsTime")
+    }
+    assert "t1_WatchedTime" in mixed_up
+    assert "t1_McRoomTime" not in mixed_up
