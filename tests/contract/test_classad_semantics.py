@@ -10,11 +10,18 @@ import pytest
 
 NODE = {"Cpus": 8, "t1_TargetGroups": ["alice", "cms"], "t1_Targetcores": [0, 8], "Text": "alice:64:lhcb:3"}
 JOB = {"RequestCpus": 8, "AcctGroup": "Alice.prod", "Forged": True}
+EXPRESSIONS = {
+    "Admits": "TARGET.RequestCpus == MY.t1_Targetcores[1]",
+    "Named": 'TARGET.AcctGroup == "alice.prod" && MY.Admits',
+    "Keeps_out": "TARGET.RequestCpus != 8 || TARGET.Cpus =!= undefined",
+}
+"""Of the node, and about a job."""
 
 
 def evaluated(expression: str) -> Any:
     """Value with NODE as MY and JOB as TARGET."""
-    return classad2.ExprTree(expression).eval(classad2.ClassAd(NODE), classad2.ClassAd(JOB))
+    node = classad2.ClassAd({**NODE, **{name: classad2.ExprTree(text) for name, text in EXPRESSIONS.items()}})
+    return classad2.ExprTree(expression).eval(node, classad2.ClassAd(JOB))
 
 
 @pytest.mark.parametrize(
@@ -39,8 +46,32 @@ def evaluated(expression: str) -> Any:
         # A sum leaves out what is undefined; of nothing it is 0.
         ("sum({1, 1, undefined, 8})", 10),
         ("sum({})", 0),
+        ("sum({undefined})", 0),
+        ("sum(MY.Missing) =?= undefined", True),
+        # `max` leaves out what is undefined, too.
+        ("max({0, undefined})", 0),
+        ("max({0, (8 - sum(MY.Missing) - 3) ?: 0})", 0),
+        # One element that is an error or text makes a sum an error, and a comparison with it.
+        ("isError(sum({1, error}))", True),
+        ('isError(sum({1, "a"}))', True),
+        ("(sum({1, error}) >= 0) =?= True", False),
         # `?:` stands in for undefined only.
         ("MY.Missing ?: 7", 7),
+        ("(undefined) ?: 0", 0),
+        # An attribute of the node that another one names is evaluated against the same job.
+        ("MY.Admits", True),
+        ("MY.Admits =!= False && MY.Named", True),
+        ("MY.Keeps_out", False),
+        # `ifThenElse` of what is undefined is undefined, of an error an error; neither keeps a job out.
+        ("ifThenElse(MY.Missing, False, False) =!= False", True),
+        ("ifThenElse(error, False, False) =!= False", True),
+        # Latched booleans are numbers: 1 is not True, and `=?=` takes no 1.0 for 1.
+        ("1 =?= True", False),
+        ("1 =?= 1", True),
+        ("1.0 =?= 1", False),
+        # What is compared with a time that is missing is undefined.
+        ("(time() - MY.Missing < 480) =!= False", True),
+        ("(time() - MY.Missing < 480) =?= True", False),
     ],
 )
 def test_expression(expression: str, value: object) -> None:

@@ -53,15 +53,14 @@ class Job:
     group: str
     """Name of the group that it counts for."""
     request: Optional[str]
-    """RequestCpus as an expression."""
     cores: float
-    """What that means."""
+    """What RequestCpus, an expression, means."""
 
 
 def target(cap: str, jobs: str, size: str = "8", held_back: str = "alice", **others: str) -> Attributes:
     """Attributes of a node with these jobs, and a dynamic slot for each group of them."""
-    words = jobs.split(":")
-    children = [(group, int(cores)) for group, cores in zip(words[::2], words[1::2]) if group != "none"]
+    words = [] if jobs == "none:0" else jobs.split(":")
+    children = [(group, int(cores)) for group, cores in zip(words[::2], words[1::2])]
     held = [cores if group.lower() == held_back else 0 for group, cores in children]
     return {
         **slots_of([cores for _, cores in children], held),
@@ -85,12 +84,12 @@ def slots_of(cores: Sequence[int], held: Sequence[object], matched_since: int = 
     }
 
 
+def both(cores: int) -> Mapping[str, Optional[int]]:
+    return dict.fromkeys((LIVE, CRON), cores)
+
+
 def without(attributes: Attributes, name: str) -> Attributes:
     return {**attributes, name: "undefined"}
-
-
-def both(cores: int) -> Mapping[str, Optional[int]]:
-    return {LIVE: cores, CRON: cores}
 
 
 OVER = target("56", "alice:64:lhcb:3:atlas:5")

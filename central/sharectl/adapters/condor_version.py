@@ -11,7 +11,9 @@ _VERSION = re.compile(r"\$CondorVersion:\s+(\d{1,4})\.(\d{1,4})\.")
 DEADLINE_SECONDS = 5.0
 
 
-def installed_version(programs: Path) -> Optional[tuple[int, int]]:
+def installed_version(
+    programs: Path, deadline_seconds: float = DEADLINE_SECONDS
+) -> Optional[tuple[int, int]]:
     """First two numbers of the version of the HTCondor with its programs in that folder; None if it does not say."""
     try:
         done = subprocess.run(
@@ -19,7 +21,7 @@ def installed_version(programs: Path) -> Optional[tuple[int, int]]:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
-            timeout=DEADLINE_SECONDS,
+            timeout=deadline_seconds,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
