@@ -132,7 +132,11 @@ def commands(startd: str, folder: Path) -> dict[str, list[str]]:
             "Cpus",
             "AccountingGroup",
         ],
-        "job_ctl": [str(jobs / "job_ctl.py"), "--file", str(folder / "sharectl.txt")],
+        "job_ctl": [
+            str(jobs / "job_ctl.py"),
+            *("--source", f"file:{folder}/sharectl.txt", "--host", NODE),
+            *("--state", str(folder / "job_ctl.state")),
+        ],
         "mc_grace": [str(jobs / "mc_grace.py"), "--state", str(folder / "mc_grace.state")],
     }
 

@@ -1,19 +1,22 @@
 #!/usr/bin/python3 -I
-"""JOB_CTL: tells a node which group it holds back and which it helps, from a file that all nodes share.
+"""JOB_CTL: tells a node which group it holds back and which it helps.
 
-A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores each group holds, and looks for the
-node's line in the file, such as "cn-609-05-06 alice 56 cms 8". Published, all of it at every run:
+A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each group holds, and
+target.py, which lies beside this file, for the node's target, "alice 56 cms 8". Published, all of it at every run:
 
-  t1_CurrentJobs   "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by cores; "none:0".
-  t1_TargetGroups  {"alice", "cms"}: the group held back, the group helped; {"none", "none"} without a target.
-  t1_Targetcores   {56, 8}: most cores the first may hold, cores a job of the second must request; {0, 0} without.
-  t1_TargetUntil   When the target ends by itself, Unix seconds; 0 without a target.
-  t1_JobCtlReason  ok, or why there is no target: one of the codes below.
-  t1_JobCtlTime    When this job ran, Unix seconds.
+  t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by cores; "none:0".
+  t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped; {"none", "none"} without a target.
+  t1_Targetcores     {56, 8}: most cores the first may hold, cores a job of the second must request; {0, 0} without.
+  t1_TargetUntil     When the target ends by itself, Unix seconds; 0 without a target.
+  t1_TargetSequence  Number of the plan that the target is from; 0 without a target, or if it has none.
+  t1_JobCtlReason    ok, or why there is no target: one of the codes below.
+  t1_JobCtlTime      When this job ran, Unix seconds.
 
-A group is the first part of AcctGroup, in lower case; where --groups or the file name any, all others are "other".
-A file that is wrong anywhere is refused as a whole. Without a target jobs start as if this job were not there.
-Options come from STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
+A group is the first part of AcctGroup, in lower case; where --groups or the plan name any, all others are "other".
+Without a target jobs start as if this job were not there. Each source of targets is asked on its own, so that one
+that hangs hides no other; of those that are wholly right the highest sequence decides, unless a higher one was
+accepted before. If none is right, the highest exit status has the reason. For a new target or reason, "- update:true"
+has the startd tell the collector at once. By hand: STARTD_CRON_<name>_ARGS, but with a --state of your own.
 """
 
 import os
@@ -21,53 +24,57 @@ import select
 import sys
 import time
 
+PASSED_ON = ("--host", "--max-age-seconds", "--key-file", "--pool", "--identity", "--ca-file")
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
-    "--file": ("/shared/sharectl.txt", 0, 0, "the targets of all nodes"),
-    "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not say until when it is valid"),
-    "--host": ("", 0, 0, "this node's name in the file, short or full; empty: the startd's Machine"),
-    "--groups": ("", 0, 0, "groups to count by name, with commas, besides those that the file names"),
+    "--source": ("file:/shared/sharectl.txt", 0, 0, "where targets come from, with commas: see below"),
+    "--groups": ("", 0, 0, "groups to count by name, with commas, besides those that the plan names"),
+    "--state": ("/var/lib/condor/job_ctl.state", 0, 0, "what is remembered from run to run, on a local disk"),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
     "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
-    "--timeout-seconds": ("10", 1, 300, "after so long this job ends itself"),
+    "--timeout-seconds": ("10", 1, 300, "after so long this job ends, and kills what it has started"),
+    "--target-program": ("", 0, 0, "command in the place of target.py"),
+    **dict.fromkeys(PASSED_ON, ("", 0, 0, "handed to target.py: see below")),
 }
-REASONS = {  # exit status, meaning
-    "ok": (0, "there is a target"),
-    "no-line": (0, "the file has no line for this node"),
-    "no-file": (0, "there is no such file"),
-    "expired": (0, "the file is no longer valid"),
+REASONS = {  # exit status, meaning; more of them below, in target.py
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
-    "unreadable": (65, "the file cannot be read"),
-    "unsafe": (65, "not a regular file, or everybody may write to it"),
-    "too-big": (65, "the file is larger than 1 MiB"),
-    "truncated": (65, "the end of the last line is missing, or whole lines are"),
-    "malformed": (65, "not ASCII, an unknown format, or a line is not as it should be"),
-    "unknown-group": (65, "a target's group is neither in --groups nor in the file's own list"),
-    "duplicate-node": (65, "more than one line is for this node"),
-    "future": (65, "made in the future, or valid for more than a day: compare the clocks"),
-    "timeout": (75, "not through in --timeout-seconds: the startd or the file system of --file hangs"),
+    "timeout": (75, "not through in --timeout-seconds: the startd, a source or a file system hangs"),
     "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
-    "startd-garbled": (75, "the answer is not what condor_status prints"),
+    "startd-garbled": (76, "the answer is not what condor_status prints"),
+    "backwards": (77, "a higher sequence was accepted before: an old copy, or two centres publish"),
+    "disagree": (77, "sources have different targets of one sequence"),
+    "no-state": (78, "the state file cannot be written: mend the folder of --state"),
+    "target-garbled": (78, "target.py cannot be run, or does not fit this file: install all files anew"),
 }
-REASON, TIME = "t1_JobCtlReason", "t1_JobCtlTime"
-FOUND = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil")
-FAIL_SAFE = dict(zip(FOUND, ("none:0", ("none", "none"), (0, 0), 0)))
-NO_TARGET = ("none", "0", "none", "0", "0")
+AD = """\
+t1_CurrentJobs = "%s"
+t1_TargetGroups = {"%s", "%s"}
+t1_Targetcores = {%d, %d}
+t1_TargetUntil = %d
+t1_TargetSequence = %d
+t1_JobCtlReason = "%s"
+t1_JobCtlTime = %d
+"""
+TARGET = [sys.executable, "-IS", os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")]
+NOT_PASSED_ON = ("--source", "--startd", "--target-program")
 HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
-COLUMNS = ("Machine", "ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
-ORDER = ("held_back", "cap_cores", "helped", "request_cores")
-MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
-NUMBERS = ("targets", "generated", "valid_until")
+COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
+TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # what target.py prints, a line each
+WHOLE, NO_TARGET = ("ok", "no-line"), ("none", "0", "none", "0")
+STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-NODE_CHARACTERS = GROUP_CHARACTERS | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ.")
-PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')  # escaped in more than one way
-MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_NAMED_GROUPS = 64, 253, 100000, 32
-MAX_CLOCK_SKEW_SECONDS, MAX_VALIDITY_SECONDS, MAX_DIGITS, MAX_DETAIL = 300, 86400, 10, 1000
-MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
+MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
+POLL_SECONDS, TOO_LATE, DAY_SECONDS = 0.0003, -1, 86400
+MAX_JOBS_BYTES, MAX_STATE_BYTES, MAX_OUTPUT_BYTES = 8000, 4096, 2097152  # HTCondor reads 9 KiB at most
 
 
 class JobError(Exception):
     """What keeps a run from its result: a code of `REASONS`, and details for standard error."""
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a whole number, and not a long one."""
+    return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
 def is_group(text: str) -> bool:
@@ -76,70 +83,49 @@ def is_group(text: str) -> bool:
     return plain and text not in ("none", "other")
 
 
-def is_node(text: str) -> bool:
-    """Whether ``text`` may be the name of a host."""
-    return NODE_CHARACTERS.issuperset(text) and 0 < len(text) <= MAX_NODE_LENGTH
+def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple[str, ...], str]":
+    """Exit status, code, sequence, until when, words of the order and groups that target.py found in a source."""
+    names, _, texts = zip(*(line.partition(" ") for line in output.decode("ascii", "replace").split("\n")))
+    if names == TOLD and not status & 0xFF and GROUP_CHARACTERS.issuperset(texts[1]):
+        _, code, sequence, until, order, groups, _ = texts
+        words = tuple(order.split(" "))
+        right = all(map(is_group, words[::2])) if code == "ok" else words == NO_TARGET
+        if right and len(words) == len(NO_TARGET) and all(map(is_number, (sequence, until, *words[1::2]))):
+            return status >> 8, code, int(sequence), int(until), words, groups
+    detail = "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL])
+    return refused("timeout" if status == TOO_LATE else "target-garbled", detail)
 
 
-def is_order(text: str) -> bool:
-    """Whether ``text`` is the group held back, its cap, the group helped and the cores that its jobs request."""
-    words = text.split(" ")
-    held_back, cap, helped, request = words if len(words) == len(ORDER) else ORDER
-    sized = is_number(cap) and is_number(request) and int(cap) <= MAX_CORES >= int(request) > 0
-    return sized and is_group(held_back) and is_group(helped) and held_back != helped
+def refused(code: str, detail: str, groups: str = "") -> "tuple[int, str, int, int, tuple[str, ...], str]":
+    """The same without a target, for a reason of this program."""
+    return REASONS[complain(code, detail)][0], code, 0, 0, NO_TARGET, groups
 
 
-def read_file(path: str) -> "tuple[str, int]":
-    """Text of the file and Unix second of its last change; JobError if it is not fit to be read."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # or a FIFO would be waited for
-        with open(descriptor, "rb") as stream:
-            facts = os.fstat(descriptor)
-            if not os.path.isfile(descriptor) or facts.st_mode & 0o002 or facts.st_size > MAX_BYTES:
-                code = "too-big" if facts.st_size > MAX_BYTES else "unsafe"
-                raise JobError(code, "%s: %d bytes, mode %#o" % (path, facts.st_size, facts.st_mode))
-            text = stream.read(MAX_BYTES).decode("ascii")
-    except UnicodeDecodeError as error:
-        raise JobError("malformed", error) from None
-    except OSError as error:
-        raise JobError("no-file" if isinstance(error, FileNotFoundError) else "unreadable", error) from None
-    return text, int(facts.st_mtime)
+def choose(
+    found: "list[tuple[int, str, int, int, tuple[str, ...], str]]", accepted: int
+) -> "tuple[int, str, int, int, tuple[str, ...], str]":
+    """The one that decides; ``accepted`` is the highest sequence of earlier runs."""
+    highest = max([0] + [each[2] for each in found if each[1] in WHOLE])
+    best = [each for each in found if each[1] in WHOLE and each[2] == highest]
+    groups = ",".join({each[5] for each in best or found})
+    if not best:
+        return (*max(found, key=lambda each: each[0])[:5], groups)
+    if 0 < highest < accepted:
+        return refused("backwards", "sequence %d after %d" % (highest, accepted), groups)
+    if len({each[4] for each in best}) > 1:
+        return refused("disagree", "sequence %d: %s" % (highest, sorted(each[4] for each in best)), groups)
+    return min(best, key=lambda each: each[3])
 
 
-def parse(
-    text: str, begin: int, end: int, known: "set[str]", now: int
-) -> "tuple[list[tuple[str, str]], int]":
-    """Nodes with their orders, and until when; JobError unless valid ``now``. Adds listed groups to ``known``."""
-    *lines, rest = text.split("\n")
-    header = dict(line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# "))
-    rows = [(n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")]
-    orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
-    if "sharectl" not in header:
-        header = {"sharectl": "1", **dict(zip(NUMBERS, map(str, (len(rows), begin, end))))}
-    groups = {group for group in header.get("groups", "").split(",") if group}
-    wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
-    wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)]
-    wrong += ["# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))]
-    if wrong or header["sharectl"] != "1":
-        raise JobError("malformed", "; ".join(wrong) or "# sharectl: %a: write 1" % header["sharectl"])
-    count, begin, end = (int(header[name]) for name in NUMBERS)
-    if rest or count != len(rows):
-        raise JobError("truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest))
-    known |= groups
-    strangers = {group for order in orders for group in order.split(" ")[::2]} - known
-    if known and strangers:
-        raise JobError("unknown-group", ", ".join(sorted(strangers)))
-    future = begin > now + MAX_CLOCK_SKEW_SECONDS or end - begin > MAX_VALIDITY_SECONDS
-    if future or end <= now:
-        raise JobError("future" if future else "expired", "made at %d, valid until %d" % (begin, end))
-    return [(node.lower(), order) for _, node, _, order in rows], end
-
-
-def count_cores(lines: "list[str]", known: "set[str]", cores: "dict[str, int]") -> None:
+def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str, int]") -> None:
     """Add to ``cores``, by group, those of the slots that condor_status printed; JobError if it did not."""
+    *lines, rest = output.decode("ascii", "replace").split("\n")
+    if status or rest or not lines:
+        code = "timeout" if status == TOO_LATE else "no-startd"
+        raise JobError(code, "condor_status: wait status %d, last words %a" % (status, rest))
     for line in lines:
         try:
-            _, text, account = line.split(" ", 2)
+            text, account = line.split(" ", 1)
             held = int(float(text))
         except (ValueError, OverflowError) as error:
             raise JobError("startd-garbled", error) from None
@@ -150,55 +136,116 @@ def count_cores(lines: "list[str]", known: "set[str]", cores: "dict[str, int]") 
             cores[name] = cores.get(name, 0) + held
 
 
-def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
-    """Code and attributes of one look at the node and at the file; JobError without an answer from the startd."""
+def observe(options: "dict[str, str]", accepted: int, told: str) -> "tuple[int, int, tuple[object, ...]]":
+    """Exit status, sequence and all but the time of the `AD`; JobError without an answer from the startd."""
     known = {name for name in options["--groups"].split(",") if name}
-    if not all(map(is_group, known)):
-        raise JobError("bad-arguments", "--groups %s: write names of a-z, 0-9, _ and -" % options["--groups"])
-    tool, max_age_seconds = start_tool(options), int(options["--max-age-seconds"])
-    try:
-        text, changed = read_file(options["--file"])
-        code, (targets, end) = "no-line", parse(text, changed, changed + max_age_seconds, known, now)
-    except JobError as error:
-        code, (targets, end) = failed(*error.args)[0], ([], 0)
-    lines = finish_tool(*tool)
-    host = (options["--host"] or lines[0].split(" ", 1)[0].strip('"')).lower()
-    names = (host, host.split(".", 1)[0])
-    mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == host]
-    if mine:
-        code = "ok" if len(mine) == 1 else failed("duplicate-node", "%d lines for %s" % (len(mine), host))[0]
-    held_back, cap, helped, request, until = [*mine[0].split(" "), str(end)] if code == "ok" else NO_TARGET
+    sources = [source for source in options["--source"].split(",") if source]
+    if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
+        detail = "--groups %s: write names of a-z, 0-9, _ and -; --source: write up to %d"
+        raise JobError("bad-arguments", detail % (options["--groups"], MAX_SOURCES))
+    end = time.monotonic() + int(options["--timeout-seconds"])
+    children = {"": start(startd_command(options))}  # first, it is the slower one
+    children.update((source, start(target_command(source, options))) for source in sources)
+    answers = gather(children, end)
+    best = choose([parse_target(*answers[source]) for source in sources], accepted)
+    if best[2] > accepted and not remember(options, best[2], told):
+        best = refused("no-state", "sequence %d is not remembered" % best[2], best[5])
+    status, code, sequence, until, (held_back, cap, helped, request), groups = best
+    known.update(filter(is_group, groups.split(",")))
     cores = {held_back: 0} if code == "ok" else {}
-    count_cores(lines, known, cores)
-    order = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
-    jobs = ":".join("%s:%d" % (name, cores[name]) for name in order) or "none:0"
-    return code, dict(zip(FOUND, (jobs, (held_back, helped), (int(cap), int(request)), int(until))))
+    count_cores(*answers[""], known, cores)
+    names = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
+    jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
+    if len(jobs) > MAX_JOBS_BYTES:
+        raise JobError("internal-error", "t1_CurrentJobs has %d bytes" % len(jobs))
+    shown = (until, sequence) if code == "ok" else (0, 0)
+    return status, sequence, (jobs, held_back, helped, int(cap), int(request), *shown, code)
 
 
-def is_number(text: str) -> bool:
-    """Whether ``text`` is a whole number, and not a long one."""
-    return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
+def target_command(source: str, options: "dict[str, str]") -> "list[str]":
+    """Argv of target.py for one source; Python starts sooner without its site."""
+    program = options["--target-program"].split() or TARGET
+    given = [item for item in options.items() if item[1] and item[0] not in NOT_PASSED_ON]
+    return [*program, "--source", source, *(word for item in given for word in item)]
 
 
-def literal(value: object) -> str:
-    """``value`` as ClassAd text, bytes as an expression; ValueError for what HTCondor would misread."""
-    if isinstance(value, (list, tuple)):
-        return "{" + ", ".join(map(literal, value)) + "}"
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return str(value)
-    if isinstance(value, bytes) and b"\n" not in value:
-        return value.decode("ascii")
-    if isinstance(value, str) and PLAIN_CHARACTERS.issuperset(value):
-        return '"' + value + '"'
-    raise ValueError("no ClassAd literal: %a" % (value,))
+def startd_command(options: "dict[str, str]") -> "list[str]":
+    """Argv of condor_status, which asks the startd for the `COLUMNS` of its slots."""
+    inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
+    startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
+    return [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
 
 
-def render_ad(attributes: "dict[str, object]") -> str:
-    """Lines ``name = value`` for HTCondor; ValueError as `literal`, or for more than it is sure to read."""
-    text = "".join("%s = %s\n" % (name, literal(value)) for name, value in attributes.items())
-    if len(text) > MAX_AD_BYTES:
-        raise ValueError("an ad of %d bytes" % len(text))
-    return text
+def start(argv: "list[str]") -> "tuple[int, int]":
+    """Process id and output of a command, in a process group of its own."""
+    pipe, pipe_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setpgid(0, 0)
+            os.dup2(pipe_end, 1)
+            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+        except OSError as error:
+            complain("cannot-run", "%s: %s" % (argv[0], error))
+        finally:
+            os._exit(127)
+    os.close(pipe_end)
+    return pid, pipe
+
+
+def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tuple[int, bytes]]":
+    """Wait status and output of each child; `TOO_LATE` for one not through at ``end``, monotonic seconds."""
+    outputs = {pipe: bytearray() for _, pipe in children.values()}
+    waiting = set(outputs)
+    while waiting and time.monotonic() < end:
+        for pipe in select.select(waiting, [], [], max(0.0, end - time.monotonic()))[0]:
+            part = os.read(pipe, 65536)
+            outputs[pipe] += part
+            if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
+                waiting.remove(pipe)
+                os.close(pipe)  # who has more to say dies of it
+    return {name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()}
+
+
+def finish(pid: int, end: float) -> int:
+    """Its wait status. Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed."""
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
+        select.select([], [], [], POLL_SECONDS)
+    ended = os.waitid(os.P_PID, pid, options)
+    os.killpg(pid, 9)  # the module signal takes longer to import than all of this file
+    return os.waitpid(pid, 0)[1] if ended else TOO_LATE
+
+
+def read_state(options: "dict[str, str]", now: int) -> "tuple[int, str]":
+    """Highest sequence accepted, and what was published last; 0 and nothing if that is not known."""
+    try:
+        descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+        with open(descriptor, "rb") as stream:
+            content = stream.read(MAX_STATE_BYTES).decode("ascii")
+        _, sequence, told, _ = content.split("\n")
+        if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= now + DAY_SECONDS:
+            return int(sequence), told
+        complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
+    except FileNotFoundError:
+        pass  # the first run
+    except (OSError, ValueError) as error:
+        complain("fresh-start", error)
+    return 0, ""
+
+
+def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
+    """Whether another state file could be put in the place of this one."""
+    path = options["--state"]
+    try:
+        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        with open(descriptor, "wb") as stream:
+            stream.write((STATE % (options["--pool"], sequence, told)).encode())
+        os.replace(path + ".new", path)
+    except OSError as error:
+        complain("no-state", error)
+        return False
+    return True
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
@@ -216,84 +263,37 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
     return values, problems
 
 
-def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
-    """Command, process id and output of condor_status, which asks the startd for the `COLUMNS` of its slots."""
-    inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
-    startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
-    argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
-    pipe, pipe_end = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            os.dup2(pipe_end, 1)
-            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
-        finally:
-            os._exit(127)
-    os.close(pipe_end)
-    return argv, pid, pipe
-
-
-def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
-    """Its lines, one for every slot; JobError if there are none."""
-    with open(pipe, "rb") as stream:
-        *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
-    status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
-    if status or rest or not lines:
-        raise JobError("no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest))
-    return lines
-
-
-def failed(code: str, detail: object) -> "tuple[str, str]":
-    """``code`` and the fail-safe ad; the detail goes to standard error."""
+def complain(code: str, detail: object) -> str:
+    """``code``; the detail goes to standard error."""
     os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
-    return code, render_ad(FAIL_SAFE)
+    return code
 
 
-def run(options: "dict[str, str]", now: int) -> "tuple[str, str]":
-    """Code and ad of one look at the node; raises nothing."""
+def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[int, str]":
+    """Exit status and output of a whole run; raises nothing."""
+    accepted, before = read_state(options, now)
     try:
-        code, found = observe(options, now)
-        return code, render_ad(found)
-    except JobError as error:
-        return failed(*error.args)
+        if problems:
+            raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
+        status, sequence, (*found, code) = observe(options, accepted, before)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
-        return failed("internal-error", repr(error))
-
-
-def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
-    """The same in time, from a process of its own: one that a file system hangs heeds no signal but SIGKILL."""
-    pipe, pipe_end = os.pipe()
-    pid = os.fork()
-    if not pid:
-        try:
-            os.setpgid(0, 0)
-            os.write(pipe_end, "\n".join(run(options, now)).encode())
-        finally:
-            os._exit(0)
-    os.close(pipe_end)
-    if not select.select([pipe], [], [], float(options["--timeout-seconds"]))[0]:
-        os.killpg(pid, 9)  # the module signal takes longer to import than all of this file
-        return failed("timeout", "not through in %s s" % options["--timeout-seconds"])
-    with open(pipe) as stream:
-        code, _, text = stream.read().partition("\n")
-    os.waitpid(pid, 0)
-    return (code, text) if text else failed("internal-error", "the process died")
+        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        status, sequence, found = REASONS[code][0], 0, ["none:0", "none", "none", 0, 0, 0, 0]
+    told = " ".join(map(str, (*found[1:5], bool(found[5]), code)))
+    news = told != before and remember(options, max(accepted, sequence), told)
+    return status, AD % (*found, code, now) + ("- update:true\n" if news else "")
 
 
 def main(argv: "list[str]") -> int:
     """Exit status of a whole run, as `REASONS` has it."""
+    options, problems = parse_arguments(argv)
     if argv == ["--help"]:
         rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
-        return 0
-    now = int(time.time())
-    options, problems = parse_arguments(argv)
-    try:
-        code, text = failed("bad-arguments", "; ".join(problems)) if problems else run_apart(options, now)
-    except OSError as error:
-        code, text = failed("internal-error", error)
-    os.write(1, (text + render_ad({REASON: code, TIME: now})).encode())
-    return REASONS[code][0]
+        return os.spawnv(os.P_WAIT, TARGET[0], TARGET + argv)  # noqa: S606
+    status, text = run(options, problems, int(time.time()))
+    os.write(1, text.encode())
+    return status
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
-"""A stand-in for condor_status, and the answers that a startd gives through it to the two node jobs."""
+"""Stand-ins for what the node jobs ask: condor_status with the answers of a startd, and documents with targets."""
 
 from __future__ import annotations
 
+import hmac
 from pathlib import Path
 from typing import Union
 
@@ -26,9 +27,9 @@ def tool_that_prints(folder: Path, text: str) -> str:
     return shell_tool(folder, f"exec cat '{answer}'")
 
 
-def held(cores: Union[int, str], account: str = "undefined", machine: str = MACHINE) -> str:
+def held(cores: Union[int, str], account: str = "undefined") -> str:
     """What condor_status prints of a slot for job_ctl; ``account`` is a ClassAd literal."""
-    return f'"{machine}" {cores} {account}\n'
+    return f"{cores} {account}\n"
 
 
 def job_of(user: str, cores: int) -> str:
@@ -39,3 +40,57 @@ def job_of(user: str, cores: int) -> str:
 def free(slot: int, cores: int, total: int = 64, changed: int = 0) -> str:
     """What it prints of a slot for mc_grace; ``total`` is 0 for one that is not partitionable."""
     return f"{slot} {total} {cores} {changed}\n"
+
+
+KEYS = {"old": "0b" * 32, "new": "c7" * 64}
+"""Key ids and keys, as a key file has them."""
+
+
+def document(  # one argument for each line
+    *lines: str,
+    now: int = NOW,
+    sequence: Union[int, str] = NOW,
+    groups: str = "alice,cms",
+    pool: str = "",
+    validity_seconds: int = 1800,
+    key_id: str = "",
+) -> str:
+    """What sharectl publishes: ``lines`` such as ``cn-1 alice 56 cms 8``, made at ``now``; signed if there is a key."""
+    header = [
+        "# sharectl: 1",
+        f"# sequence: {sequence}",
+        *([f"# pool: {pool}"] if pool else []),
+        f"# generated: {now}",
+        f"# valid_until: {now + validity_seconds}",
+        f"# groups: {groups}",
+        f"# targets: {len(lines)}",
+    ]
+    text = "".join(f"{line}\n" for line in (*header, *lines))
+    return text + signature(text, key_id) if key_id else text
+
+
+def signature(text: str, key_id: str) -> str:
+    """The last line of a document, made with one of `KEYS`."""
+    digest = hmac.new(bytes.fromhex(KEYS[key_id]), text.encode(), "sha256").hexdigest()
+    return f"# signature: hmac-sha256 {key_id} {digest}\n"
+
+
+def key_file(folder: Path, *key_ids: str) -> str:
+    """Path of a safe key file with those of the `KEYS`."""
+    path = folder / "keys"
+    path.write_text("# KEYID HEX\n\n" + "".join(f"{key_id} {KEYS[key_id]}\n" for key_id in key_ids))
+    path.chmod(0o640)
+    return str(path)
+
+
+def ad_line(
+    identity: str, *order: object, sequence: object = NOW, generated: int = NOW, pool: str = ""
+) -> str:
+    """What condor_status prints of a target's ad for target_collector; ``order`` is node, group, cap, group, size."""
+    node, held_back, cap, helped, request = order
+    groups, cores = f'{{ "{held_back}","{helped}" }}', f"{{ {cap},{request} }}"
+    named = f'"{pool}"' if pool else "undefined"
+    return (
+        f'"{identity}" "{node}" {sequence} {generated} {generated + 1800} {groups} {cores} '
+        f'"{held_back},{helped}" {named}\n'
+    )

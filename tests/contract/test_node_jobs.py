@@ -1,4 +1,4 @@
-"""The node jobs as HTCondor meets them: two files, run as programs, in every kind of trouble."""
+"""The node jobs as HTCondor meets them: files, run as programs, in every kind of trouble."""
 
 from __future__ import annotations
 
@@ -18,29 +18,51 @@ import pytest
 
 import job_ctl
 import mc_grace
-from tests.node_fakes import free, held, job_of, shell_tool, tool_that_prints
+import target
+import target_collector
+import target_https
+from tests.node_fakes import ad_line, document, free, held, job_of, key_file, shell_tool, tool_that_prints
 
 SOURCES = Path(__file__).parents[2] / "startd_cron"
 OLDEST_PYTHON = (3, 6)
 JOBS = (job_ctl, mc_grace)
-COMMON = (
-    "JobError", "is_number", "literal", "render_ad", "parse_arguments", "start_tool", "finish_tool", "failed", "run",
-    "run_apart", "main",
-)  # fmt: skip
+PROGRAMS = (*JOBS, target, target_https, target_collector)
+# cheap ones only for what runs every minute: json, re, signal, subprocess and typing each cost more than a run's Python
+IMPORTS = {
+    job_ctl: {"os", "select", "sys", "time"},
+    mc_grace: {"os", "select", "sys", "time"},
+    target: {"os", "sys", "time", "hmac"},
+    target_https: {"http.client", "os", "signal", "socket", "ssl", "sys", "urllib.parse"},
+    target_collector: {"os", "re", "select", "sys", "time"},
+}
+# What several files hold is the same text in each.
+COMMON = {
+    "is_number": PROGRAMS,
+    "parse_arguments": PROGRAMS,
+    "is_group": (job_ctl, target),
+    "complain": (job_ctl, target, target_https, target_collector),
+    "start": (job_ctl, target_collector),
+    "gather": (job_ctl, target_collector),
+    "finish": (job_ctl, target_collector),
+}
+REASONS = {**target_https.REASONS, **target_collector.REASONS, **target.REASONS, **job_ctl.REASONS}
 ATTRIBUTES = {
     job_ctl: {
-        "t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlReason", "t1_JobCtlTime",
+        "t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_TargetSequence",
+        "t1_JobCtlReason", "t1_JobCtlTime",
     },
     mc_grace: {"MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"},
 }  # fmt: skip
 READ_BY_HTCONDOR_BYTES = 9 * 1024
 NODE = "cn-1"
 ANSWERS = {
-    job_ctl: held(0, machine=NODE) + job_of("alice.prod", 8),
+    job_ctl: held(0) + job_of("alice.prod", 8),
     mc_grace: free(1, 8),
 }
 DEADLINE_SECONDS = 20
+NEWS = "- update:true\n"
 
+by_program = pytest.mark.parametrize("job", PROGRAMS, ids=lambda job: str(job.__name__))
 by_job = pytest.mark.parametrize("job", JOBS, ids=lambda job: str(job.__name__))
 
 
@@ -68,14 +90,16 @@ def outcome(job: ModuleType, *argv: str) -> Outcome:
     command = [sys.executable, "-I", "-S", str(path_of(job)), *argv]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
     text = done.stdout.decode("ascii")
-    lines = text.split("\n")
+    ad_text = text.removesuffix(NEWS)
+    lines = ad_text.split("\n")
     assert lines[-1] == ""
     assert all(" = " in line for line in lines[:-1])
     assert len(text) < READ_BY_HTCONDOR_BYTES
-    ad = classad2.parseOne(text)
+    ad = classad2.parseOne(ad_text)
     assert set(ad) == ATTRIBUTES[job]
     ran = Outcome(done.returncode, ad, text, done.stderr.decode())
-    assert ran.status == job.REASONS[ran.reason][0]
+    reasons = REASONS if job is job_ctl else job.REASONS
+    assert ran.status == reasons[ran.reason][0]
     assert bool(ran.status) <= bool(ran.errors)
     return ran
 
@@ -93,10 +117,16 @@ def arguments(job: ModuleType, folder: Path, tool: str) -> list[str]:
     if job is mc_grace:
         return ["--condor-status", tool, "--state", str(folder / "state")]
     (folder / "sharectl.txt").write_text(f"{NODE} alice 56 cms 8\n")
-    return ["--condor-status", tool, "--file", str(folder / "sharectl.txt")]
+    return ["--condor-status", tool, *sources(folder, str(folder / "sharectl.txt"))]
 
 
-@by_job
+def sources(folder: Path, *paths: str) -> list[str]:
+    """Options for files as sources, and a memory of their own."""
+    source = ",".join(f"file:{path}" for path in paths)
+    return ["--source", source, "--host", NODE, "--state", str(folder / "state")]
+
+
+@by_program
 class TestFile:
     """What lies on the node."""
 
@@ -111,8 +141,7 @@ class TestFile:
             alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names
         }
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        # cheap ones only: json, re, signal, subprocess and typing each cost more than the rest of a run's Python
-        assert imported == {"os", "select", "sys", "time"}
+        assert imported == IMPORTS[job]
 
     def test_its_syntax_is_that_of_the_oldest_python(self, job: ModuleType) -> None:
         ast.parse(path_of(job).read_text(), feature_version=OLDEST_PYTHON)
@@ -124,13 +153,35 @@ class TestFile:
         command = [sys.executable, "-I", str(path_of(job)), "--help"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
         assert done.stdout.startswith(str(job.__doc__))
-        for attribute in ATTRIBUTES[job]:
+        for attribute in ATTRIBUTES.get(job, ()):
             assert attribute in done.stdout
+        for word in (*job.OPTIONS, *job.REASONS):
+            assert f"\n  {word} " in done.stdout
 
 
 @pytest.mark.parametrize("name", COMMON)
-def test_what_both_files_hold_is_the_same_text(name: str) -> None:
-    assert inspect.getsource(getattr(job_ctl, name)) == inspect.getsource(getattr(mc_grace, name))
+def test_what_several_files_hold_is_the_same_text(name: str) -> None:
+    assert len({inspect.getsource(getattr(program, name)) for program in COMMON[name]}) == 1
+
+
+def test_the_manual_of_job_ctl_has_the_whole_story() -> None:
+    command = [sys.executable, "-I", str(path_of(job_ctl)), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stderr == ""
+    for program in (job_ctl, target, target_https, target_collector):
+        assert str(program.__doc__) in done.stdout
+
+
+def test_a_code_means_one_exit_status_in_all_programs() -> None:
+    for program in (job_ctl, target, target_https, target_collector):
+        assert {code: row[0] for code, row in program.REASONS.items()}.items() <= {
+            code: row[0] for code, row in REASONS.items()
+        }.items()
+
+
+def test_what_job_ctl_hands_on_target_py_takes() -> None:
+    handed_on = {name for name in job_ctl.OPTIONS if name not in ("--startd", "--target-program")}
+    assert handed_on == set(target.OPTIONS)
 
 
 def pythons() -> list[str]:
@@ -150,7 +201,46 @@ def test_every_python_of_this_machine_runs_it(job: ModuleType, python: str, tmp_
     command = [python, "-I", str(path_of(job)), *arguments(job, tmp_path, tool)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert not lets_jobs_in(classad2.parseOne(done.stdout))
+    assert not lets_jobs_in(classad2.parseOne(done.stdout.replace(NEWS, "")))
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_of_this_machine_checks_a_signature(python: str, tmp_path: Path) -> None:
+    now = int(time.time())
+    text = document(f"{NODE} alice 56 cms 8", now=now, sequence=now, key_id="old")
+    (tmp_path / "sharectl.txt").write_text(text)
+    tool = tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl])
+    keys = ["--key-file", key_file(tmp_path, "old")]
+    argv = [*sources(tmp_path, str(tmp_path / "sharectl.txt")), *keys, "--condor-status", tool]
+    command = [python, "-I", str(path_of(job_ctl)), *argv]
+    for altered, status in ((text, 0), (text.replace("56", "57"), 77)):
+        (tmp_path / "sharectl.txt").write_text(altered)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, lets_jobs_in(classad2.parseOne(done.stdout.replace(NEWS, "")))) == (
+            status,
+            bool(status),
+        )
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_every_python_of_this_machine_reads_an_ad(python: str, tmp_path: Path) -> None:
+    now = int(time.time())
+    ad = ad_line("condor@pool", NODE, "alice", 56, "cms", 8, sequence=now, generated=now)
+    command = [
+        python,
+        "-I",
+        str(path_of(target)),
+        "--source",
+        "collector:",
+        "--identity",
+        "condor@pool",
+        "--host",
+        NODE,
+    ]
+    command += ["--condor-status", tool_that_prints(tmp_path / "bin", ad)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "order alice 56 cms 8\n" in done.stdout
 
 
 @by_job
@@ -186,6 +276,8 @@ TOOLS = {
 def test_trouble_with_condor_status_lets_jobs_in(job: ModuleType, trouble: str, tmp_path: Path) -> None:
     script, reason = TOOLS[trouble]
     tool = shell_tool(tmp_path / "bin", f"echo $$ > {tmp_path}/pid\n{script}")
+    if "the process that has started it" in trouble and job is job_ctl:
+        pytest.skip("that process is the job itself")
     if trouble == "is not executable":
         Path(tool).chmod(0o644)
     if trouble == "is not there":
@@ -257,7 +349,7 @@ def test_what_is_no_file_lets_jobs_in(kind: str, reason: str, tmp_path: Path) ->
     else:
         path.symlink_to(path if kind == "loop" else "/dev/zero")
     tool = tool_that_prints(tmp_path / "bin", ANSWERS[job_ctl])
-    ran = outcome(job_ctl, "--condor-status", tool, "--file", str(path))
+    ran = outcome(job_ctl, "--condor-status", tool, *sources(tmp_path, str(path)))
     assert (ran.reason, lets_jobs_in(ran.ad)) == (reason, True)
 
 
@@ -274,5 +366,9 @@ def test_wrong_arguments_let_jobs_in(job: ModuleType, argv: list[str]) -> None:
 def test_a_limit_that_allows_no_process_lets_jobs_in(job: ModuleType) -> None:
     limited = ["sh", "-c", 'ulimit -n 4; exec "$@"', "sh", sys.executable, "-I", "-S", str(path_of(job))]
     done = subprocess.run(limited, capture_output=True, text=True, check=False, timeout=60)
-    ad = classad2.parseOne(done.stdout)
-    assert (done.returncode, lets_jobs_in(ad), ad[job.REASON]) == (1, True, "internal-error")
+    ad = classad2.parseOne(done.stdout.replace(NEWS, ""))
+    assert (
+        done.returncode,
+        lets_jobs_in(ad),
+        ad["t1_JobCtlReason" if job is job_ctl else mc_grace.REASON],
+    ) == (1, True, "internal-error")

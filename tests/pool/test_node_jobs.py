@@ -17,9 +17,7 @@ NODE = "wn-001.example.org"
 SOURCES = Path(__file__).parents[2] / "startd_cron"
 GRACE_SECONDS = 20
 PUBLISHED = (
-    *job_ctl.FOUND,
-    job_ctl.REASON,
-    job_ctl.TIME,
+    *(line.split(" ")[0] for line in job_ctl.AD.splitlines()),
     *mc_grace.FAIL_SAFE,
     mc_grace.REASON,
     mc_grace.TIME,
@@ -38,7 +36,7 @@ STARTD_CRON_JOBLIST = ECHO JOB_CTL MC_GRACE
 STARTD_CRON_ECHO_EXECUTABLE = {{shared}}/echo.py
 STARTD_CRON_ECHO_ARGS = --one 1 --two
 STARTD_CRON_JOB_CTL_EXECUTABLE = {SOURCES}/job_ctl.py
-STARTD_CRON_JOB_CTL_ARGS = --file {{shared}}/sharectl.txt
+STARTD_CRON_JOB_CTL_ARGS = --source file:{{shared}}/sharectl.txt --host $(FULL_HOSTNAME) --state $(LOG)/job_ctl.state
 STARTD_CRON_MC_GRACE_EXECUTABLE = {SOURCES}/mc_grace.py
 STARTD_CRON_MC_GRACE_ARGS = --grace-seconds {GRACE_SECONDS} --state $(LOG)/mc_grace.state
 """

@@ -1,8 +1,9 @@
-"""Laws of the two node jobs."""
+"""Laws of the node jobs and of the programs that find a target."""
 
 from __future__ import annotations
 
 import re
+from random import Random
 from typing import Union
 
 import classad2
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 import job_ctl
 import mc_grace
+import target
+import target_collector
 from sharectl.adapters.sharectl_file import render
 from sharectl.core.model import Plan, Target
-from tests.node_fakes import NOW, free, held, job_of
+from tests.node_fakes import KEYS, NOW, ad_line, free, held, job_of, signature
 
 GRACE = 480
 PERIOD = 60
@@ -27,6 +30,7 @@ groups = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,11}", fullmatch=True).filter(job_c
 nodes = st.from_regex(r"[a-z]{1,2}-[0-9]{1,2}(\.example\.(org|com))?", fullmatch=True)
 plain_text = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\'))
 integers = st.integers(-(2**63), 2**63 - 1)
+Answer = tuple[int, str, int, int, "tuple[str, ...]", str]
 Literal = Union[bool, int, str, "list[Literal]"]
 literals = st.recursive(st.booleans() | integers | plain_text, lambda inner: st.lists(inner, max_size=4))
 
@@ -45,6 +49,11 @@ def plan_of(*lines: Target) -> Plan:
     return Plan(1, NOW, NOW + 1800, tuple(named), lines, reason="targets", held_back=None, helped=None)
 
 
+def published(*lines: Target) -> bytes:
+    """A document as the centre publishes it."""
+    return render(plan_of(*lines)).encode()
+
+
 def same_short_name(one: str, other: str) -> bool:
     """Whether the nodes could be one, going by the first part of their names."""
     return one.split(".", maxsplit=1)[0] == other.split(".", maxsplit=1)[0]
@@ -56,14 +65,14 @@ def same_short_name(one: str, other: str) -> bool:
 @given(literals)
 def test_htcondor_reads_what_was_rendered(value: Literal) -> None:
     """parse(render(value)) is value."""
-    assert classad2.parseOne(job_ctl.render_ad({"X": value})).eval("X") == value
+    assert classad2.parseOne(mc_grace.render_ad({"X": value})).eval("X") == value
 
 
 @given(st.text())
 def test_text_stays_one_line_or_is_refused(text: str) -> None:
     """An ad of one attribute is one line, whatever the text."""
     try:
-        ad = job_ctl.render_ad({"X": text})
+        ad = mc_grace.render_ad({"X": text})
     except ValueError:
         return
     assert ad.count("\n") == 1
@@ -81,7 +90,13 @@ def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
     assert problems or len(argv) % 2 == 0
 
 
-# ---- job_ctl ---------------------------------------------------------------------------------------------------
+# ---- documents
+
+
+def parsed(content: bytes, listed: set[str], **options: str) -> tuple[int, int, list[tuple[str, str]]]:
+    """What target.py finds in a document that is no file."""
+    argv = [word for name, value in options.items() for word in (f"--{name}", value)]
+    return target.parse(content, 0, target.parse_arguments(argv)[0], listed, NOW)
 
 
 @given(st.lists(targets(), min_size=1, unique_by=lambda target: target.node.split(".")[0]), st.data())
@@ -91,7 +106,7 @@ def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
     """Every line of a published plan is the target of its node, and of no other."""
     line = data.draw(st.sampled_from(lines))
     listed: set[str] = set()
-    found, end = job_ctl.parse(render(plan_of(*lines)), 0, 1, listed, NOW)
+    _sequence, end, found = parsed(published(*lines), listed)
     (order,) = [order for node, order in found if same_short_name(node, line.node)]
     assert order == f"{line.held_back} {line.cap_cores} {line.helped} {line.request_cores}"
     assert end == NOW + 1800
@@ -101,32 +116,65 @@ def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
 @given(st.lists(targets(), min_size=1), st.data())
 def test_a_file_cut_anywhere_is_refused(lines: list[Target], data: st.DataObject) -> None:
     """No part of a published file, from its beginning, is taken for a file with targets."""
-    text = render(plan_of(*lines))
+    text = published(*lines)
     part = text[: data.draw(st.integers(1, len(text) - 1))]
-    with pytest.raises(job_ctl.JobError):
-        job_ctl.parse(part, NOW, NOW + 1800, set(), NOW)
+    with pytest.raises(target.JobError):
+        target.parse(part, NOW, target.parse_arguments([])[0], set(), NOW)
+
+
+@given(
+    st.lists(targets(), min_size=1, max_size=3),
+    st.data(),
+    st.sampled_from(["old", "new"]),
+    st.integers(1, 255),
+)
+def test_a_signed_document_with_any_byte_changed_is_refused(
+    lines: list[Target], data: st.DataObject, key_id: str, change: int
+) -> None:
+    """What was signed is accepted, and with one byte of it changed in any way it is not."""
+    keys = {name.encode(): bytes.fromhex(key) for name, key in KEYS.items()}
+    text = published(*lines).decode()
+    content = bytearray((text + signature(text, key_id)).encode())
+    target.check_signature(bytes(content), keys)
+    content[data.draw(st.integers(0, len(content) - 1))] ^= change
+    with pytest.raises(target.JobError) as raised:
+        target.check_signature(bytes(content), keys)
+    assert raised.value.args[0] in ("unsigned", "bad-signature")
+
+
+@given(st.binary() | st.lists(targets()).map(lambda lines: published(*lines)))
+def test_nothing_unsigned_has_a_signature(content: bytes) -> None:
+    """Without its key no document is accepted, whatever it holds."""
+    with pytest.raises(target.JobError) as raised:
+        target.check_signature(content, {b"old": b"k" * 32})
+    assert raised.value.args[0] in ("unsigned", "bad-signature")
 
 
 odd_words = st.sampled_from(["", "Alice", "none", "other", "_", "a b", "0", "-1", "100001", "٣", "cn-1\n"])
 
 
-def with_word(place: int, word: str) -> str:
+def with_word(place: int, word: str) -> bytes:
     """A file with one line that is right but for one word."""
     words = ["cn-1", "alice", "56", "cms", "8"]
-    return " ".join([*words[:place], word, *words[place + 1 :]]) + "\n"
+    return (" ".join([*words[:place], word, *words[place + 1 :]]) + "\n").encode()
 
 
-@given(st.text() | st.builds(with_word, st.integers(0, 4), odd_words))
+@given(
+    st.binary() | st.text().map(str.encode) | st.builds(with_word, st.integers(0, 4), odd_words),
+    st.booleans(),
+)
 @settings(max_examples=300)
-def test_any_file_is_parsed_or_refused(text: str) -> None:
+def test_any_document_is_parsed_or_refused(content: bytes, is_file: bool) -> None:  # noqa: FBT001
     """Nothing but JobError with a known code, and nothing but targets that may be published."""
     listed: set[str] = set()
     try:
-        found, _end = job_ctl.parse(text, NOW, NOW + 1800, listed, NOW)
+        _sequence, _end, found = target.parse(
+            content, NOW * is_file, target.parse_arguments([])[0], listed, NOW
+        )
         code = "ok"
-    except job_ctl.JobError as error:
+    except target.JobError as error:
         found, code = [], error.args[0]
-    assert code in job_ctl.REASONS
+    assert code in target.REASONS
     assert all(map(GROUP.fullmatch, listed))
     for node, order in found:
         held_back, cap, helped, request = order.split(" ")
@@ -138,26 +186,131 @@ def test_any_file_is_parsed_or_refused(text: str) -> None:
         assert 1 <= int(request) <= 100000
 
 
-@given(st.lists(st.tuples(st.text(max_size=20) | groups, st.integers(0, 64)), max_size=60), st.sets(groups))
+# ---- target_collector
+
+
+@given(targets(), st.integers(0, 10**10 - 1), st.integers(0, 10**10 - 1801), st.sampled_from(["", "pool-1"]))
+def test_an_ad_says_what_a_document_says(line: Target, sequence: int, generated: int, pool: str) -> None:
+    """The document made from an ad has its target, its times, its sequence and its pool."""
+    order = (line.held_back, line.cap_cores, line.helped, line.request_cores)
+    ad = ad_line("condor@pool", line.node, *order, sequence=sequence, generated=generated, pool=pool)
+    (own,) = target_collector.own_ads([ad[:-1]], "condor@pool")
+    found, text = target_collector.document(own)
+    assert found == sequence
+    try:
+        said: object = parsed(text.encode(), set(), pool=pool)
+    except target.JobError as error:
+        said = error.args[0]
+    if max(generated - 300, sequence - 86400) > NOW:
+        assert said == "future"
+    elif generated + 1800 <= NOW:
+        assert said == "expired"
+    else:
+        assert said == (sequence, generated + 1800, [(line.node, "{} {} {} {}".format(*order))])
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n")) | st.just('"a@b" x')), st.text())
+def test_any_answer_of_the_collector_is_read_or_refused(lines: list[str], identity: str) -> None:
+    """Nothing but JobError with a known code, and no ad of another identity."""
+    try:
+        found = [target_collector.document(rest) for rest in target_collector.own_ads(lines, identity)]
+        code = "no-ad"
+    except target_collector.JobError as error:
+        found, code = [], error.args[0]
+    assert code in target_collector.REASONS
+    assert (code, lines) == ("no-ad", []) or code in ("forged", "bad-ad")
+    assert found == []
+
+
+# ---- job_ctl
+
+
+words = st.sampled_from(
+    [
+        "source", "reason", "sequence", "until", "order", "groups", " ", "\n", "ok", "no-line", "x", "5", "-1", "none",
+        "none 0 none 0", "alice 56 cms 8", "alice,cms", '"', "\\", "}", "t1_Targetcores = {1,1}", "0", "é",
+    ]
+)  # fmt: skip
+right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8\ngroups alice,cms\n"
+
+
+@given(
+    st.binary()
+    | st.lists(words).map("".join).map(str.encode)
+    | st.tuples(st.integers(0, len(right)), words).map(
+        lambda cut: (right[: cut[0]] + cut[1] + right[cut[0] :]).encode()
+    ),
+    st.integers(-1, 2**16 - 1),
+)
+@settings(max_examples=300)
+def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -> None:
+    """What is printed in its place is the ad with its attributes and no others, each of its own type, or a fault."""
+    answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
+    code, sequence, until, (held_back, cap, helped, request) = answer[1:5]
+    ad_text = job_ctl.AD % ("none:0", held_back, helped, int(cap), int(request), until, sequence, code, NOW)
+    ad = classad2.parseOne(ad_text)
+    assert len(ad_text.splitlines()) == len(ad) == 7
+    assert [ad["t1_JobCtlReason"], *ad["t1_TargetGroups"]] == [code, held_back, helped]
+    assert (code == "ok") == (list(ad["t1_TargetGroups"]) != ["none", "none"])
+
+
+answers = st.tuples(
+    st.just(0), st.sampled_from(["ok", "no-line"]), st.integers(0, 3), st.integers(1, 9),
+    st.sampled_from([("alice", "1", "cms", "8"), ("alice", "2", "cms", "8")]), st.sampled_from(["", "alice"]),
+) | st.tuples(
+    st.sampled_from([0, 75, 77]), st.sampled_from(["no-file", "forged"]), st.just(0), st.just(0),
+    st.just(job_ctl.NO_TARGET), st.just(""),
+)  # fmt: skip
+
+
+@given(st.lists(answers, min_size=1, max_size=4), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_the_order_of_sources_does_not_matter(found: list[Answer], accepted: int, random: Random) -> None:
+    """The same sources in any order give the same target, which is none that is older than what was accepted."""
+    one = job_ctl.choose(found, accepted)
+    shuffled = random.sample(found, len(found))
+    other = job_ctl.choose(shuffled, accepted)
+    assert one[2:5] == other[2:5] or one[1] == other[1]
+    assert one[1] != "ok" or one[2] == 0 or one[2] >= accepted
+    assert one[2] in (0, max(each[2] for each in found))
+
+
+@given(st.binary(max_size=300), st.integers(-1, 2**16 - 1))
+def test_any_answer_of_the_startd_is_counted_or_refused(output: bytes, status: int) -> None:
+    """Nothing but JobError with a known code, and no group but those that may be published."""
+    cores: dict[str, int] = {}
+    try:
+        job_ctl.count_cores(status, output, set(), cores)
+        code = "ok"
+    except job_ctl.JobError as error:
+        code = error.args[0]
+    assert code in ("ok", *job_ctl.REASONS)
+    assert all(name == "other" or GROUP.fullmatch(name) for name in cores)
+
+
+@given(
+    st.lists(st.tuples(st.text(max_size=20) | groups, st.integers(0, 64)), min_size=1, max_size=60),
+    st.sets(groups),
+)
 def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]) -> None:
     """The cores of all groups add up to those of the slots; names are groups that may be published, or other."""
     assume(all("\n" not in user for user, _cores in jobs))
-    lines = [job_of(user.replace("\\", "\\\\").replace('"', '\\"'), cores)[:-1] for user, cores in jobs]
+    lines = [job_of(user.replace("\\", "\\\\").replace('"', '\\"'), cores) for user, cores in jobs]
     counted: dict[str, int] = {}
-    job_ctl.count_cores(lines, known, counted)
+    job_ctl.count_cores(0, "".join(lines).encode(), known, counted)
     assert sum(counted.values()) == sum(cores for _user, cores in jobs)
     assert all(name == "other" or GROUP.fullmatch(name) for name in counted)
     assert not known or set(counted) <= known | {"other"}
 
 
-@given(st.lists(st.tuples(groups, st.integers(1, 64)), max_size=20), st.permutations(range(20)))
+@given(st.lists(st.tuples(groups, st.integers(1, 64)), min_size=1, max_size=20), st.permutations(range(20)))
 def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], order: list[int]) -> None:
     """The same slots in any order give the same cores by group."""
     one: dict[str, int] = {}
     other: dict[str, int] = {}
     lines = [held(cores, f'"{group}.x@y"') for group, cores in jobs]
-    job_ctl.count_cores(lines, set(), one)
-    job_ctl.count_cores([lines[index] for index in order if index < len(lines)], set(), other)
+    job_ctl.count_cores(0, "".join(lines).encode(), set(), one)
+    shuffled = "".join(lines[index] for index in order if index < len(lines))
+    job_ctl.count_cores(0, shuffled.encode(), set(), other)
     assert one == other
 
 

@@ -1,8 +1,8 @@
-"""job_ctl: cores by group, the node's target, and why there is none."""
+"""job_ctl: cores by group, which source's target is published, and what is remembered."""
 
 from __future__ import annotations
 
-import os
+import sys
 import time
 from pathlib import Path
 
@@ -10,255 +10,61 @@ import classad2
 import pytest
 
 import job_ctl
-from tests.node_fakes import MACHINE, NOW, held, job_of, shell_tool, tool_that_prints
+from tests.node_fakes import MACHINE, document, held, job_of, shell_tool, tool_that_prints
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
 LINE = f"{SHORT} alice 56 cms 8"
 BUSY = held(0) + job_of("alice.prod", 64) + job_of("atlas.jo", 5) + job_of("lhcb", 3)
-HEADER = f"# sharectl: 1\n# generated: {NOW - 60}\n# valid_until: {NOW + 1800}\n"
-
-
-def text_of(*lines: str, groups: str = "alice,cms,atlas,lhcb", count: int = -1, header: str = HEADER) -> str:
-    """A published file with these data lines."""
-    total = len(lines) if count < 0 else count
-    return "".join(f"{line}\n" for line in (f"{header}# groups: {groups}", f"# targets: {total}", *lines))
+NEWS = "- update:true\n"
 
 
 class Node:
-    """A node in a folder: a file that can be written, an answer of its startd, and a job that looks at both."""
+    """A node in a folder: files that can be written, an answer of its startd, and a job that looks at all of it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.file = folder / "sharectl.txt"
         self.answer = BUSY
+        self.now = int(time.time())
+        self.status = -1
+        self.news = False
 
-    def publish(self, text: str, age_seconds: int = 0) -> None:
-        """Write the file as it would have been written then."""
-        self.file.write_text(text, encoding="utf-8")
-        os.utime(self.file, (NOW - age_seconds, NOW - age_seconds))
+    def publish(self, text: str, name: str = "sharectl.txt") -> None:
+        """Write a file that may be a source."""
+        (self.folder / name).write_text(text)
 
-    def options(self, **others: str) -> dict[str, str]:
-        """Options of a run; ``max_age_seconds="60"`` stands for --max-age-seconds 60."""
+    def document(
+        self, *lines: str, sequence: int = 0, groups: str = "alice,cms,atlas,lhcb", age: int = 60
+    ) -> str:
+        """A published file made ``age`` seconds ago; ``sequence`` counts from now."""
+        return document(*lines, now=self.now - age, sequence=self.now + sequence, groups=groups)
+
+    def look(self, *names: str, **others: str) -> tuple[str, dict[str, object]]:
+        """Code and attributes of a run with those files as sources; ``startd="x"`` stands for --startd x."""
         tool = tool_that_prints(self.folder / "bin", self.answer)
-        given = {"condor_status": tool, "file": str(self.file), **others}
-        argv = [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)]
-        values, problems = job_ctl.parse_arguments(argv)
-        assert not problems
-        return values
-
-    def look(self, **others: str) -> tuple[str, dict[str, object]]:
-        """Code and attributes of a run."""
-        code, text = job_ctl.run(self.options(**others), NOW)
-        ad = classad2.parseOne(text)
-        return code, {name: ad[name] for name in ad}
-
-    def reason(self, text: str, **others: str) -> str:
-        """Code of a run after ``text`` was published; a code other than ok comes without a target."""
-        self.publish(text)
-        code, found = self.look(**others)
-        assert (code == "ok") == (found["t1_Targetcores"] != [0, 0])
-        if code != "ok":
-            assert found["t1_TargetGroups"] == ["none", "none"]
-            assert found["t1_TargetUntil"] == 0
-        return code
+        sources = ",".join(f"file:{self.folder}/{name}" for name in names or ("sharectl.txt",))
+        given = {"condor_status": tool, "source": sources, "host": MACHINE, "state": f"{self.folder}/state"}
+        argv = [
+            word
+            for name, value in {**given, **others}.items()
+            for word in ("--" + name.replace("_", "-"), value)
+        ]
+        self.status, text = job_ctl.run(*job_ctl.parse_arguments(argv), self.now)
+        self.news = text.endswith(NEWS)
+        ad = classad2.parseOne(text[: -len(NEWS)] if self.news else text)
+        assert (ad["t1_JobCtlReason"] == "ok") == (ad["t1_Targetcores"] != [0, 0])
+        if ad["t1_JobCtlReason"] != "ok":
+            assert (ad["t1_TargetGroups"], ad["t1_TargetUntil"], ad["t1_TargetSequence"]) == (
+                ["none", "none"],
+                0,
+                0,
+            )
+        return str(ad["t1_JobCtlReason"]), {name: ad[name] for name in ad}
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     """A node with 72 busy cores and no file."""
     return Node(tmp_path)
-
-
-class TestTarget:
-    """The line of this node."""
-
-    def test_all_of_it_is_published(self, node: Node) -> None:
-        node.publish(text_of("cn-1 alice 8 cms 8", LINE, "cn-2 atlas 0 cms 8"))
-        assert node.look() == (
-            "ok",
-            {
-                "t1_CurrentJobs": "alice:64:atlas:5:lhcb:3",
-                "t1_TargetGroups": ["alice", "cms"],
-                "t1_Targetcores": [56, 8],
-                "t1_TargetUntil": NOW + 1800,
-            },
-        )
-
-    @pytest.mark.parametrize("name", [SHORT, MACHINE, SHORT.upper(), MACHINE.title()])
-    @pytest.mark.parametrize("host", ["", SHORT, MACHINE, MACHINE.upper()])
-    def test_the_node_is_found_by_short_or_full_name(self, node: Node, name: str, host: str) -> None:
-        assert node.reason(text_of(f"{name} alice 56 cms 8"), host=host) == "ok"
-
-    @pytest.mark.parametrize(
-        "name", ["cn-609-05-0", "cn-609-05-061", "n-609-05-06", f"{SHORT}.example.com", "example.org"]
-    )
-    def test_no_other_node_is_taken_for_it(self, node: Node, name: str) -> None:
-        assert node.reason(text_of(f"{name} alice 56 cms 8")) == "no-line"
-
-    def test_nodes_that_share_a_short_name_are_told_apart(self, node: Node) -> None:
-        lines = f"{SHORT}.example.com atlas 0 cms 8", f"{MACHINE} alice 56 cms 8"
-        assert node.reason(text_of(*lines)) == "ok"
-        assert node.look()[1]["t1_Targetcores"] == [56, 8]
-        assert node.reason(text_of(*lines), host=SHORT) == "duplicate-node"
-
-    def test_two_lines_for_one_node_contradict_each_other(self, node: Node) -> None:
-        assert node.reason(text_of(LINE, f"{MACHINE} atlas 0 cms 8")) == "duplicate-node"
-
-    def test_a_cap_of_no_cores_is_a_target(self, node: Node) -> None:
-        assert node.reason(text_of(f"{SHORT} alice 0 cms 8")) == "ok"
-
-    def test_the_seeds_own_file_is_valid(self, node: Node) -> None:
-        node.publish(f"{LINE}\ncn-610-02-03 alice 56 cms 8\n\n# by hand\ncn-608-06-06 alice 42 cms 8\n", 600)
-        code, found = node.look()
-        assert (code, found["t1_TargetUntil"]) == ("ok", NOW - 600 + 3600)
-
-
-class TestFile:
-    """What makes a file unfit, one code each."""
-
-    @pytest.mark.parametrize(
-        "line",
-        [
-            f"{SHORT} alice 56 cms",
-            f"{SHORT} alice 56 cms 8 more",
-            f"{SHORT}  alice 56 cms 8",
-            f"{SHORT} alice 56 cms 8 ",
-            f" {LINE}",
-            f"{LINE}\r",
-            LINE.replace(" ", "\t"),
-            f"{SHORT} alice -1 cms 8",
-            f"{SHORT} alice 5.5 cms 8",
-            f"{SHORT} alice 0x8 cms 8",
-            f"{SHORT} alice 100001 cms 8",
-            f"{SHORT} alice {'9' * 5000} cms 8",
-            f"{SHORT} alice 56 cms 0",
-            f"{SHORT} alice 56 cms 100001",
-            f"{SHORT} alice 56 alice 8",
-            f"{SHORT} ALICE 56 cms 8",
-            f"{SHORT} none 56 cms 8",
-            f"{SHORT} alice 56 other 8",
-            f'{SHORT} alice 56 c"ms 8',
-            f"{SHORT} _alice 56 cms 8",
-            f"{SHORT} {'a' * 65} 56 cms 8",
-            f"{SHORT}$ alice 56 cms 8",
-            f"{'n' * 254} alice 56 cms 8",
-            f"{LINE}\x0b{LINE}",
-        ],
-    )
-    @pytest.mark.parametrize("place", [0, 1])
-    def test_one_wrong_line_refuses_the_whole_file(
-        self, node: Node, line: str, place: int, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        lines = ["cn-1 alice 8 cms 8", "cn-2 alice 8 cms 8"]
-        lines.insert(place, line)
-        assert node.reason("".join(f"{each}\n" for each in lines)) == "malformed"
-        assert f"line {place + 1}: " in capfd.readouterr().err
-
-    def test_all_wrong_lines_are_named(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
-        assert node.reason(text_of("x", LINE, "y", groups="cms,CMS")) == "malformed"
-        message = capfd.readouterr().err
-        for words in (
-            "line 6: 'x' ''",
-            "line 8: 'y' ''",
-            "# groups: 'CMS'",
-            "write node held_back cap_cores",
-        ):
-            assert words in message
-
-    def test_a_hostile_file_does_not_flood_the_log(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        assert node.reason("\x1b[2Jx\n" * 100000) == "malformed"
-        message = capfd.readouterr().err
-        assert len(message) < 2000
-        assert "\x1b" not in message
-
-    @pytest.mark.parametrize(
-        ("text", "code"),
-        [
-            ("", "no-line"),
-            (LINE, "truncated"),
-            (f"{LINE}\ncn-1 alice 8 cms 8", "truncated"),
-            (f"{LINE}\ncn-1 ali", "truncated"),
-            (text_of(LINE)[:-1], "truncated"),
-            (text_of(LINE, count=2), "truncated"),
-            (text_of(LINE, count=0), "truncated"),
-            (text_of(LINE, groups=""), "ok"),
-            (text_of(LINE, groups="alice"), "unknown-group"),
-            (text_of("cn-1 cms 8 alice 8", LINE, "cn-2 bob 8 cms 8"), "unknown-group"),
-            (text_of(LINE, header=HEADER.replace(": 1\n", ": 2\n")), "malformed"),
-            (text_of(LINE, header=HEADER.replace(": 1\n", ": \n")), "malformed"),
-            (text_of(LINE, header="# sharectl: 1\n# generated: 1\n"), "malformed"),
-            (text_of(LINE, header="# sharectl: 1\n# valid_until: 1\n"), "malformed"),
-            (text_of(LINE, header="# sharectl: 1\n# generated: now\n# valid_until: 1e9\n"), "malformed"),
-            (text_of(LINE, header=HEADER + f"# generated: {NOW + 999}\n# new: thing\n# comment\n"), "ok"),
-            (f"{LINE} \u00e9\n", "malformed"),
-            (f"# caf\u00e9\n{LINE}\n", "malformed"),
-            ("\0" * 100, "truncated"),
-            ("\x7fELF\2\1\1\0\n", "malformed"),
-            ("# comment\n" * 105000, "too-big"),
-        ],
-    )
-    def test_text(self, node: Node, text: str, code: str) -> None:
-        assert node.reason(text) == code
-
-    @pytest.mark.parametrize(
-        ("generated", "valid_until", "code"),
-        [
-            (0, 1, "ok"),
-            (0, 0, "expired"),
-            (-86399, 1, "ok"),
-            (-86400, 1, "future"),
-            (-86400, 0, "expired"),
-            (300, 301, "ok"),
-            (301, 302, "future"),
-            (-1800, -1, "expired"),
-        ],
-    )
-    def test_validity(self, node: Node, generated: int, valid_until: int, code: str) -> None:
-        header = f"# sharectl: 1\n# generated: {NOW + generated}\n# valid_until: {NOW + valid_until}\n"
-        assert node.reason(text_of(LINE, header=header)) == code
-
-    @pytest.mark.parametrize(
-        ("age_seconds", "code"), [(0, "ok"), (599, "ok"), (600, "expired"), (-300, "ok"), (-301, "future")]
-    )
-    def test_a_file_without_validity_lives_by_its_age(self, node: Node, age_seconds: int, code: str) -> None:
-        node.publish(f"{LINE}\n", age_seconds)
-        assert node.look(max_age_seconds="600")[0] == code
-
-    def test_age_does_not_matter_to_a_file_that_says_how_long(self, node: Node) -> None:
-        node.publish(text_of(LINE), 86400)
-        assert node.look(max_age_seconds="1")[0] == "ok"
-
-    def test_no_file(self, node: Node) -> None:
-        assert node.look()[0] == "no-file"
-        assert node.look(file=str(node.folder / "folder" / "file"))[0] == "no-file"
-
-    def test_a_folder_in_its_place(self, node: Node) -> None:
-        assert node.look(file=str(node.folder))[0] == "unreadable"
-
-    def test_a_path_through_a_file(self, node: Node) -> None:
-        node.publish(text_of(LINE))
-        assert node.look(file=f"{node.file}/x")[0] == "unreadable"
-
-    def test_a_pipe_is_not_waited_for(self, node: Node) -> None:
-        os.mkfifo(node.file)
-        assert node.look()[0] == "unsafe"
-
-    def test_a_device(self, node: Node) -> None:
-        assert node.look(file="/dev/zero")[0] == "unsafe"
-
-    def test_a_file_that_everybody_may_write(self, node: Node) -> None:
-        node.publish(text_of(LINE))
-        node.file.chmod(0o666)
-        assert node.look()[0] == "unsafe"
-
-    def test_a_link_to_a_good_file_is_followed(self, node: Node) -> None:
-        (node.folder / "shared").mkdir()
-        real = Node(node.folder / "shared")
-        real.publish(text_of(LINE))
-        node.file.symlink_to(real.file)
-        assert node.look()[0] == "ok"
 
 
 class TestGroups:
@@ -280,12 +86,12 @@ class TestGroups:
         assert self.jobs(node, held(0)) == "none:0"
 
     def test_the_held_back_group_comes_first_even_without_cores(self, node: Node) -> None:
-        node.publish(text_of(LINE))
+        node.publish(node.document(LINE))
         assert self.jobs(node, job_of("cms.a", 8) + job_of("atlas.b", 9)) == "alice:0:atlas:9:cms:8"
         assert self.jobs(node, job_of("cms.a", 8) + job_of("alice.b", 2)) == "alice:2:cms:8"
 
     def test_without_a_target_it_has_no_place_of_its_own(self, node: Node) -> None:
-        node.publish(text_of("cn-1 alice 8 cms 8"))
+        node.publish(node.document("cn-1 alice 8 cms 8"))
         assert self.jobs(node, job_of("cms.a", 8)) == "cms:8"
 
     def test_jobs_without_a_group_are_other(self, node: Node) -> None:
@@ -304,17 +110,16 @@ class TestGroups:
     def test_only_listed_groups_count_by_name(self, node: Node) -> None:
         answer = job_of("cms.a", 1) + job_of("atlas.b", 2) + job_of("bob.c", 4)
         assert self.jobs(node, answer, groups="cms") == "other:6:cms:1"
-        node.publish(text_of(LINE, groups="alice,cms,atlas"))
+        node.publish(node.document(LINE, groups="alice,cms,atlas"))
         assert self.jobs(node, answer) == "alice:0:other:4:atlas:2:cms:1"
         assert self.jobs(node, answer, groups="bob") == "alice:0:bob:4:atlas:2:cms:1"
 
     def test_a_refused_file_lists_nothing(self, node: Node) -> None:
-        node.publish(text_of(LINE, groups="alice,cms", count=7))
+        node.publish(node.document(LINE, groups="alice,cms").replace("targets: 1", "targets: 7"))
         assert self.jobs(node, job_of("bob.c", 4)) == "bob:4"
 
     def test_an_expired_file_still_lists_its_groups(self, node: Node) -> None:
-        header = f"# sharectl: 1\n# generated: {NOW - 9}\n# valid_until: {NOW - 1}\n"
-        node.publish(text_of(LINE, groups="alice,cms", header=header))
+        node.publish(node.document(LINE, groups="alice,cms", age=3600))
         assert self.jobs(node, job_of("bob.c", 4)) == "other:4"
 
     def test_users_cannot_make_the_list_long(self, node: Node) -> None:
@@ -340,20 +145,20 @@ class TestStartd:
     """Without the node's cores the cap could not be kept: no target."""
 
     @pytest.mark.parametrize(
-        "script", ["true", "exit 1", "kill -9 $$", 'printf \'"m" 1 "cms"\'', "yes", "exec /nonexistent"]
+        "script", ["true", "exit 1", "kill -9 $$", "printf '1 \"cms\"'", "yes", "exec /nonexistent"]
     )
     def test_no_answer(self, node: Node, script: str) -> None:
-        node.publish(text_of(LINE))
+        node.publish(node.document(LINE))
         code, found = node.look(condor_status=shell_tool(node.folder / "other", script))
         assert code == "no-startd"
         assert found["t1_Targetcores"] == [0, 0]
         assert found["t1_CurrentJobs"] == "none:0"
 
-    @pytest.mark.parametrize("answer", ["\n", "x\n", '"m" x "a"\n', '"m" inf "a"\n', '"m" undefined "a"\n'])
+    @pytest.mark.parametrize("answer", ["\n", "x\n", 'x "a"\n', 'inf "a"\n', 'undefined "a"\n', 'nan "a"\n'])
     def test_an_answer_that_makes_no_sense(self, node: Node, answer: str) -> None:
-        node.publish(text_of(LINE))
+        node.publish(node.document(LINE))
         node.answer = answer
-        code, found = node.look(host=SHORT)
+        code, found = node.look()
         assert code == "startd-garbled"
         assert found["t1_Targetcores"] == [0, 0]
 
@@ -368,31 +173,257 @@ class TestStartd:
         assert "bytes" in capfd.readouterr().err
 
 
+class TestSources:
+    """The highest sequence of those that are wholly right decides."""
+
+    def test_all_of_it_is_published(self, node: Node) -> None:
+        node.publish(node.document("cn-1 alice 8 cms 8", LINE, "cn-2 atlas 0 cms 8"))
+        code, found = node.look()
+        assert (code, node.status) == ("ok", 0)
+        assert found == {
+            "t1_CurrentJobs": "alice:64:atlas:5:lhcb:3",
+            "t1_TargetGroups": ["alice", "cms"],
+            "t1_Targetcores": [56, 8],
+            "t1_TargetUntil": node.now - 60 + 1800,
+            "t1_TargetSequence": node.now,
+            "t1_JobCtlReason": "ok",
+            "t1_JobCtlTime": node.now,
+        }
+
+    def test_the_newest_decides_wherever_it_stands(self, node: Node) -> None:
+        node.publish(node.document(f"{SHORT} alice 1 cms 8", sequence=1), "new")
+        node.publish(node.document(f"{SHORT} alice 2 cms 8", sequence=0), "old")
+        assert node.look("new", "old")[1]["t1_Targetcores"] == [1, 8]
+        assert node.look("old", "new")[1]["t1_Targetcores"] == [1, 8]
+
+    def test_the_newest_decides_that_there_is_no_target(self, node: Node) -> None:
+        node.publish(node.document("cn-1 alice 1 cms 8", sequence=1), "new")
+        node.publish(node.document(LINE, sequence=0), "old")
+        assert node.look("old", "new")[0] == "no-line"
+
+    def test_a_published_document_goes_before_a_file_by_hand(self, node: Node) -> None:
+        node.publish(node.document(f"{SHORT} alice 1 cms 8"), "published")
+        node.publish(f"{LINE}\n", "by-hand")
+        assert node.look("by-hand", "published")[1]["t1_Targetcores"] == [1, 8]
+
+    def test_one_that_is_refused_hides_no_other(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+        node.publish(node.document(LINE))
+        node.publish("x\n", "wrong")
+        assert node.look("none", "wrong", "sharectl.txt")[0] == "ok"
+        assert "malformed" in capfd.readouterr().err
+
+    def test_sources_that_disagree(self, node: Node) -> None:
+        node.publish(node.document(LINE), "one")
+        node.publish(node.document(f"{SHORT} alice 57 cms 8"), "two")
+        node.publish(node.document("cn-1 alice 57 cms 8"), "three")
+        assert node.look("one", "two")[0] == "disagree"
+        assert node.status == 77
+        assert node.look("one", "three")[0] == "disagree"
+        assert node.look("one", "one")[0] == "ok"
+
+    def test_the_most_serious_reason_is_published(self, node: Node) -> None:
+        node.publish("x\n", "wrong")
+        node.publish(node.document(LINE, age=3600), "expired")
+        assert node.look("none", "expired")[0] == "no-file"
+        assert node.look("expired", "wrong", "none")[0] == "malformed"
+
+    @pytest.mark.parametrize("source", ["", ",", ",".join(f"file:/{number}" for number in range(9))])
+    def test_none_or_too_many(self, node: Node, source: str) -> None:
+        assert node.look(source=source)[0] == "bad-arguments"
+
+    @pytest.mark.parametrize("option", ["source", "host", "max_age_seconds"])
+    def test_a_wrong_option_of_target_py(self, node: Node, option: str) -> None:
+        assert node.look(**{option: "a b"})[0] == "bad-arguments"
+        assert node.status == 2
+
+    def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
+        node.publish(node.document(LINE))
+        script = f"""case "$2" in file:/hang) exec sleep 600;; esac
+exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
+        program = shell_tool(node.folder / "program", script)
+        sources = f"file:/hang,file:{node.folder}/sharectl.txt"
+        begin = time.monotonic()
+        code, _ = node.look(source=sources, target_program=program, timeout_seconds="1")
+        assert (code, time.monotonic() - begin < 5) == ("ok", True)
+
+    ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8\ngroups alice,cms\n"
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            ("source x\n", ""), ("reason", "Reason"), ("ok", ""), ("ok", "a b"), ("ok", 'ok"'), ("ok", "no-line"),
+            ("sequence 5", "sequence x"), ("until 7", "until -7"), ("8\n", "8 8\n"), ("8\n", "8.0\n"), ("alice 56", "ALICE 56"),
+            ("alice 56", "other 56"), ("56", ""), ("cms\n", "cms"), ("cms\n", "cms\nmore\n"), ("sequence", "sequence 5\nsequence"),
+            ("56", '56"}'), (ANSWER, ""), ("x", "\0" * 3000000),
+        ],
+    )  # fmt: skip
+    def test_an_answer_that_target_py_does_not_give(self, node: Node, change: tuple[str, str]) -> None:
+        program = tool_that_prints(node.folder / "program", self.ANSWER.replace(*change, 1))
+        code, found = node.look(target_program=program)
+        assert (code, node.status, found["t1_CurrentJobs"]) == (
+            "target-garbled",
+            78,
+            "alice:64:atlas:5:lhcb:3",
+        )
+
+    def test_the_answer_that_it_gives(self, node: Node) -> None:
+        assert node.look(target_program=tool_that_prints(node.folder / "program", self.ANSWER))[0] == "ok"
+
+    def test_reasons_that_only_target_py_knows_are_passed_on(self, node: Node) -> None:
+        answer = "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0\ngroups \n"
+        program = shell_tool(node.folder / "program", f"printf '{answer}'; exit 77".replace("\n", "\\n"))
+        assert node.look(target_program=program)[0] == "some-thing"
+        assert node.status == 77
+
+    @pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exec /nonexistent", "yes"])
+    def test_no_answer(self, node: Node, script: str) -> None:
+        assert node.look(target_program=shell_tool(node.folder / "program", script))[0] == "target-garbled"
+
+    def test_a_source_in_which_all_is_slow(self, node: Node) -> None:
+        program = shell_tool(node.folder / "program", "exec sleep 600")
+        code, found = node.look(target_program=program, timeout_seconds="1")
+        assert (code, found["t1_CurrentJobs"]) == ("timeout", "alice:64:atlas:5:lhcb:3")
+
+
+class TestMemory:
+    """What is remembered from run to run."""
+
+    def test_a_sequence_does_not_go_back(self, node: Node) -> None:
+        for sequence, code in ((0, "ok"), (0, "ok"), (5, "ok"), (4, "backwards"), (5, "ok"), (6, "ok")):
+            node.publish(node.document(LINE, sequence=sequence))
+            assert node.look()[0] == code, sequence
+
+    def test_an_older_document_without_a_line_is_no_news_either(self, node: Node) -> None:
+        node.publish(node.document(LINE, sequence=5))
+        node.look()
+        node.publish(node.document("cn-1 alice 1 cms 8", sequence=4))
+        assert node.look()[0] == "backwards"
+
+    def test_the_older_of_two_sources_does_not_matter(self, node: Node) -> None:
+        node.publish(node.document(LINE, sequence=5), "new")
+        node.publish(node.document(LINE, sequence=4), "old")
+        assert node.look("new", "old")[0] == "ok"
+        assert node.look("old")[0] == "backwards"
+
+    def test_a_refused_document_is_not_remembered(self, node: Node) -> None:
+        node.publish(node.document(LINE, sequence=7, age=3600))
+        assert node.look()[0] == "expired"
+        node.publish(node.document(LINE, sequence=90000))
+        assert node.look()[0] == "future"
+        node.publish(node.document(LINE, sequence=6))
+        assert node.look()[0] == "ok"
+
+    def test_a_file_by_hand_has_no_sequence_to_go_back(self, node: Node) -> None:
+        node.publish(node.document(LINE))
+        node.look()
+        node.publish(f"{LINE}\n")
+        code, found = node.look()
+        assert (code, found["t1_TargetSequence"]) == ("ok", 0)
+        node.publish(node.document(LINE, sequence=-1))
+        assert node.look()[0] == "backwards"
+
+    @pytest.mark.parametrize(
+        "state", ["", "x", "\0" * 9999, "\u00e9\n", "TITLE\n9\n", "TITLE\nx\ny\n", "FUTURE"]
+    )
+    def test_a_garbled_state_is_said_and_written_anew(
+        self, node: Node, state: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        node.publish(node.document(LINE))
+        node.look()
+        right = (node.folder / "state").read_text()
+        assert capfd.readouterr().err == ""
+        later = right.replace(str(node.now), str(node.now + 90000))
+        text = later if state == "FUTURE" else state.replace("TITLE", right.split("\n")[0])
+        (node.folder / "state").write_text(text, encoding="utf-8")
+        assert node.look()[0] == "ok"
+        assert "fresh-start" in capfd.readouterr().err
+        assert (node.folder / "state").read_text() == right
+
+    def test_another_pool_has_its_own_sequence(self, node: Node) -> None:
+        node.publish(node.document(LINE, sequence=5))
+        node.look()
+        text = document(LINE, now=node.now, sequence=node.now, pool="p2")
+        node.publish(text)
+        assert node.look(pool="p2")[0] == "ok"
+
+    def test_without_a_place_to_remember_there_is_no_target(self, node: Node) -> None:
+        node.publish(node.document(LINE))
+        code, found = node.look(state=f"{node.folder}/none/state")
+        assert (code, node.status, node.news) == ("no-state", 78, False)
+        assert found["t1_CurrentJobs"] == "alice:64:atlas:5:lhcb:3"
+
+    def test_a_file_by_hand_needs_no_memory(self, node: Node) -> None:
+        node.publish(f"{LINE}\n")
+        assert node.look(state=f"{node.folder}/none/state")[0] == "ok"
+        assert not node.news
+
+    def test_what_was_left_by_a_run_that_was_killed(self, node: Node) -> None:
+        node.publish(node.document(LINE))
+        (node.folder / "state.new").write_text("half")
+        assert node.look()[0] == "ok"
+        assert not (node.folder / "state.new").exists()
+
+    def test_a_link_in_the_place_of_the_state_is_not_followed(self, node: Node) -> None:
+        node.publish(node.document(LINE))
+        (node.folder / "other").write_text("precious")
+        (node.folder / "state.new").symlink_to(node.folder / "other")
+        assert node.look()[0] == "no-state"
+        assert (node.folder / "other").read_text() == "precious"
+
+
+class TestNews:
+    """The collector is told at once of what is new."""
+
+    def test_news_is_what_differs_from_the_last_run(self, node: Node) -> None:
+        def looked(text: str) -> bool:
+            node.publish(text)
+            node.look()
+            return node.news
+
+        assert looked("")  # the first run
+        assert not looked("")
+        assert looked(node.document(LINE))
+        assert not looked(node.document(LINE))
+        assert not looked(node.document(LINE, sequence=1, age=30)), "a longer life is no news"
+        assert looked(node.document(f"{SHORT} alice 55 cms 8", sequence=2))
+        assert looked(node.document(f"{SHORT} alice 55 atlas 8", sequence=3))
+        assert looked(node.document(sequence=4))
+        assert looked("x\n")
+        assert not looked("x y\n")
+
+    def test_cores_in_use_are_no_news(self, node: Node) -> None:
+        node.look()
+        node.answer = held(0)
+        node.look()
+        assert not node.news
+
+    def test_trouble_is_news_once(self, node: Node) -> None:
+        node.look()
+        node.answer = "x\n"
+        assert (node.look()[0], node.news) == ("startd-garbled", True)
+        assert (node.look()[0], node.news) == ("startd-garbled", False)
+
+
 class TestMain:
     """The program as a whole, in this process."""
 
     def test_a_run(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
         before = int(time.time())
-        node.file.write_text(f"{LINE}\n")
-        options = node.options()
-        status = job_ctl.main([word for item in options.items() for word in item])
-        ad = classad2.parseOne(capfd.readouterr().out)
+        node.publish(f"{LINE}\n")
+        tool = tool_that_prints(node.folder / "bin", BUSY)
+        source, state = f"file:{node.folder}/sharectl.txt", str(node.folder / "state")
+        argv = ["--source", source, "--host", SHORT, "--condor-status", tool, "--state", state]
+        status = job_ctl.main(argv)
+        ad = classad2.parseOne(capfd.readouterr().out.replace(NEWS, ""))
         assert (status, ad["t1_JobCtlReason"], list(ad["t1_Targetcores"])) == (0, "ok", [56, 8])
         assert before <= ad["t1_JobCtlTime"] <= time.time()
         assert before + 3600 <= ad["t1_TargetUntil"] <= time.time() + 3600
 
     def test_every_wrong_option_is_named_at_once(self, capfd: pytest.CaptureFixture[str]) -> None:
-        assert job_ctl.main(["JOB_CTL", "--file", "--max-age-seconds", "1e3", "--groups"]) == 2
+        assert job_ctl.main(["JOB_CTL", "--file", "--timeout-seconds", "1e3", "--groups"]) == 2
         printed = capfd.readouterr()
-        for word in ("'JOB_CTL'", "--max-age-seconds '1e3'", "'--groups' has no value"):
-            assert word in printed.err
-        ad = classad2.parseOne(printed.out)
+        for word in ("'JOB_CTL'", "--timeout-seconds '1e3'", "'--groups' has no value"):
+            assert word in printed.err.replace('"', "'").replace("\\'", "'")
+        ad = classad2.parseOne(printed.out.replace(NEWS, ""))
         assert ad["t1_JobCtlReason"] == "bad-arguments"
-        assert len(ad) == 6
-
-    def test_help_is_the_manual_with_every_option_and_code(self, capfd: pytest.CaptureFixture[str]) -> None:
-        assert job_ctl.main(["--help"]) == 0
-        text = capfd.readouterr().out
-        assert str(job_ctl.__doc__) in text
-        for word in (*job_ctl.OPTIONS, *job_ctl.REASONS):
-            assert f"  {word} " in text
+        assert len(ad) == 7

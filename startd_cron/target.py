@@ -1,0 +1,300 @@
+#!/usr/bin/python3 -I
+"""target.py: what a source of targets says about this node, or why it is refused.
+
+job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val STARTD_CRON_JOB_CTL_ARGS):
+  target.py --source file:/shared/sharectl.txt,collector: --identity condor@pool --host cn-609-05-06
+For each source it prints source, reason (a code), sequence, until (Unix seconds), order ("alice 56 cms 8": hold alice
+back to 56 cores, help jobs of cms that request 8) and groups. Nothing is changed. Sources are
+  file:/path               A file that all nodes see. Links are followed; everybody may not write to it.
+  https://host/path        What a web server has: see target_https.py below.
+  collector: or collector:ADDRESS   This node's ad in its own collector or another: see target_collector.py below.
+A document is refused as a whole if anything in it is wrong, or if it is not valid now. Its lines are such as
+"cn-609-05-06 alice 56 cms 8"; lines with # say "# sharectl: 1" (the format), sequence, generated, valid_until, targets
+(how many lines), groups, and maybe pool and signature. A file without "# sharectl: ", written by hand, is good for
+--max-age-seconds after its last change. --pool: only a document for that pool is right. --key-file: the last line of
+what file: and https: hold must be "# signature: hmac-sha256 KEYID HEX" by one of the keys, over all bytes before it.
+That file has one or two lines "KEYID HEX", 64 to 128 hexadecimal digits, belongs to root or the reader, mode 0640.
+"""
+
+import os
+import sys
+import time
+
+OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
+    "--source": ("file:/shared/sharectl.txt", 0, 0, "where to look"),
+    "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
+    "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not say until when it is valid"),
+    "--key-file": ("", 0, 0, "keys, one of which has signed; empty: signatures do not matter"),
+    "--pool": ("", 0, 0, "name of the pool that a document must be for; empty: any"),
+    "--identity": (
+        "",
+        0,
+        0,
+        "who may advertise targets, as AuthenticatedIdentity has it; collector: needs it",
+    ),
+    "--ca-file": ("", 0, 0, "certificates to trust for https:; empty: the system's"),
+    "--state": ("", 0, 0, "job_ctl's file; what a web server had is kept beside it"),
+    "--groups": (
+        "",
+        0,
+        0,
+        "groups that targets may name, with commas, besides those that the document lists",
+    ),
+    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
+    "--timeout-seconds": ("10", 1, 300, "a web server or a collector has seven tenths of it"),
+}
+REASONS = {  # exit status, meaning; of several the highest counts
+    "ok": (0, "there is a target"),
+    "no-line": (0, "the document is right, and has no line for this node"),
+    "no-file": (0, "there is no such file"),
+    "expired": (0, "no longer valid: nothing new has come, or this node's clock is ahead"),
+    "internal-error": (1, "a fault of this program, or no process could be started"),
+    "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
+    "unreadable": (76, "the file cannot be read"),
+    "unsafe": (76, "not a regular file, or everybody may write to it"),
+    "too-big": (76, "the file is larger than 1 MiB"),
+    "truncated": (76, "the end of the last line is missing, or whole lines are"),
+    "malformed": (76, "not ASCII, an unknown format, or a line is not as it should be"),
+    "unknown-group": (76, "a target's group is neither in --groups nor in the document's own list"),
+    "duplicate-node": (76, "more than one line is for this node"),
+    "future": (76, "made in the future, or valid for more than a day: compare the clocks"),
+    "other-pool": (77, "not for --pool"),
+    "unsigned": (77, "there is a --key-file, but no signature"),
+    "bad-signature": (77, "altered after it was signed, or signed with a key that is not in --key-file"),
+    "no-key": (78, "the key file cannot be read"),
+    "unsafe-key": (78, "the key file is another user's, or others have rights on it: chmod 0640"),
+    "bad-key": (78, "the key file has not one or two lines KEYID HEX"),
+    "source-garbled": (78, "the program for a source cannot be run, or does not fit: install all files anew"),
+}
+TOLD = "source %s\nreason %s\nsequence %d\nuntil %d\norder %s\ngroups %s\n"
+PLACES = {"file": "/", "https": "//", "collector": ""}  # what a source goes on with
+HERE = os.path.dirname(os.path.realpath(__file__))
+PROGRAMS = {"https": "target_https.py", "collector": "target_collector.py"}
+NO_TARGET = "none 0 none 0"
+ORDER = ("held_back", "cap_cores", "helped", "request_cores")
+MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
+NUMBERS = ("targets", "generated", "valid_until", "sequence")
+GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
+MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_KEY_ID, MAX_KEYS = 64, 253, 100000, 32, 2
+MAX_DIGITS, MAX_DETAIL, MAX_BYTES, MAX_CLOCK_SKEW_SECONDS, DAY_SECONDS = 10, 1000, 1048576, 300, 86400
+
+
+class JobError(Exception):
+    """Why a source is refused: a code of `REASONS`, and details for standard error."""
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a whole number, and not a long one."""
+    return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
+
+
+def is_group(text: str) -> bool:
+    """Whether ``text`` may be a group's name: ``[a-z0-9][a-z0-9_-]{0,63}``, but neither none nor other."""
+    plain = GROUP_CHARACTERS.issuperset(text) and text[:1] not in "_-" and len(text) <= MAX_GROUP_LENGTH
+    return plain and text not in ("none", "other")
+
+
+def is_node(text: str) -> bool:
+    """Whether ``text`` may be the name of a host."""
+    return GROUP_CHARACTERS.issuperset(text.lower().replace(".", "")) and 0 < len(text) <= MAX_NODE_LENGTH
+
+
+def is_order(text: str) -> bool:
+    """Whether ``text`` is the group held back, its cap, the group helped and the cores that its jobs request."""
+    words = text.split(" ")
+    held_back, cap, helped, request = words if len(words) == len(ORDER) else ORDER
+    sized = is_number(cap) and is_number(request) and int(cap) <= MAX_CORES >= int(request) > 0
+    return sized and is_group(held_back) and is_group(helped) and held_back != helped
+
+
+def read_file(path: str) -> "tuple[bytes, os.stat_result]":
+    """Content of the file and facts about it; JobError if it is not fit to be read."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # or a FIFO would be waited for
+        with open(descriptor, "rb") as stream:
+            facts = os.fstat(descriptor)
+            if not os.path.isfile(descriptor) or facts.st_mode & 0o002 or facts.st_size > MAX_BYTES:
+                code = "too-big" if facts.st_size > MAX_BYTES else "unsafe"
+                raise JobError(code, "%s: %d bytes, mode %#o" % (path, facts.st_size, facts.st_mode))
+            return stream.read(MAX_BYTES), facts
+    except OSError as error:
+        raise JobError("no-file" if isinstance(error, FileNotFoundError) else "unreadable", error) from None
+
+
+def read_keys(path: str) -> "dict[bytes, bytes]":
+    """Keys by their ids; JobError if the file is not safe, or not right."""
+    try:
+        content, facts = read_file(path)
+    except JobError as error:
+        raise JobError("unsafe-key" if error.args[0] == "unsafe" else "no-key", error.args[1]) from None
+    if facts.st_mode & 0o027 or facts.st_uid not in (0, os.geteuid()):
+        raise JobError("unsafe-key", "%s: owner %d, mode %#o" % (path, facts.st_uid, facts.st_mode))
+    lines = content.decode("ascii", "replace").split("\n")
+    rows = [line.split() for line in lines if line.strip() and line.lstrip()[0] != "#"]
+    keys = {words[0]: words[-1] for words in rows}
+    right = {len(words) for words in rows} == {2} and len(rows) == len(keys) <= MAX_KEYS
+    for name, key in keys.items():
+        right = right and len(name) <= MAX_KEY_ID and GROUP_CHARACTERS.issuperset(name)
+        right = right and len(key) in range(64, 130, 2) and not key.strip("0123456789abcdefABCDEF")
+    if not right:
+        raise JobError("bad-key", "%s: write one or two lines KEYID HEX" % path)
+    return {name.encode(): bytes.fromhex(key) for name, key in keys.items()}
+
+
+def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
+    """JobError unless the last line is the signature, by one of ``keys``, of all that stands before."""
+    import hmac  # noqa: PLC0415  # it takes longer to import than the rest of this file
+
+    body, _, words = content.rpartition(b"\n# signature: ")
+    if not words.endswith(b"\n") or b"\n" in words[:-1] or not body:
+        raise JobError("unsigned", "the last line is %a" % content[-MAX_KEY_ID:])
+    method, key_id, digest = [*words.split(b" "), b"", b""][:3]
+    right = hmac.new(keys.get(key_id, b""), body + b"\n", "sha256").hexdigest().encode() + b"\n"
+    if method != b"hmac-sha256" or key_id not in keys or not hmac.compare_digest(digest, right):
+        raise JobError("bad-signature", "key id %a" % key_id)
+
+
+def parse(
+    content: bytes, changed: int, options: "dict[str, str]", known: "set[str]", now: int
+) -> "tuple[int, int, list[tuple[str, str]]]":
+    """Sequence, until when, orders by node, if valid ``now``; ``changed`` is 0 for no file. Adds to ``known`` groups."""
+    try:
+        *lines, rest = content.decode("ascii").split("\n")
+    except UnicodeDecodeError as error:
+        raise JobError("malformed", error) from None
+    header = dict(line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# "))
+    rows = [(n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")]
+    orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
+    if "sharectl" not in header and changed:
+        numbers = (len(rows), changed, changed + int(options["--max-age-seconds"]), 0)
+        header = {"sharectl": "1", **dict(zip(NUMBERS, map(str, numbers)))}
+    groups = {group for group in header.get("groups", "").split(",") if group}
+    wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
+    wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)]
+    wrong += ["# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))]
+    wrong += ["# sharectl: %a: write 1" % header.get("sharectl", "")] if header.get("sharectl") != "1" else []
+    if wrong:
+        raise JobError("malformed", "; ".join(wrong))
+    count, begin, end, sequence = (int(header[name]) for name in NUMBERS)
+    if rest or count != len(rows):
+        raise JobError("truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest))
+    if options["--pool"] not in ("", header.get("pool")):
+        raise JobError("other-pool", "for %a" % header.get("pool"))
+    known |= groups
+    strangers = {group for order in orders for group in order.split(" ")[::2]} - known
+    if known and strangers:
+        raise JobError("unknown-group", ", ".join(sorted(strangers)))
+    future = begin > now + MAX_CLOCK_SKEW_SECONDS or max(end - begin, sequence - now) > DAY_SECONDS
+    if future or end <= now:
+        raise JobError("future" if future else "expired", "made at %d, valid until %d" % (begin, end))
+    return sequence, end, [(node.lower(), order) for _, node, _, order in rows]
+
+
+def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
+    """Exit status, code and document from the program for that kind of source; it ends itself."""
+    kind, _, place = source.partition(":")
+    seconds = str(max(1, int(options["--timeout-seconds"]) * 7 // 10))  # job_ctl has to hear of it
+    argv = [sys.executable, "-IS", os.path.join(HERE, PROGRAMS[kind]), "--timeout-seconds", seconds]
+    if kind == "https":
+        cache = options["--state"] and options["--state"] + "." + source[:150].replace("/", "_")
+        argv += ["--url", source, "--cache", cache, "--ca-file", options["--ca-file"]]
+    else:
+        argv += ["--collector", place, "--condor-status", options["--condor-status"]]
+        argv += ["--identity", options["--identity"], "--host", options["--host"]]
+    pipe, pipe_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.dup2(pipe_end, 1)
+            os.execv(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+        finally:
+            os._exit(127)
+    os.close(pipe_end)
+    with open(pipe, "rb") as stream:
+        head, _, content = stream.read(2 * MAX_BYTES).partition(b"\n")
+    status, code = os.waitpid(pid, 0)[1], head.decode("ascii", "replace")
+    if status & 0xFF or not code or not GROUP_CHARACTERS.issuperset(code):
+        raise JobError("source-garbled", "%s: wait status %d, output %a" % (PROGRAMS[kind], status, code))
+    return status >> 8, code, content
+
+
+def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, int, int, str, str]":
+    """Exit status, code, sequence, until when, order and groups of one source."""
+    known, changed = set(filter(None, options["--groups"].split(","))), 0
+    try:
+        kind, _, place = source.partition(":")
+        if kind == "file":
+            content, facts = read_file(place)
+            changed = max(1, int(facts.st_mtime))
+        else:
+            status, code, content = fetch(source, options)
+            if code != "ok":
+                return status, code, 0, 0, NO_TARGET, ",".join(known)
+        if options["--key-file"] and kind != "collector":
+            check_signature(content, read_keys(options["--key-file"]))
+        sequence, until, targets = parse(content, changed, options, known, now)
+        names = (options["--host"], options["--host"].split(".", 1)[0])
+        mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]]
+        if len(mine) > 1:
+            raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
+        return 0, "ok" if mine else "no-line", sequence, until, (mine or [NO_TARGET])[0], ",".join(known)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
+        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        return REASONS[code][0], code, 0, 0, NO_TARGET, ",".join(known)
+
+
+def check(options: "dict[str, str]") -> "list[str]":
+    """All that is wrong with the options beyond what `parse_arguments` finds."""
+    wrong = []
+    for source in options["--source"].split(","):
+        kind, _, place = source.partition(":")
+        if kind not in PLACES or not place.startswith(PLACES[kind]):
+            wrong.append("--source %a: write file:/path, https://host/path or collector:" % source)
+        if kind == "collector" and not options["--identity"]:
+            wrong.append("--source %s needs --identity: who may advertise targets" % source)
+    return wrong if is_node(options["--host"]) else [*wrong, "--host %a: write its name" % options["--host"]]
+
+
+def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
+    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    values = {option: row[0] for option, row in OPTIONS.items()}
+    problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
+    for option, text in zip(argv[::2], argv[1::2]):
+        _, lowest, highest, _ = OPTIONS.get(option, ("", 0, 0, ""))
+        if option not in OPTIONS:
+            problems.append("%a: write one of %s" % (option, ", ".join(OPTIONS)))
+        elif not highest or (is_number(text) and lowest <= int(text) <= highest):
+            values[option] = text
+        else:
+            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+    return values, problems
+
+
+def complain(code: str, detail: object) -> str:
+    """``code``; the detail goes to standard error."""
+    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    return code
+
+
+def main(argv: "list[str]") -> int:
+    """The highest exit status of all sources, as `REASONS` has it."""
+    if argv == ["--help"]:
+        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
+        for name in PROGRAMS.values():
+            os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-IS", os.path.join(HERE, name), *argv])  # noqa: S606
+        return 0
+    options, problems = parse_arguments(argv)
+    options["--host"] = (options["--host"] or os.uname().nodename).lower()
+    problems += check(options)
+    bad = (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NO_TARGET, "") if problems else None
+    worst = 0
+    for source in options["--source"].split(","):
+        found = bad or look(source, options, int(time.time()))
+        worst = max(worst, found[0])
+        os.write(1, (TOLD % (ascii(source)[1:-1], *found[1:])).encode())
+    return worst
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms

@@ -1,0 +1,208 @@
+#!/usr/bin/python3 -I
+"""target_collector.py: the target that a collector has for this node, as a document.
+
+target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of the codes below,
+and then the document, made from the newest ad for this node: whether it is right is for target.py to say. By hand:
+  target_collector.py --identity condor@pool --host cn-609-05-06.example.org
+
+Anybody who may advertise to the collector can send such an ad, so only those count that the collector has marked as
+sent by --identity: AuthenticatedIdentity is what the collector found out about the sender, whatever he wrote there.
+What it is for the central manager is told by: condor_status -any -const 'MyType == "SharectlTarget"' -af
+AuthenticatedIdentity. The ad: MyType = "SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence,
+t1_TargetGenerated, t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool.
+"""
+
+import os
+import re
+import select
+import sys
+import time
+
+OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
+    "--identity": ("", 0, 0, "who may advertise targets, as AuthenticatedIdentity has it"),
+    "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
+    "--collector": ("", 0, 0, "address of a collector; empty: the node's own"),
+    "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
+    "--timeout-seconds": ("7", 1, 300, "after so long this program ends itself"),
+}
+REASONS = {  # exit status, meaning
+    "ok": (0, "there is a document"),
+    "no-ad": (0, "the collector has no target for this node"),
+    "internal-error": (1, "a fault of this program, or no process could be started"),
+    "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
+    "timeout": (75, "the collector hangs"),
+    "no-collector": (75, "condor_status cannot be run, or had no answer from the collector"),
+    "collector-garbled": (76, "the answer is not what condor_status prints"),
+    "bad-ad": (76, "an attribute of the ad is missing, or has not the right type"),
+    "forged": (77, "only others than --identity have advertised a target for this node"),
+}
+COLUMNS = (
+    "AuthenticatedIdentity", "t1_TargetNode", "t1_TargetSequence", "t1_TargetGenerated", "t1_TargetValidUntil",
+    "t1_TargetGroups", "t1_Targetcores", "t1_TargetKnownGroups", "t1_TargetPool",
+)  # fmt: skip
+CONSTRAINT = (
+    'MyType == "SharectlTarget"'
+    ' && (t1_TargetNode == "%s" || t1_TargetNode == "%s" || split(t1_TargetNode, ".")[0] == "%s")'
+)
+IDENTITY = re.compile(r'"((?:[^"\\]|\\.)*)" (.*)')
+NAME, NUMBER = r'"([A-Za-z0-9_.:-]+)"', "([0-9]{1,10})"
+AD = re.compile(
+    " ".join(
+        (NAME, NUMBER, NUMBER, NUMBER, r"\{ ?%s, ?%s ?\}" % (NAME, NAME), r"\{ ?%s, ?%s ?\}" % (NUMBER, NUMBER),
+         r'"([a-z0-9_,-]*)"', "(?:undefined|%s)" % NAME)
+    )
+)  # fmt: skip
+DOCUMENT = """\
+# sharectl: 1
+# sequence: %s
+# generated: %s
+# valid_until: %s
+# groups: %s
+# targets: 1
+%s %s %s %s %s
+"""
+HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}")
+ADDRESS = re.compile(r"(?!-)[!-~]{1,1000}")
+MAX_DIGITS, MAX_DETAIL, POLL_SECONDS, TOO_LATE, MAX_OUTPUT_BYTES = 10, 1000, 0.0003, -1, 2097152
+
+
+class JobError(Exception):
+    """Why there is no document: a code of `REASONS`, and details for standard error."""
+
+
+def check(options: "dict[str, str]") -> "list[str]":
+    """All that is wrong with the options beyond what `parse_arguments` finds."""
+    wrong = [] if HOST.fullmatch(options["--host"]) else ["--host %a: write its name" % options["--host"]]
+    if options["--collector"] and not ADDRESS.fullmatch(options["--collector"]):
+        wrong.append("--collector %a: write host or host:port" % options["--collector"])
+    return wrong if options["--identity"] else [*wrong, "--identity: write who may advertise targets"]
+
+
+def own_ads(lines: "list[str]", identity: str) -> "list[str]":
+    """What the ads by ``identity`` have after it; JobError if there are only others."""
+    matches = [IDENTITY.fullmatch(line) for line in lines]
+    own = [match.group(2) for match in matches if match and match.group(1) == identity]
+    if lines and not own:
+        others = sorted({line.split(" ", 1)[0] for line in lines})
+        raise JobError("forged", "only from %s" % " ".join(others))
+    return own
+
+
+def document(rest: str) -> "tuple[int, str]":
+    """Sequence and text of the document that an ad stands for; JobError if it is no right ad."""
+    match = AD.fullmatch(rest)
+    if not match:
+        raise JobError("bad-ad", rest)
+    node, sequence, generated, until, held_back, helped, cap, request, groups, pool = match.groups()
+    text = DOCUMENT % (sequence, generated, until, groups, node, held_back, cap, helped, request)
+    return int(sequence), text.replace("# generated", "# pool: %s\n# generated" % pool, 1) if pool else text
+
+
+def find(options: "dict[str, str]") -> "tuple[str, str]":
+    """Code and document; JobError if there is none, or no right one."""
+    host = options["--host"]
+    constraint = CONSTRAINT % (host, host.split(".", 1)[0], host)
+    where = ["-pool", options["--collector"]] if options["--collector"] else []
+    argv = [options["--condor-status"], *where, "-any", "-constraint", constraint, "-af:V", *COLUMNS]
+    end = time.monotonic() + int(options["--timeout-seconds"])
+    status, output = gather({"": start(argv)}, end)[""]
+    *lines, rest = output.decode("ascii", "replace").split("\n")
+    if status:
+        raise JobError(
+            "timeout" if status == TOO_LATE else "no-collector", "condor_status: wait status %d" % status
+        )
+    if rest:
+        raise JobError("collector-garbled", "last words %a" % rest)
+    found = [document(ad) for ad in own_ads(lines, options["--identity"])]
+    return ("ok", max(found)[1]) if found else ("no-ad", "")
+
+
+def is_number(text: str) -> bool:
+    """Whether ``text`` is a whole number, and not a long one."""
+    return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
+
+
+def start(argv: "list[str]") -> "tuple[int, int]":
+    """Process id and output of a command, in a process group of its own."""
+    pipe, pipe_end = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            os.setpgid(0, 0)
+            os.dup2(pipe_end, 1)
+            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+        except OSError as error:
+            complain("cannot-run", "%s: %s" % (argv[0], error))
+        finally:
+            os._exit(127)
+    os.close(pipe_end)
+    return pid, pipe
+
+
+def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tuple[int, bytes]]":
+    """Wait status and output of each child; `TOO_LATE` for one not through at ``end``, monotonic seconds."""
+    outputs = {pipe: bytearray() for _, pipe in children.values()}
+    waiting = set(outputs)
+    while waiting and time.monotonic() < end:
+        for pipe in select.select(waiting, [], [], max(0.0, end - time.monotonic()))[0]:
+            part = os.read(pipe, 65536)
+            outputs[pipe] += part
+            if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
+                waiting.remove(pipe)
+                os.close(pipe)  # who has more to say dies of it
+    return {name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()}
+
+
+def finish(pid: int, end: float) -> int:
+    """Its wait status. Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed."""
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
+        select.select([], [], [], POLL_SECONDS)
+    ended = os.waitid(os.P_PID, pid, options)
+    os.killpg(pid, 9)  # the module signal takes longer to import than all of this file
+    return os.waitpid(pid, 0)[1] if ended else TOO_LATE
+
+
+def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
+    """Value of every option, given or by default, and all that is wrong with ``argv``."""
+    values = {option: row[0] for option, row in OPTIONS.items()}
+    problems = ["%a has no value" % argv[-1]] if len(argv) % 2 else []
+    for option, text in zip(argv[::2], argv[1::2]):
+        _, lowest, highest, _ = OPTIONS.get(option, ("", 0, 0, ""))
+        if option not in OPTIONS:
+            problems.append("%a: write one of %s" % (option, ", ".join(OPTIONS)))
+        elif not highest or (is_number(text) and lowest <= int(text) <= highest):
+            values[option] = text
+        else:
+            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+    return values, problems
+
+
+def complain(code: str, detail: object) -> str:
+    """``code``; the detail goes to standard error."""
+    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    return code
+
+
+def main(argv: "list[str]") -> int:
+    """Exit status, as `REASONS` has it."""
+    if argv == ["--help"]:
+        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
+        return 0
+    options, problems = parse_arguments(argv)
+    options["--host"] = options["--host"] or os.uname().nodename
+    problems += check(options)
+    text = ""
+    try:
+        if problems:
+            raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
+        code, text = find(options)
+    except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
+        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+    os.write(1, (code + "\n" + text).encode())
+    return REASONS[code][0]
+
+
+if __name__ == "__main__":
+    os._exit(main(sys.argv[1:]))  # the interpreter's own way out takes 2 ms
