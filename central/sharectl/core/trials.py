@@ -62,7 +62,7 @@ PUBLISHED = {
 
 JOB_CTL_OPTIONS = (
     "--source", "--host", "--state", "--max-age-seconds", "--key-file", "--pool", "--identity", "--groups",
-    "--condor-status", "--startd", "--timeout-seconds",
+    "--condor-status", "--startd", "--timeout-seconds", "--ca-file", "--target-program",
 )  # fmt: skip
 """Options of job_ctl.py; each takes a value."""
 
