@@ -3,16 +3,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 
 import pytest
 
 from sharectl.adapters import sharectl_file, signing
-from sharectl.adapters.sharectl_file import Seal
+from sharectl.adapters.sharectl_file import FilePublisher, Seal
 from sharectl.adapters.signing import Key
 from sharectl.core.model import Plan, Target
-from sharectl.errors import ConfigError, InputError
+from sharectl.errors import ConfigError, InputError, PublishError
 
 SECRET = "0123456789abcdef" * 4
 OTHER_SECRET = "fedcba9876543210" * 4
@@ -136,6 +137,15 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
             signing.read_keys(tmp_path / name)
         with pytest.raises(InputError, match=reason):
             sharectl_file.read(tmp_path / name)
+
+
+def test_a_plan_that_no_node_would_read_leaves_the_one_before(tmp_path: Path) -> None:
+    publisher = FilePublisher(tmp_path / "sharectl.txt")
+    publisher.publish(PLAN)
+    many = replace(PLAN, targets=tuple(Target(f"cn-{n}", "alice", 56, "cms", 8) for n in range(60_000)))
+    with pytest.raises(PublishError, match="60000 targets make"):
+        publisher.publish(many)
+    assert sharectl_file.read(tmp_path / "sharectl.txt").targets == PLAN.targets
 
 
 def test_a_key_does_not_show_itself() -> None:

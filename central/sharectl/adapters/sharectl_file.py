@@ -12,7 +12,7 @@ from sharectl.adapters.signing import Key, Signature
 from sharectl.core.groups import GROUP_NAME
 from sharectl.core.model import Plan, Target
 from sharectl.core.nodes import HOST_NAME
-from sharectl.errors import InputError
+from sharectl.errors import InputError, PublishError
 
 FORMAT = 1
 """Version of the metadata; a reader refuses one that it does not know."""
@@ -62,7 +62,13 @@ class FilePublisher:
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path. Raises as `sharectl.ports.Publisher`."""
-        files.replace(self.path, [render(plan, self.seal)], mode=0o644)
+        text = render(plan, self.seal)
+        if len(text) > MAX_BYTES:
+            raise PublishError(
+                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes read {MAX_BYTES}; bound "
+                "them by control.max_nodes, or publish by collector"
+            )
+        files.replace(self.path, [text], mode=0o644)
         return str(self.path)
 
 
