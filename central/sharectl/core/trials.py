@@ -40,6 +40,7 @@ _NO_TARGET = {
     "t1_TargetGroups": '{"none","none"}',
     "t1_Targetcores": "{0,0}",
     "t1_TargetUntil": "0",
+    "t1_TargetSequence": "0",
     "t1_JobCtlReason": '"no-line"',
     "t1_JobCtlTime": "time() - 1",
 }
