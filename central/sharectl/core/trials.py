@@ -61,11 +61,16 @@ PUBLISHED = {
 }
 """Program, or name of a job that is only a line of shell → attributes that it publishes."""
 
+BESIDE = {"job_ctl.py": ("target.py", "target_collector.py", "target_https.py")}
+"""Program → files that it runs from its own folder."""
+
 JOB_CTL_OPTIONS = (
     "--source", "--host", "--state", "--max-age-seconds", "--key-file", "--pool", "--identity", "--groups",
     "--condor-status", "--startd", "--timeout-seconds", "--ca-file", "--target-program",
 )  # fmt: skip
 """Options of job_ctl.py; each takes a value."""
+MAX_SOURCES = 8
+"""So many sources it asks."""
 
 _NEEDED = ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
 _COUNTED = {LIVE: SUMMED, CRON: "t1_CurrentJobs"}
