@@ -13,6 +13,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.demo import scenario
+from tests.pool import looking
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 
@@ -36,9 +37,7 @@ def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
     )
     with open_box(spec) as box:
         box.submit(scenario.jobs(scenario.HELD_BACK, 1, CORES, "3600"))
-        box.wait_until(
-            lambda: len(box.jobs("JobStatus == 2")) == CORES, 60, "the held-back group has every core"
-        )
+        looking.still(box, CORES)
         box.submit(scenario.jobs(scenario.HELPED, 8, 1, "3600"))
         yield box
 
@@ -112,7 +111,9 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     seen = sharectl.run("status", **parts).stdout
     assert "cooling of room 3" in seen
     assert sharectl.json("status", **parts)["disabled"]["reason"] == "cooling of room 3"
-    assert "wn-001" in sharectl.run("cycle", "--dry-run", **parts).stdout, "what it would do is still shown"
+    would = sharectl.run("cycle", "--dry-run", **parts)
+    assert "wn-001" in would.stdout, "what it would do is still shown"
+    assert "not published now: disabled" in would.stderr
     plan = sharectl.run("plan", "--json", **parts).stdout
     (sharectl.folder / "plan.json").write_text(plan)
     refused = sharectl.run("publish", "--plan", str(sharectl.folder / "plan.json"), expect=1, **parts)

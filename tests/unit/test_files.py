@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.adapters import files
+from sharectl.adapters.lock import only_one
 from sharectl.errors import StateError
 
 
@@ -85,3 +86,14 @@ def test_rotation_keeps_as_many_as_asked(tmp_path: Path, keep: int) -> None:
         path.write_text("full", encoding="utf-8")
         files.rotate(path, max_bytes=4, keep=keep)
     assert len(list(tmp_path.iterdir())) == keep
+
+
+def test_what_root_makes_belongs_to_the_owner_of_the_folder(tmp_path: Path) -> None:
+    if os.geteuid() == 0:
+        os.chown(tmp_path, 12345, 12346)
+    files.append_lines(tmp_path / "log", ["line"])
+    with only_one(tmp_path / "lock", 0):
+        pass
+    folder = tmp_path.stat()
+    owners = {(path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
+    assert owners == {(folder.st_uid, folder.st_gid)}

@@ -16,6 +16,7 @@ from sharectl.adapters.sharectl_file import render
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
 from sharectl.cli.outlets import outlets_of, state_of
+from sharectl.cli.plan import say_limits
 from sharectl.core.plan import REASONS
 from sharectl.cycle import CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
@@ -51,6 +52,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("cycle", record))
     elif arguments.dry_run and result.plan is not None:
         print(render(result.plan, options.seal_of(config)), end="")
+        say_limits(result.plan)
+        if result.disabled is not None:
+            print(f"sharectl: not published now: disabled {disabled_words(result.disabled)}", file=sys.stderr)
     else:
         print(_line(result, record))
     return _exit_code(result)

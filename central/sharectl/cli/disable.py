@@ -88,7 +88,7 @@ def _withdrawn(
         except LockedError as error:
             locked = error
         except StateError as error:
-            problems.append(str(error))
+            problems += [str(error)] if str(error) not in problems else []
         # Nobody waits for a cycle that hangs before targets go.
         if not done.places:
             done = withdraw_unlocked(plans, said, outlets, int(time.time()), problems)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import asdict
+from functools import partial
 
 from sharectl.cli import options
 from sharectl.cli.outlets import audit_of, switch_of
+from sharectl.errors import StateError
+from sharectl.publication import tried
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
 
@@ -24,12 +27,15 @@ def run(arguments: argparse.Namespace) -> int:
     switch = switch_of(config)
     was = switch.disabled()
     switch.enable()
+    problems: list[str] = []
     if was is not None:
-        audit_of(config, "enable").switched(on=True, said=was, now=int(time.time()))
+        tried(partial(audit_of(config, "enable").switched, on=True, said=was, now=int(time.time())), problems)
     if arguments.json:
         print(as_json.dumps("enabled", {"was": asdict(was) if was else None}))
     elif was is None:
         print("sharectl was not disabled")
     else:
         print(f"enabled: the next cycle publishes targets again; was disabled {disabled_words(was)}")
+    if problems:
+        raise StateError("\n".join(problems))
     return 0

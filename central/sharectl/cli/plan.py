@@ -10,6 +10,7 @@ from sharectl.adapters.sharectl_file import target_lines
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
 from sharectl.core.limits import LIMITS
+from sharectl.core.model import Plan
 from sharectl.core.plan import REASONS, State, plan
 from sharectl.report import as_json
 
@@ -34,6 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
         for line in target_lines(decided):
             print(line)
     print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
+    say_limits(decided)
+    return 0
+
+
+def say_limits(decided: Plan) -> None:
+    """Print to standard error which limits acted on a plan, and on how many nodes."""
     for note in decided.limits:
         print(f"sharectl: {LIMITS[note.code]}: {note.nodes}", file=sys.stderr)
-    return 0
