@@ -18,9 +18,10 @@ from sharectl.adapters.condor_config import Source, expand
 from sharectl.adapters.snippet_checks import CHECKS, check
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
-from sharectl.core.trials import JOB_CTL_OPTIONS, PUBLISHED
+from sharectl.core.trials import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES, PUBLISHED
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
+PROGRAMS = Path(job_ctl.__file__).parent
 EXECUTE, ACCESS = "60-sharectl-execute-point.conf", "60-sharectl-access-point.conf"
 DEFRAG = "60-sharectl-defrag.conf"
 LATER = "99-local.conf"
@@ -509,6 +510,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "sources with a blank": ("sources", added("SHARECTL_SOURCE = file:/a, collector:\n"), "without blanks"),
     "no source": ("sources", added("SHARECTL_SOURCE =\n"), "is no source"),
+    "more sources than are asked": (
+        "sources",
+        added(f"SHARECTL_SOURCE = {','.join(['file:/a'] * 9)}\n"),
+        "more than 8",
+    ),
     "ads of anybody": ("sources", added("SHARECTL_SOURCE = collector:\n"), "collector: needs --identity"),
     "ads of everybody": (
         "sources",
@@ -705,8 +711,23 @@ def test_the_checks_know_what_the_jobs_publish(program: str) -> None:
     assert set(PUBLISHED[program]) == set(published[program])
 
 
-def test_the_checks_know_the_options_of_job_ctl() -> None:
+def test_the_checks_know_job_ctl() -> None:
+    """Its options, how many sources it takes, and what lies beside it."""
     assert set(JOB_CTL_OPTIONS) == set(job_ctl.OPTIONS)
+    assert MAX_SOURCES == job_ctl.MAX_SOURCES
+    assert sorted(BESIDE["job_ctl.py"]) == sorted(path.name for path in PROGRAMS.glob("target*.py"))
+
+
+def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
+    local = tmp_path / "condor_config"
+    local.write_text(htcondor(tmp_path / "bin", "25.14.1"))
+    (installed := tmp_path / "libexec").mkdir()
+    for name in ("job_ctl.py", "target.py"):
+        shutil.copy(PROGRAMS / name, installed)
+    added(f"STARTD_CRON_JOB_CTL_EXECUTABLE = {installed}/job_ctl.py\n")(folder)
+    said = [str(finding) for finding in check(Source(folder, local), {}).findings if finding.check == "cron"]
+    assert len(said) == len(BESIDE["job_ctl.py"]) - 1
+    assert all("is not beside" in finding for finding in said)
 
 
 @pytest.mark.parametrize(("name", "there"), [("there", "True"), ("not-there", "False")])

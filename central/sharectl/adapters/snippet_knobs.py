@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, Finding, Subject
-from sharectl.core.trials import LIVE
+from sharectl.core.trials import BESIDE, LIVE
 
 MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
 _COUNTS_FREE_CORES = "mc_grace.py"
@@ -155,14 +155,8 @@ def quotas(subject: Subject) -> Iterator[Finding]:
 
 def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
     """Knob, problem and remedy of everything that is wrong with one STARTD_CRON job."""
-    executable, mode = subject.cron(job, "EXECUTABLE"), subject.cron(job, "MODE").lower() or "periodic"
-    here = subject.configuration.source.main_file is not None
-    if not executable:
-        yield "EXECUTABLE", "it has no program", f"write STARTD_CRON_{job}_EXECUTABLE = PATH"
-    elif not executable.startswith("/"):
-        yield "EXECUTABLE", f"{executable} is found in no folder", "write the whole path"
-    elif here and not (Path(executable).is_file() and os.access(executable, os.X_OK)):
-        yield "EXECUTABLE", f"there is no program {executable}", "install it, or mend the path and mode"
+    yield from (("EXECUTABLE", *said) for said in _program_problems(subject, job))
+    mode = subject.cron(job, "MODE").lower() or "periodic"
     if mode not in MODES:
         yield "MODE", f"there is no mode {mode}", "write Periodic"
     period = subject.cron(job, "PERIOD")
@@ -184,6 +178,23 @@ def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
 
 def _runs(executable: str, program: str) -> bool:
     return PurePosixPath(executable.strip()).name == program
+
+
+def _program_problems(subject: Subject, job: str) -> Iterator[tuple[str, str]]:
+    """Problem and remedy of everything that is wrong with the program of a STARTD_CRON job."""
+    executable = subject.cron(job, "EXECUTABLE")
+    if not executable:
+        yield "it has no program", f"write STARTD_CRON_{job}_EXECUTABLE = PATH"
+    elif not executable.startswith("/"):
+        yield f"{executable} is found in no folder", "write the whole path"
+    elif subject.configuration.source.main_file is None:
+        return  # it is another machine's
+    elif not (Path(executable).is_file() and os.access(executable, os.X_OK)):
+        yield f"there is no program {executable}", "install it, or mend the path and mode"
+    else:
+        for name in BESIDE.get(subject.ours.get(job, ""), ()):
+            if not Path(executable).with_name(name).is_file():
+                yield f"{name} is not beside {executable}", "install all files of the node anew"
 
 
 def _appended(definition: Definition) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sharectl.adapters import trust
 from sharectl.adapters.snippet_subject import Finding, Subject
-from sharectl.core.trials import JOB_CTL_OPTIONS
+from sharectl.core.trials import JOB_CTL_OPTIONS, MAX_SOURCES
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
 PROGRAM = "job_ctl.py"
@@ -36,6 +36,9 @@ def sources(subject: Subject) -> Iterator[Finding]:
         shown = ", ".join(repr(entry) for entry in wrong)
         yield Finding("sources", place, f"{SOURCE}: {shown} is no source: nodes get no target", _REMEDY)
         return
+    if text.count(",") >= MAX_SOURCES:
+        problem = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
+        yield Finding("sources", place, problem, "write fewer")
     yield from _identity(subject, text, given)
     if KEY not in given:
         for problem in map(_exposed, text.split(",")):
