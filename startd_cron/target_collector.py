@@ -83,8 +83,8 @@ def own_ads(lines: "list[str]", identity: str) -> "list[str]":
     matches = [IDENTITY.fullmatch(line) for line in lines]
     own = [match.group(2) for match in matches if match and match.group(1) == identity]
     if lines and not own:
-        others = sorted({line.split(" ", 1)[0] for line in lines})
-        raise JobError("forged", "only from %s" % " ".join(others))
+        others = sorted({match.group(1) if match else "?" for match in matches})
+        raise JobError("forged", "only from %s" % ", ".join(others))
     return own
 
 

@@ -57,6 +57,7 @@ FAULTS = (  # the first that fits
     (OSError, "no-connection"),
     (http.client.HTTPException, "http-garbled"),
     (UnicodeError, "bad-arguments"),
+    (ValueError, "redirected"),  # to what is no address
 )
 
 

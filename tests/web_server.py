@@ -45,9 +45,9 @@ def serving(content: bytes, status: int = 200, **headers: str) -> Answer:
 
 
 @contextlib.contextmanager
-def web_server(folder: Path, answer: Answer) -> Iterator[WebServer]:
-    """Serve ``answer`` until the body is through; the files of the certificate lie in ``folder``."""
-    certificate, key = _certificate(folder)
+def web_server(folder: Path, answer: Answer, name: str = "localhost") -> Iterator[WebServer]:
+    """Serve ``answer`` until the body is through; the files of the certificate for ``name`` lie in ``folder``."""
+    certificate, key = _certificate(folder, name)
     seen: list[WebServer] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -76,12 +76,12 @@ def web_server(folder: Path, answer: Answer) -> Iterator[WebServer]:
         server.socket.close()
 
 
-def _certificate(folder: Path) -> tuple[Path, Path]:
+def _certificate(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / "server.pem", folder / "server.key"
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+            *("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
             *("-keyout", str(key), "-out", str(certificate)),
         ],
         check=True,

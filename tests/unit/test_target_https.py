@@ -1,0 +1,388 @@
+"""target_https.py: what a web server has, and why that is no document."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import NamedTuple, Optional
+
+import pytest
+
+import target_https
+from tests.node_fakes import document
+from tests.web_server import Answer, WebServer, serving, web_server
+
+PROGRAM = Path(target_https.__file__)
+TARGET = PROGRAM.with_name("target.py")
+TEXT = document("cn-1 alice 56 cms 8").encode()
+MIB = 1024 * 1024
+MOST_MEMORY_BYTES = 200 * MIB
+
+
+class Outcome(NamedTuple):
+    """What a run left behind."""
+
+    code: str
+    content: bytes
+    errors: str
+    seconds: float
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with web_server(tmp_path_factory.mktemp("web"), serving(TEXT)) as running:
+        yield running
+
+
+def limited() -> None:
+    """Have the program fail that takes more memory than any document needs."""
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+
+
+def fetch(url: str, ca_file: object, *options: str, environment: Optional[dict[str, str]] = None) -> Outcome:
+    """Run the program, and hold it to what every run must do."""
+    argv = [sys.executable, "-I", "-S", str(PROGRAM), "--url", url, "--ca-file", str(ca_file), *options]
+    begin = time.monotonic()
+    done = subprocess.run(
+        argv, capture_output=True, check=False, timeout=60, env=environment, preexec_fn=limited
+    )
+    seconds = time.monotonic() - begin
+    code, _, content = done.stdout.partition(b"\n")
+    assert done.returncode == target_https.REASONS[code.decode()][0]
+    errors = done.stderr.decode()
+    assert "Traceback" not in errors
+    assert (code == b"ok") or (content == b"" and f"target_https.py: {code.decode()}: " in errors)
+    return Outcome(code.decode(), content, errors, seconds)
+
+
+def asked(server: WebServer, answer: Answer, *options: str, path: str = "/sharectl.txt") -> Outcome:
+    """The same from a server that answers so."""
+    server.answer = answer
+    return fetch(server.url(path), server.certificate, *options)
+
+
+def test_a_document_comes_as_it_is(server: WebServer) -> None:
+    assert asked(server, serving(TEXT))[:3] == ("ok", TEXT, "")
+
+
+def test_path_and_query_are_asked_for(server: WebServer) -> None:
+    server.asked.clear()
+    asked(server, serving(TEXT), path="/a/b?c=d&e")
+    asked(server, serving(TEXT), path="")
+    assert server.asked == ["/a/b?c=d&e", "/"]
+
+
+def test_it_sends_nothing_but_the_request(server: WebServer) -> None:
+    seen: list[set[str]] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        seen.append({name.lower() for name in request.headers})
+        serving(TEXT)(request)
+
+    asked(server, answer)
+    assert seen == [{"host", "user-agent", "connection", "accept-encoding"}]
+
+
+class TestCache:
+    """A server that has nothing new need not send it again."""
+
+    def answer(self, content: bytes, etag: str) -> Answer:
+        """A server that knows what is conditional."""
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            if request.headers.get("If-None-Match") == etag:
+                serving(b"", 304, ETag=etag)(request)
+            else:
+                serving(content, ETag=etag)(request)
+            self.conditions.append(request.headers.get("If-None-Match"))
+
+        return answer
+
+    conditions: list[Optional[str]]
+
+    @pytest.fixture(autouse=True)
+    def _fresh(self) -> None:
+        self.conditions = []
+
+    def test_what_has_not_changed_is_taken_from_there(self, server: WebServer, tmp_path: Path) -> None:
+        options = ("--cache", str(tmp_path / "cache"))
+        for _ in range(3):
+            assert asked(server, self.answer(TEXT, '"1"'), *options)[:2] == ("ok", TEXT)
+        assert asked(server, self.answer(b"new", 'W/"2"'), *options)[:2] == ("ok", b"new")
+        assert asked(server, self.answer(b"new", 'W/"2"'), *options)[:2] == ("ok", b"new")
+        assert self.conditions == [None, '"1"', '"1"', '"1"', 'W/"2"']
+
+    def test_another_address_has_another_document(self, server: WebServer, tmp_path: Path) -> None:
+        options = ("--cache", str(tmp_path / "cache"))
+        asked(server, self.answer(TEXT, '"1"'), *options)
+        asked(server, self.answer(TEXT, '"1"'), *options, path="/other")
+        assert self.conditions == [None, None]
+
+    @pytest.mark.parametrize(
+        "damage", [b"", b"x", b"\0" * 4 * MIB, b"target_https 1 https://localhost/x\n\n"]
+    )
+    def test_a_cache_that_is_of_no_use(self, server: WebServer, tmp_path: Path, damage: bytes) -> None:
+        (tmp_path / "cache").write_bytes(damage)
+        assert asked(server, self.answer(TEXT, '"1"'), "--cache", str(tmp_path / "cache")).code == "ok"
+        assert self.conditions == [None]
+
+    def test_another_users_cache_is_not_believed(self, server: WebServer, tmp_path: Path) -> None:
+        if os.geteuid():
+            pytest.skip("only root can give a file away")
+        options = ("--cache", str(tmp_path / "cache"))
+        asked(server, self.answer(TEXT, '"1"'), *options)
+        os.chown(tmp_path / "cache", 12345, 12345)
+        asked(server, self.answer(TEXT, '"1"'), *options)
+        assert self.conditions == [None, None]
+
+    @pytest.mark.parametrize("etag", ["", '"a b"', '"\u00e9"', '"' + "x" * 300 + '"'])
+    def test_a_tag_that_cannot_be_sent_back(self, server: WebServer, tmp_path: Path, etag: str) -> None:
+        for _ in range(2):
+            answer = serving(TEXT, ETag=etag)
+            assert asked(server, answer, "--cache", str(tmp_path / "cache")).code == "ok"
+        assert not (tmp_path / "cache").exists()
+
+    def test_no_place_for_it(self, server: WebServer) -> None:
+        ran = asked(server, self.answer(TEXT, '"1"'), "--cache", "/nonexistent/cache")
+        assert (ran.code, "not-kept" in ran.errors) == ("ok", True)
+
+    def test_nothing_new_without_having_asked(self, server: WebServer) -> None:
+        assert asked(server, serving(b"", 304)).code == "http-status"
+
+
+class TestTrouble:
+    """Each kind has its own code, and ends in time."""
+
+    @pytest.mark.parametrize("status", [204, 206, 400, 403, 404, 410, 500, 503])
+    def test_status(self, server: WebServer, status: int) -> None:
+        assert asked(server, serving(TEXT, status)).code == "http-status"
+
+    def test_a_server_that_is_gone(self, server: WebServer) -> None:
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            ran = fetch(f"https://localhost:{bound.getsockname()[1]}/x", server.certificate)
+        assert (ran.code, ran.seconds < 3) == ("no-connection", True)
+
+    def test_a_name_that_nobody_has(self, server: WebServer) -> None:
+        assert fetch("https://nobody.invalid/x", server.certificate).code == "no-host"
+
+    def test_a_server_that_accepts_and_says_nothing(self, server: WebServer) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"https://localhost:{listener.getsockname()[1]}/x"
+            ran = fetch(url, server.certificate, "--connect-seconds", "1")
+        assert (ran.code, ran.seconds < 4) == ("timeout", True)
+
+    def test_a_server_without_tls(self, server: WebServer) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            url = f"https://localhost:{listener.getsockname()[1]}/x"
+            argv = [
+                sys.executable,
+                "-I",
+                "-S",
+                str(PROGRAM),
+                "--url",
+                url,
+                "--ca-file",
+                str(server.certificate),
+            ]
+            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
+                    assert process.stdout
+                    assert process.stdout.read() == b"tls-failed\n"
+                assert process.wait(10) == 77
+
+    def test_slow_to_begin(self, server: WebServer) -> None:
+        def answer(_request: BaseHTTPRequestHandler) -> None:
+            time.sleep(5)
+
+        ran = asked(server, answer, "--read-seconds", "1")
+        assert (ran.code, ran.seconds < 4) == ("timeout", True)
+
+    def test_drop_by_drop(self, server: WebServer) -> None:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            serving(b"", Content_Length=str(MIB))(request)
+            for _ in range(100):
+                request.wfile.write(b"#")
+                time.sleep(0.1)
+
+        ran = asked(server, answer, "--read-seconds", "1", "--timeout-seconds", "2")
+        assert (ran.code, ran.seconds < 4) == ("timeout", True)
+
+    def test_headers_drop_by_drop(self, server: WebServer) -> None:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+            for _ in range(100):
+                request.wfile.write(b"x")
+                time.sleep(0.1)
+
+        ran = asked(server, answer, "--read-seconds", "1", "--timeout-seconds", "2")
+        assert (ran.code, ran.seconds < 4) == ("timeout", True)
+
+    @pytest.mark.parametrize("length", [str(MIB + 1), str(1024 * MIB), "9" * 30])
+    def test_too_big_by_its_own_account(self, server: WebServer, length: str) -> None:
+        assert asked(server, serving(b"", Content_Length=length)).code == "too-big"
+
+    def test_a_gibibyte_without_a_length(self, server: WebServer) -> None:
+        sent = 0
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            nonlocal sent
+            request.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+            for _ in range(1024):
+                request.wfile.write(b"#" * MIB)
+                sent += MIB
+
+        ran = asked(server, answer)
+        assert (ran.code, sent < 100 * MIB) == ("too-big", True)
+
+    def test_chunks_for_ever(self, server: WebServer) -> None:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in range(1024):
+                request.wfile.write(b"%x\r\n%s\r\n" % (MIB, b"#" * MIB))
+
+        assert asked(server, answer).code == "too-big"
+
+    def test_exactly_the_most_it_may_be(self, server: WebServer) -> None:
+        assert asked(server, serving(b"#" * MIB)).content == b"#" * MIB
+        assert asked(server, serving(b"#" * (MIB + 1))).code == "too-big"
+
+    @pytest.mark.parametrize(
+        "raw",
+        [
+            b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nshort",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+            b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 1000 + b"\r\n",
+            b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100000 + b"\r\n\r\n",
+            b"HTTP/1.1 nonsense\r\n\r\n",
+            b"SSH-2.0-OpenSSH_9.2\r\n",
+            b"\0" * 1000 + b"\r\n",
+        ],
+    )
+    def test_garbage(self, server: WebServer, raw: bytes) -> None:
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            request.wfile.write(raw)
+            request.close_connection = True
+
+        assert asked(server, answer).code == "http-garbled"
+
+    def test_a_connection_that_breaks(self, server: WebServer) -> None:
+        assert asked(server, lambda _request: None).code == "no-connection"
+
+
+class TestTrust:
+    """Who the server is, and where it may send us."""
+
+    def test_an_authority_that_this_machine_does_not_know(self, server: WebServer) -> None:
+        server.answer = serving(TEXT)
+        assert fetch(server.url(), "").code == "bad-certificate"
+
+    def test_a_certificate_for_another_name(self, tmp_path: Path) -> None:
+        with web_server(tmp_path, serving(TEXT), name="cm.example.org") as other:
+            assert fetch(other.url(), other.certificate).code == "bad-certificate"
+
+    def test_an_address_by_number_is_not_the_name(self, server: WebServer) -> None:
+        assert (
+            fetch(server.url().replace("localhost", "127.0.0.1"), server.certificate).code
+            == "bad-certificate"
+        )
+
+    @pytest.mark.parametrize("content", [None, b"", b"nonsense"])
+    def test_a_file_without_certificates(
+        self, server: WebServer, tmp_path: Path, content: Optional[bytes]
+    ) -> None:
+        if content is not None:
+            (tmp_path / "ca.pem").write_bytes(content)
+        assert fetch(server.url(), tmp_path / "ca.pem").code == "bad-ca-file"
+
+    def moved(self, place: str, status: int = 302) -> Answer:
+        """A server that sends elsewhere from all paths but ``/new``."""
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            if request.path == "/new":
+                serving(TEXT)(request)
+            else:
+                serving(b"", status, Location=place)(request)
+
+        return answer
+
+    @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+    def test_a_redirection_on_the_same_host(self, server: WebServer, status: int) -> None:
+        assert asked(server, self.moved("/new", status)).content == TEXT
+        assert asked(server, self.moved(server.url("/new"), status)).content == TEXT
+
+    @pytest.mark.parametrize(
+        "place",
+        ["https://other.example.org/new", "//127.0.0.1/new", "https://localhost@127.0.0.1/new", "http://localhost/new",
+         "file:///etc/passwd", "ftp://localhost/new", "https://localhost.example.org/new", "https://[", ""],
+    )  # fmt: skip
+    def test_a_redirection_elsewhere(self, server: WebServer, place: str) -> None:
+        assert asked(server, self.moved(place)).code == "redirected"
+
+    def test_a_redirection_in_a_circle(self, server: WebServer) -> None:
+        server.asked.clear()
+        assert asked(server, self.moved("/old")).code == "redirected"
+        assert len(server.asked) == 1 + target_https.MAX_REDIRECTIONS
+
+    def test_proxies_of_the_environment_are_not_asked(self, server: WebServer) -> None:
+        server.answer = serving(TEXT)
+        names = ("https_proxy", "HTTPS_PROXY", "http_proxy", "all_proxy", "ALL_PROXY")
+        environment = dict.fromkeys(names, "http://127.0.0.1:9")
+        assert fetch(server.url(), server.certificate, environment=environment).code == "ok"
+
+    @pytest.mark.parametrize(
+        "url",
+        ["", "http://localhost/x", "https://", "https:///x", "https://me:secret@localhost/x", "https://localhost/a b",
+         "https://localhost:port/x", "https://localhost:99999/x", "file:///etc/passwd", "https://localhost/\r\nX: y",
+         "https://caf\u00e9/x", "https://[/x", "https://localhost/" + "x" * 2000],
+    )  # fmt: skip
+    def test_what_is_no_address_for_https(self, server: WebServer, url: str) -> None:
+        assert fetch(url, server.certificate).code == "bad-arguments"
+
+
+class TestTarget:
+    """What target.py makes of it."""
+
+    def told(self, server: WebServer, folder: Path, text: str, *options: str) -> dict[str, str]:
+        """Its answer for a server that has ``text``."""
+        server.answer = serving(text.encode(), ETag='"1"')
+        argv = ["--source", server.url(), "--host", "cn-1", "--ca-file", str(server.certificate), *options]
+        command = [sys.executable, "-I", "-S", str(TARGET), "--state", str(folder / "state"), *argv]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        return dict((*line.partition(" ")[::2],) for line in done.stdout.splitlines())
+
+    def test_a_target(self, server: WebServer, tmp_path: Path) -> None:
+        now = int(time.time())
+        told = self.told(server, tmp_path, document("cn-1 alice 56 cms 8", now=now, sequence=now))
+        assert (told["reason"], told["order"]) == ("ok", "alice 56 cms 8")
+        (cache,) = tmp_path.iterdir()
+        assert cache.name == f"state.https:__localhost:{server.port}_sharectl.txt"
+
+    def test_what_is_kept_is_verified_again(self, server: WebServer, tmp_path: Path) -> None:
+        now = int(time.time())
+        text = document("cn-1 alice 56 cms 8", now=now, sequence=now)
+        self.told(server, tmp_path, text)
+        (cache,) = tmp_path.iterdir()
+        cache.write_bytes(cache.read_bytes().replace(b"alice 56", b"none 56"))
+        server_answers_304 = serving(b"", 304)
+        server.answer = server_answers_304
+        command = [sys.executable, "-I", "-S", str(TARGET), "--source", server.url(), "--host", "cn-1"]
+        command += ["--ca-file", str(server.certificate), "--state", str(tmp_path / "state")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert "reason malformed\n" in done.stdout
+
+    def test_a_file_by_hand_has_no_age_there(self, server: WebServer, tmp_path: Path) -> None:
+        assert self.told(server, tmp_path, "cn-1 alice 56 cms 8\n")["reason"] == "malformed"
+
+    def test_a_reason_of_the_program_is_passed_on(self, server: WebServer, tmp_path: Path) -> None:
+        assert self.told(server, tmp_path, "#" * 2 * MIB)["reason"] == "too-big"
