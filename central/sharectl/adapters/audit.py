@@ -129,14 +129,19 @@ def digest(data: Any) -> str:
 
 def canonical(snapshot: Snapshot) -> dict[str, Any]:
     """``snapshot`` as plain data, whatever order daemons answered in and however long they took."""
-    content = asdict(snapshot)
-    content["sources"] = [{"name": s.name, "problem": s.problem} for s in snapshot.sources]
     return {
-        key: sorted(value, key=lambda row: json.dumps(row, sort_keys=True))
-        if isinstance(value, (list, tuple))
-        else value
-        for key, value in content.items()
+        "taken_at": snapshot.taken_at,
+        "collector_started_at": snapshot.collector_started_at,
+        "nodes": _ordered(snapshot.nodes),
+        "running": _ordered(snapshot.running),
+        "pending": _ordered(snapshot.pending),
+        "sources": sorted([source.name, source.problem or ""] for source in snapshot.sources),
     }
+
+
+def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Fields of each record, which are names and numbers; not by `asdict`, which copies each of them deeply."""
+    return [vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))]
 
 
 def _change(change: Change) -> dict[str, Any]:
