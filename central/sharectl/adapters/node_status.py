@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -44,15 +45,20 @@ class NodeStatus:
 
 
 def look(collector: Optional[str], now: int, stale_seconds: int) -> NodeStatus:
-    """Status of all partitionable slots at Unix time ``now``; to be asked by `sharectl.adapters.deadline`.
-
-    A run of job_ctl is stale if the node's own clock was ``stale_seconds`` further when it last sent its ad: how often
-    ads are sent, and how well clocks agree, do not count.
-    """
+    """Status of all partitionable slots, as `status_of` says; to be asked by `sharectl.adapters.deadline`."""
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     ads = asked.query(htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=_PROJECTION)
+    return status_of(ads, now, stale_seconds)
+
+
+def status_of(ads: Sequence[Any], now: int, stale_seconds: int) -> NodeStatus:
+    """Status of the slots with these ads at Unix time ``now``.
+
+    A run of job_ctl is stale if the node's own clock was ``stale_seconds`` further when it last sent its ad: how often
+    ads are sent, and how well clocks agree, do not count.
+    """
     return NodeStatus(
         slots=len(ads),
         with_target=sum(_has_target(ad, now) for ad in ads),
