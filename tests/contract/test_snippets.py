@@ -14,7 +14,7 @@ import pytest
 import job_ctl
 import mc_grace
 import target
-from sharectl.adapters.condor_config import Source, expand
+from sharectl.adapters.condor_config import Source, expand, reader
 from sharectl.adapters.snippet_checks import CHECKS, check
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
@@ -80,6 +80,11 @@ def in_cron(change: Callable[[Path], None]) -> Callable[[Path], None]:
 
 def found(folder: Path, site_attributes: Mapping[str, str] | None = None) -> list[Finding]:
     return list(check(Source(folder), site_attributes or {}).findings)
+
+
+def expanded(folder: Path, macros: list[str]) -> dict[str, str]:
+    with reader(Source(folder)) as process:
+        return expand(Source(folder), macros, process)
 
 
 def line_of(path: Path, text: str) -> int:
@@ -690,7 +695,7 @@ JOBS = {"job_ctl.py": job_ctl, "mc_grace.py": mc_grace}
 @pytest.mark.parametrize("job", ["JOB_CTL", "MC_GRACE"])
 def test_the_jobs_take_the_options_that_the_snippet_gives_them(job: str, folder: Path) -> None:
     names = [f"STARTD_CRON_{job}_{knob}" for knob in ("EXECUTABLE", "ARGS")]
-    program, options = expand(Source(folder), names).values()
+    program, options = expanded(folder, names).values()
     values, problems = JOBS[Path(program).name].parse_arguments(options.split())
     assert not problems
     own = JOBS[Path(program).name].OPTIONS
@@ -737,7 +742,7 @@ def test_the_line_of_shell_says_whether_the_file_is_there(
     (tmp_path / "there").touch()
     added(f"SHARECTL_DISABLED_FILE = {tmp_path}/{name}\n")(folder)
     names = [f"STARTD_CRON_SHARECTL_OFF_{knob}" for knob in ("EXECUTABLE", "ARGS")]
-    program, options = expand(Source(folder), names).values()
+    program, options = expanded(folder, names).values()
     # Arguments in quotes: blanks part them, but not within apostrophes; shlex agrees with HTCondor on that.
     done = subprocess.run(
         [program, *shlex.split(options.strip().strip('"'))],

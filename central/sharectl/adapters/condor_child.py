@@ -1,13 +1,14 @@
 """What HTCondor's own library makes of a configuration: a program, run by `condor_process`.
 
 A broken configuration makes the library end the process that loads it, and another one cannot be loaded later.
-Each line of standard input is a JSON object, ``{"macros": [names]}`` or ``{"expressions": […], "slots": […],
-"jobs": […]}``; each answer is a line too. It imports nothing of sharectl, so that it runs by its path.
+Each line of standard input is a JSON object, ``{"macros": [names], "environment": {…}}``, for which the configuration
+is read anew, or ``{"expressions": […], "slots": […], "jobs": […]}``; each answer is a line too. It imports nothing of sharectl, so that it runs by its path.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,10 +33,13 @@ def expression(text: str) -> Any:
     return classad2.ExprTree(_LONE_BACKSLASH.sub(r"\\\\", text))
 
 
-def values(macros: Sequence[str]) -> dict[str, str]:
-    """Macro → its expanded text; without those that are not set, or empty."""
+def values(macros: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Macro → its expanded text; without those that are not set, or empty. ``environment`` is for this once."""
+    os.environ.update(environment)
     htcondor2.set_subsystem(SUBSYSTEM)
     htcondor2.reload_config()
+    for name in environment:
+        del os.environ[name]
     return {macro: str(htcondor2.param[macro]) for macro in macros if macro in htcondor2.param}
 
 
@@ -86,7 +90,8 @@ def main() -> int:
     """Answer the questions on standard input until it ends."""
     for line in sys.stdin:
         asked = json.loads(line)
-        answer = {"values": values(asked["macros"])} if "macros" in asked else evaluated(asked)
+        macros = asked.get("macros")
+        answer = evaluated(asked) if macros is None else {"values": values(macros, asked["environment"])}
         print(json.dumps(answer), flush=True)
     return 0
 

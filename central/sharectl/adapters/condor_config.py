@@ -154,13 +154,23 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     return Source(directory, main_file)
 
 
+def reader(source: Source) -> CondorProcess:
+    """A process that can read ``source``, any number of times."""
+    return CondorProcess(Source().root_file(), source.environment)
+
+
 def read(
-    source: Source, macros: Sequence[str], overrides: Optional[Mapping[str, str]] = None
+    source: Source,
+    macros: Sequence[str],
+    process: CondorProcess,
+    overrides: Optional[Mapping[str, str]] = None,
 ) -> Configuration:
     """What HTCondor makes of ``source``; ``macros`` are expanded besides those that the files set.
 
     Parameters
     ----------
+    process
+        The `reader` of that source.
     overrides
         Macro → text that it is to have instead.
 
@@ -169,7 +179,7 @@ def read(
     UnreadableConfigurationError
         If HTCondor refuses it.
     """
-    found = expand(source, (FOLDERS, EXCLUDED, FILES))
+    found = expand(source, (FOLDERS, EXCLUDED, FILES), process)
     folders = tuple(dict.fromkeys(Path(word) for word in re.split(r"[\s,]+", found.get(FOLDERS, "")) if word))
     excluded = re.compile(found.get(EXCLUDED) or r"(?!)")
     files = [] if source.main_file is None else [source.main_file]
@@ -184,7 +194,7 @@ def read(
             going_round[0].place,
         )
     names = dict.fromkeys((*macros, *(definition.name for definition in definitions if definition.name)))
-    values = expand(source, tuple(names), overrides)
+    values = expand(source, tuple(names), process, overrides)
     return Configuration(
         source=source,
         folders=folders,
@@ -207,12 +217,17 @@ def files_read(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
 
 
 def expand(
-    source: Source, macros: Sequence[str], overrides: Optional[Mapping[str, str]] = None
+    source: Source,
+    macros: Sequence[str],
+    process: CondorProcess,
+    overrides: Optional[Mapping[str, str]] = None,
 ) -> dict[str, str]:
     """Macro → expanded text; without those that are not set, or empty.
 
     Parameters
     ----------
+    process
+        The `reader` of that source.
     overrides
         Macro → text that it is to have instead.
 
@@ -222,8 +237,7 @@ def expand(
         If HTCondor refuses the configuration.
     """
     environment = {f"_CONDOR_{name}": value for name, value in (overrides or {}).items()}
-    with CondorProcess(source.root_file(macros), {**source.environment, **environment}) as process:
-        values = process.values([_PROBE + name for name in macros])
+    values = process.values([_PROBE + name for name in macros], source.root_file(macros), environment)
     return {name[len(_PROBE) :]: text for name, text in values.items()}
 
 

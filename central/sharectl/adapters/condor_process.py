@@ -1,4 +1,4 @@
-"""HTCondor's library in a process of its own: one configuration, any number of questions."""
+"""HTCondor's library in a process of its own, for any number of questions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CondorProcess:
     Parameters
     ----------
     configuration
-        Text of the file that CONDOR_CONFIG names.
+        Text of the file that CONDOR_CONFIG names when the library is loaded.
     environment
         Variables of the process.
     """
@@ -69,15 +69,26 @@ class CondorProcess:
         self._errors.close()
         self._folder.cleanup()
 
-    def values(self, macros: Sequence[str]) -> dict[str, str]:
+    def values(
+        self, macros: Sequence[str], configuration: str, environment: Mapping[str, str]
+    ) -> dict[str, str]:
         """Macro → its expanded text; without those that are not set, or empty.
+
+        Parameters
+        ----------
+        configuration
+            Text of the file that CONDOR_CONFIG names, from now on.
+        environment
+            Variables that the process has besides its own, for this once.
 
         Raises
         ------
         UnreadableConfigurationError
             If HTCondor cannot use the configuration.
         """
-        values: dict[str, str] = self._ask({"macros": list(macros)})["values"]
+        self._root.write_text(configuration, encoding="utf-8")
+        asked = {"macros": list(macros), "environment": dict(environment)}
+        values: dict[str, str] = self._ask(asked)["values"]
         return values
 
     def canonical(self, expressions: Sequence[str]) -> list[Optional[str]]:

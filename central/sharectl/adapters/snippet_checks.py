@@ -16,7 +16,7 @@ from sharectl.adapters import (
     snippet_source,
     snippet_trials,
 )
-from sharectl.adapters.condor_config import Configuration, Source, evaluator, expand, read
+from sharectl.adapters.condor_config import Configuration, Source, evaluator, expand, read, reader
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.adapters.condor_version import installed_version
 from sharectl.adapters.snippet_subject import (
@@ -106,8 +106,8 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
         Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node, ClassAd expressions.
     """
     try:
-        with evaluator() as htcondor:
-            return _report(_subject(source, htcondor, site_attributes))
+        with evaluator() as htcondor, reader(source) as process:
+            return _report(_subject(source, process, htcondor, site_attributes))
     except UnreadableConfigurationError as error:
         return Report((), {}, (_refusal(source, error),))
 
@@ -120,12 +120,14 @@ def _report(subject: Subject) -> Report:
     return Report(tuple(files), made, tuple(found))
 
 
-def _subject(source: Source, htcondor: CondorProcess, site_attributes: Mapping[str, str]) -> Subject:
-    configuration, installed = _configuration(source)
+def _subject(
+    source: Source, process: CondorProcess, htcondor: CondorProcess, site_attributes: Mapping[str, str]
+) -> Subject:
+    configuration, installed = _configuration(source, process)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
     unseen = [knob for knob in knobs if not configuration.assignments(knob)]
-    off = expand(source, (*SWITCHED, *unseen), {ENABLED: "False"})
+    off = expand(source, (*SWITCHED, *unseen), process, {ENABLED: "False"})
     values = {name.lower(): off[name] for name in unseen if name in off}
     return Subject(
         replace(configuration, values={**configuration.values, **values}),
@@ -136,12 +138,12 @@ def _subject(source: Source, htcondor: CondorProcess, site_attributes: Mapping[s
     )
 
 
-def _configuration(source: Source) -> tuple[Configuration, Optional[tuple[int, int]]]:
+def _configuration(source: Source, process: CondorProcess) -> tuple[Configuration, Optional[tuple[int, int]]]:
     """The configuration as the HTCondor that is installed takes it, and which that is.
 
     The library that reads it here may be newer, and so choose a way to act that the daemons would not.
     """
-    configuration = read(source, MACROS)
+    configuration = read(source, MACROS, process)
     if source.main_file is None:
         return configuration, None
     installed = installed_version(Path(configuration.text("BIN").strip() or "/usr/bin"))
@@ -150,7 +152,7 @@ def _configuration(source: Source) -> tuple[Configuration, Optional[tuple[int, i
         clauses.file for clauses in configuration.assignments("t1_clauses")
     }
     if by_snippet and installed is not None and installed < snippet_own_knobs.OLDEST_LIVE:
-        return read(source, MACROS, {ACTUATION: CRON}), installed
+        return read(source, MACROS, process, {ACTUATION: CRON}), installed
     return configuration, installed
 
 
