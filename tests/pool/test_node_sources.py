@@ -1,0 +1,180 @@
+"""Targets reach a real startd by file, web server and collector, and the collector hears of them at once."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.node_fakes import document, key_file
+from tests.pool.conftest import OpenBox
+from tests.web_server import WebServer, serving, web_server
+
+NODE = "wn-001.example.org"
+JOB_CTL = Path(__file__).parents[2] / "startd_cron" / "job_ctl.py"
+UPDATE_SECONDS = 600
+SOON_SECONDS = 10
+# The startd speaks up by itself so rarely that what the collector hears soon, it was told.
+CONFIG = f"""\
+UPDATE_INTERVAL = {UPDATE_SECONDS}
+STARTD_CRON_JOBLIST = JOB_CTL
+STARTD_CRON_JOB_CTL_EXECUTABLE = {JOB_CTL}
+STARTD_CRON_JOB_CTL_ARGS = --host $(FULL_HOSTNAME) --state $(LOG)/job_ctl.state {{options}}
+STARTD_CRON_JOB_CTL_PERIOD = 1s
+STARTD_CRON_JOB_CTL_KILL = True
+STARTD_CRON_JOB_CTL_RECONFIG_RERUN = True
+STARTD_CRON_LOG_NON_ZERO_EXIT = True
+"""
+AD = """\
+MyType = "SharectlTarget"
+Name = "sharectl-{name}"
+t1_TargetNode = "{node}"
+t1_TargetGroups = {{"alice","cms"}}
+t1_Targetcores = {{{cap},8}}
+t1_TargetKnownGroups = "alice,cms"
+t1_TargetSequence = {now}
+t1_TargetGenerated = {now}
+t1_TargetValidUntil = {until}
+AuthenticatedIdentity = "{claimed}"
+"""
+MALLORY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "CLAIMTOBE", "_CONDOR_SEC_CLAIMTOBE_USER": "mallory"}
+NOBODY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION": "NEVER"}
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    with open_box(BoxSpec((ExecutePoint(NODE, cores=4),))) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with web_server(tmp_path_factory.mktemp("web"), serving(b"")) as running:
+        shutil.copy(running.certificate, box.shared_directory / "ca.pem")
+        yield running
+
+
+def configure(box: Box, options: str) -> str:
+    """Have job_ctl run with these options; where the startd listens."""
+    (box.local_directory(NODE) / "log" / "job_ctl.state").unlink(missing_ok=True)
+    begin = int(time.time()) + 1
+    box.write_config(NODE, CONFIG.format(options=options))
+    box.reconfig(NODE)
+    address = box.run(["condor_status", "-limit", "1", "-af", "MyAddress"]).stdout.strip()
+    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0", address)) > begin, 20, "job_ctl runs so")
+    return address
+
+
+def told(box: Box, attribute: str, address: str = "") -> str:
+    """An attribute of the node: what the startd at ``address`` has, or what the collector has."""
+    where = ["-direct", address] if address else []
+    return box.run(["condor_status", *where, "-limit", "1", "-af:V", attribute], host=NODE).stdout.strip()
+
+
+def shows(box: Box, value: str, attribute: str, address: str = "", seconds: float = 20) -> None:
+    """Wait until it has that value."""
+    what = f"{attribute} = {value}, {address and 'there'}"
+    box.wait_until(lambda: told(box, attribute, address) == value, seconds, what)
+
+
+def advertise(box: Box, now: int, name: str = "a", cap: int = 3, **person: str) -> None:
+    """Send the ad of a target for the node, as the pool's user or as somebody else."""
+    claimed = sender(box) if person else "x"
+    text = AD.format(name=name, node=NODE, cap=cap, now=now, until=now + 600, claimed=claimed)
+    path = box.shared_directory / "ad"
+    path.write_text(text)
+    box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(path)], host=NODE, environment=person)
+
+
+def sender(box: Box) -> str:
+    """As whom the collector knows the pool's user."""
+    path = box.shared_directory / "probe"
+    path.write_text('MyType = "Probe"\nName = "probe"\n')
+    box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(path)], host=NODE)
+    query = ["condor_status", "-any", "-constraint", 'MyType == "Probe"', "-af", "AuthenticatedIdentity"]
+
+    def identity() -> str:
+        return box.run(query).stdout.strip()
+
+    return box.wait_until(identity, 20, "the probe is there")
+
+
+def text_for(node: str, cap: int, sequence: int, key_id: str = "") -> str:
+    now = int(time.time())
+    return document(f"{node} alice {cap} cms 8", now=now, sequence=sequence, key_id=key_id)
+
+
+def test_a_target_by_file_its_end_and_its_age(box: Box) -> None:
+    file, now = box.shared_directory / "by-file.txt", int(time.time())
+    file.write_text(text_for(NODE, 3, now))
+    address = configure(box, f"--source file:{file}")
+    shows(box, "{ 3,8 }", "t1_Targetcores", address)
+    assert told(box, "t1_TargetSequence", address) == str(now)
+    file.write_text(text_for("wn-001", 2, now - 1))
+    shows(box, '"backwards"', "t1_JobCtlReason", address)
+    assert told(box, "t1_Targetcores", address) == "{ 0,0 }"
+    file.unlink()
+    shows(box, '"no-file"', "t1_JobCtlReason", address)
+
+
+def test_a_target_by_web_server(box: Box, server: WebServer) -> None:
+    now = int(time.time())
+    keys = key_file(box.shared_directory, "old", "new")
+    server.answer = serving(text_for(NODE, 3, now, "new").encode(), ETag='"1"')
+    options = f"--source {server.url()} --ca-file {box.shared_directory}/ca.pem --key-file {keys}"
+    address = configure(box, options)
+    shows(box, "{ 3,8 }", "t1_Targetcores", address)
+    server.answer = serving(b"", 304)
+    asked = len(server.asked)
+    box.wait_until(lambda: len(server.asked) > asked + 1, 20, "the node has asked again")
+    assert told(box, "t1_Targetcores", address) == "{ 3,8 }"
+    server.answer = serving(text_for(NODE, 2, now + 1).encode())
+    shows(box, '"unsigned"', "t1_JobCtlReason", address)
+    server.answer = serving(text_for(NODE, 2, now + 1, "old").encode())
+    shows(box, "{ 2,8 }", "t1_Targetcores", address)
+    server.answer = serving(b"", 500)
+    shows(box, '"http-status"', "t1_JobCtlReason", address)
+    assert told(box, "t1_Targetcores", address) == "{ 0,0 }"
+
+
+def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
+    now = int(time.time())
+    address = configure(box, f"--source collector: --identity {sender(box)}")
+    shows(box, '"no-ad"', "t1_JobCtlReason", address)
+    advertise(box, now + 5, "b", 1, **MALLORY)
+    shows(box, '"forged"', "t1_JobCtlReason", address)
+    advertise(box, now + 6, "c", 1, **NOBODY)
+    advertise(box, now)
+    shows(box, "{ 3,8 }", "t1_Targetcores", address)
+    assert told(box, "t1_TargetSequence", address) == str(now)
+
+
+def test_one_source_that_is_gone_hides_no_other(box: Box) -> None:
+    file, now = box.shared_directory / "other.txt", int(time.time())
+    file.write_text(text_for(NODE, 1, now))
+    gone = "https://localhost:9/x"
+    address = configure(box, f"--source {gone},file:{box.shared_directory}/none,file:{file}")
+    shows(box, "{ 1,8 }", "t1_Targetcores", address)
+    assert told(box, "t1_JobCtlReason", address) == '"ok"'
+
+
+def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
+    file, now = box.shared_directory / "news.txt", int(time.time())
+    file.write_text(text_for(NODE, 3, now))
+    address = configure(box, f"--source file:{file}")
+    shows(box, "{ 3,8 }", "t1_Targetcores", address)
+    time.sleep(3)  # what the startd has to say about its new configuration is through
+    file.write_text(text_for(NODE, 2, now + 1))
+    shows(box, "{ 2,8 }", "t1_Targetcores", address)
+    if pool_suite == "trixie":  # 23.9.6 is one of those that send the daemon's ad only (HTCONDOR-3526)
+        time.sleep(SOON_SECONDS)
+        assert told(box, "t1_Targetcores") != "{ 2,8 }"
+    else:
+        shows(box, "{ 2,8 }", "t1_Targetcores", seconds=SOON_SECONDS)
+        updated = told(box, "LastHeardFrom")
+        time.sleep(4)
+        assert told(box, "LastHeardFrom") == updated, "nothing is new, but the collector was told"
