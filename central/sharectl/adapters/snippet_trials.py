@@ -79,17 +79,11 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
         *trials.quiet_trials(subject.node),
         *trials.acting_trials(subject.node),
     ]
-    (outcomes,) = _tried(
-        subject,
-        [subject.configuration.text(START)],
-        honest + [trials.forged(trial, trial_ads.FORGED) for trial in honest],
-    )
-    honestly, forging = outcomes[: len(honest)], outcomes[len(honest) :]
-    gained = [
-        f"{trial.job} {trial.situation}"
-        for trial, without, with_forgery in zip(honest, honestly, forging)
-        if not _true(without) and _true(with_forgery)
-    ]
+    start = [subject.configuration.text(START)]
+    (honestly,) = _tried(subject, start, honest)
+    kept_out = [trial for trial, outcome in zip(honest, honestly) if not _true(outcome)]
+    (forging,) = _tried(subject, start, [trials.forged(trial, trial_ads.FORGED) for trial in kept_out])
+    gained = [f"{trial.job} {trial.situation}" for trial, outcome in zip(kept_out, forging) if _true(outcome)]
     if gained:
         yield Finding(
             "forging",
