@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 from random import Random
 from typing import Union
 
 import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import job_ctl
@@ -18,7 +21,7 @@ import target
 import target_collector
 from sharectl.adapters.sharectl_file import render
 from sharectl.core.model import Plan, Target
-from tests.node_fakes import KEYS, NOW, ad_line, free, held, job_of, signature
+from tests.node_fakes import KEYS, NOW, ad_line, free, held, job_of, key_file, shell_tool, signature
 
 GRACE = 480
 PERIOD = 60
@@ -312,6 +315,44 @@ def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], order: 
     shuffled = "".join(lines[index] for index in order if index < len(lines))
     job_ctl.count_cores(0, shuffled.encode(), set(), other)
     assert one == other
+
+
+anything = st.binary(max_size=200) | st.lists(words).map("".join).map(str.encode) | st.sampled_from(
+    [
+        b"# sharectl: 1\n# sequence: 1\n# generated: 1\n# valid_until: 2\n# targets: 0\n# groups: \n",
+        b"cn-1 alice 56 cms 8\n",
+        b'8 "alice.x@y"\n',
+        ad_line("condor@pool", "cn-1", "alice", 56, "cms", 8).encode(),
+    ]
+)  # fmt: skip
+
+
+@given(anything, anything, st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_the_node_is_told_the_ad_is_whole(
+    tmp_path: Path,
+    source: bytes,
+    answer: bytes,
+    signed: bool,  # noqa: FBT001
+) -> None:
+    """Run as a program, whatever a source and condor_status say: an ad with its attributes, and no traceback."""
+    (tmp_path / "source").write_bytes(source)
+    (tmp_path / "answer").write_bytes(answer)
+    tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")
+    argv = ["--source", f"file:{tmp_path}/source,collector:", "--identity", "condor@pool", "--host", "cn-1"]
+    argv += ["--state", str(tmp_path / "state"), "--condor-status", tool]
+    argv += ["--key-file", key_file(tmp_path, "old")] if signed else []
+    command = [sys.executable, "-I", "-S", job_ctl.__file__, *argv]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    ad_text, _news, rest = done.stdout.decode("ascii").partition("- update:true\n")
+    ad = classad2.parseOne(ad_text)
+    assert set(ad) == {line.split(" ")[0] for line in job_ctl.AD.splitlines()}
+    assert len(ad_text.splitlines()) == len(ad)
+    assert not rest
+    assert b"Traceback" not in done.stderr
+    assert not signed or list(ad["t1_Targetcores"]) == [0, 0]
+    assert (ad["t1_JobCtlReason"] == "ok") == (list(ad["t1_Targetcores"]) != [0, 0])
+    assert ad["t1_JobCtlReason"] not in ("internal-error", "target-garbled", "source-garbled")
 
 
 # ---- mc_grace --------------------------------------------------------------------------------------------------
