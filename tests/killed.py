@@ -6,6 +6,9 @@ production code has no hook for it. In this process a test raises; a process of 
     python -m tests.killed --config sharectl.yaml --list      # the steps, one a line
     python -m tests.killed --config sharectl.yaml --at N      # a cycle that gets SIGKILL at step N
 
+With ``--fine`` a step is also whatever is about to happen to a file (opened to write, renamed, removed, made), as
+Python's own audit events tell: so also between a temporary file and its rename.
+
 It runs the cycle that ``sharectl cycle`` runs, under the same lock, with the configuration given; CONDOR_CONFIG tells
 where the pool is. Exit code -9 (137 in a shell): killed. 0: the cycle had fewer steps, and ended by itself.
 """
@@ -30,6 +33,10 @@ from sharectl.cycle import Ports, run_cycle
 
 OUTSIDE = ("publish", "save", "changed", "switched", "record", "enable_after")
 """Methods of ports by which a cycle changes anything outside of itself."""
+
+
+FILE_EVENTS = ("os.rename", "os.remove", "os.mkdir", "os.truncate")
+WRITING = os.O_WRONLY | os.O_RDWR
 
 
 @dataclass
@@ -77,6 +84,19 @@ def stopping(ports: Ports, steps: Steps) -> Ports:
     return replace(ports, publishers=many, **one)
 
 
+def step_at_files(steps: Steps) -> None:
+    """Make each change of a file a step too, from now on and until this process ends."""
+
+    process = os.getpid()
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        writes = event in FILE_EVENTS or (event == "open" and arguments[2] & WRITING)
+        if writes and os.getpid() == process:  # the questions to daemons are forked off, with this hook
+            steps.step(f"before {event} {arguments[0]}")
+
+    sys.addaudithook(hook)
+
+
 def main(argv: Sequence[str]) -> int:
     """Run one cycle as the module's text says."""
     parser = argparse.ArgumentParser(prog="python -m tests.killed")
@@ -84,11 +104,15 @@ def main(argv: Sequence[str]) -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--at", type=int, metavar="N", help="step at which this process kills itself")
     which.add_argument("--list", action="store_true", help="run a whole cycle and print its steps")
+    parser.add_argument("--fine", action="store_true", help="each change of a file is a step too")
     arguments = parser.parse_args(argv)
     config = load(arguments.config)
     steps = Steps(-1 if arguments.list else arguments.at, lambda: os.kill(os.getpid(), signal.SIGKILL))
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
-        result = run_cycle(options.plan_config(config), stopping(ports_of(config), steps), int(time.time()))
+        ports = stopping(ports_of(config), steps)
+        if arguments.fine:
+            step_at_files(steps)
+        result = run_cycle(options.plan_config(config), ports, int(time.time()))
     for problem in result.problems:
         print(problem, file=sys.stderr)
     if arguments.list:

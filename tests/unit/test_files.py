@@ -97,3 +97,13 @@ def test_what_root_makes_belongs_to_the_owner_of_the_folder(tmp_path: Path) -> N
     folder = tmp_path.stat()
     owners = {(path.stat().st_uid, path.stat().st_gid) for path in tmp_path.iterdir()}
     assert owners == {(folder.st_uid, folder.st_gid)}
+
+
+def test_what_killed_writers_left_is_removed_once_it_is_old(tmp_path: Path) -> None:
+    names = (".a[1].txt.abcdefgh", ".a[1].txt.bcdefghi", ".b.txt.abcdefgh", ".a[1].txt.swp")
+    for name in names:
+        (tmp_path / name).touch()
+    for name in (names[0], *names[2:]):
+        os.utime(tmp_path / name, (1, 1))
+    files.replace(tmp_path / "a[1].txt", ["whole\n"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted((*names[1:], "a[1].txt"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import mmap
 import os
 import stat
@@ -14,6 +15,9 @@ from typing import Optional
 from sharectl.errors import StateError
 
 PAGE_BYTES = mmap.PAGESIZE
+
+LEFTOVER_SECONDS = 3600
+"""Age of a half-written file whose writer has been killed: no writing takes so long."""
 
 
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
@@ -41,6 +45,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
                 file.flush()
                 os.fchmod(file.fileno(), mode)
                 os.fsync(file.fileno())
+                _remove_leftovers(path, os.fstat(file.fileno()).st_mtime)
             Path(name).replace(path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -149,6 +154,14 @@ def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterato
         piece = text + b" " * (left if left < least else 0) + b"\n"
         yield piece
         position += len(piece)
+
+
+def _remove_leftovers(path: Path, now: float) -> None:
+    """Remove what writers of ``path`` that were killed left beside it, once it is surely nobody's any more."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+        with contextlib.suppress(OSError):
+            if now - left.lstat().st_mtime > LEFTOVER_SECONDS:
+                left.unlink()
 
 
 def _write_whole(descriptor: int, piece: bytes) -> None:
