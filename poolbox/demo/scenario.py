@@ -42,7 +42,7 @@ GROUP_ACCEPT_SURPLUS = False
 NODE_CONFIG = """\
 # The snippet as it is deployed, hurried: minutes have become seconds.
 SHARECTL_ENABLED = {enabled}
-SHARECTL_FILE = {file}
+SHARECTL_SOURCE = file:{file}
 SHARECTL_GRACE_SECONDS = {grace_seconds}
 SHARECTL_JOB_CTL_PERIOD_SECONDS = 5
 SHARECTL_MC_GRACE_PERIOD_SECONDS = 5

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -15,16 +13,16 @@ import pytest
 from poolbox import Box
 from poolbox.demo import pictures, scenario
 from poolbox.demo.pictures import NodePicture
+from tests.pool import event_log
 from tests.pool.conftest import OpenBox
+from tests.pool.event_log import EXECUTE, TERMINATED
 
-# In the jobs' event logs.
-EVENT_TIMES = "DEFAULT_USERLOG_FORMAT_OPTIONS = ISO_DATE, UTC, SUB_SECOND\n"
 JOB_CTL = scenario.CHECKOUT / "startd_cron" / "job_ctl.py"
 
 
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
-    spec = dataclasses.replace(scenario.pool_spec(pool_suite), access_config=EVENT_TIMES)
+    spec = dataclasses.replace(scenario.pool_spec(pool_suite), access_config=event_log.EVENT_TIMES)
     with open_box(spec) as box:
         yield box
 
@@ -42,6 +40,8 @@ def idle_pool(pool: Box) -> Iterator[Box]:
 
 GUARDED, UNGUARDED = "wn-001.example.org", "wn-003.example.org"
 WAITING_EACH = 4
+THE_CRON_WAY = "SHARECTL_ACTUATION = cron\n"
+"""Live grace is held against it in test_live_actuation."""
 
 
 def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with_sharectl(
@@ -56,7 +56,7 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
     for machine in (GUARDED, UNGUARDED):
         for group in (scenario.HELD_BACK, scenario.HELPED):  # the second is the large job's own submitter
             box.submit(pinned(group, 1, WAITING_EACH, "600", machine, f"log = {log_of(box, machine)}"))
-    box.write_config(GUARDED, scenario.node_config(enabled=True))
+    box.write_config(GUARDED, scenario.node_config(enabled=True) + THE_CRON_WAY)
     box.write_config(UNGUARDED, scenario.node_config(enabled=False))
     for machine in (GUARDED, UNGUARDED):
         box.reconfig(machine)
@@ -110,19 +110,12 @@ def started(box: Box, name: str) -> list[float]:
 
     Not JobStartDate: a start that the node then refused sets it too.
     """
-    return event_times(box, name, "001")
+    return event_log.times(log_of(box, name), EXECUTE)
 
 
 def ended(box: Box, name: str) -> list[float]:
     """Unix seconds at which jobs of that event log ended."""
-    return event_times(box, name, "005")
-
-
-def event_times(box: Box, name: str, number: str) -> list[float]:
-    log = log_of(box, name)
-    lines = log.read_text().splitlines() if log.exists() else []
-    found = (re.match(rf"{number} \([\d.]+\) (\S+)[ T](\S+?)Z? ", line) for line in lines)
-    return [datetime.fromisoformat(f"{match[1]}T{match[2]}+00:00").timestamp() for match in found if match]
+    return event_log.times(log_of(box, name), TERMINATED)
 
 
 def published_since(box: Box, machine: str, attribute: str, since: float) -> bool:
@@ -235,8 +228,8 @@ def place_of(box: Box, node: str) -> tuple[Path, Path]:
     folder = box.shared_directory / f"of-{node}"
     folder.mkdir()
     program = folder / "job_ctl.py"
-    shutil.copy(JOB_CTL, program)
-    program.chmod(0o755)
+    for source in (JOB_CTL, JOB_CTL.with_name("target.py")):
+        shutil.copy(source, folder)
     return folder / "sharectl.txt", program
 
 

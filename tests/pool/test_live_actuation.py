@@ -145,8 +145,8 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     print(f"matches refused at claim time, per cycle: { {n: round(rate, 1) for n, rate in lost.items()} }")
 
     for node in LIVE:
-        assert most[node] == CAP, f"{node}: the cap is reached, and never passed"
-        assert logged[f"{node}.example.org"] == CAP
+        assert most[node] <= CAP, f"{node}: the cap is never passed"
+        assert logged[f"{node}.example.org"] == CAP, f"{node}: but it is reached"
     for node in CRON:
         assert most[node] > CAP, f"{node}: the cron way is as old as its figures"
     assert lost[WITH_POLICY] <= 0.2, "the negotiator's own copy tells it when to stop"
