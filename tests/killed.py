@@ -86,7 +86,6 @@ def stopping(ports: Ports, steps: Steps) -> Ports:
 
 def step_at_files(steps: Steps) -> None:
     """Make each change of a file a step too, from now on and until this process ends."""
-
     process = os.getpid()
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
