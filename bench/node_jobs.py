@@ -1,5 +1,8 @@
 """What a run of ``job_ctl`` and of ``mc_grace`` costs a node, ``condor_status`` included: 40 ms and 20 MB at most.
 
+``job_ctl`` runs with ``target.py`` for one file of 2,000 targets, unsigned, which is the default; and, not judged, for
+a signed one.
+
 A real execute point with jobs of one and of eight cores. The node jobs are started as the startd starts them, by
 their first line, in its environment, on the Python of the box. They are run in turn with ``python3 -I -S -c pass``
 and with their ``condor_status`` alone, so that a ratio compares runs of the same minutes on the same machine.
@@ -15,6 +18,7 @@ Exit code 1 if a limit is passed.
 
 from __future__ import annotations
 
+import hmac
 import json
 import os
 import statistics
@@ -40,6 +44,7 @@ request_disk = 100
 queue {count}
 """
 OTHER_NODES = 2000
+KEY = bytes(32)
 RUNS = 60
 MEMORY_RUNS = 20
 MOST_SECONDS = 0.040
@@ -121,6 +126,7 @@ def measure(commands: dict[str, list[str]]) -> dict[str, dict[str, list[float]]]
 def commands(startd: str, folder: Path) -> dict[str, list[str]]:
     """What is measured, by name."""
     jobs = CHECKOUT / "startd_cron"
+    job_ctl = [str(jobs / "job_ctl.py"), "--source", f"file:{folder}/sharectl.txt", "--host", NODE]
     return {
         "python3 -I -S -c pass": ["/usr/bin/python3", "-I", "-S", "-c", "pass"],
         "condor_status alone": [
@@ -132,10 +138,13 @@ def commands(startd: str, folder: Path) -> dict[str, list[str]]:
             "Cpus",
             "AccountingGroup",
         ],
-        "job_ctl": [
-            str(jobs / "job_ctl.py"),
-            *("--source", f"file:{folder}/sharectl.txt", "--host", NODE),
-            *("--state", str(folder / "job_ctl.state")),
+        "job_ctl": [*job_ctl, "--state", str(folder / "job_ctl.state")],
+        "job_ctl --key-file": [
+            *job_ctl,
+            "--state",
+            str(folder / "signed.state"),
+            "--key-file",
+            str(folder / "keys"),
         ],
         "mc_grace": [str(jobs / "mc_grace.py"), "--state", str(folder / "mc_grace.state")],
     }
@@ -148,7 +157,11 @@ def inside_a_box() -> dict[str, dict[str, list[float]]]:
 
     lines = "".join(f"cn-{number:04} alice 8 cms 8\n" for number in range(OTHER_NODES))
     with Box(BoxSpec((ExecutePoint(NODE, CORES),))) as box:
-        (box.shared_directory / "sharectl.txt").write_text(f"{lines}{NODE} alice 2 cms 8\n")
+        text = f"{lines}{NODE} alice 2 cms 8\n"
+        digest = hmac.new(KEY, text.encode(), "sha256").hexdigest()
+        (box.shared_directory / "sharectl.txt").write_text(f"{text}# signature: hmac-sha256 key {digest}\n")
+        (box.shared_directory / "keys").write_text(f"key {KEY.hex()}\n")
+        (box.shared_directory / "keys").chmod(0o600)
         for group, cores, count in MIX:
             box.submit(JOBS.format(group=group, cores=cores, count=count))
         wanted = sum(count for _group, _cores, count in MIX)

@@ -3,7 +3,6 @@
 
 A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each group holds, and
 target.py, which lies beside this file, for the node's target, "alice 56 cms 8". Published, all of it at every run:
-
   t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by cores; "none:0".
   t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped; {"none", "none"} without a target.
   t1_Targetcores     {56, 8}: most cores the first may hold, cores a job of the second must request; {0, 0} without.
@@ -11,12 +10,10 @@ target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
   t1_TargetSequence  Number of the plan that the target is from; 0 without a target, or if it has none.
   t1_JobCtlReason    ok, or why there is no target: one of the codes below.
   t1_JobCtlTime      When this job ran, Unix seconds.
-
 A group is the first part of AcctGroup, in lower case; where --groups or the plan name any, all others are "other".
-Without a target jobs start as if this job were not there. Each source of targets is asked on its own, so that one
-that hangs hides no other; of those that are wholly right the highest sequence decides, unless a higher one was
-accepted before. If none is right, the highest exit status has the reason. For a new target or reason, "- update:true"
-has the startd tell the collector at once. By hand: STARTD_CRON_<name>_ARGS, but with a --state of your own.
+Each source is asked on its own, so that one that hangs hides no other. Of those that are wholly right the highest
+sequence decides, unless a higher one was accepted before; if none is right, the highest exit status has the reason.
+News end in "- update:true": the collector is told at once. By hand, add a --state of your own.
 """
 
 import os
@@ -24,7 +21,7 @@ import select
 import sys
 import time
 
-PASSED_ON = ("--host", "--max-age-seconds", "--key-file", "--pool", "--identity", "--ca-file")
+HANDED_ON = "--host --max-age-seconds --key-file --pool --identity --ca-file"
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--source": ("file:/shared/sharectl.txt", 0, 0, "where targets come from, with commas: see below"),
     "--groups": ("", 0, 0, "groups to count by name, with commas, besides those that the plan names"),
@@ -33,7 +30,7 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
     "--timeout-seconds": ("10", 1, 300, "after so long this job ends, and kills what it has started"),
     "--target-program": ("", 0, 0, "command in the place of target.py"),
-    **dict.fromkeys(PASSED_ON, ("", 0, 0, "handed to target.py: see below")),
+    **dict.fromkeys(HANDED_ON.split(), ("", 0, 0, "handed to target.py: see below")),
 }
 REASONS = {  # exit status, meaning; more of them below, in target.py
     "internal-error": (1, "a fault of this program, or no process could be started"),
@@ -55,17 +52,15 @@ t1_TargetSequence = %d
 t1_JobCtlReason = "%s"
 t1_JobCtlTime = %d
 """
-TARGET = [sys.executable, "-IS", os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")]
-NOT_PASSED_ON = ("--source", "--startd", "--target-program")
+TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
 HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
 COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
 TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # what target.py prints, a line each
-WHOLE, NO_TARGET = ("ok", "no-line"), ("none", "0", "none", "0")
+WHOLE, NO_TARGET, NOTHING = ("ok", "no-line"), ("none", "0", "none", "0"), ("none", "none", 0, 0, 0, 0)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
-POLL_SECONDS, TOO_LATE, DAY_SECONDS = 0.0003, -1, 86400
-MAX_JOBS_BYTES, MAX_STATE_BYTES, MAX_OUTPUT_BYTES = 8000, 4096, 2097152  # HTCondor reads 9 KiB at most
+MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_DIGITS, MAX_DETAIL = 64, 32, 10, 1000
+MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, DAY_SECONDS = 8000, 2097152, 0.0003, -1, 86400
 
 
 class JobError(Exception):
@@ -92,8 +87,8 @@ def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple
         right = all(map(is_group, words[::2])) if code == "ok" else words == NO_TARGET
         if right and len(words) == len(NO_TARGET) and all(map(is_number, (sequence, until, *words[1::2]))):
             return status >> 8, code, int(sequence), int(until), words, groups
-    detail = "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL])
-    return refused("timeout" if status == TOO_LATE else "target-garbled", detail)
+    code = "timeout" if status == TOO_LATE else "target-garbled"
+    return refused(code, "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL]))
 
 
 def refused(code: str, detail: str, groups: str = "") -> "tuple[int, str, int, int, tuple[str, ...], str]":
@@ -121,8 +116,7 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
     """Add to ``cores``, by group, those of the slots that condor_status printed; JobError if it did not."""
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status or rest or not lines:
-        code = "timeout" if status == TOO_LATE else "no-startd"
-        raise JobError(code, "condor_status: wait status %d, last words %a" % (status, rest))
+        raise JobError("timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status)
     for line in lines:
         try:
             text, account = line.split(" ", 1)
@@ -136,20 +130,17 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
             cores[name] = cores.get(name, 0) + held
 
 
-def observe(options: "dict[str, str]", accepted: int, told: str) -> "tuple[int, int, tuple[object, ...]]":
+def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[object, ...]]":
     """Exit status, sequence and all but the time of the `AD`; JobError without an answer from the startd."""
     known = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
-    if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
-        detail = "--groups %s: write names of a-z, 0-9, _ and -; --source: write up to %d"
-        raise JobError("bad-arguments", detail % (options["--groups"], MAX_SOURCES))
+    if not all(map(is_group, known)) or len(sources) not in range(1, 9):
+        raise JobError("bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"])
     end = time.monotonic() + int(options["--timeout-seconds"])
     children = {"": start(startd_command(options))}  # first, it is the slower one
     children.update((source, start(target_command(source, options))) for source in sources)
     answers = gather(children, end)
     best = choose([parse_target(*answers[source]) for source in sources], accepted)
-    if best[2] > accepted and not remember(options, best[2], told):
-        best = refused("no-state", "sequence %d is not remembered" % best[2], best[5])
     status, code, sequence, until, (held_back, cap, helped, request), groups = best
     known.update(filter(is_group, groups.split(",")))
     cores = {held_back: 0} if code == "ok" else {}
@@ -157,23 +148,31 @@ def observe(options: "dict[str, str]", accepted: int, told: str) -> "tuple[int, 
     names = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
     if len(jobs) > MAX_JOBS_BYTES:
-        raise JobError("internal-error", "t1_CurrentJobs has %d bytes" % len(jobs))
+        raise JobError("internal-error", "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs))
     shown = (until, sequence) if code == "ok" else (0, 0)
     return status, sequence, (jobs, held_back, helped, int(cap), int(request), *shown, code)
 
 
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
-    """Argv of target.py for one source; Python starts sooner without its site."""
-    program = options["--target-program"].split() or TARGET
-    given = [item for item in options.items() if item[1] and item[0] not in NOT_PASSED_ON]
-    return [*program, "--source", source, *(word for item in given for word in item)]
+    """Argv of target.py for one source."""
+    program = options["--target-program"].split() or [TARGET]
+    given = [item for item in options.items() if item[1] and item[0] not in ("--startd", "--target-program")]
+    return [*program, *(word for item in given for word in item), "--source", source]
 
 
 def startd_command(options: "dict[str, str]") -> "list[str]":
-    """Argv of condor_status, which asks the startd for the `COLUMNS` of its slots."""
-    inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
-    startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
-    return [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
+    """Argv of condor_status, which asks the startd, whose address comes second in CONDOR_INHERIT, for `COLUMNS`."""
+    startd = [*os.environ.get("CONDOR_INHERIT", "").split()[1:2], os.uname().nodename][0]
+    return [options["--condor-status"], "-direct", options["--startd"] or startd, "-af:V", *COLUMNS]
+
+
+def become(argv: "list[str]") -> None:
+    """Turn this process into a command; into target.py without another interpreter, which takes 10 ms to start."""
+    if argv[0] != TARGET:
+        os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+    sys.argv = argv
+    with open(TARGET, "rb") as stream:
+        exec(compile(stream.read(), TARGET, "exec"), {"__name__": "__main__", "__file__": TARGET})  # noqa: S102
 
 
 def start(argv: "list[str]") -> "tuple[int, int]":
@@ -184,8 +183,8 @@ def start(argv: "list[str]") -> "tuple[int, int]":
         try:
             os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
-            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
-        except OSError as error:
+            become(argv)
+        except Exception as error:  # noqa: BLE001  # whatever it is, nobody else will say it
             complain("cannot-run", "%s: %s" % (argv[0], error))
         finally:
             os._exit(127)
@@ -222,15 +221,15 @@ def read_state(options: "dict[str, str]", now: int) -> "tuple[int, str]":
     try:
         descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
-            content = stream.read(MAX_STATE_BYTES).decode("ascii")
+            content = stream.read(MAX_OUTPUT_BYTES).decode("ascii")
         _, sequence, told, _ = content.split("\n")
         if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= now + DAY_SECONDS:
             return int(sequence), told
-        complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
     except FileNotFoundError:
-        pass  # the first run
+        return 0, ""  # the first run
     except (OSError, ValueError) as error:
-        complain("fresh-start", error)
+        content = str(error)
+    complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
     return 0, ""
 
 
@@ -243,8 +242,7 @@ def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
             stream.write((STATE % (options["--pool"], sequence, told)).encode())
         os.replace(path + ".new", path)
     except OSError as error:
-        complain("no-state", error)
-        return False
+        return not complain("no-state", error)
     return True
 
 
@@ -275,13 +273,15 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     try:
         if problems:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
-        status, sequence, (*found, code) = observe(options, accepted, before)
+        status, sequence, (*found, code) = observe(options, accepted)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
         code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
-        status, sequence, found = REASONS[code][0], 0, ["none:0", "none", "none", 0, 0, 0, 0]
+        status, sequence, found = REASONS[code][0], 0, ["none:0", *NOTHING]
     told = " ".join(map(str, (*found[1:5], bool(found[5]), code)))
-    news = told != before and remember(options, max(accepted, sequence), told)
-    return status, AD % (*found, code, now) + ("- update:true\n" if news else "")
+    written = (sequence > accepted or told != before) and remember(options, max(accepted, sequence), told)
+    if sequence > accepted and not written:
+        status, code, found = REASONS["no-state"][0], "no-state", [found[0], *NOTHING]
+    return status, AD % (*found, code, now) + ("- update:true\n" if written and told != before else "")
 
 
 def main(argv: "list[str]") -> int:
@@ -290,7 +290,7 @@ def main(argv: "list[str]") -> int:
     if argv == ["--help"]:
         rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
-        return os.spawnv(os.P_WAIT, TARGET[0], TARGET + argv)  # noqa: S606
+        become([TARGET, *argv])
     status, text = run(options, problems, int(time.time()))
     os.write(1, text.encode())
     return status

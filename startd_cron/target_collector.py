@@ -122,6 +122,11 @@ def is_number(text: str) -> bool:
     return not text.strip("0123456789") and 0 < len(text) <= MAX_DIGITS
 
 
+def become(argv: "list[str]") -> None:
+    """Turn this process into a command."""
+    os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
+
+
 def start(argv: "list[str]") -> "tuple[int, int]":
     """Process id and output of a command, in a process group of its own."""
     pipe, pipe_end = os.pipe()
@@ -130,8 +135,8 @@ def start(argv: "list[str]") -> "tuple[int, int]":
         try:
             os.setpgid(0, 0)
             os.dup2(pipe_end, 1)
-            os.execvp(argv[0], argv)  # noqa: S606  # no shell: what it gets is what is written here
-        except OSError as error:
+            become(argv)
+        except Exception as error:  # noqa: BLE001  # whatever it is, nobody else will say it
             complain("cannot-run", "%s: %s" % (argv[0], error))
         finally:
             os._exit(127)

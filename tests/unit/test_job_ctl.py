@@ -352,6 +352,16 @@ class TestMemory:
         assert (code, node.status, node.news) == ("no-state", 78, False)
         assert found["t1_CurrentJobs"] == "alice:64:atlas:5:lhcb:3"
 
+    def test_trouble_with_the_startd_forgets_nothing(self, node: Node) -> None:
+        node.publish(node.document(LINE, sequence=5))
+        node.look()
+        node.publish(node.document(LINE, sequence=6))
+        node.answer = "x\n"
+        assert node.look()[0] == "startd-garbled"
+        node.answer = BUSY
+        node.publish(node.document(LINE, sequence=4))
+        assert node.look()[0] == "backwards"
+
     def test_a_file_by_hand_needs_no_memory(self, node: Node) -> None:
         node.publish(f"{LINE}\n")
         assert node.look(state=f"{node.folder}/none/state")[0] == "ok"
