@@ -90,6 +90,24 @@ def test_it_sends_nothing_but_the_request(server: WebServer) -> None:
     assert seen == [{"host", "user-agent", "connection", "accept-encoding"}]
 
 
+@pytest.mark.parametrize(
+    "python", sorted((Path.home() / ".pyenv" / "versions").glob("3.*/bin/python")), ids=str
+)
+def test_every_python_of_this_machine_verifies_the_server(python: Path, server: WebServer) -> None:
+    server.answer = serving(TEXT)
+    by_number = server.url().replace("localhost", "127.0.0.1")
+    expected = {
+        (server.url(), str(server.certificate)): "ok",
+        (server.url(), ""): "bad-certificate",
+        (by_number, str(server.certificate)): "bad-certificate",
+    }
+    for (url, ca_file), code in expected.items():
+        argv = [str(python), "-I", "-S", str(PROGRAM), "--url", url, "--ca-file", ca_file]
+        done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        assert done.stdout.partition("\n")[0] == code
+        assert bool(done.stderr) == (code != "ok")
+
+
 class TestCache:
     """A server that has nothing new need not send it again."""
 
