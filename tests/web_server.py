@@ -45,8 +45,11 @@ def serving(content: bytes, status: int = 200, **headers: str) -> Answer:
 
 
 @contextlib.contextmanager
-def web_server(folder: Path, answer: Answer, name: str = "localhost") -> Iterator[WebServer]:
-    """Serve ``answer`` until the body is through; the files of the certificate for ``name`` lie in ``folder``."""
+def web_server(folder: Path, answer: Answer, name: str = "localhost", port: int = 0) -> Iterator[WebServer]:
+    """Serve ``answer`` until the body is through; the files of the certificate for ``name`` lie in ``folder``.
+
+    Port 0 is any that is free. A certificate that is there already is used.
+    """
     certificate, key = _certificate(folder, name)
     seen: list[WebServer] = []
 
@@ -59,7 +62,7 @@ def web_server(folder: Path, answer: Answer, name: str = "localhost") -> Iterato
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     server.handle_error = lambda *_: None  # type: ignore[method-assign]  # clients that refuse are the point
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -78,6 +81,8 @@ def web_server(folder: Path, answer: Answer, name: str = "localhost") -> Iterato
 
 def _certificate(folder: Path, name: str) -> tuple[Path, Path]:
     certificate, key = folder / "server.pem", folder / "server.key"
+    if certificate.exists():
+        return certificate, key
     subprocess.run(
         [
             *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),

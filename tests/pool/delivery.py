@@ -1,0 +1,214 @@
+"""A pool whose nodes each get their target by a way of their own, jobs that never end, and what was seen meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from poolbox.errors import PoolboxError
+from sharectl.core.model import Plan, Target
+from sharectl.report import as_json
+from tests.pool import event_log
+from tests.pool.event_log import EXECUTE, TERMINATED
+from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
+
+HELD_BACK, HELPED = "atlas", "cms"
+CORES, MULTICORE = 10, 8
+PERIOD_SECONDS = 4
+SUBMITTED = "000"
+LOOK_SECONDS = 1.0
+SLACK_SECONDS = 20
+"""From a target's end to a job's start: a run of job_ctl, an update, a negotiation cycle, on a busy machine."""
+
+DEPLOYED = """\
+include : {checkout}/config.d/60-sharectl-execute-point.conf
+SHARECTL_ACTUATION = live
+SHARECTL_SOURCE = {source}
+SHARECTL_SOURCE_OPTIONS = {options}
+SHARECTL_JOB_CTL_PERIOD_SECONDS = {period}
+SHARECTL_GRACE_SECONDS = 1
+STARTD_CRON_JOB_CTL_EXECUTABLE = {checkout}/startd_cron/job_ctl.py
+"""
+# In a queue without end one job of the group held back runs on a node at a time, so that it never fills up.
+ONE_AT_A_TIME = "CONCURRENCY_LIMIT_DEFAULT = 1\n"
+SUPPLY = """\
+executable = /bin/sleep
+transfer_executable = False
+arguments = {seconds}
+request_cpus = {cores}
+request_memory = 8
+request_disk = 8
+accounting_group = {group}
+accounting_group_user = bob
+requirements = TARGET.Machine == "{node}.example.org"
+log = {log}
+{more}
+queue {count}
+"""
+
+
+def shared(name: str) -> str:
+    """A file in the shared folder, as a node's configuration names it."""
+    return f"$(LOCAL_DIR)/../../shared/{name}"
+
+
+def deployed(source: str, options: str = "", period_seconds: int = PERIOD_SECONDS, more: str = "") -> str:
+    """Configuration of a node that asks that source."""
+    text = DEPLOYED.format(checkout=CHECKOUT, source=source, options=options, period=period_seconds)
+    return text + more
+
+
+def spec_of(nodes: Mapping[str, str]) -> BoxSpec:
+    """Pool with those nodes, by name, each with its configuration."""
+    return BoxSpec(
+        execute_points=tuple(
+            ExecutePoint(f"{node}.example.org", CORES, config=text) for node, text in nodes.items()
+        ),
+        access_points=("ap-1.example.org",),
+        central_config=ONE_AT_A_TIME,
+        access_config=event_log.EVENT_TIMES,
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the collector had of one node at one moment."""
+
+    at: float
+    node: str
+    reason: str
+    until: int
+    """t1_TargetUntil."""
+    acts: bool
+    """t1_TargetActive, evaluated at that moment."""
+
+
+@dataclass
+class Watch:
+    """Looks at all nodes, once a second."""
+
+    box: Box
+    looks: list[Look] = field(default_factory=list)
+
+    def last(self) -> dict[str, Look]:
+        """Node -> the latest look."""
+        return {look.node: look for look in self.looks[-2 * len(self.box.spec.execute_points) :]}
+
+    def look(self) -> None:
+        """Look once."""
+        names = ("Machine", "t1_JobCtlReason", "t1_TargetUntil", "t1_TargetActive")
+        query = ["condor_status", "-constraint", "PartitionableSlot =?= True", "-af:,", *names]
+        with contextlib.suppress(PoolboxError):
+            lines = self.box.run(query, 20).stdout.splitlines()
+            now = time.time()
+            for machine, reason, until, acts in (line.split(", ") for line in lines):
+                node = machine.partition(".")[0]
+                seconds = int(until) if until.isdigit() else 0
+                self.looks.append(Look(now, node, reason, seconds, acts == "true"))
+
+    def reasons(self, node: str, since: float, until: float = float("inf")) -> set[str]:
+        """What the node said in that time."""
+        return {each.reason for each in self.looks if each.node == node and since <= each.at <= until}
+
+    def outlived(self) -> list[Look]:
+        """Looks at which a target was acted on that had ended."""
+        return [each for each in self.looks if each.acts and each.at > each.until + 1]
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """Look until the body is through."""
+        over = threading.Event()
+
+        def go() -> None:
+            while not over.wait(LOOK_SECONDS):
+                self.look()
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """The jobs of a pool: for every node short ones of one core, and ones of eight cores."""
+
+    box: Box
+
+    def log(self, node: str, group: str) -> Path:
+        """Event log of a group's jobs for a node."""
+        return self.box.shared_directory / f"flow-{node}-{group}.log"
+
+    def supply(self, nodes: Sequence[str], count: int) -> None:
+        """Put more of them into the queue."""
+        for node in nodes:
+            for group, cores, seconds, jobs, more in (
+                (HELD_BACK, 1, 6, count, f"concurrency_limits = {node.replace('-', '')}"),
+                (HELPED, MULTICORE, 12, count // 2, ""),
+            ):
+                log = self.log(node, group)
+                self.box.submit(
+                    SUPPLY.format(
+                        seconds=seconds, cores=cores, group=group, node=node, log=log, more=more, count=jobs
+                    )
+                )
+
+    def starts(self, node: str, group: str, since: float) -> list[float]:
+        """Unix seconds at which jobs of the group started on the node from ``since`` on."""
+        return [at for at in event_log.times(self.log(node, group), EXECUTE) if at >= since]
+
+    def lost(self) -> list[str]:
+        """Jobs that are neither in the queue nor ended once; or that are held."""
+        queued = {
+            f"{job['ClusterId']}.{job['ProcId']}": job["JobStatus"]
+            for job in self.box.jobs(attributes=("ClusterId", "ProcId", "JobStatus"))
+        }
+        found = [f"{job}: held" for job, status in queued.items() if status not in (1, 2, 4)]
+        for log in self.box.shared_directory.glob("flow-*.log"):
+            ends = Counter(_plain(event.job) for event in event_log.events(log, TERMINATED))
+            for event in event_log.events(log, SUBMITTED):
+                job = _plain(event.job)
+                if ends[job] > 1 or (ends[job] == 0 and job not in queued):
+                    found.append(f"{job}: ended {ends[job]} times")
+        return found
+
+
+def _plain(job: str) -> str:
+    """``12.3`` of ``012.003``."""
+    cluster, process = job.split(".")
+    return f"{int(cluster)}.{int(process)}"
+
+
+def publish(
+    command: Sharectl, nodes: Sequence[str], validity_seconds: int, expect: int = 0, **configuration: Any
+) -> tuple[int, str]:
+    """Hold back all jobs of one group on the nodes: until when, Unix seconds, and what `sharectl publish` said."""
+    now = int(time.time())
+    until = now + validity_seconds
+    targets = tuple(Target(node, HELD_BACK, 0, HELPED, MULTICORE) for node in nodes)
+    plan = Plan(now, now, until, tuple(GROUPS), targets, "targets", HELD_BACK, HELPED)
+    path = command.folder / "plan.json"
+    path.write_text(as_json.dumps("plan", as_json.plan(plan)))
+    done = command.run("publish", "--plan", str(path), expect=expect, **configuration)
+    return until, done.stdout + done.stderr
+
+
+def audited(folder: Path) -> dict[str, Any]:
+    """Node -> its target as the audit's last line about it says, but for nodes without one."""
+    found: dict[str, Any] = {}
+    for line in (folder / "ledger" / "changes.jsonl").read_text().splitlines():
+        said = json.loads(line)
+        if said.get("event") == "target":
+            found[said["node"]] = said["after"]
+    return {node: target for node, target in found.items() if target is not None}

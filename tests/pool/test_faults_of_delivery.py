@@ -1,0 +1,361 @@
+"""Faults on the way of targets to the nodes, while jobs flow: docs/faults.md has the table.
+
+The faults of a node's own way happen all at once, each on a node of its own: what was seen of them is looked at
+afterwards, row by row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, Callable
+
+import pytest
+
+from poolbox import Box
+from tests.pool import delivery
+from tests.pool.conftest import OpenBox
+from tests.pool.delivery import HELD_BACK, HELPED, SLACK_SECONDS, Jobs, Watch, deployed, publish, shared
+from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.web_server import WebServer, serving, web_server
+
+HOUR = 3600
+VALIDITY_SECONDS = 30
+GIB = 2**30
+MOST_NODE_KIB = 64 * 1024
+MOST_CENTRAL_KIB = 256 * 1024
+CLOCK = Path(__file__).with_name("other_clock.c")
+MEASURED = """\
+#!/usr/bin/python3 -I
+import resource, subprocess, sys
+done = subprocess.run(["{program}", *sys.argv[1:]])
+with open(sys.argv[0] + ".kib", "a") as log:
+    log.write("%d\\n" % resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(done.returncode)
+"""
+
+# ---- the rows: node, fault, what the node then says
+
+
+def is_deleted(file: Path) -> None:
+    file.unlink()
+
+
+def is_truncated(file: Path) -> None:
+    os.truncate(file, file.stat().st_size - 5)
+
+
+def becomes_a_directory(file: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+def becomes_a_link(file: Path) -> None:
+    file.rename(file.with_suffix(".real"))
+    file.symlink_to(file.with_suffix(".real").name)
+
+
+def becomes_a_dangling_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("nothing")
+
+
+def becomes_a_fifo(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file)
+
+
+FILES: Mapping[str, tuple[Callable[[Path], None], str]] = {
+    "wn-001": (is_deleted, "no-file"),
+    "wn-002": (is_truncated, "truncated"),
+    "wn-003": (becomes_a_directory, "unreadable"),
+    "wn-004": (becomes_a_link, "ok"),
+    "wn-005": (becomes_a_dangling_link, "no-file"),
+    "wn-006": (becomes_a_fifo, "unsafe"),
+}
+DIRECTORY, LINK = "wn-003", "wn-004"
+CLOCKS = {"wn-007": (HOUR, "expired"), "wn-008": (-HOUR, "future")}
+SLOW, GONE, FAILING, ENDLESS = "wn-009", "wn-010", "wn-011", "wn-012"
+SERVED = {SLOW: "timeout", GONE: "no-connection", FAILING: "http-status", ENDLESS: "too-big"}
+ROTATED, WRONG_ORDER = "wn-013", "wn-014"
+NODES = (*FILES, *CLOCKS, *SERVED, ROTATED, WRONG_ORDER)
+AT_ONCE = tuple(node for node in (*FILES, *SERVED, WRONG_ORDER) if node != LINK)
+"""Those whose target ends with the fault, not when it runs out."""
+
+
+def slow(request: BaseHTTPRequestHandler) -> None:
+    """A byte a second."""
+    request.send_response(200)
+    request.send_header("Content-Length", "1000")
+    request.end_headers()
+    for _ in range(60):
+        request.wfile.write(b"#")
+        time.sleep(1)
+
+
+def endless(request: BaseHTTPRequestHandler) -> None:
+    """1 GiB that is not announced."""
+    request.send_response(200)
+    request.end_headers()
+    for _ in range(GIB // 2**20):
+        request.wfile.write(b"#" * 2**20)
+
+
+@dataclass
+class Servers:
+    """A server for most, and one that can be gone."""
+
+    folder: Path
+    box: Box
+    most: WebServer
+    port: int
+    wrong: bool = False
+    stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    def answer(self, request: BaseHTTPRequestHandler) -> None:
+        """Serve the file of the node that is named in the path, or the fault."""
+        node = Path(request.path).stem
+        faults = {SLOW: slow, FAILING: serving(b"", 500), ENDLESS: endless}
+        if self.wrong and node in faults:
+            faults[node](request)
+        else:
+            serving((self.box.shared_directory / f"{node}.txt").read_bytes())(request)
+
+    def come(self) -> None:
+        """All servers are right."""
+        self.wrong = False
+        server = self.stack.enter_context(web_server(self.folder, self.answer, port=self.port))
+        self.port = server.port
+
+    def go(self) -> None:
+        """Nobody listens at the one, and the other is wrong."""
+        self.stack.close()
+        self.wrong = True
+
+    def url(self, node: str) -> str:
+        port = self.port if node == GONE else self.most.port
+        return f"https://localhost:{port}/{node}.txt"
+
+
+@dataclass
+class Story:
+    """What happened: when, and what was said."""
+
+    jobs: Jobs
+    watch: Watch
+    broken_at: float = 0.0
+    ended_at: float = 0.0
+    """Unix seconds at which the target of each node ends by itself."""
+    mended_at: float = 0.0
+    until: dict[str, int] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    node_kib: int = 0
+    central_kib: int = 0
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    folder = tmp_path_factory.mktemp("web")
+    with web_server(folder, serving(b"")) as most, web_server(folder, serving(b"")) as probe:
+        port = probe.port
+    with web_server(folder, serving(b"")) as most:
+        yield Servers(folder, None, most, port)  # type: ignore[arg-type]  # the box comes later
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox, servers: Servers) -> Iterator[Box]:
+    trusted = f"--ca-file {shared('ca.pem')}"
+    nodes = {node: deployed(f"file:{shared(node)}.txt") for node in (*FILES, *CLOCKS)}
+    nodes |= {node: deployed(servers.url(node), trusted) for node in SERVED}
+    # A run that waits for a slow server is longer than the others' period, and the next run would kill it.
+    nodes[SLOW] = deployed(servers.url(SLOW), trusted, period_seconds=12)
+    nodes[ENDLESS] += f"STARTD_CRON_JOB_CTL_EXECUTABLE = {shared('measured.py')}\n"
+    for node in (ROTATED, WRONG_ORDER):
+        nodes[node] = deployed(f"file:{shared(node)}.txt", f"--key-file {shared(node)}.keys")
+    with open_box(delivery.spec_of(nodes)) as running:
+        program = running.shared_directory / "measured.py"
+        program.write_text(MEASURED.format(program=CHECKOUT / "startd_cron" / "job_ctl.py"))
+        program.chmod(0o755)
+        shutil.copy(servers.most.certificate, running.shared_directory / "ca.pem")
+        servers.box, servers.most.answer = running, servers.answer
+        yield running
+
+
+@pytest.fixture(scope="module")
+def story(box: Box, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
+    told = Story(Jobs(box), Watch(box))
+    command = Sharectl(box, tmp_path_factory.mktemp("sharectl"))
+    with told.watch.running(), servers.stack:
+        play(box, servers, command, told)
+    yield told
+    box.remove_jobs()
+
+
+def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
+    old, new = (f"{name} {secrets.token_hex(32)}\n" for name in ("old", "new"))
+    keys = {node: box.shared_directory / f"{node}.keys" for node in (ROTATED, WRONG_ORDER)}
+    files = {node: box.shared_directory / f"{node}.txt" for node in NODES}
+    central_keys = command.folder / "keys"
+    ways = ways_of(servers, files)
+    ways["signing_key_file"] = str(central_keys)
+
+    def everybody_has_a_target(*but: str) -> bool:
+        last = told.watch.last()
+        return all(node in last and last[node].acts for node in NODES if node not in but)
+
+    for path in (central_keys, *keys.values()):
+        write_keys(path, old)
+    servers.come()
+    shift_clocks(box)
+    told.jobs.supply(NODES, 30)
+    publish(command, NODES, 90, **ways)
+    box.wait_until(lambda: everybody_has_a_target(*CLOCKS), 60, "every node has its target")
+
+    # The new key: in the right order on the one node, and not yet on the other.
+    write_keys(keys[ROTATED], old + new)
+    write_keys(central_keys, new + old)
+    told.broken_at = time.time()
+    until, _ = publish(command, NODES, VALIDITY_SECONDS, **ways)
+    box.wait_until(lambda: told.watch.last()[WRONG_ORDER].reason == "bad-signature", 30, "it is refused")
+    for node, (fault, _reason) in FILES.items():
+        fault(files[node])
+    servers.go()
+    told.until = dict.fromkeys(NODES, until)
+    box.wait_until(
+        lambda: all(told.jobs.starts(node, HELD_BACK, told.broken_at) for node in NODES),
+        max(0.0, until + SLACK_SECONDS - time.time()),
+        "jobs of the group held back start everywhere",
+    )
+    box.wait_until(lambda: time.time() > until, VALIDITY_SECONDS, "the targets have run out")
+    told.ended_at = time.time()
+
+    # What is published meanwhile: whatever can be mended is.
+    _, said = publish(command, NODES, 90, expect=74, **ways)
+    told.said = said.splitlines()
+    told.central_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    told.node_kib = max(map(int, (box.shared_directory / "measured.py.kib").read_text().split()))
+
+    files[DIRECTORY].rmdir()
+    write_keys(keys[WRONG_ORDER], old + new)
+    servers.come()
+    right_clocks(box)
+    told.mended_at = time.time()
+    publish(command, NODES, 120, **ways)
+    box.wait_until(everybody_has_a_target, 60, "every node has its target again")
+    for path in (*keys.values(), central_keys):
+        write_keys(path, new)
+    rotated = time.time()
+    publish(command, NODES, 120, **ways)
+    box.wait_until(lambda: time.time() > rotated + 3 * delivery.PERIOD_SECONDS, 30, "the last key is in use")
+
+
+def ways_of(servers: Servers, files: Mapping[str, Path]) -> dict[str, Any]:
+    """``publish:`` by all ways."""
+    plain: list[dict[str, Any]] = [{"file": str(files[node])} for node in NODES if node not in SERVED]
+    ca_file = str(servers.most.certificate)
+    served = [
+        {
+            "https": {
+                "file": str(files[node]),
+                "url": servers.url(node),
+                "ca_file": ca_file,
+                "deadline_seconds": 4,
+            }
+        }
+        for node in SERVED
+    ]
+    return {"publish": plain + served}
+
+
+def write_keys(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    os.close(os.open(fresh, os.O_CREAT | os.O_WRONLY, 0o600))
+    fresh.write_text(text)
+    fresh.replace(path)
+
+
+def shift_clocks(box: Box) -> None:
+    """Start startds whose time, and that of all they start, is another one."""
+    library = box.shared_directory / "other_clock.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK)], check=True)
+    for node, (seconds, _reason) in CLOCKS.items():
+        restarted(box, node, f'STARTD_ENVIRONMENT = "LD_PRELOAD={library} CLOCK_SHIFT_SECONDS={seconds}"\n')
+
+
+def right_clocks(box: Box) -> None:
+    for node in CLOCKS:
+        restarted(box, node, "")
+
+
+def restarted(box: Box, node: str, config: str) -> None:
+    host = f"{node}.example.org"
+    box.write_config(host, config)
+    box.stop_host(host)
+    box.start_host(host)
+
+
+# ---- the rows, as they were seen
+
+
+def first(starts: list[float]) -> float:
+    return min(starts, default=float("inf"))
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_jobs_flow_and_no_target_outlives_its_validity(story: Story, node: str) -> None:
+    begin = first(story.jobs.starts(node, HELD_BACK, story.broken_at))
+    assert begin <= story.until[node] + SLACK_SECONDS, "jobs of the group held back start within one validity"
+    assert story.jobs.starts(node, HELPED, story.broken_at), "jobs of eight cores start too"
+    assert not [look for look in story.watch.outlived() if look.node == node]
+    if node in AT_ONCE:
+        assert begin < story.until[node], "what is refused is no target at once"
+    elif node not in CLOCKS:
+        assert begin >= story.until[node] - 1, "what is right holds until it ends"
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_the_node_says_why(story: Story, node: str) -> None:
+    expected = {node: reason for node, (_fault, reason) in FILES.items()} | SERVED
+    expected |= {node: reason for node, (_seconds, reason) in CLOCKS.items()}
+    expected |= {ROTATED: "ok", WRONG_ORDER: "bad-signature"}
+    assert expected[node] in story.watch.reasons(node, story.broken_at, story.until[node])
+    if node == ROTATED:
+        assert story.watch.reasons(node, 0) <= {"ok", "expired", "no-file", "undefined"}, "no key was missed"
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_it_recovers_by_itself_once_it_is_right_again(story: Story, node: str) -> None:
+    acts = [
+        look for look in story.watch.looks if look.node == node and look.at > story.mended_at and look.acts
+    ]
+    assert acts
+    assert story.watch.last()[node].reason == "ok"
+
+
+def test_publishing_mends_what_it_can_and_names_the_rest(story: Story) -> None:
+    assert f"{DIRECTORY}.txt" in " ".join(story.said)
+    for node in SERVED:
+        assert f"/{node}.txt" in " ".join(story.said)
+    for node in (*FILES, ROTATED):
+        if node != DIRECTORY:
+            assert "ok" in story.watch.reasons(node, story.ended_at, story.mended_at + 3), node
+
+
+def test_a_gibibyte_is_not_taken_in(story: Story) -> None:
+    print(f"most memory: {story.node_kib} KiB on the node, {story.central_kib} KiB in the centre")
+    assert 0 < story.node_kib < MOST_NODE_KIB
+    assert story.central_kib < MOST_CENTRAL_KIB
+
+
+def test_no_job_is_lost(story: Story) -> None:
+    assert not story.jobs.lost()
