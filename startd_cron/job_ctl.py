@@ -59,7 +59,7 @@ TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # what 
 WHOLE, NO_TARGET, NOTHING = ("ok", "no-line"), ("none", "0", "none", "0"), ("none", "none", 0, 0, 0, 0)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
-MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_DIGITS, MAX_DETAIL = 64, 32, 10, 1000
+MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
 MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, DAY_SECONDS = 8000, 2097152, 0.0003, -1, 86400
 
 
@@ -134,7 +134,7 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     """Exit status, sequence and all but the time of the `AD`; JobError without an answer from the startd."""
     known = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
-    if not all(map(is_group, known)) or len(sources) not in range(1, 9):
+    if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
         raise JobError("bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"])
     end = time.monotonic() + int(options["--timeout-seconds"])
     children = {"": start(startd_command(options))}  # first, it is the slower one
