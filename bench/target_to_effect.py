@@ -20,8 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-CHECKOUT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(CHECKOUT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import classad2
 import htcondor2  # noqa: F401  # with it expressions mean what they mean in the daemons
@@ -30,6 +29,7 @@ from poolbox import Box, BoxSpec
 from poolbox.root import htcondor_version
 from poolbox.spec import SUITES
 
+CHECKOUT = Path(__file__).resolve().parents[1]
 NODES = 4
 ROUNDS = 6
 MOST_SECONDS = 60.0
