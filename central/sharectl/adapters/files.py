@@ -10,7 +10,7 @@ import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Optional
+from typing import Optional, TextIO
 
 from sharectl.errors import StateError
 
@@ -68,6 +68,14 @@ def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_
             return file.read(most_bytes), facts
     finally:
         os.close(descriptor)
+
+
+def lines_of(file: TextIO, most: int) -> Iterator[str]:
+    """Lines of a file, each cut to ``most`` characters: one without an end is not held in memory."""
+    while line := file.readline(most + 1):
+        yield line[:most]
+        while len(line) > most and not line.endswith("\n"):
+            line = file.readline(most + 1)
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:

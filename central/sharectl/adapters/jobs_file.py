@@ -33,6 +33,8 @@ MAX_CORES = 1_000_000
 MAX_SECONDS = 10**10
 MAX_PROBLEMS = 20
 """Problems that one error message lists."""
+MAX_LINE = 2**20
+"""Characters of a line that are looked at."""
 
 _DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
 # The group is the one column that a user writes: it may hold blanks, or nothing, so it is what the others leave over.
@@ -80,7 +82,7 @@ def read(path: Path, groups: Collection[str]) -> JobRows:
     """
     try:
         with path.open(encoding="utf-8", errors="replace") as file:
-            return parse(file, str(path), groups)
+            return parse(files.lines_of(file, MAX_LINE), str(path), groups)
     except OSError as error:
         raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
 
@@ -91,6 +93,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     pending: Counter[tuple[str, int]] = Counter()
     ignored = defaulted = 0
     problems: list[str] = []
+    wrong_rows = 0
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text or text.startswith("#") or text == _SILENCE:
@@ -98,7 +101,9 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
         try:
             status, job = _job(text, groups)
         except ValueError as error:
-            problems.append(f"{name}:{number}: {error}")
+            wrong_rows += 1
+            if wrong_rows <= MAX_PROBLEMS:
+                problems.append(f"{name}:{number}: {error}")
             continue
         if status == RUNNING and job.node != PENDING_NODE:
             running.append(job)
@@ -108,7 +113,8 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
         else:
             ignored += 1
     if problems:
-        raise InputError(_shortened(problems))
+        rest = wrong_rows - len(problems)
+        raise InputError([*problems, f"… and {rest} more like these"] if rest else problems)
     waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
     return JobRows(tuple(running), waiting, ignored, defaulted)
 
@@ -180,11 +186,6 @@ def _power(text: str) -> float:
     if value == 0:
         raise ValueError("HS06 per core is 0; write the power of one core, such as 10.0")
     return value
-
-
-def _shortened(problems: list[str]) -> list[str]:
-    rest = len(problems) - MAX_PROBLEMS
-    return problems if rest <= 0 else [*problems[:MAX_PROBLEMS], f"… and {rest} more like these"]
 
 
 def _lines(snapshot: Snapshot) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 from sharectl.core.groups import GROUP_NAME
@@ -11,6 +12,9 @@ from sharectl.core.model import SCHEMA_VERSION, Plan
 from sharectl.core.nodes import HOST_NAME
 from sharectl.core.plan import REASONS
 from sharectl.errors import InputError
+
+MAX_BYTES = 2**26
+"""Size of a plan that is still read: some 100,000 targets."""
 
 
 def parse(text: str, name: str) -> Plan:
@@ -23,9 +27,13 @@ def parse(text: str, name: str) -> Plan:
     """
     from pydantic import TypeAdapter, ValidationError
 
+    if len(text) > MAX_BYTES:
+        raise InputError(
+            [f"{name}: has more than {MAX_BYTES} bytes; give what `sharectl plan --json` printed"]
+        )
     try:
         content: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError([f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]) from error
     if not isinstance(content, dict) or content.get("kind") != "plan":
         raise InputError([f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed'])
@@ -46,7 +54,7 @@ def parse(text: str, name: str) -> Plan:
 
 def _problems(decided: Plan) -> list[str]:
     groups = [*decided.groups, *(group for t in decided.targets for group in (t.held_back, t.helped))]
-    nodes = [target.node for target in decided.targets]
+    nodes = Counter(target.node for target in decided.targets)
     checks = [
         *((GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
         *(
@@ -54,7 +62,7 @@ def _problems(decided: Plan) -> list[str]:
             for group in groups
         ),
         *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
-        *((nodes.count(node) == 1, f"node {node!r} has two targets") for node in set(nodes)),
+        *((times == 1, f"node {node!r} has two targets") for node, times in nodes.items()),
         *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),
         *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
         *((t.held_back != t.helped, f"{t.node}: holds back and helps one group") for t in decided.targets),

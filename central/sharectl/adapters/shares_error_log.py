@@ -11,6 +11,8 @@ from sharectl.errors import InputError
 
 HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
 _COLUMNS = len(HEADER.split()) - 1
+_MAX_LINE = 1000
+_MAX_PROBLEMS = 20
 
 
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
@@ -42,23 +44,29 @@ def read(path: Path) -> tuple[tuple[int, GroupError], ...]:
     Raises
     ------
     InputError
-        If it cannot be read, or a row is not as it should be; all such rows at once.
+        If it cannot be read, or a row is not as it should be; the first `_MAX_PROBLEMS` such rows at once.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with path.open(encoding="utf-8") as file:
+            return _read(files.lines_of(file, _MAX_LINE), path)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([f"{path}: cannot be read: {error}"]) from error
+
+
+def _read(lines: Iterable[str], path: Path) -> tuple[tuple[int, GroupError], ...]:
     found: list[tuple[int, GroupError]] = []
-    problems = []
+    problems: list[str] = []
     for number, line in enumerate(lines, start=1):
-        if line and not line.startswith("#"):
+        if line.strip() and not line.startswith("#"):
             try:
                 found.append(_error(line.split()))
-            except ValueError:
+            except (ValueError, OverflowError):
                 problems.append(
                     f"{path}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
-                    f"found {line[:200]!r}; remove the row"
+                    f"found {line.rstrip()[:200]!r}; remove the row"
                 )
+        if len(problems) == _MAX_PROBLEMS:
+            break
     if problems:
         raise InputError(problems)
     return tuple(found)

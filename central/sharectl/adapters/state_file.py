@@ -14,6 +14,9 @@ from sharectl.errors import StateError
 
 SCHEMA_VERSION = 1
 
+MAX_BYTES = 2**26
+"""Size of a file that is still read: some 100,000 targets."""
+
 _NUMBERS = ("sequence", "nodes", "schedds", "standing_until", "uncertain_nodes")
 
 
@@ -46,10 +49,13 @@ class StateFile:
 
     def _read(self) -> dict[str, Any]:
         try:
-            content = json.loads(self.path.read_text(encoding="utf-8"))
+            text, _ = files.read_regular(self.path, MAX_BYTES + 1)
+            if text is None or len(text) > MAX_BYTES:
+                raise self._broken(f"no regular file of at most {MAX_BYTES} bytes")
+            content = json.loads(text)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise self._broken(str(error)) from error
         if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
             raise self._broken(f"schema_version is not {SCHEMA_VERSION}")

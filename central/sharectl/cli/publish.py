@@ -76,9 +76,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _text(name: str) -> str:
-    if name == "-":
-        return sys.stdin.read()
     try:
-        return Path(name).read_text(encoding="utf-8")
+        if name == "-":
+            return sys.stdin.read(plan_json.MAX_BYTES + 1)
+        with Path(name).open(encoding="utf-8") as file:
+            return file.read(plan_json.MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([f"{name}: cannot be read: {error}"]) from error
