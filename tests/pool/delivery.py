@@ -21,7 +21,7 @@ from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
 
 HELD_BACK, HELPED = "atlas", "cms"
-CORES, MULTICORE = 10, 8
+CORES, MULTICORE = 9, 8
 PERIOD_SECONDS = 4
 SUBMITTED = "000"
 LOOK_SECONDS = 1.0
@@ -37,8 +37,6 @@ SHARECTL_JOB_CTL_PERIOD_SECONDS = {period}
 SHARECTL_GRACE_SECONDS = 1
 STARTD_CRON_JOB_CTL_EXECUTABLE = {checkout}/startd_cron/job_ctl.py
 """
-# In a queue without end one job of the group held back runs on a node at a time, so that it never fills up.
-ONE_AT_A_TIME = "CONCURRENCY_LIMIT_DEFAULT = 1\n"
 SUPPLY = """\
 executable = /bin/sleep
 transfer_executable = False
@@ -50,7 +48,6 @@ accounting_group = {group}
 accounting_group_user = bob
 requirements = TARGET.Machine == "{node}.example.org"
 log = {log}
-{more}
 queue {count}
 """
 
@@ -73,7 +70,6 @@ def spec_of(nodes: Mapping[str, str]) -> BoxSpec:
             ExecutePoint(f"{node}.example.org", CORES, config=text) for node, text in nodes.items()
         ),
         access_points=("ap-1.example.org",),
-        central_config=ONE_AT_A_TIME,
         access_config=event_log.EVENT_TIMES,
     )
 
@@ -142,7 +138,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of a pool: for every node short ones of one core, and ones of eight cores."""
+    """The jobs of a pool: for every node short ones of one core, and ones of eight cores.
+
+    The large ones come first, so that beside them a node has room for one small one at a time, whatever happens.
+    """
 
     box: Box
 
@@ -152,17 +151,29 @@ class Jobs:
 
     def supply(self, nodes: Sequence[str], count: int) -> None:
         """Put more of them into the queue."""
-        for node in nodes:
-            for group, cores, seconds, jobs, more in (
-                (HELD_BACK, 1, 6, count, f"concurrency_limits = {node.replace('-', '')}"),
-                (HELPED, MULTICORE, 12, count // 2, ""),
-            ):
-                log = self.log(node, group)
-                self.box.submit(
-                    SUPPLY.format(
-                        seconds=seconds, cores=cores, group=group, node=node, log=log, more=more, count=jobs
-                    )
+        kinds = ((HELPED, MULTICORE, 12, count // 2), (HELD_BACK, 1, 6, count))
+        for group, cores, seconds, jobs in kinds:
+            for node in nodes:
+                self._submit(node, group, cores, seconds, jobs)
+            if group == HELPED:
+                self.box.wait_until(
+                    lambda: all(
+                        self.log(node, HELPED).exists() and self.starts(node, HELPED, 0) for node in nodes
+                    ),
+                    60,
+                    "a large job runs on every node",
                 )
+
+    def keep_waiting(self, node: str, count: int) -> None:
+        """Put more of both kinds into the queue for a node that has no room for the large ones."""
+        self._submit(node, HELPED, MULTICORE, 12, 2)
+        self._submit(node, HELD_BACK, 1, 6, count)
+
+    def _submit(self, node: str, group: str, cores: int, seconds: int, count: int) -> None:
+        log = self.log(node, group)
+        self.box.submit(
+            SUPPLY.format(seconds=seconds, cores=cores, group=group, node=node, log=log, count=count)
+        )
 
     def starts(self, node: str, group: str, since: float) -> list[float]:
         """Unix seconds at which jobs of the group started on the node from ``since`` on."""
@@ -191,7 +202,7 @@ def _plain(job: str) -> str:
 
 
 def publish(
-    command: Sharectl, nodes: Sequence[str], validity_seconds: int, expect: int = 0, **configuration: Any
+    command: Sharectl, nodes: Sequence[str], validity_seconds: int, /, expect: int = 0, **configuration: Any
 ) -> tuple[int, str]:
     """Hold back all jobs of one group on the nodes: until when, Unix seconds, and what `sharectl publish` said."""
     now = int(time.time())

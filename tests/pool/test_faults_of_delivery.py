@@ -7,10 +7,12 @@ afterwards, row by row.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import secrets
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
@@ -21,8 +23,9 @@ from typing import Any, Callable
 
 import pytest
 
+import target
 from poolbox import Box
-from tests.pool import delivery
+from tests.pool import cycles_that_die, delivery
 from tests.pool.conftest import OpenBox
 from tests.pool.delivery import HELD_BACK, HELPED, SLACK_SECONDS, Jobs, Watch, deployed, publish, shared
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
@@ -87,6 +90,8 @@ CLOCKS = {"wn-007": (HOUR, "expired"), "wn-008": (-HOUR, "future")}
 SLOW, GONE, FAILING, ENDLESS = "wn-009", "wn-010", "wn-011", "wn-012"
 SERVED = {SLOW: "timeout", GONE: "no-connection", FAILING: "http-status", ENDLESS: "too-big"}
 ROTATED, WRONG_ORDER = "wn-013", "wn-014"
+STEADY = "wn-015"
+"""Its jobs of the group held back do not end, so that each cycle has a target for it."""
 NODES = (*FILES, *CLOCKS, *SERVED, ROTATED, WRONG_ORDER)
 AT_ONCE = tuple(node for node in (*FILES, *SERVED, WRONG_ORDER) if node != LINK)
 """Those whose target ends with the fault, not when it runs out."""
@@ -119,6 +124,8 @@ class Servers:
     most: WebServer
     port: int
     wrong: bool = False
+    elsewhere: Path = Path("/nonexistent")
+    """What the steady node is served."""
     stack: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
@@ -128,7 +135,8 @@ class Servers:
         if self.wrong and node in faults:
             faults[node](request)
         else:
-            serving((self.box.shared_directory / f"{node}.txt").read_bytes())(request)
+            file = self.elsewhere if node == STEADY else self.box.shared_directory / f"{node}.txt"
+            serving(file.read_bytes())(request)
 
     def come(self) -> None:
         """All servers are right."""
@@ -175,9 +183,10 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
 def box(open_box: OpenBox, servers: Servers) -> Iterator[Box]:
     trusted = f"--ca-file {shared('ca.pem')}"
     nodes = {node: deployed(f"file:{shared(node)}.txt") for node in (*FILES, *CLOCKS)}
-    nodes |= {node: deployed(servers.url(node), trusted) for node in SERVED}
+    nodes |= {node: deployed(servers.url(node), trusted) for node in (*SERVED, STEADY)}
     # A run that waits for a slow server is longer than the others' period, and the next run would kill it.
     nodes[SLOW] = deployed(servers.url(SLOW), trusted, period_seconds=12)
+    nodes[STEADY] += f"NUM_CPUS = {delivery.CORES + 1}\n"
     nodes[ENDLESS] += f"STARTD_CRON_JOB_CTL_EXECUTABLE = {shared('measured.py')}\n"
     for node in (ROTATED, WRONG_ORDER):
         nodes[node] = deployed(f"file:{shared(node)}.txt", f"--key-file {shared(node)}.keys")
@@ -230,12 +239,8 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
         fault(files[node])
     servers.go()
     told.until = dict.fromkeys(NODES, until)
-    box.wait_until(
-        lambda: all(told.jobs.starts(node, HELD_BACK, told.broken_at) for node in NODES),
-        max(0.0, until + SLACK_SECONDS - time.time()),
-        "jobs of the group held back start everywhere",
-    )
-    box.wait_until(lambda: time.time() > until, VALIDITY_SECONDS, "the targets have run out")
+    while time.time() < until + SLACK_SECONDS and not (time.time() > until and started_everywhere(told)):
+        time.sleep(delivery.LOOK_SECONDS)
     told.ended_at = time.time()
 
     # What is published meanwhile: whatever can be mended is.
@@ -256,6 +261,11 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     rotated = time.time()
     publish(command, NODES, 120, **ways)
     box.wait_until(lambda: time.time() > rotated + 3 * delivery.PERIOD_SECONDS, 30, "the last key is in use")
+
+
+def started_everywhere(told: Story) -> bool:
+    """Whether jobs of the group held back have started on every node since the faults began."""
+    return all(told.jobs.starts(node, HELD_BACK, told.broken_at) for node in NODES)
 
 
 def ways_of(servers: Servers, files: Mapping[str, Path]) -> dict[str, Any]:
@@ -359,3 +369,163 @@ def test_a_gibibyte_is_not_taken_in(story: Story) -> None:
 
 def test_no_job_is_lost(story: Story) -> None:
     assert not story.jobs.lost()
+
+
+# ---- cycles that die
+
+
+@pytest.fixture(scope="module")
+def steady(box: Box) -> Jobs:
+    """A node that the group held back holds but for one core, for which it has more jobs."""
+    endless_jobs = delivery.SUPPLY.format(
+        seconds=3600,
+        cores=1,
+        group=HELD_BACK,
+        node=STEADY,
+        log="/dev/null",
+        count=delivery.CORES,
+    )
+    box.submit(endless_jobs)
+    running = f'JobStatus == 2 && regexp("{STEADY}", RemoteHost)'
+    box.wait_until(lambda: len(box.jobs(running)) == delivery.CORES, 60, "the node is full but for a core")
+    jobs = Jobs(box)
+    jobs.keep_waiting(STEADY, 60)
+    return jobs
+
+
+def cycles_of(servers: Servers, folder: Path) -> dict[str, Any]:
+    """Configuration of cycles that steer the steady node and keep everything in ``folder``."""
+    servers.elsewhere = folder / "sharectl.txt"
+    way = {"file": str(servers.elsewhere), "url": servers.most.url(f"/{STEADY}.txt")}
+    return {
+        "groups": {HELPED: {"pledge_hs06": 1e6}, HELD_BACK: {"pledge_hs06": 1}},
+        "nodes": {"controlled": [f"{STEADY}*"]},
+        "control": {"deadband_hs06": 1},
+        "publish": [{"https": {**way, "ca_file": str(servers.most.certificate)}}],
+        "history": {"jobs_file": str(folder / "jobs.txt"), "errors_log": str(folder / "errors.log")},
+        "state_directory": str(folder),
+        "validity_seconds": 120,
+        "lock_wait_seconds": 2,
+    }
+
+
+def is_whole(file: Path) -> int:
+    """Sequence of a document that a node takes as a whole; 0 if there is none yet."""
+    if not file.exists():
+        return 0
+    options, _ = target.parse_arguments([])
+    sequence, _until, lines = target.parse(file.read_bytes(), 0, options, set(), int(time.time()))
+    assert [node.partition(".")[0] for node, _order in lines] == [STEADY]
+    return sequence
+
+
+def test_without_room_what_stands_stands_or_runs_out(
+    box: Box, servers: Servers, steady: Jobs, tmp_path: Path
+) -> None:
+    watch, command = Watch(box), Sharectl(box, tmp_path)
+    with cycles_that_die.small_disk(tmp_path, 512) as disk:
+        ways = cycles_of(servers, disk)
+        box.wait_until(
+            lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout,
+            40,
+            "a cycle has a target",
+        )
+        time.sleep(1)  # the next plan is another one
+        until, _ = publish(command, [STEADY], VALIDITY_SECONDS, **ways)
+        box.wait_until(lambda: acts(watch), VALIDITY_SECONDS - 5, "the node has its target")
+        stood, lines = servers.elsewhere.read_bytes(), kept_lines(disk)
+        codes = []
+        for pages in range(64):
+            cycles_that_die.fill(disk, pages)
+            done = command.run("cycle", expect=None, **ways)
+            codes.append(done.returncode)
+            assert is_whole(servers.elsewhere)
+            now = kept_lines(disk)
+            assert {name: now[name][: len(was)] for name, was in lines.items()} == lines, "history is lost"
+            if pages == 0:
+                assert servers.elsewhere.read_bytes() == stood
+                assert "make room" in done.stderr
+                flows = begins_after(steady, watch, until)
+            if done.returncode == 0:
+                break
+        print(f"exit codes by free pages: {codes}")
+        assert codes[0] == 74
+        assert set(codes[:-1]) == {74}
+        assert codes[-1] == 0
+        assert until - 1 <= flows <= until + SLACK_SECONDS
+        box.wait_until(lambda: acts(watch), 40, "the node has a target again")
+        assert not cycles_that_die.leftovers(disk)
+    assert not watch.outlived()
+    assert not steady.lost()
+
+
+def acts(watch: Watch) -> bool:
+    """Whether the steady node acts on a target now."""
+    watch.look()
+    return watch.last()[STEADY].acts
+
+
+def kept_lines(folder: Path) -> dict[str, list[str]]:
+    """Lines of the files that grow, all of them whole."""
+    texts = {name: (folder / name).read_text() for name in ("errors.log", "ledger/changes.jsonl")}
+    assert all(text.endswith("\n") for text in texts.values())
+    return {name: text.splitlines() for name, text in texts.items()}
+
+
+def begins_after(jobs: Jobs, watch: Watch, until: int) -> float:
+    """Unix seconds of the first start, seen from now on, of a job of the group held back."""
+    begin = time.time()
+    while not jobs.starts(STEADY, HELD_BACK, begin) and time.time() < until + SLACK_SECONDS:
+        watch.look()
+        time.sleep(delivery.LOOK_SECONDS)
+    return first(jobs.starts(STEADY, HELD_BACK, begin))
+
+
+def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on(
+    box: Box, servers: Servers, steady: Jobs, tmp_path: Path
+) -> None:
+    folder = tmp_path / "state"
+    folder.mkdir()
+    ways = cycles_of(servers, folder)
+    ways["publish"] += [{"file": str(tmp_path / "second.txt")}, {"collector": {}}]
+    command = Sharectl(box, tmp_path)
+    box.wait_until(
+        lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout, 40, "a cycle has a target"
+    )
+    (config,) = tmp_path.glob("sharectl-*.yaml")
+    documents = (servers.elsewhere, tmp_path / "second.txt")
+    watch = Watch(box)
+    steps = cycles_that_die.steps_of(box, config)
+    deaths = [("step", number) for number in range(len(steps))] + [("advertise", n) for n in range(3)]
+    box.wait_until(lambda: acts(watch), 40, "the node has its target")
+    with watch.running(), cycles_that_die.driver(box) as by:
+        for kind, number in deaths:
+            before = [is_whole(file) for file in documents]
+            assert cycles_that_die.cycle(by, config, kind, number) == -signal.SIGKILL, (kind, number)
+            for file, was in zip(documents, before):
+                assert is_whole(file) in (was, max(before) + 1, int(time.time())) or is_whole(file) > was
+            assert ads_are_whole(box)
+            killed_at = max(is_whole(file) for file in documents)
+            assert cycles_that_die.cycle(by, config) == 0, (
+                f"the cycle after one that was killed at {kind} {number}"
+            )
+            assert min(is_whole(file) for file in documents) > killed_at
+            standing = json.loads((folder / "state.json").read_text())["standing"]
+            assert delivery.audited(folder).keys() == {stood["target"]["node"] for stood in standing}
+        left = cycles_that_die.leftovers(tmp_path)
+        print(f"{len(deaths)} deaths, {len(left)} files left by them, steps: {steps}")
+        assert left, "no cycle was killed while it wrote"
+        for path in left:
+            os.utime(path, (1, 1))
+        assert cycles_that_die.cycle(by, config) == 0
+    assert not cycles_that_die.leftovers(tmp_path), "what was left piles up"
+    assert {look.reason for look in watch.looks if look.node == STEADY} == {"ok"}
+    assert not watch.outlived()
+    assert not steady.lost()
+
+
+def ads_are_whole(box: Box) -> bool:
+    """Whether each ad of a target in the collector has all that a node asks for."""
+    names = ("t1_TargetNode", "size(t1_TargetGroups)", "size(t1_Targetcores)", "t1_TargetValidUntil > time()")
+    query = ["condor_status", "-any", "-constraint", 'MyType == "SharectlTarget"', "-af:,", *names]
+    return set(box.run(query).stdout.splitlines()) <= {f"{STEADY}, 2, 2, true"}
