@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import signal
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -18,6 +15,7 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
 from sharectl.adapters import sharectl_file
 from tests.pool.sharectl_command import Sharectl
+from tests.pool.trouble import dead, hung
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 SPEC = BoxSpec(
@@ -60,32 +58,6 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
 
     wait_for(published, 30, "the collector knows that the jobs run, and a target is published")
     return command
-
-
-@contextlib.contextmanager
-def stopped(pid: int) -> Iterator[None]:
-    """A process that does nothing while the body runs."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
-
-
-@contextlib.contextmanager
-def hung(box: Box, host: str, daemon: str) -> Iterator[None]:
-    """A daemon that accepts connections and says nothing; its master does not mend it."""
-    with stopped(box.daemon_pid(host, "MASTER")), stopped(box.daemon_pid(host, daemon)):
-        yield
-
-
-@contextlib.contextmanager
-def dead(box: Box, host: str, daemon: str) -> Iterator[None]:
-    """A daemon killed where it stood; afterwards its master starts another."""
-    pid = box.daemon_pid(host, daemon)
-    with stopped(box.daemon_pid(host, "MASTER")):
-        os.kill(pid, signal.SIGKILL)
-        yield
 
 
 TROUBLES = [
