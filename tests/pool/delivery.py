@@ -17,7 +17,7 @@ from poolbox.errors import PoolboxError
 from sharectl.core.model import Plan, Target
 from sharectl.report import as_json
 from tests.pool import event_log
-from tests.pool.event_log import EXECUTE, TERMINATED
+from tests.pool.event_log import EXECUTE, TERMINATED, Event
 from tests.pool.sharectl_command import CHECKOUT, GROUPS, Sharectl
 
 HELD_BACK, HELPED = "atlas", "cms"
@@ -46,7 +46,7 @@ request_memory = 8
 request_disk = 8
 accounting_group = {group}
 accounting_group_user = bob
-requirements = TARGET.Machine == "{node}.example.org"
+requirements = {requirements}
 log = {log}
 queue {count}
 """
@@ -138,46 +138,48 @@ class Watch:
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of a pool: for every node short ones of one core, and ones of eight cores.
+    """The jobs of a pool: short ones of one core, and ones of eight cores, for any node that takes them.
 
     The large ones come first, so that beside them a node has room for one small one at a time, whatever happens.
     """
 
     box: Box
+    log: Path
 
-    def log(self, node: str, group: str) -> Path:
-        """Event log of a group's jobs for a node."""
-        return self.box.shared_directory / f"flow-{node}-{group}.log"
-
-    def supply(self, nodes: Sequence[str], count: int) -> None:
-        """Put more of them into the queue."""
-        kinds = ((HELPED, MULTICORE, 12, count // 2), (HELD_BACK, 1, 6, count))
-        for group, cores, seconds, jobs in kinds:
-            for node in nodes:
-                self._submit(node, group, cores, seconds, jobs)
-            if group == HELPED:
-                self.box.wait_until(
-                    lambda: all(
-                        self.log(node, HELPED).exists() and self.starts(node, HELPED, 0) for node in nodes
-                    ),
-                    60,
-                    "a large job runs on every node",
-                )
-
-    def keep_waiting(self, node: str, count: int) -> None:
-        """Put more of both kinds into the queue for a node that has no room for the large ones."""
-        self._submit(node, HELPED, MULTICORE, 12, 2)
-        self._submit(node, HELD_BACK, 1, 6, count)
-
-    def _submit(self, node: str, group: str, cores: int, seconds: int, count: int) -> None:
-        log = self.log(node, group)
-        self.box.submit(
-            SUPPLY.format(seconds=seconds, cores=cores, group=group, node=node, log=log, count=count)
+    def supply(self, large: int, small: int, requirements: str, nodes: int = 0) -> None:
+        """Put jobs into the queue; the small ones once a large one has started on so many nodes."""
+        self.submit(HELPED, MULTICORE, 12, large, requirements)
+        self.box.wait_until(
+            lambda: len({event.host for event in self._events(HELPED, EXECUTE)}) >= nodes,
+            60,
+            "a large job runs on every node",
         )
+        if small:
+            self.submit(HELD_BACK, 1, 6, small, requirements)
+
+    def submit(self, group: str, cores: int, seconds: int, count: int, requirements: str) -> None:
+        """Put jobs of a group into the queue."""
+        self.box.submit(
+            SUPPLY.format(
+                seconds=seconds,
+                cores=cores,
+                group=group,
+                requirements=requirements,
+                log=f"{self.log}-{group}",
+                count=count,
+            )
+        )
+
+    def _events(self, group: str, number: str) -> list[Event]:
+        return event_log.events(self.log.with_name(f"{self.log.name}-{group}"), number)
 
     def starts(self, node: str, group: str, since: float) -> list[float]:
         """Unix seconds at which jobs of the group started on the node from ``since`` on."""
-        return [at for at in event_log.times(self.log(node, group), EXECUTE) if at >= since]
+        return [
+            event.at
+            for event in self._events(group, EXECUTE)
+            if event.at >= since and event.host.partition(".")[0] == node
+        ]
 
     def lost(self) -> list[str]:
         """Jobs that are neither in the queue nor ended once; or that are held."""
@@ -186,9 +188,9 @@ class Jobs:
             for job in self.box.jobs(attributes=("ClusterId", "ProcId", "JobStatus"))
         }
         found = [f"{job}: held" for job, status in queued.items() if status not in (1, 2, 4)]
-        for log in self.box.shared_directory.glob("flow-*.log"):
-            ends = Counter(_plain(event.job) for event in event_log.events(log, TERMINATED))
-            for event in event_log.events(log, SUBMITTED):
+        for group in (HELPED, HELD_BACK):
+            ends = Counter(_plain(event.job) for event in self._events(group, TERMINATED))
+            for event in self._events(group, SUBMITTED):
                 job = _plain(event.job)
                 if ends[job] > 1 or (ends[job] == 0 and job not in queued):
                     found.append(f"{job}: ended {ends[job]} times")

@@ -168,6 +168,7 @@ class Story:
     said: list[str] = field(default_factory=list)
     node_kib: int = 0
     central_kib: int = 0
+    lost: list[str] = field(default_factory=list)
 
 
 @pytest.fixture(scope="module")
@@ -200,13 +201,14 @@ def box(open_box: OpenBox, servers: Servers) -> Iterator[Box]:
 
 
 @pytest.fixture(scope="module")
-def story(box: Box, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
-    told = Story(Jobs(box), Watch(box))
+def story(box: Box, servers: Servers, tmp_path_factory: pytest.TempPathFactory) -> Story:
+    told = Story(Jobs(box, box.shared_directory / "flow"), Watch(box))
     command = Sharectl(box, tmp_path_factory.mktemp("sharectl"))
     with told.watch.running(), servers.stack:
         play(box, servers, command, told)
-    yield told
+    told.lost = told.jobs.lost()
     box.remove_jobs()
+    return told
 
 
 def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
@@ -225,7 +227,7 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
         write_keys(path, old)
     servers.come()
     shift_clocks(box)
-    told.jobs.supply(NODES, 30)
+    told.jobs.supply(250, 450, f'TARGET.Machine != "{STEADY}.example.org"', len(NODES))
     publish(command, NODES, 90, **ways)
     box.wait_until(lambda: everybody_has_a_target(*CLOCKS), 60, "every node has its target")
 
@@ -368,7 +370,33 @@ def test_a_gibibyte_is_not_taken_in(story: Story) -> None:
 
 
 def test_no_job_is_lost(story: Story) -> None:
-    assert not story.jobs.lost()
+    assert not story.lost
+
+
+@pytest.mark.usefixtures("story")
+def test_a_clock_ahead_or_behind_makes_no_grace_longer(box: Box) -> None:
+    """The negotiator looks at the grace of a node by its own clock."""
+    jobs = Jobs(box, box.shared_directory / "grace")
+    there = " || ".join(f'TARGET.Machine == "{node}.example.org"' for node in CLOCKS)
+    latched = "t1_McRoomValue =?= 1 && t1_McRoomTime > t1_WatchedTime"
+    query = ["condor_status", "-constraint", f"PartitionableSlot && {latched}", "-af", "Machine"]
+    shift_clocks(box)
+    try:
+        jobs.supply(len(CLOCKS), 0, there, len(CLOCKS))
+        box.wait_until(
+            lambda: {f"{node}.example.org" for node in CLOCKS} <= set(box.run(query).stdout.split()),
+            60,
+            "blocks of cores have become free",
+        )
+        jobs.submit(HELD_BACK, 1, 30, len(CLOCKS) * delivery.CORES, there)
+        box.wait_until(
+            lambda: all(jobs.starts(node, HELD_BACK, 0) for node in CLOCKS),
+            40,
+            "jobs of one core start there",
+        )
+    finally:
+        box.remove_jobs()
+        right_clocks(box)
 
 
 # ---- cycles that die
@@ -377,19 +405,12 @@ def test_no_job_is_lost(story: Story) -> None:
 @pytest.fixture(scope="module")
 def steady(box: Box) -> Jobs:
     """A node that the group held back holds but for one core, for which it has more jobs."""
-    endless_jobs = delivery.SUPPLY.format(
-        seconds=3600,
-        cores=1,
-        group=HELD_BACK,
-        node=STEADY,
-        log="/dev/null",
-        count=delivery.CORES,
-    )
-    box.submit(endless_jobs)
+    jobs = Jobs(box, box.shared_directory / "steady")
+    only_here = f'TARGET.Machine == "{STEADY}.example.org"'
+    jobs.submit(HELD_BACK, 1, 3600, delivery.CORES, only_here)
     running = f'JobStatus == 2 && regexp("{STEADY}", RemoteHost)'
     box.wait_until(lambda: len(box.jobs(running)) == delivery.CORES, 60, "the node is full but for a core")
-    jobs = Jobs(box)
-    jobs.keep_waiting(STEADY, 60)
+    jobs.supply(2, 60, only_here)
     return jobs
 
 
