@@ -7,7 +7,6 @@ it: one of them on a steered node tells that no target is in force there.
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 from collections import Counter
@@ -19,6 +18,7 @@ from poolbox import Box, BoxSpec, ExecutePoint, PoolboxError
 from sharectl.adapters import sharectl_file
 from tests.pool import event_log
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
+from tests.pool.flow_records import Cycle, Look
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
@@ -84,39 +84,6 @@ def spec() -> BoxSpec:
         # The master waits so long before it starts a daemon again that has died; HTCondor's own are 9 s and more.
         config="MASTER_BACKOFF_CONSTANT = 2\nCLAIM_WORKLIFE = 20\n",
     )
-
-
-@dataclasses.dataclass(frozen=True)
-class Cycle:
-    """One run of ``sharectl cycle``, and what nodes could read before and after it."""
-
-    began: float
-    """Unix seconds."""
-    exit_code: int
-    said: str
-    before: bytes
-    after: bytes
-
-
-@dataclasses.dataclass(frozen=True)
-class Look:
-    """A steered node at one moment, as its own startd says."""
-
-    at: int
-    """Unix seconds; so are the other times."""
-    node: str
-    active: bool
-    """Whether START acts on a target."""
-    until: int
-    sequence: int
-    reason: str
-    published_until: int
-    """Until when the last published file is valid."""
-
-    @property
-    def outlived(self) -> bool:
-        """Whether START acts on a target that nobody stands for any more."""
-        return self.active and (self.at >= self.published_until or self.until > self.published_until)
 
 
 class Flow:

@@ -15,6 +15,7 @@ from poolbox import Box
 from sharectl.adapters import sharectl_file
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
+from tests.pool.flow_records import Cycle
 from tests.pool.flowing import (
     CENTRAL,
     DISCONNECTED,
@@ -24,7 +25,6 @@ from tests.pool.flowing import (
     RECONNECTED,
     SECOND,
     VALIDITY_SECONDS,
-    Cycle,
     Flow,
     spec,
 )
