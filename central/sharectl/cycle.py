@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Optional
 
 from sharectl.core.completeness import with_restart
+from sharectl.core.doubts import doubts
 from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, plan, withdrawal
 from sharectl.core.shares import group_errors
@@ -47,6 +48,8 @@ class CycleResult:
     """What keeps plans from being published."""
     enabled_again: Optional[Disabled] = None
     """What kept them from it until this cycle found its time to be over."""
+    warnings: tuple[str, ...] = ()
+    """What the configuration probably does not mean so, one line each; no failure of the cycle."""
 
 
 def run_cycle(
@@ -68,8 +71,10 @@ def run_cycle(
     problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
     errors: tuple[GroupError, ...] = ()
     proposal: Optional[Proposal] = None
+    warnings: tuple[str, ...] = ()
     if snapshot.complete:
         errors = group_errors(usage_by_group(snapshot, config.pledge_hs06), config.pledge_hs06)
+        warnings = doubts(config, state, snapshot, now)
         proposal = Proposal(*plan(config, state, snapshot, now), snapshot)
         # Known from now on, published or not.
         state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
@@ -85,5 +90,12 @@ def run_cycle(
         if snapshot.complete:
             tried(lambda: ports.history.record(snapshot, errors), problems)
     return CycleResult(
-        snapshot, errors, done.plan, done.places, tuple(problems), done.disabled, done.enabled_again
+        snapshot,
+        errors,
+        done.plan,
+        done.places,
+        tuple(problems),
+        disabled=done.disabled,
+        enabled_again=done.enabled_again,
+        warnings=warnings,
     )

@@ -40,6 +40,8 @@ def parse(text: str, name: str) -> Plan:
     if content.get("schema_version") != SCHEMA_VERSION:
         raise InputError([f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"])
     del content["kind"], content["schema_version"]
+    # For who reads it, not part of the plan.
+    content.pop("warnings", None)
     try:
         decided = TypeAdapter(Plan).validate_json(json.dumps(content), strict=True, extra="forbid")
     except ValidationError as error:

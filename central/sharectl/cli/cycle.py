@@ -16,7 +16,7 @@ from sharectl.adapters.sharectl_file import render
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
 from sharectl.cli.outlets import outlets_of, state_of
-from sharectl.cli.plan import say_limits
+from sharectl.cli.plan import say_limits, say_warnings
 from sharectl.core.plan import REASONS
 from sharectl.cycle import CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
@@ -57,6 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"sharectl: not published now: disabled {disabled_words(result.disabled)}", file=sys.stderr)
     else:
         print(_line(result, record))
+    say_warnings(result.warnings)
     return _exit_code(result)
 
 
@@ -82,6 +83,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "complete": result.snapshot.complete,
         "problems": list(result.problems),
+        "warnings": list(result.warnings),
         "published": list(result.published),
         "errors": as_json.errors(result.snapshot.taken_at, result.errors)["groups"],
         "plan": as_json.plan(result.plan) if result.plan else None,

@@ -75,6 +75,7 @@ def plan_config(config: Config) -> PlanConfig:
         pledge_hs06={name: group.pledge_hs06 for name, group in config.groups.items()},
         limits=config.control.limits,
         validity_seconds=config.validity_seconds,
+        controlled=config.nodes.controlled,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections.abc import Iterable
 
 from sharectl.adapters.sharectl_file import target_lines
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.core.doubts import doubts
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Plan
 from sharectl.core.plan import REASONS, State, plan
@@ -28,14 +30,17 @@ def run(arguments: argparse.Namespace) -> int:
     offline = arguments.jobs is not None
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
-    decided, _ = plan(options.plan_config(config), state, snapshot, now)
+    law = options.plan_config(config)
+    decided, _ = plan(law, state, snapshot, now)
+    warnings = doubts(law, state, snapshot, now)
     if arguments.json:
-        print(as_json.dumps("plan", as_json.plan(decided)))
+        print(as_json.dumps("plan", {**as_json.plan(decided), "warnings": warnings}))
     else:
         for line in target_lines(decided):
             print(line)
     print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
     say_limits(decided)
+    say_warnings(warnings)
     return 0
 
 
@@ -43,3 +48,9 @@ def say_limits(decided: Plan) -> None:
     """Print to standard error which limits acted on a plan, and on how many nodes."""
     for note in decided.limits:
         print(f"sharectl: {LIMITS[note.code]}: {note.nodes}", file=sys.stderr)
+
+
+def say_warnings(warnings: Iterable[str]) -> None:
+    """Print to standard error what the configuration probably does not mean so."""
+    for warning in warnings:
+        print(f"sharectl: warning: {warning}", file=sys.stderr)

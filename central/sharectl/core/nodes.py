@@ -40,6 +40,8 @@ class ControlledConstraint:
 
 Controlled = Union[ControlledHosts, ControlledShare, ControlledConstraint]
 
+ALL_NODES = ControlledHosts(("*",))
+
 
 def controlled_machines(
     controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str]

@@ -17,6 +17,7 @@ from sharectl.core.model import (
     Standing,
     Target,
 )
+from sharectl.core.nodes import ALL_NODES, Controlled
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import cores_by_node, hs06_per_core_by_node, usage_by_group
 
@@ -71,6 +72,8 @@ class PlanConfig:
     limits: PlanLimits
     validity_seconds: int
     """How long nodes act on a plan that is not renewed."""
+    controlled: Controlled = ALL_NODES
+    """Which nodes he means; snapshots know which they are."""
 
 
 def plan(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[Plan, State]:
