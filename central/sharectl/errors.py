@@ -50,6 +50,17 @@ class PublishError(StateError):
     """Targets did not arrive where nodes look for them."""
 
 
+class UnsignedError(PublishError):
+    """A plan without targets has arrived at ``place``, without the signature that the configuration asks for."""
+
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(
+            f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse what is not signed and "
+            "have no target either (reason unsigned)"
+        )
+        self.place = place
+
+
 class LockedError(SharectlError):
     """Another cycle is running."""
 

@@ -31,6 +31,8 @@ class Publisher(Protocol):
         ------
         StateError
             If it could not be written; what was published before then still stands.
+        UnsignedError
+            If it was, as a withdrawal that could not be signed.
         """
 
 

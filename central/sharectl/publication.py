@@ -15,7 +15,7 @@ from typing import Callable, Optional
 from sharectl.core.changes import EXPIRED, ChangeRecord, changes
 from sharectl.core.model import Disabled, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, State, withdrawal
-from sharectl.errors import StateError
+from sharectl.errors import StateError, UnsignedError
 from sharectl.ports import Audit, Publisher, StateStore, Switch
 
 
@@ -128,8 +128,16 @@ def publish(
 def _published(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[str, ...]:
     places: list[str] = []
     for publisher in outlets.publishers:
-        tried(partial(lambda to: places.append(to.publish(decided)), publisher), problems)
+        tried(partial(_publish_by, publisher, decided, places), problems)
     return tuple(places)
+
+
+def _publish_by(publisher: Publisher, decided: Plan, places: list[str]) -> None:
+    try:
+        places.append(publisher.publish(decided))
+    except UnsignedError as error:
+        places.append(error.place)
+        raise
 
 
 def _tell(audit: Audit, proposal: Proposal, before: State, now: int) -> None:

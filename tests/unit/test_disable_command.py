@@ -12,6 +12,8 @@ from sharectl.adapters import sharectl_file
 from sharectl.adapters.lock import only_one
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli.main import main
+from sharectl.core.model import Plan, Target
+from sharectl.errors import StateError
 
 NOWHERE = "127.0.0.1:1"
 ROWS = ["2 cn-1 alice 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
@@ -211,3 +213,63 @@ def test_publishing_counts_for_the_next_cycle_s_limits(
     state = StateFile(config.parent / "state.json").load()
     assert [stood.target.node for stood in state.standing] == ["cn-1"]
     assert (state.uncertain_nodes, state.unaudited, state.withdrawn) == (0, None, False)
+
+
+def signing(config: Path) -> Path:
+    """The configuration asks for signatures from now on; the file of keys."""
+    keys = config.parent / "keys"
+    keys.touch(mode=0o600)
+    keys.write_text(f"a {'0123456789abcdef' * 4}\n", encoding="utf-8")
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f"signing_key_file: {keys}\n")
+    return keys
+
+
+@pytest.mark.parametrize("broken", ["", "no key"])
+def test_a_withdrawal_needs_no_key(capsys: pytest.CaptureFixture[str], config: Path, broken: str) -> None:
+    keys = signing(config)
+    publish_targets(capsys, config)
+    assert sharectl_file.read(places(config)[0]).signature is not None
+    keys.write_text(broken, encoding="utf-8") if broken else keys.unlink()
+    code, out, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, "disabled since" in out, "disabled all the same" in err) == (74, True, True)
+    for path in places(config):
+        assert f"no targets at {path}" in out
+        assert f"{path}: targets are withdrawn, unsigned: {keys}" in err
+        left = sharectl_file.read(path)
+        assert (left.targets, left.signature) == ((), None)
+
+
+def test_a_cycle_withdraws_without_a_key_what_was_switched_off_by_hand(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    keys = signing(config)
+    publish_targets(capsys, config)
+    keys.unlink()
+    before = [path.read_bytes() for path in places(config)]
+    assert run(capsys, config, "cycle")[0] == 78, "targets are not published unsigned"
+    assert [path.read_bytes() for path in places(config)] == before
+    (config.parent / "disabled").touch()
+    _, _, err = run(capsys, config, "cycle")
+    assert "withdrawn, unsigned" in err
+    assert [targets(path) for path in places(config)] == [0, 0]
+    assert StateFile(config.parent / "state.json").load().withdrawn
+
+
+def test_targets_are_never_published_unsigned_instead(tmp_path: Path) -> None:
+    publisher = sharectl_file.FilePublisher(tmp_path / "x", sharectl_file.Seal(key_problem="no key"))
+    target = Target("cn-1", "alice", 56, "cms", 8)
+    with pytest.raises(StateError, match="not published, for it cannot be signed: no key"):
+        publisher.publish(Plan(7, 1000, 4060, ("alice", "cms"), (target,), "targets"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    config.write_text(config.read_text(encoding="utf-8") + "contrl: {}\n", encoding="utf-8")
+    code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    first, last = err.splitlines()
+    assert (code, "contrl" in first, "NOT disabled" in last, "publish:" in last) == (78, True, True, True)
+    assert not (config.parent / "disabled").exists()

@@ -52,7 +52,8 @@ class HttpsPublisher:
 
         What is not served stays written: it may be the way to the server that is broken, not that to the nodes.
         """
-        written = self.file.publish(plan)
+        self.file.write(plan)
+        written = self.file.path
         fetched = fetch(self.served_at)
         if fetched.problem is not None:
             raise PublishError(f"{self.served_at.url}: {fetched.problem}; {written} stands")
@@ -61,7 +62,7 @@ class HttpsPublisher:
                 f"{self.served_at.url}: is not what {written} holds; let the server serve that file, uncached and "
                 "unchanged"
             )
-        return self.served_at.url
+        return self.file.arrived_at(self.served_at.url)
 
 
 def fetch(served_at: ServedAt) -> Fetched:

@@ -12,7 +12,7 @@ from sharectl.adapters.signing import Key, Signature
 from sharectl.core.groups import GROUP_NAME
 from sharectl.core.model import Plan, Target
 from sharectl.core.nodes import HOST_NAME
-from sharectl.errors import InputError, PublishError
+from sharectl.errors import InputError, PublishError, UnsignedError
 
 FORMAT = 1
 """Version of the metadata; a reader refuses one that it does not know."""
@@ -34,6 +34,8 @@ class Seal:
     """The pool's name, for nodes that are told one."""
     key: Optional[Key] = None
     """What signs the text; None leaves it unsigned."""
+    key_problem: Optional[str] = None
+    """Why there is no key although there should be one: then only withdrawals are published, unsigned."""
 
 
 UNSEALED = Seal()
@@ -62,6 +64,27 @@ class FilePublisher:
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path. Raises as `sharectl.ports.Publisher`."""
+        self.write(plan)
+        return self.arrived_at(str(self.path))
+
+    def arrived_at(self, place: str) -> str:
+        """``place``; raises UnsignedError if what is there should be signed."""
+        if self.seal.key_problem is not None:
+            raise UnsignedError(place, self.seal.key_problem)
+        return place
+
+    def write(self, plan: Plan) -> None:
+        """Replace the file by ``plan``, signed if it can be.
+
+        Raises
+        ------
+        StateError
+            If it could not be written, or has targets and cannot be signed.
+        """
+        if plan.targets and self.seal.key_problem is not None:
+            raise PublishError(
+                f"{self.path}: not published, for it cannot be signed: {self.seal.key_problem}"
+            )
         text = render(plan, self.seal)
         if len(text) > MAX_BYTES:
             raise PublishError(
@@ -69,7 +92,6 @@ class FilePublisher:
                 "them by control.max_nodes, or publish by collector"
             )
         files.replace(self.path, [text], mode=0o644)
-        return str(self.path)
 
 
 def target_lines(plan: Plan) -> list[str]:

@@ -17,12 +17,18 @@ from sharectl.adapters.quantities import number_in
 from sharectl.cli import options
 from sharectl.cli.outlets import audit_of, outlets_of, switch_of
 from sharectl.core.model import Disabled
-from sharectl.errors import LockedError, StateError
+from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.publication import Outlets, Publication, load_state, tried, withdraw, withdraw_unlocked
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
 
 MAX_FOR_SECONDS = 366 * 86400
+_INSTEAD = (
+    "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file (`sharectl check config` has the "
+    "same list) and disable again. No cycle runs with it, so that targets run out within validity_seconds; to be rid of "
+    "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. "
+    "`touch disabled` in state_directory keeps cycles from publishing once the file is mended"
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,16 +54,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Switch sharectl off and withdraw all targets; 0 only if every transport took it."""
-    config = options.config_of(arguments)
+    config = _config_of(arguments)
     now = int(time.time())
     until = None if arguments.for_seconds is None else now + arguments.for_seconds
     said = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
     problems: list[str] = []
     # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
-    if not tried(lambda: switch_of(config).disable(said), problems):
+    is_set = tried(lambda: switch_of(config).disable(said), problems)
+    if not is_set:
         problems.append("sharectl is not switched off, only withdrawn once: stop sharectl.timer")
     tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
-    done, locked = _withdrawn(config, said, outlets_of(config, "disable"), problems)
+    done, locked = _withdrawn(config, said, outlets_of(config, "disable", withdraws=True), problems)
     if arguments.json:
         content = {"disabled": asdict(said), "published": list(done.places), "problems": problems}
         print(as_json.dumps("disabled", content))
@@ -66,11 +73,20 @@ def run(arguments: argparse.Namespace) -> int:
         for place in done.places:
             print(f"no targets at {place}")
     if problems:
+        problems += ["sharectl is disabled all the same: cycles publish no targets"] if is_set else []
         raise StateError("\n".join(problems))
     if locked is not None:
         print(f"sharectl: {locked}; it withdraws what it publishes", file=sys.stderr)
         return LockedError.exit_code
     return 0
+
+
+def _config_of(arguments: argparse.Namespace) -> Config:
+    """Configuration; if it is broken, the problems end in what to do instead."""
+    try:
+        return options.config_of(arguments)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, f"{arguments.config}: {_INSTEAD}"]) from error
 
 
 def _withdrawn(

@@ -121,9 +121,16 @@ def served_at(publisher: HttpsPublisherConfig) -> ServedAt:
     return ServedAt(publisher.url, publisher.ca_file, publisher.deadline_seconds)
 
 
-def publishers_of(config: Config) -> list[Publisher]:
-    """Every way that targets are published, in the order of the configuration. Raises as `seal_of`."""
-    seal = seal_of(config)
+def seal_of_withdrawals(config: Config) -> Seal:
+    """The same for plans without targets, which need no key: ``key_problem`` says why it cannot be used."""
+    try:
+        return seal_of(config)
+    except ConfigError as error:
+        return Seal(config.pool.name, key_problem="; ".join(error.problems))
+
+
+def publishers_of(config: Config, seal: Seal) -> list[Publisher]:
+    """Every way that targets are published, in the order of the configuration."""
     return [_publisher(config, way, seal) for way in config.publish]
 
 
