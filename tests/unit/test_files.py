@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -107,3 +108,34 @@ def test_what_killed_writers_left_is_removed_once_it_is_old(tmp_path: Path) -> N
         os.utime(tmp_path / name, (1, 1))
     files.replace(tmp_path / "a[1].txt", ["whole\n"])
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted((*names[1:], "a[1].txt"))
+
+
+@pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO", "a folder", "a device"])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda path: files.replace(path, ["new\n"]),
+        lambda path: files.append_lines(path, ["new"]),
+        lambda path: files.rotate(path, max_bytes=0, keep=1),
+    ],
+)
+def test_what_is_no_regular_file_stays_as_it_is(
+    tmp_path: Path, kind: str, write: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "sharectl.txt"
+    (tmp_path / "real").write_text("old", encoding="utf-8")
+    if kind == "a device":
+        path = Path("/dev/null")
+    else:
+        make: dict[str, Callable[[], None]] = {
+            "a symbolic link": lambda: path.symlink_to("real"),
+            "a FIFO": lambda: os.mkfifo(path),
+            "a folder": path.mkdir,
+        }
+        make[kind]()
+    before = os.lstat(path)
+    with pytest.raises(StateError, match=rf"{path}: not written: there is {kind}, .* name another path"):
+        write(path)
+    assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
+    assert (tmp_path / "real").read_text(encoding="utf-8") == "old"
+    assert not [left for left in tmp_path.iterdir() if left.name not in ("real", path.name)]

@@ -19,6 +19,15 @@ PAGE_BYTES = mmap.PAGESIZE
 LEFTOVER_SECONDS = 3600
 """Age of a half-written file whose writer has been killed: no writing takes so long."""
 
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+
 
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
@@ -35,8 +44,10 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     Raises
     ------
     StateError
-        If that fails; the old file is then untouched and nothing is left beside it.
+        If that fails, or something is there that is no regular file, such as a symbolic link; the old file is then
+        untouched and nothing is left beside it.
     """
+    _refuse_irregular(path)
     with _as_state_error(path):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
@@ -96,10 +107,11 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
     Raises
     ------
     StateError
-        If that fails; the file then ends where it ended before.
+        If that fails, or there is something that is no regular file; the file then ends where it ended before.
     """
+    _refuse_irregular(path)
     with _as_state_error(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         try:
             own_as_folder(descriptor, path.parent)
             os.fchmod(descriptor, mode)
@@ -129,6 +141,7 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
     StateError
         If a file cannot be renamed.
     """
+    _refuse_irregular(path)
     with _as_state_error(path):
         if not path.exists() or path.stat().st_size < max_bytes:
             return
@@ -144,6 +157,21 @@ def own_as_folder(descriptor: int, folder: Path) -> None:
     if os.geteuid() == 0:
         facts = folder.stat()
         os.fchown(descriptor, facts.st_uid, facts.st_gid)
+
+
+def _refuse_irregular(path: Path) -> None:
+    """StateError for what somebody put there for another purpose, such as /dev/null: a rename would destroy it."""
+    with _as_state_error(path):
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            return
+    if not stat.S_ISREG(mode):
+        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+        raise StateError(
+            f"{path}: not written: there is {kind}, and only a regular file is replaced or added to; name another path in "
+            "the configuration, or remove it"
+        )
 
 
 def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
