@@ -37,8 +37,9 @@ class NodesConfig(Section):
         2340,
         ge=30,
         le=86400,
-        description="Age of a node's last run of `job_ctl`, by the node's own clock, from which `status` calls the "
-        "node deaf; three periods of 13 minutes.",
+        description="Age of a node's last run of `job_ctl`, by the node's own clock, from which `status` calls it "
+        "stale where the node does not publish `t1_JobCtlStaleSeconds`, from when START does; three periods of "
+        "13 minutes.",
     )
 
 

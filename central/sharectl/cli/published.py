@@ -14,11 +14,41 @@ from sharectl.cli import options
 from sharectl.errors import ConfigError, InputError, PublishError
 
 
-def places(config: Config, now: int) -> list[dict[str, Any]]:
-    """Each place where nodes look for targets, with what it holds at Unix time ``now`` and what is wrong there."""
+def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
+    """Each place where nodes look for targets, with what it holds at Unix time ``now`` and what is wrong there.
+
+    ``sequence`` is that of the plan that was published last, 0 if that is not known.
+    """
     keys, problem = _keys(config)
-    found = [place for way in config.publish for place in _of_way(config, way, keys, now)]
+    found = [
+        _beside_newest({"way": _name(way), **place}, sequence)
+        for way in config.publish
+        for place in _of_way(config, way, keys, now)
+    ]
     return [*found, {"place": str(config.signing_key_file), "problem": problem}] if problem else found
+
+
+def is_valid(place: dict[str, Any]) -> bool:
+    """Whether nodes can find something there that has not run out."""
+    left = place.get("valid_for_seconds")
+    return "targets" in place and (left is None or left > 0)
+
+
+def _name(way: PublisherConfig) -> str:
+    if way.collector is not None:
+        return "collector"
+    return "https" if way.https is not None else "file"
+
+
+def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
+    """The place, with a problem if it holds an older plan than that of number ``sequence``."""
+    held = place.get("sequence")
+    older = held is not None and held < sequence
+    said = (
+        f"{place['place']}: an older plan stands there: sequence {held}, and {sequence} was published last: a copy "
+        "put back, or no publishing since; nodes that took the newer one refuse it; `sharectl cycle`"
+    )
+    return {**place, "older": older, "problem": said if older else place["problem"]}
 
 
 def line(place: dict[str, Any]) -> str:

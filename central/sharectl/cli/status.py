@@ -12,20 +12,38 @@ from typing import Any, Optional
 from sharectl.adapters import node_status
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.node_status import Awaited
 from sharectl.cli import options, published
 from sharectl.cli.outlets import state_of, switch_of
+from sharectl.core import node_reasons
 from sharectl.core.limits import LIMITS
-from sharectl.core.model import Disabled
+from sharectl.core.model import Disabled, Standing
 from sharectl.core.plan import REASONS
 from sharectl.publication import in_force
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
 from sharectl.report.tables import print_table
 
+_EPILOG = """A problem is a line on standard error, with what to do:
+  - no cycle has run yet, or the last one had a problem or a warning (plan, cycle: "warning:")
+  - a published file, URL or collector that cannot be read, has run out, is not signed as the nodes want it, is for
+    another pool, holds an older plan than was published last, or ads of somebody else
+  - the collector does not answer
+  - nodes that refuse targets or cannot get them, for each code of t1_JobCtlReason but ok and no-line: how many; among
+    them nodes where job_ctl never ran (not-published) or too long ago for START to go by it (stale). no-file and
+    no-ad count only where a target is published that the node should find so, expired where something valid is
+  - sharectl is disabled, and targets could not be withdrawn everywhere
+No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets.
+
+exit codes, for use as a monitoring check: 0 no problem, 1 at least one problem, 2 usage, 74 the state file cannot be
+read, 78 configuration; all but 0 want somebody to look"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     options.add_common(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -33,15 +51,17 @@ def run(arguments: argparse.Namespace) -> int:
     config = options.config_of(arguments)
     now = int(time.time())
     said = in_force(switch_of(config).disabled(), now)
+    state = state_of(config).load()
+    where = published.places(config, now, state.sequence)
     status = {
         "now": now,
         "disabled": asdict(said) if said else None,
-        "withdrawn": state_of(config).load().withdrawn,
+        "withdrawn": state.withdrawn,
         "last_cycle": state_of(config).last_cycle() or None,
-        "published": published.places(config, now),
-        "nodes": _nodes(config, now),
+        "published": where,
+        "nodes": _nodes(config, now, _awaited(where, state.standing_at(now))),
     }
-    problems = _problems(status, config.nodes.job_ctl_stale_seconds)
+    problems = _problems(status)
     if arguments.json:
         print(as_json.dumps("status", {**status, "problems": problems}))
     else:
@@ -51,11 +71,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _nodes(config: Config, now: int) -> dict[str, Any]:
+def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...]) -> Awaited:
+    """What nodes can find in the places, of the targets that stand."""
+    valid = [place for place in where if published.is_valid(place)]
+    ways = {place["way"] for place in valid if place["targets"]}
+    by_ad = standing if "collector" in ways else ()
+    return Awaited(bool(valid), "file" in ways, {stood.target.node.lower(): stood.since for stood in by_ad})
+
+
+def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     import htcondor2  # noqa: F401 - loaded before the question forks
 
     question = Question(
-        partial(node_status.look, config.pool.collector, now, config.nodes.job_ctl_stale_seconds),
+        partial(node_status.look, config.pool.collector, now, config.nodes.job_ctl_stale_seconds, awaited),
         config.pool.collector_deadline_seconds,
     )
     answer = ask_all({"collector": question})["collector"]
@@ -64,33 +92,21 @@ def _nodes(config: Config, now: int) -> dict[str, Any]:
     return {**asdict(answer.value), "problem": None}
 
 
-def _problems(status: dict[str, Any], stale_seconds: int) -> list[str]:
+def _problems(status: dict[str, Any]) -> list[str]:
     cycle = status["last_cycle"]
     off = status["disabled"] is not None
     # Switched off on purpose is no problem, and nobody renews what was withdrawn.
-    places = [] if off and status["withdrawn"] else status["published"]
+    withdrawn = off and status["withdrawn"]
+    places = [place for place in status["published"] if not withdrawn or place.get("older")]
     found = [part["problem"] for part in (*places, status["nodes"])]
     if off and not status["withdrawn"]:
         found.append("disabled, but targets are not withdrawn everywhere: the next cycle tries again")
-    found += _deaf_nodes(status["nodes"], stale_seconds)
+    found += node_reasons.problems(status["nodes"].get("refusing", {}), status["nodes"].get("slots", 0))
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
     else:
-        found += [f"last cycle: {problem}" for problem in cycle.get("problems", [])]
+        found += [f"last cycle: {said}" for said in (*cycle.get("problems", []), *cycle.get("warnings", []))]
     return [problem for problem in found if problem]
-
-
-def _deaf_nodes(nodes: dict[str, Any], stale_seconds: int) -> list[str]:
-    """What to do about nodes that look for no target, so that none can reach them."""
-    remedies = {
-        node_status.UNKNOWN_REASON: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there",
-        node_status.STALE_REASON: f"ran job_ctl {stale_seconds} s ago or longer: see StartLog there",
-    }
-    return [
-        f"{nodes['reasons'][reason]} of {nodes['slots']} partitionable slots {remedy}"
-        for reason, remedy in remedies.items()
-        if reason in nodes.get("reasons", {})
-    ]
 
 
 def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
@@ -112,7 +128,10 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ("partitionable slots", nodes["slots"]),
             ("with a target now", nodes["with_target"]),
             ("in grace now", nodes["in_grace"]),
-            ("disabled on the node", nodes["disabled"]),
+            (
+                "switched off on the node",
+                f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob",
+            ),
             ("job_ctl says", " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-"),
         ]
     print_table("status", ("what", "is"), rows, sys.stdout)
