@@ -490,7 +490,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         (Path("/dev/null/sharectl.yaml"), "cannot be read: Not a directory; check its owner and mode"),
         (tmp_path, "is a directory; name a file in it"),
         (Path(f"{tmp_path}/a\0b"), "cannot be read: "),
-        (Path("/dev/zero"), "has more than 1048576 bytes"),
+        (Path("/dev/zero"), "cannot be read: it is neither a regular file nor a pipe"),
     ):
         with pytest.raises(ConfigError, match=fragment) as caught:
             load(path)

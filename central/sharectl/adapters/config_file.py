@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from pydantic import ValidationError
 
-from sharectl.adapters import yaml_tree
+from sharectl.adapters import pipes, yaml_tree
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import fault_of, place
 from sharectl.adapters.yaml_syntax import Fault, NotYamlError, column_of, line_of
@@ -18,6 +18,8 @@ from sharectl.errors import ConfigError
 
 MAX_BYTES = 2**20
 """Size of a file that is still read."""
+PIPE_SECONDS = 5.0
+"""How long a pipe may be silent."""
 MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 
@@ -56,7 +58,7 @@ def parse(text: str, name: str) -> Config:
 
 def _text(path: Path) -> str:
     try:
-        with path.open("rb") as file:
+        with pipes.open_bytes(path, PIPE_SECONDS) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
         raise ConfigError([f"{path}: there is no such file; {_LEAST}, or name another file"]) from error

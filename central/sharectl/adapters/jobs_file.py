@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Optional
 
-from sharectl.adapters import files
+from sharectl.adapters import files, pipes
 from sharectl.core.groups import group_of
 from sharectl.core.model import (
     DEFAULT_NODE_CORES,
@@ -81,7 +81,7 @@ def read(path: Path, groups: Collection[str]) -> JobRows:
         If it cannot be read, or has rows that are none; all of them are named.
     """
     try:
-        with path.open(encoding="utf-8", errors="replace") as file:
+        with pipes.open_text(path, errors="replace") as file:
             return parse(files.lines_of(file, MAX_LINE), str(path), groups)
     except OSError as error:
         raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error

@@ -47,7 +47,7 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or PEND, group, seconds "
-        "running, cores, HS06 per core; docs/method.md has the condor_q command) instead of asking the pool",
+        "running, cores, HS06 per core; docs/method.md has the condor_q command) instead of asking the pool; a pipe may be silent for 60 s",
     )
     parser.add_argument(
         "--taken-at",

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from sharectl.adapters import plan_json
+from sharectl.adapters import pipes, plan_json
 from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.cli import options
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--plan",
         default="-",
         metavar="FILE",
-        help="the plan, as `sharectl plan --json` printed it (default: standard input)",
+        help="the plan, as `sharectl plan --json` printed it (default: standard input); a pipe may be silent for 60 s",
     )
 
 
@@ -79,7 +79,7 @@ def _text(name: str) -> str:
     try:
         if name == "-":
             return sys.stdin.read(plan_json.MAX_BYTES + 1)
-        with Path(name).open(encoding="utf-8") as file:
+        with pipes.open_text(Path(name)) as file:
             return file.read(plan_json.MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([f"{name}: cannot be read: {error}"]) from error
+        raise InputError([f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from error
