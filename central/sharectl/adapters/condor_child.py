@@ -2,14 +2,17 @@
 
 A broken configuration makes the library end the process that loads it, and another one cannot be loaded later.
 Each line of standard input is a JSON object, ``{"macros": [names], "environment": {…}}``, for which the configuration
-is read anew, or ``{"expressions": […], "slots": […], "jobs": […]}``; each answer is a line too. It imports nothing of sharectl, so that it runs by its path.
+is read anew, or ``{"expressions": […], "slots": […], "jobs": […]}``; each answer is a line too. It imports nothing of sharectl, so that it runs by its path. It ends with the process whose id is its argument, also
+while the library hangs.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +21,8 @@ import classad2
 import htcondor2
 
 SUBSYSTEM = "STARTD"
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
 
 UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
 """What the parser raises; HTCondor 23.9 has no exception of its own."""
@@ -86,8 +91,16 @@ def evaluated(asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def end_with(parent: int) -> None:
+    """Let the kernel end this process as soon as ``parent``, which has started it, is gone."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # it was gone before
+        sys.exit(1)
+
+
 def main() -> int:
     """Answer the questions on standard input until it ends."""
+    end_with(int(sys.argv[1]))
     for line in sys.stdin:
         asked = json.loads(line)
         macros = asked.get("macros")

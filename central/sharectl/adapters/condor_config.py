@@ -179,6 +179,7 @@ def read(
     UnreadableConfigurationError
         If HTCondor refuses it.
     """
+    _refuse_fifos(source.directory)
     found = expand(source, (FOLDERS, EXCLUDED, FILES), process)
     folders = tuple(dict.fromkeys(Path(word) for word in re.split(r"[\s,]+", found.get(FOLDERS, "")) if word))
     excluded = re.compile(found.get(EXCLUDED) or r"(?!)")
@@ -207,6 +208,16 @@ def read(
             if source.directory is None or source.directory.resolve() in definition.file.resolve().parents
         ),
     )
+
+
+def _refuse_fifos(folder: Optional[Path]) -> None:
+    """UnreadableConfigurationError for a FIFO that HTCondor would open, and wait for whoever writes into it."""
+    found = sorted(path for path in folder.iterdir() if path.is_fifo()) if folder is not None else []
+    for path in found:
+        if not path.name.startswith("."):
+            raise UnreadableConfigurationError(
+                f"{path.name} is a FIFO, for whose writer daemons wait", str(path)
+            )
 
 
 def files_read(folder: Path, excluded: re.Pattern[str]) -> list[Path]:

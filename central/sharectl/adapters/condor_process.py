@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import select
 import subprocess
@@ -47,7 +48,7 @@ class CondorProcess:
         self._root.write_text(configuration, encoding="utf-8")
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(CHILD)],
+            [sys.executable, "-I", str(CHILD), str(os.getpid())],
             env={**environment, "CONDOR_CONFIG": str(self._root)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
