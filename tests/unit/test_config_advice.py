@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.adapters import trust
-from sharectl.adapters.config_advice import advice, unusable
+from sharectl.adapters.config_advice import absent, advice, unusable
 from sharectl.adapters.config_file import parse
 from sharectl.adapters.config_model import Config
 from sharectl.cli.main import main
@@ -93,3 +93,31 @@ def test_a_key_that_cannot_be_used_is_a_finding(own: Path, capsys: pytest.Captur
     assert f"signing_key_file: {keys}\n" in out
     assert SECRET[:16] not in out + err
     assert unusable(parse(path.read_text(encoding="utf-8"), "F")) == ([], [])
+
+
+def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert absent(config(own, f"{{file: {own}/sharectl.txt}}")) == []
+    served = f"{{https: {{file: {own}/www/x, url: 'https://cm/x'}}}}"
+    found = absent(config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}"))
+    assert [line.split("; ")[0] for line in found] == [
+        f"state_directory: there is no folder {own}/state on this machine",
+        f"publish[0].file: there is no folder {own}/shared on this machine",
+        f"publish[1].https.file: there is no folder {own}/www on this machine",
+    ]
+    path = own / "sharectl.yaml"
+    path.write_text(f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}/state\n", encoding="utf-8")
+    assert main(["check", "config", str(path)]) == 0
+    assert f"recommended: state_directory: there is no folder {own}/state" in capsys.readouterr().err
+
+
+def test_check_config_takes_the_option_that_other_verbs_have(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = own / "sharectl.yaml"
+    path.write_text("groups: {cms: {pledge_hs06: 12}}\n", encoding="utf-8")
+    assert main(["check", "config", "--config", str(path)]) == 0
+    assert "pledge_hs06: 12" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as caught:
+        main(["check", "config", str(path), "--config", str(path)])
+    assert caught.value.code == 2
+    assert "not allowed with argument" in capsys.readouterr().err

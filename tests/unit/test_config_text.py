@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.adapters.config_advice import absent
 from sharectl.adapters.config_file import parse
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_text import as_data, render
@@ -106,7 +107,7 @@ def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.Ca
         "kind": "config",
         "valid": True,
         "problems": [],
-        "recommendations": [],
+        "recommendations": absent(parse(TEXT, "F")),
         "config": as_data(parse(TEXT, "F")),
     }
 

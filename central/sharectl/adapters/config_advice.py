@@ -25,6 +25,21 @@ def advice(config: Config, mounts: Path = trust.MOUNTS) -> list[str]:
     return ["signing_key_file: signs nothing: ads in collectors are known by their sender; remove it"]
 
 
+def absent(config: Config) -> list[str]:
+    """Folders that are to be written to and are not there on this machine."""
+    folders = {config.state_directory: ["state_directory"]}
+    for number, way in enumerate(config.publish):
+        if way.file is not None:
+            folders.setdefault(way.file.parent, []).append(f"publish[{number}].file")
+        elif way.https is not None:
+            folders.setdefault(way.https.file.parent, []).append(f"publish[{number}].https.file")
+    return [
+        f"{', '.join(places)}: there is no folder {folder} on this machine; make it before cycles run here"
+        for folder, places in folders.items()
+        if not os.path.isdir(folder)  # noqa: PTH112 - one that cannot be looked into is no exception
+    ]
+
+
 def unusable(config: Config) -> tuple[list[str], list[str]]:
     """What keeps cycles from running on this machine, and what this user cannot tell."""
     if config.signing_key_file is None:

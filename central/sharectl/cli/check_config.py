@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.adapters.config_advice import advice, unusable
+from sharectl.adapters.config_advice import absent, advice, unusable
 from sharectl.adapters.config_file import load
 from sharectl.adapters.config_text import as_data, render
 from sharectl.cli.main import DEFAULT_CONFIG
@@ -18,14 +18,9 @@ _REFUSED: dict[str, object] = {"valid": False, "problems": [], "recommendations"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the check."""
-    parser.add_argument(
-        "file",
-        type=Path,
-        nargs="?",
-        default=Path(DEFAULT_CONFIG),
-        metavar="FILE",
-        help="default: %(default)s",
-    )
+    named = parser.add_mutually_exclusive_group()
+    named.add_argument("file", type=Path, nargs="?", metavar="FILE", help=f"default: {DEFAULT_CONFIG}")
+    named.add_argument("--config", type=Path, metavar="FILE", help="the same, as other verbs have it")
     parser.add_argument(
         "--json", action="store_true", help="print JSON: the configuration, or what is wrong with it"
     )
@@ -40,14 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
         If something is wrong and no JSON was asked for.
     """
     try:
-        config = load(arguments.file)
+        config = load(arguments.config or arguments.file or Path(DEFAULT_CONFIG))
     except ConfigError as error:
         if not arguments.json:
             raise
         print(as_json.dumps("config", {**_REFUSED, "problems": list(error.problems)}))
         return error.exit_code
     problems, unknown = unusable(config)
-    recommendations = [*unknown, *advice(config)]
+    recommendations = [*unknown, *absent(config), *advice(config)]
     if arguments.json:
         report = {"valid": True, "problems": problems, "recommendations": recommendations}
         print(as_json.dumps("config", {**report, "config": as_data(config)}))
