@@ -86,8 +86,6 @@ FILES: Mapping[str, tuple[Callable[[Path], None], str]] = {
     "wn-006": (becomes_a_fifo, "unsafe"),
 }
 DIRECTORY, LINK = "wn-003", "wn-004"
-IRREGULAR = (DIRECTORY, LINK, "wn-005", "wn-006")
-"""What is in the file's place there is not replaced, but named."""
 CLOCKS = {"wn-007": (HOUR, "expired"), "wn-008": (-HOUR, "future")}
 SLOW, GONE, FAILING, ENDLESS = "wn-009", "wn-010", "wn-011", "wn-012"
 SERVED = {SLOW: "timeout", GONE: "no-connection", FAILING: "http-status", ENDLESS: "too-big"}
@@ -253,8 +251,7 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     told.central_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     told.node_kib = max(map(int, (box.shared_directory / "measured.py.kib").read_text().split()))
 
-    for node in IRREGULAR:
-        files[node].rmdir() if node == DIRECTORY else files[node].unlink()
+    files[DIRECTORY].rmdir()
     write_keys(keys[WRONG_ORDER], old + new)
     servers.come()
     right_clocks(box)
@@ -358,10 +355,10 @@ def test_it_recovers_by_itself_once_it_is_right_again(story: Story, node: str) -
 
 
 def test_publishing_mends_what_it_can_and_names_the_rest(story: Story) -> None:
-    for node in (*IRREGULAR, *SERVED):
+    for node in (DIRECTORY, *SERVED):
         assert f"/{node}.txt" in " ".join(story.said)
     for node in (*FILES, ROTATED):
-        if node not in IRREGULAR:
+        if node != DIRECTORY:
             assert "ok" in story.watch.reasons(node, story.ended_at, story.mended_at + 3), node
 
 

@@ -110,32 +110,48 @@ def test_what_killed_writers_left_is_removed_once_it_is_old(tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted((*names[1:], "a[1].txt"))
 
 
-@pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO", "a folder", "a device"])
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda path: files.replace(path, ["new\n"]),
-        lambda path: files.append_lines(path, ["new"]),
-        lambda path: files.rotate(path, max_bytes=0, keep=1),
-    ],
-)
-def test_what_is_no_regular_file_stays_as_it_is(
-    tmp_path: Path, kind: str, write: Callable[[Path], None]
-) -> None:
+def made(path: Path, kind: str) -> None:
+    """Put something there that is no regular file; a link leads to a file beside it."""
+    path.with_name("real").write_text("old", encoding="utf-8")
+    make: dict[str, Callable[[], None]] = {
+        "a symbolic link": lambda: path.symlink_to("real"),
+        "a FIFO": lambda: os.mkfifo(path),
+        "a folder": path.mkdir,
+        "a device": lambda: os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(1, 3)),
+    }
+    make[kind]()
+
+
+ADDING: dict[str, Callable[[Path], None]] = {
+    "append": lambda path: files.append_lines(path, ["new"]),
+    "rotate": lambda path: files.rotate(path, max_bytes=0, keep=1),
+}
+REFUSED = [
+    *(("replace", kind) for kind in ("a folder", "a device")),
+    *((verb, kind) for verb in ADDING for kind in ("a symbolic link", "a FIFO", "a folder", "a device")),
+]
+
+
+@pytest.mark.parametrize(("verb", "kind"), REFUSED)
+def test_what_is_not_ours_stays_as_it_is(tmp_path: Path, verb: str, kind: str) -> None:
     path = tmp_path / "sharectl.txt"
-    (tmp_path / "real").write_text("old", encoding="utf-8")
-    if kind == "a device":
-        path = Path("/dev/null")
-    else:
-        make: dict[str, Callable[[], None]] = {
-            "a symbolic link": lambda: path.symlink_to("real"),
-            "a FIFO": lambda: os.mkfifo(path),
-            "a folder": path.mkdir,
-        }
-        make[kind]()
+    if kind == "a device" and os.geteuid():
+        pytest.skip("only root can make a device")
+    made(path, kind)
     before = os.lstat(path)
-    with pytest.raises(StateError, match=rf"{path}: not written: there is {kind}, .* name another path"):
+    write = {**ADDING, "replace": lambda path: files.replace(path, ["new\n"])}[verb]
+    with pytest.raises(StateError, match=rf"{path}: not written: there is {kind}; name another path"):
         write(path)
     assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
     assert (tmp_path / "real").read_text(encoding="utf-8") == "old"
     assert not [left for left in tmp_path.iterdir() if left.name not in ("real", path.name)]
+
+
+@pytest.mark.parametrize("kind", ["a symbolic link", "a FIFO"])
+def test_a_link_gives_way_and_is_not_followed(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "sharectl.txt"
+    made(path, kind)
+    files.replace(path, ["new\n"])
+    assert stat.S_ISREG(os.lstat(path).st_mode)
+    assert path.read_text(encoding="utf-8") == "new\n"
+    assert (tmp_path / "real").read_text(encoding="utf-8") == "old"

@@ -50,8 +50,7 @@ class HttpsPublisherConfig(Section):
     """Targets as a file that a web server of the site serves. After writing, and in ``status``, it is fetched."""
 
     file: AbsolutePath = Field(
-        description="Where the file appears, by rename: below the server's document root. As for `file` above, nothing "
-        "but a regular file is replaced."
+        description="Where the file appears, by rename: below the server's document root."
     )
     url: Annotated[str, AfterValidator(_url)] = Field(
         description="Where the server serves it, `https://HOST[:PORT]/PATH`: what the nodes fetch."
@@ -82,7 +81,7 @@ class PublisherConfig(Section):
     file: Optional[AbsolutePath] = Field(
         None,
         description="Where the file of targets appears, by rename: on a file system that the nodes share, or that "
-        "is copied to them. Nothing but a regular file is replaced: a symbolic link or a device there is an error.",
+        "is copied to them. A symbolic link there is replaced, not followed; a device or a folder is an error.",
     )
     https: Optional[HttpsPublisherConfig] = Field(None, description="A file that a web server serves.")
     collector: Optional[CollectorPublisherConfig] = Field(

@@ -8,7 +8,7 @@ import mmap
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Optional, TextIO
 
@@ -27,6 +27,9 @@ _KINDS = {
     stat.S_IFBLK: "a device",
     stat.S_IFSOCK: "a socket",
 }
+_WORTH_KEEPING = (stat.S_IFDIR, stat.S_IFCHR, stat.S_IFBLK)
+"""What no new file takes the place of: a rename would destroy /dev/null. A link or a FIFO gives way, or else whoever
+can put one there would stop the publishing until somebody comes; a link is not followed, it may lead anywhere."""
 
 
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
@@ -44,10 +47,9 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     Raises
     ------
     StateError
-        If that fails, or something is there that is no regular file, such as a symbolic link; the old file is then
-        untouched and nothing is left beside it.
+        If that fails, or a device or folder is there; the old file is then untouched and nothing is left beside it.
     """
-    _refuse_irregular(path)
+    _refuse(path, _WORTH_KEEPING)
     with _as_state_error(path):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
@@ -109,7 +111,7 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
     StateError
         If that fails, or there is something that is no regular file; the file then ends where it ended before.
     """
-    _refuse_irregular(path)
+    _refuse(path, _KINDS)
     with _as_state_error(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
         try:
@@ -141,7 +143,7 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
     StateError
         If a file cannot be renamed.
     """
-    _refuse_irregular(path)
+    _refuse(path, _KINDS)
     with _as_state_error(path):
         if not path.exists() or path.stat().st_size < max_bytes:
             return
@@ -159,18 +161,16 @@ def own_as_folder(descriptor: int, folder: Path) -> None:
         os.fchown(descriptor, facts.st_uid, facts.st_gid)
 
 
-def _refuse_irregular(path: Path) -> None:
-    """StateError for what somebody put there for another purpose, such as /dev/null: a rename would destroy it."""
+def _refuse(path: Path, kinds: Container[int]) -> None:
+    """StateError if one of ``kinds`` is there, file types of `stat`."""
     with _as_state_error(path):
         try:
             mode = os.lstat(path).st_mode
         except FileNotFoundError:
             return
-    if not stat.S_ISREG(mode):
-        kind = _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    if stat.S_IFMT(mode) in kinds:
         raise StateError(
-            f"{path}: not written: there is {kind}, and only a regular file is replaced or added to; name another path in "
-            "the configuration, or remove it"
+            f"{path}: not written: there is {_KINDS[stat.S_IFMT(mode)]}; name another path in the configuration, or remove it"
         )
 
 
