@@ -160,6 +160,19 @@ def test_nobody_elses_ads_are_withdrawn(sharectl: Sharectl, everybody: dict[str,
     assert sharectl.box.run(other).stdout == "sharectl-wn-001\n"
 
 
+def test_strays_of_its_own_identity_are_withdrawn_at_once(
+    sharectl: Sharectl, everybody: dict[str, Person]
+) -> None:
+    began = int(time.time())
+    publish(sharectl, plan(began, "wn-001"))
+    for name, sequence in (("evil", began + 1), ("later", began + 99), ("earlier", 1)):
+        assert everybody[KNOWN].send("UPDATE_AD_GENERIC", forged("wn-009", sequence, name))
+    nameless = {key: value for key, value in forged("wn-009", 0).items() if key != "t1_TargetSequence"}
+    assert everybody[KNOWN].send("UPDATE_AD_GENERIC", nameless)
+    publish(sharectl, plan(began + 1, "wn-001"))
+    assert [ad["Name"] for ad in ads(sharectl.box)] == ["sharectl-wn-001"]
+
+
 @pytest.mark.parametrize("name", [None, "sharectl-another"])
 def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
     sharectl: Sharectl, everybody: dict[str, Person], name: Optional[str]

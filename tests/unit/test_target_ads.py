@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+import classad2
 import pytest
 
 from sharectl.adapters import collector_targets, target_ads
@@ -70,3 +71,33 @@ def test_another_name_makes_no_plan() -> None:
 def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional[str]) -> None:
     found = collector_targets.why_useless(held, 7, OURS)
     assert found is None if problem is None else problem in (found or "")
+
+
+STRAYS = [
+    ad(6, name="sharectl-cn-2"),
+    ad(8, name="from-the-future"),
+    ad(7, name="evil"),
+    {"MyType": "SharectlTarget", "Name": 'no "sequence"', "AuthenticatedIdentity": OURS},
+]
+
+
+def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_are() -> None:
+    held = held_ads([ad(7), *STRAYS, ad(6, HIS), plan_ad(7)])
+    names = [stray.name for stray in target_ads.strays(held, PLAN, OURS)]
+    assert names == ["sharectl-cn-2", "from-the-future", "evil", 'no "sequence"']
+    withdrawn = classad2.ExprTree(target_ads.other_ads(OURS, 7, names))
+    assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
+    assert not any(withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None)))
+
+
+def test_what_stays_beside_the_plan_is_named() -> None:
+    assert collector_targets.why_not_whole(held_ads([ad(7), ad(6, HIS), plan_ad(7)]), PLAN, OURS) is None
+    problem = collector_targets.why_not_whole(held_ads([ad(7), STRAYS[2], plan_ad(7)]), PLAN, OURS) or ""
+    assert "evil (sequence 7); see who else has the token" in problem
+    assert "of 1 targets" not in problem
+    problem = (
+        collector_targets.why_not_whole(held_ads([ad(0, name=f"x{n}") for n in range(7)]), PLAN, OURS) or ""
+    )
+    assert "shows another plan by now" in problem
+    assert "holds 0 of 1 targets" in problem
+    assert "x4 (sequence 0) and 2 more" in problem

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Callable, Optional
@@ -20,11 +20,13 @@ from sharectl.adapters.target_ads import (
     NOBODY,
     PROJECTION,
     TARGET_TYPE,
+    HeldAd,
     Holding,
     ads_of,
     held_ads,
     holding,
-    older_ads,
+    other_ads,
+    strays,
 )
 from sharectl.core.model import Plan
 from sharectl.errors import PublishError
@@ -32,6 +34,8 @@ from sharectl.errors import PublishError
 DOCUMENT = "docs/transports.md"
 _AUTHENTICATION = "SEC_CLIENT_AUTHENTICATION"
 _LOOK_SECONDS = 0.05
+_MAX_NAMED = 5
+"""Ads that one message names."""
 _PATIENCE_RATIO = 0.6
 """Part of the deadline within which ads must appear: what is left is for saying that they did not."""
 
@@ -128,37 +132,61 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
         collector.advertise([classad2.ClassAd(ad) for ad in ads], "UPDATE_AD_GENERIC", True)  # noqa: FBT003
     except htcondor2.HTCondorException:
         return Delivery(None, _why_refused(collector))
-    sent = _until(collector, lambda held: held.sequence == plan.sequence, patience_seconds)
+    sent, ads_held = _until(
+        collector, lambda held: holding(held, None).sequence == plan.sequence, patience_seconds
+    )
     problem = why_useless(sent, plan.sequence, access.identity)
     if problem is not None or sent.identity is None:
         return Delivery(sent, problem)
     withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
-    withdrawal["Requirements"] = classad2.ExprTree(older_ads(sent.identity, plan.sequence))
-    collector.advertise([withdrawal], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
-    whole = (plan.sequence, len(plan.targets), 0)
-    seen = _until(
-        collector, lambda held: (held.sequence, held.targets, held.older) == whole, patience_seconds / 2
-    )
-    if (seen.sequence, seen.targets, seen.older) != whole:
-        return Delivery(
-            seen,
-            f"holds {seen.targets} of {len(plan.targets)} targets, and {seen.older} of an earlier plan; "
-            "CollectorLog there says why, and the next cycle tries again",
+    withdrawal["Requirements"] = classad2.ExprTree(
+        other_ads(
+            sent.identity, plan.sequence, [stray.name for stray in strays(ads_held, plan, sent.identity)]
         )
-    return Delivery(seen)
+    )
+    collector.advertise([withdrawal], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
+    identity = sent.identity
+    seen, ads_held = _until(
+        collector, lambda held: why_not_whole(held, plan, identity) is None, patience_seconds / 2
+    )
+    return Delivery(seen, why_not_whole(ads_held, plan, identity))
 
 
-def _until(collector: Any, arrived: Callable[[Holding], bool], patience_seconds: float) -> Holding:
-    """What is held once it has ``arrived``, or when patience ends."""
+def _until(
+    collector: Any, arrived: Callable[[list[HeldAd]], bool], patience_seconds: float
+) -> tuple[Holding, list[HeldAd]]:
+    """What is held once it has ``arrived``, or when patience ends; and the ads."""
     end = time.monotonic() + patience_seconds
     while True:
-        held = holding(_held(collector), None)
+        held = _held(collector)
         if arrived(held) or time.monotonic() > end:
-            return held
+            return holding(held, None), held
         time.sleep(_LOOK_SECONDS)
 
 
-def _held(collector: Any) -> list[Any]:
+def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Optional[str]:
+    """What is missing of ``plan``, or stands beside it, in the name of ``identity``; None if that is nothing."""
+    beside = strays(held, plan, identity)
+    missing = len(plan.targets) - sum(not ad.is_plan and ad.identity == identity for ad in held) + len(beside)
+    problems = []
+    if holding(held, None).sequence != plan.sequence:
+        problems.append("shows another plan by now; see whether a second sharectl publishes there")
+    if missing > 0:
+        problems.append(
+            f"holds {len(plan.targets) - missing} of {len(plan.targets)} targets; CollectorLog there says why, and the "
+            "next cycle tries again"
+        )
+    if beside:
+        named = ", ".join(f"{ad.name} (sequence {ad.sequence})" for ad in beside[:_MAX_NAMED])
+        more = f" and {len(beside) - _MAX_NAMED} more" if len(beside) > _MAX_NAMED else ""
+        problems.append(
+            f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come again after they are "
+            f"withdrawn: {named}{more}; see who else has the token of that identity"
+        )
+    return "; ".join(problems) or None
+
+
+def _held(collector: Any) -> list[HeldAd]:
     import htcondor2
 
     return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))

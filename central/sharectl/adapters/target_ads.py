@@ -15,6 +15,8 @@ TARGET_TYPE = "SharectlTarget"
 PLAN_TYPE = "SharectlPlan"
 """MyType of the ad that tells of the plan as a whole; no node reads it."""
 PLAN_NAME = "sharectl"
+NAME_PREFIX = "sharectl-"
+"""What the name of a target's ad begins with, before the node's."""
 ALL_OF_OURS = f'MyType == "{TARGET_TYPE}" || MyType == "{PLAN_TYPE}"'
 PROJECTION = [
     "MyType",
@@ -74,7 +76,7 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
     targets = [
         {
             "MyType": TARGET_TYPE,
-            "Name": f"sharectl-{target.node}",
+            "Name": f"{NAME_PREFIX}{target.node}",
             "t1_TargetNode": target.node,
             "t1_TargetGroups": [target.held_back, target.helped],
             "t1_Targetcores": [target.cap_cores, target.request_cores],
@@ -85,10 +87,25 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
     return [*targets, {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets), **about}]
 
 
-def older_ads(identity: str, sequence: int) -> str:
-    """Constraint of the targets that ``identity`` published before the plan ``sequence``."""
-    quoted = identity.replace("\\", "\\\\").replace('"', '\\"')
-    return f't1_TargetSequence < {sequence} && AuthenticatedIdentity =?= "{quoted}"'
+def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
+    """Constraint of the targets of ``identity`` that are not of the plan ``sequence``, and of those with these names.
+
+    Whatever their sequence is, and if they have none: no other plan of the same identity is to stand beside the newest.
+    """
+    others = [f"t1_TargetSequence =!= {sequence}", *(f"Name =?= {_quoted(name)}" for name in names)]
+    return f"AuthenticatedIdentity =?= {_quoted(identity)} && ({' || '.join(others)})"
+
+
+def strays(held: Iterable[HeldAd], plan: Plan, identity: str) -> list[HeldAd]:
+    """Targets of ``identity`` that are not those of ``plan``."""
+    names = {f"{NAME_PREFIX}{target.node}" for target in plan.targets}
+    own = (ad for ad in held if not ad.is_plan and ad.identity == identity)
+    return [ad for ad in own if ad.sequence != plan.sequence or ad.name not in names]
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
