@@ -208,12 +208,14 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
             f"after the multicore job, first single-core job after {first - ended:.1f} s"
         )
         if NODES[node][0] == "live":
-            assert min(graces) <= 2, f"{node}: grace is there with the free cores"
+            # A busy machine looks late: what counts is when it was last seen to be missing.
+            missing = [look.at - ended for look in seen if not look.grace and look.at < ended + min(graces)]
+            assert max(missing) <= 2, f"{node}: grace is there with the free cores"
             assert GRACE_SECONDS - 1 <= first - ended <= GRACE_SECONDS + 20, (
                 f"{node}: no start before its end"
             )
-            guarded = [look for look in seen if 2 <= look.at - ended <= GRACE_SECONDS - 1]
-            assert all(look.grace for look in guarded), f"{node}: it stays for all of its time"
+            free = [look for look in seen if look.cpus >= MULTICORE and look.at - ended <= GRACE_SECONDS - 1]
+            assert all(look.grace for look in free), f"{node}: it stays for all of its time"
 
 
 def started(box: Box, node: str) -> list[float]:
