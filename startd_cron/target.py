@@ -26,20 +26,10 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not say until when it is valid"),
     "--key-file": ("", 0, 0, "keys, one of which has signed; empty: signatures do not matter"),
     "--pool": ("", 0, 0, "name of the pool that a document must be for; empty: any"),
-    "--identity": (
-        "",
-        0,
-        0,
-        "who may advertise targets, as AuthenticatedIdentity has it; collector: needs it",
-    ),
+    "--identity": ("", 0, 0, "AuthenticatedIdentity of who may advertise targets; collector: needs it"),
     "--ca-file": ("", 0, 0, "certificates to trust for https:; empty: the system's"),
     "--state": ("", 0, 0, "job_ctl's file; what a web server had is kept beside it"),
-    "--groups": (
-        "",
-        0,
-        0,
-        "groups that targets may name, with commas, besides those that the document lists",
-    ),
+    "--groups": ("", 0, 0, "groups that targets may name, with commas, besides those of the document"),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
     "--timeout-seconds": ("10", 1, 300, "a web server or a collector has seven tenths of it"),
 }
@@ -112,13 +102,16 @@ def read_file(path: str) -> "tuple[bytes, os.stat_result]":
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # or a FIFO would be waited for
         with open(descriptor, "rb") as stream:
-            facts = os.fstat(descriptor)
-            if not os.path.isfile(descriptor) or facts.st_mode & 0o002 or facts.st_size > MAX_BYTES:
+            facts, is_file = os.fstat(descriptor), os.path.isfile(descriptor)
+            if not is_file or facts.st_mode & 0o002 or facts.st_size > MAX_BYTES:
                 code = "too-big" if facts.st_size > MAX_BYTES else "unsafe"
-                raise JobError(code, "%s: %d bytes, mode %#o" % (path, facts.st_size, facts.st_mode))
+                why = "others may write to it" if is_file else "not a regular file"
+                detail = (path, code if code == "too-big" else why, facts.st_size, facts.st_mode)
+                raise JobError(code, "%s: %s: %d bytes, mode %#o" % detail)
             return stream.read(MAX_BYTES), facts
     except OSError as error:
-        raise JobError("no-file" if isinstance(error, FileNotFoundError) else "unreadable", error) from None
+        code = "no-file" if isinstance(error, FileNotFoundError) else "unreadable"
+        raise JobError(code, "%s: %s" % (path, error.strerror)) from None
 
 
 def read_keys(path: str) -> "dict[bytes, bytes]":
@@ -151,7 +144,8 @@ def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
     method, key_id, digest = [*words.split(b" "), b"", b""][:3]
     right = hmac.new(keys.get(key_id, b""), body + b"\n", "sha256").hexdigest().encode() + b"\n"
     if method != b"hmac-sha256" or key_id not in keys or not hmac.compare_digest(digest, right):
-        raise JobError("bad-signature", "key id %a" % key_id)
+        why = "known, but it did not make this signature" if key_id in keys else "not in --key-file"
+        raise JobError("bad-signature", "key id %s: %s" % (key_id.decode("ascii", "replace"), why))
 
 
 def parse(
@@ -229,7 +223,7 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
         else:
             status, code, content = fetch(source, options)
             if code != "ok":
-                return status, code, 0, 0, NO_TARGET, ",".join(known)
+                return status, code, 0, 0, NO_TARGET, ",".join(sorted(known))
         if options["--key-file"] and kind != "collector":
             check_signature(content, read_keys(options["--key-file"]))
         sequence, until, targets = parse(content, changed, options, known, now)
@@ -237,10 +231,11 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
         mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]]
         if len(mine) > 1:
             raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
-        return 0, "ok" if mine else "no-line", sequence, until, (mine or [NO_TARGET])[0], ",".join(known)
+        code = "ok" if mine else "no-line"
+        return 0, code, sequence, until, (mine or [NO_TARGET])[0], ",".join(sorted(known))
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
         code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
-        return REASONS[code][0], code, 0, 0, NO_TARGET, ",".join(known)
+        return REASONS[code][0], code, 0, 0, NO_TARGET, ",".join(sorted(known))
 
 
 def check(options: "dict[str, str]") -> "list[str]":

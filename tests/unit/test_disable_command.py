@@ -171,6 +171,17 @@ def test_what_is_no_duration_is_a_usage_error(
     assert not (config.parent / "disabled").exists()
 
 
+def test_a_negative_time_is_no_option_and_a_bare_number_is_said_to_be_seconds(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, config, "disable", "--reason", "r", "--for", "-3m")
+    assert caught.value.code == 2
+    assert "--for: '-3m': write a time from 1s to 366d" in capsys.readouterr().err
+    _, out, _ = run(capsys, config, "disable", "--reason", "r", "--for", "5")
+    assert "for 5 s: the first cycle after 2" in out
+
+
 @pytest.mark.parametrize("reason", ["", "   ", "two\nlines", "\x1b[31m", "x" * 501])
 def test_a_reason_is_one_line_that_can_be_seen(
     capsys: pytest.CaptureFixture[str], config: Path, reason: str

@@ -222,6 +222,23 @@ class TestFile:
     def test_a_folder_in_its_place(self, node: Node) -> None:
         assert node.look(file=str(node.folder))[0] == "unreadable"
 
+    def test_what_is_wrong_with_the_file_is_told_with_its_path(
+        self, node: Node, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        node.look(file=str(node.folder))
+        assert f"unreadable: '{node.folder}: Is a directory'" in capfd.readouterr().err
+        node.look()
+        assert f"no-file: '{node.file}: No such file or directory'" in capfd.readouterr().err
+        node.look(file="/dev/zero")
+        assert "unsafe: '/dev/zero: not a regular file: 0 bytes" in capfd.readouterr().err
+        node.publish(text_of(LINE))
+        node.file.chmod(0o666)
+        node.look()
+        assert f"unsafe: '{node.file}: others may write to it: " in capfd.readouterr().err
+        node.file.write_bytes(b"#" * (target.MAX_BYTES + 1))
+        node.look()
+        assert f"too-big: '{node.file}: too-big: {target.MAX_BYTES + 1} bytes" in capfd.readouterr().err
+
     def test_a_path_through_a_file(self, node: Node) -> None:
         node.publish(text_of(LINE))
         assert node.look(file=f"{node.file}/x")[0] == "unreadable"
@@ -302,6 +319,20 @@ class TestSignature:
     def test_rotation(self, node: Node, signed_with: str, keys: list[str], code: str) -> None:
         given = {"key_file": key_file(node.folder, *keys)} if keys else {}
         assert node.reason(document(LINE, key_id=signed_with), **given) == code
+
+    def test_a_key_that_is_not_known_is_told_from_a_wrong_signature(
+        self, node: Node, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        keys = key_file(node.folder, "old")
+        node.reason(document(LINE, key_id="new"), key_file=keys)
+        assert capfd.readouterr().err.endswith("bad-signature: 'key id new: not in --key-file'\n")
+        node.reason(document(LINE, key_id="old").replace("alice 56", "alice 57"), key_file=keys)
+        assert capfd.readouterr().err.endswith("'key id old: known, but it did not make this signature'\n")
+
+    def test_groups_are_told_in_order(self, node: Node) -> None:
+        node.publish(text_of(LINE))
+        told = str(node.look(groups="zeus,atlas,lhcb")[1]["groups"]).split(",")
+        assert told == sorted({*told, "zeus", "atlas", "lhcb", "cms"})
 
     @pytest.mark.parametrize(
         "change",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from dataclasses import asdict
@@ -20,7 +21,7 @@ from sharectl.core.model import Disabled
 from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.publication import Outlets, Publication, load_state, tried, withdraw, withdraw_unlocked
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words
+from sharectl.report.switch import disabled_words, utc
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again (default: until "
         "`sharectl enable`)",
     )
+    # Else `--for -3m` looks like an option to argparse, which then says that --for lacks a value.
+    parser._negative_number_matcher = re.compile(r"-[0-9]")  # noqa: SLF001 - it has no other way
     parser.epilog = (
         "Targets are withdrawn at once, by every transport that is configured, whether or not the pool answers. Where "
         "this command cannot run, `touch disabled` in state_directory does the same at the next cycle. Nodes: "
@@ -70,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("disabled", content))
     else:
         print(f"disabled {disabled_words(said)}")
+        if until is not None:
+            print(f"for {arguments.for_seconds} s: the first cycle after {utc(until)} publishes again")
         for place in done.places:
             print(f"no targets at {place}")
     if problems:
@@ -120,5 +125,7 @@ def _reason(text: str) -> str:
 def _duration(text: str) -> int:
     seconds = number_in(text, "seconds")
     if seconds is None or seconds != int(seconds) or not 1 <= seconds <= MAX_FOR_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text!r}: write a time up to 366d, such as 30s, 10m, 2h or 7d")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d"
+        )
     return int(seconds)
