@@ -107,7 +107,10 @@ def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFi
     path = own / "sharectl.yaml"
     path.write_text(f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}/state\n", encoding="utf-8")
     assert main(["check", "config", str(path)]) == 0
-    assert f"recommended: state_directory, publish[0].file: there is no folder {own}/state " in capsys.readouterr().err
+    assert (
+        f"recommended: state_directory, publish[0].file: there is no folder {own}/state "
+        in capsys.readouterr().err
+    )
 
 
 def test_check_config_takes_the_option_that_other_verbs_have(
