@@ -12,7 +12,7 @@ from sharectl.adapters.https_targets import HttpsPublisher, ServedAt, fetch
 from sharectl.adapters.sharectl_file import MAX_BYTES, Seal, render
 from sharectl.adapters.signing import Key
 from sharectl.core.model import Plan, Target
-from sharectl.errors import PublishError
+from sharectl.errors import PublishError, UnsignedError
 from tests.web_server import WebServer, serving, web_server
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
@@ -40,6 +40,23 @@ def test_what_the_server_serves_is_published(server: WebServer, tmp_path: Path) 
     server.answer = written
     assert publisher(server, tmp_path).publish(PLAN) == server.url()
     assert (tmp_path / "sharectl.txt").read_text(encoding="ascii") == render(PLAN, SEAL)
+
+
+def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
+    server: WebServer, tmp_path: Path
+) -> None:
+    withdrawal = Plan(8, 1000, 4060, ("alice", "cms"), (), "disabled")
+    server.answer = serving(render(withdrawal, Seal("pool-1")).encode())
+    keyless = HttpsPublisher(tmp_path / "x", at(server), Seal("pool-1", key_problem="no key"))
+    with pytest.raises(UnsignedError, match="unsigned: no key") as caught:
+        keyless.publish(withdrawal)
+    assert caught.value.place == server.url()
+    with pytest.raises(PublishError, match="not published, for it cannot be signed: no key"):
+        keyless.publish(PLAN)
+    server.answer = serving(b"", 404)
+    with pytest.raises(PublishError, match="the server answers 404") as refused:
+        keyless.publish(withdrawal)
+    assert not isinstance(refused.value, UnsignedError), "it has not arrived"
 
 
 @pytest.mark.parametrize(
