@@ -36,7 +36,7 @@ def config(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("last", "older"), [(4, False), (5, False), (6, True)])
-def test_an_older_plan_and_the_warnings_of_the_last_cycle_are_problems(
+def test_an_older_plan_is_a_problem_and_warnings_of_the_last_cycle_are_told(
     config: Path, capsys: pytest.CaptureFixture[str], *, last: int, older: bool
 ) -> None:
     store = StateFile(config.parent / "state.json")
@@ -46,7 +46,8 @@ def test_an_older_plan_and_the_warnings_of_the_last_cycle_are_problems(
     out, err = capsys.readouterr()
     assert ("an older plan stands there: sequence 5, and 6 was published last" in err) is older
     assert json.loads(out)["published"][0]["older"] is older
-    assert "last cycle: group cmss has neither" in err
+    assert "warning: group cmss has neither" in err
+    assert "cmss" not in str(json.loads(out)["problems"])
     assert "collector: " in err
 
 

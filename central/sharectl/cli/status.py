@@ -15,6 +15,7 @@ from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.node_status import Awaited
 from sharectl.cli import options, published
 from sharectl.cli.outlets import state_of, switch_of
+from sharectl.cli.plan import say_warnings
 from sharectl.core import node_reasons
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Disabled, Standing
@@ -25,7 +26,7 @@ from sharectl.report.switch import disabled_words
 from sharectl.report.tables import print_table
 
 _EPILOG = """A problem is a line on standard error, with what to do:
-  - no cycle has run yet, or the last one had a problem or a warning (plan, cycle: "warning:")
+  - no cycle has run yet, or the last one had a problem
   - a published file, URL or collector that cannot be read, has run out, is not signed as the nodes want it, is for
     another pool, holds an older plan than was published last, or ads of somebody else
   - the collector does not answer
@@ -33,7 +34,8 @@ _EPILOG = """A problem is a line on standard error, with what to do:
     them nodes where job_ctl never ran (not-published) or too long ago for START to go by it (stale). no-file and
     no-ad count only where a target is published that the node should find so, expired where something valid is
   - sharectl is disabled, and targets could not be withdrawn everywhere
-No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets.
+No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and what begins with
+"warning:": the last cycle found the configuration odd, such as a group that nobody's jobs have.
 
 exit codes, for use as a monitoring check: 0 no problem, 1 at least one problem, 2 usage, 74 the state file cannot be
 read, 78 configuration; all but 0 want somebody to look"""
@@ -53,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
     said = in_force(switch_of(config).disabled(), now)
     state = state_of(config).load()
     where = published.places(config, now, state.sequence)
-    status = {
+    status: dict[str, Any] = {
         "now": now,
         "disabled": asdict(said) if said else None,
         "withdrawn": state.withdrawn,
@@ -66,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("status", {**status, "problems": problems}))
     else:
         _print(status, said)
+    say_warnings((status["last_cycle"] or {}).get("warnings", ()))
     for problem in problems:
         print(f"sharectl: {problem}", file=sys.stderr)
     return 1 if problems else 0
@@ -105,7 +108,7 @@ def _problems(status: dict[str, Any]) -> list[str]:
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
     else:
-        found += [f"last cycle: {said}" for said in (*cycle.get("problems", []), *cycle.get("warnings", []))]
+        found += [f"last cycle: {said}" for said in cycle.get("problems", [])]
     return [problem for problem in found if problem]
 
 
