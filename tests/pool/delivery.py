@@ -183,6 +183,7 @@ class Jobs:
 
     def lost(self) -> list[str]:
         """Jobs that are neither in the queue nor ended once; or that are held."""
+        submitted = {group: self._events(group, SUBMITTED) for group in (HELPED, HELD_BACK)}
         queued = {
             f"{job['ClusterId']}.{job['ProcId']}": job["JobStatus"]
             for job in self.box.jobs(attributes=("ClusterId", "ProcId", "JobStatus"))
@@ -190,7 +191,7 @@ class Jobs:
         found = [f"{job}: held" for job, status in queued.items() if status not in (1, 2, 4)]
         for group in (HELPED, HELD_BACK):
             ends = Counter(_plain(event.job) for event in self._events(group, TERMINATED))
-            for event in self._events(group, SUBMITTED):
+            for event in submitted[group]:
                 job = _plain(event.job)
                 if ends[job] > 1 or (ends[job] == 0 and job not in queued):
                     found.append(f"{job}: ended {ends[job]} times")

@@ -186,11 +186,13 @@ class Flow:
             for place in (FIRST, SECOND)
             for job in self.box.jobs("JobStatus != 3", ("ClusterId", "ProcId"), place)
         }
+        events = {log: event_log.events(log, ABORTED, HELD, TERMINATED) for *_, log in self.clusters}
+        # Last, since a job leaves its mark before its end is logged.
         marks = Counter(self.done.read_text().splitlines())
         found = []
         for group, place, cluster, count, log in self.clusters:
-            found += [f"{group} {place} {event}" for event in event_log.events(log, ABORTED, HELD)]
-            ends = Counter(event.job for event in event_log.events(log, TERMINATED))
+            found += [f"{group} {place} {event}" for event in events[log] if event.number != TERMINATED]
+            ends = Counter(event.job for event in events[log] if event.number == TERMINATED)
             for number in range(count):
                 job = f"{cluster:03}.{number:03}"
                 ended, through = ends[job], marks[f"{log} {cluster}.{number}"]

@@ -92,14 +92,14 @@ def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer
             {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
             for ad in schedds
         ),
-        started_at=max(map(_started_at, itself), default=0),
+        started_at=max(map(started_at, itself), default=0),
     )
 
 
-def _started_at(ad: Any) -> int:
+def started_at(ad: Any) -> int:
     """Unix seconds; 0 if unknown. A collector's ad has no DaemonStartTime, but its age and when that was noted."""
-    noted, age = (whole(evaluated(ad, name), 0) for name in ("MonitorSelfTime", "MonitorSelfAge"))
-    return noted - age if noted and age else 0
+    noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
+    return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
 
 def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
