@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("dev", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=200, derandomize=True)
+# The same examples for the same commit: what is found by chance is found in everyday runs.
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
