@@ -28,6 +28,7 @@ LIFE = (EXECUTE, EVICTED, TERMINATED, DISCONNECTED, RECONNECTED, RECONNECT_FAILE
 """What tells of a job from its first start to its end."""
 CYCLE_SECONDS, LOOK_SECONDS = 4.0, 1.0
 VALIDITY_SECONDS = 60
+JUST_BEFORE_SECONDS = 5
 """The least that sharectl takes."""
 
 NODE = f"""\
@@ -48,7 +49,7 @@ CONFIGURATION: dict[str, Any] = {
     "validity_seconds": VALIDITY_SECONDS,
     "pool": {"collector_deadline_seconds": 4.0, "schedd_deadline_seconds": 4.0},
 }
-SUPPLY = {"alice": (1, 700), "atlas": (1, 120), "cms": (8, 60)}
+SUPPLY = {"alice": (1, 2000), "atlas": (1, 300), "cms": (8, 150)}
 """Group -> cores of a job, jobs at each access point."""
 
 JOBS = """\
@@ -180,7 +181,13 @@ class Flow:
 
     def lost(self) -> list[str]:
         """Jobs that are neither in the queue nor done once, in words; those interrupted may be done more often."""
-        again = {job for each in self.interrupted for job in self.fates(*each)}
+        # Of a job that ended just before, a schedd that was killed may not have written it down: it is ended again.
+        again = {
+            job
+            for at, host, place in self.interrupted
+            for moment in (at, at - JUST_BEFORE_SECONDS)
+            for job in self.fates(moment, host, place)
+        }
         queued = {
             (place, job["ClusterId"], job["ProcId"])
             for place in (FIRST, SECOND)

@@ -51,7 +51,7 @@ def pool(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def flow(pool: Flow) -> Flow:
     """Jobs of all kinds flow, nodes are under targets, and the last cycle was complete."""
     since = time.time()
-    pool.wait(lambda: pool.under_target() and pool.flows(since - 10), 60, "jobs flow under targets")
+    pool.wait(lambda: pool.under_target() and pool.flows(since - 10), 120, "jobs flow under targets")
     pool.wait(lambda: pool.cycles[-1].exit_code == 0, 30, "a cycle is complete")
     return pool
 
@@ -67,8 +67,8 @@ def recovered(flow: Flow, since: float, node: str = "") -> None:
     (cycle,) = flow.wait(lambda: complete(flow, since)[:1], 60, "a cycle is complete")
     renewed = sequence(cycle.after)
     assert renewed > sequence(cycle.before)
-    flow.wait(lambda: taken_up(flow, renewed, node), 60, "nodes act on what was published since")
-    flow.wait(lambda: flow.flows(since), 60, "jobs of all groups start, from all access points")
+    flow.wait(lambda: taken_up(flow, renewed, node), 90, "nodes act on what was published since")
+    flow.wait(lambda: flow.flows(since), 120, "jobs of all groups start, from all access points")
     assert flow.lost() == []
     assert [look for look in flow.looks if look.outlived] == []
     print(f"recovered {time.time() - since:.0f} s after the fault")
