@@ -175,7 +175,7 @@ def test_a_negative_time_is_no_option_and_a_bare_number_is_said_to_be_seconds(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     with pytest.raises(SystemExit) as caught:
-        run(capsys, config, "disable", "--reason", "r", "--for", "-3m")
+        run(capsys, config, "disable", "--reason", "r", "--for=-3m")
     assert caught.value.code == 2
     assert "--for: '-3m': write a time from 1s to 366d" in capsys.readouterr().err
     _, out, _ = run(capsys, config, "disable", "--reason", "r", "--for", "5")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 import time
 from dataclasses import asdict
@@ -46,8 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again (default: until "
         "`sharectl enable`)",
     )
-    # Else `--for -3m` looks like an option to argparse, which then says that --for lacks a value.
-    parser._negative_number_matcher = re.compile(r"-[0-9]")  # noqa: SLF001 - it has no other way
     parser.epilog = (
         "Targets are withdrawn at once, by every transport that is configured, whether or not the pool answers. Where "
         "this command cannot run, `touch disabled` in state_directory does the same at the next cycle. Nodes: "
