@@ -26,6 +26,8 @@ VERBS = {
     "status": "the last cycle, what is published, and what the nodes make of it",
     "check": "check the configuration, or HTCondor snippets, before they are used",
     "render": "print HTCondor configuration made from the pledges",
+    "consumption": "consumption policies: generate and check them, price jobs, count claims",
+    "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
 
 _EXIT_CODES = """exit codes: 0 ok, 1 failure or findings, 2 usage, 65 bad input file, 74 own file not readable or
