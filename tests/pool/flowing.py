@@ -80,8 +80,10 @@ def spec() -> BoxSpec:
             ExecutePoint(FREE, cores=12, power_hs06=120.0),
         ),
         access_points=(FIRST, SECOND),
-        access_config=event_log.EVENT_TIMES,
-        central_config="CMS_LIMIT = 1\nATLAS_LIMIT = 4\n",
+        # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes.
+        access_config=event_log.EVENT_TIMES + "SCHEDD_ATTRS = ClassAdLifetime\nClassAdLifetime = 900\n",
+        # Of a node that died, the slot of a job of cms counts for CMS_LIMIT until its ad is that old.
+        central_config="CMS_LIMIT = 1\nATLAS_LIMIT = 4\nCLASSAD_LIFETIME = 30\n",
         # The master waits so long before it starts a daemon again that has died; HTCondor's own are 9 s and more.
         config="MASTER_BACKOFF_CONSTANT = 2\nCLAIM_WORKLIFE = 20\n",
     )
