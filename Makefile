@@ -32,9 +32,12 @@ check: venv
 unit: packages venv
 	$(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --cov --cov-report=term
 
+# What fails while pools share the machine is run once more, alone: what fails again is a failure.
 pool: packages venv
-	set -e; for suite in $(SUITES); do $(PYTHON) -m pytest tests/pool --suite $$suite \
-		--numprocesses $(POOLS) --dist loadfile; done
+	set -e; for suite in $(SUITES); do \
+		$(PYTHON) -m pytest tests/pool --suite $$suite --numprocesses $(POOLS) --dist loadfile \
+		|| { echo "make: once more, alone, what failed on $$suite"; \
+			$(PYTHON) -m pytest tests/pool --suite $$suite --last-failed --last-failed-no-failures none; }; done
 
 bench: packages venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done
