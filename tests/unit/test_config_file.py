@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.config_file import MAX_BYTES, MAX_PROBLEMS, load, parse
+from sharectl.adapters.config_file import load, parse
+from sharectl.adapters.yaml_file import MAX_BYTES, MAX_PROBLEMS
 from sharectl.core.model import PlanLimits
 from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.errors import ConfigError

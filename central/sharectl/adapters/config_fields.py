@@ -23,7 +23,10 @@ from sharectl.adapters.config_publish import (
 )
 from sharectl.adapters.yaml_syntax import Path
 
-SECTIONS: Mapping[Path, type[BaseModel]] = {
+Sections = Mapping[Path, type[BaseModel]]
+"""Path of a mapping in a file (``*`` for any name or number) -> its model."""
+
+SECTIONS: Sections = {
     (): Config,
     ("groups", "*"): GroupConfig,
     ("nodes",): NodesConfig,
@@ -34,12 +37,12 @@ SECTIONS: Mapping[Path, type[BaseModel]] = {
     ("publish", "*", "collector"): CollectorPublisherConfig,
     ("history",): HistoryConfig,
 }
-"""Path of a mapping in the file (``*`` for any name or number) -> its model."""
+"""Those of the configuration file."""
 
 
-def section_at(path: Path) -> Optional[type[BaseModel]]:
+def section_at(path: Path, sections: Sections = SECTIONS) -> Optional[type[BaseModel]]:
     """Model of the mapping at ``path``; None if there is none."""
-    return next((section for pattern, section in SECTIONS.items() if _matches(pattern, path)), None)
+    return next((section for pattern, section in sections.items() if _matches(pattern, path)), None)
 
 
 def _matches(pattern: Path, path: Path) -> bool:
@@ -51,9 +54,9 @@ def keys_of(section: type[BaseModel]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in section.model_fields.items()}
 
 
-def field_at(path: Path) -> Optional[FieldInfo]:
+def field_at(path: Path, sections: Sections = SECTIONS) -> Optional[FieldInfo]:
     """Field of the value at ``path``; None if it is no key of a section."""
-    section = section_at(path[:-1]) if path else None
+    section = section_at(path[:-1], sections) if path else None
     return keys_of(section).get(str(path[-1])) if section else None
 
 

@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from sharectl.adapters.config_control import NodesConfig
 from sharectl.adapters.config_fields import (
     SECTIONS,
+    Sections,
     admits,
     choices_of,
     field_at,
@@ -43,22 +44,33 @@ class _Wrong(NamedTuple):
     """The value as it is written, for a message."""
     message: str
     """Pydantic's own."""
+    sections: Sections
 
     @property
     def field(self) -> Optional[FieldInfo]:
-        return field_at(self.path)
+        return field_at(self.path, self.sections)
 
     @property
     def unit(self) -> Optional[str]:
         return unit_of(str(self.path[-1])) if self.path else None
 
 
-def fault_of(error: ErrorDetails, tree: Tree) -> Fault:
-    """The fault that an error of ``ValidationError.errors()`` means, at its place in ``tree``."""
-    path: Path = tuple(part for part in error["loc"] if part != _KEY)
+def fault_of(error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, within: Path = ()) -> Fault:
+    """The fault that an error of ``ValidationError.errors()`` means, at its place in ``tree``.
+
+    Parameters
+    ----------
+    sections
+        What may be written in the file.
+    within
+        Path in the file of what was validated.
+    """
+    path: Path = within + tuple(part for part in error["loc"] if part != _KEY)
     path += tuple(error.get("ctx", {}).get("at", ()))
     value = error["input"]
-    wrong = _Wrong(path, error["type"], value, shown(tree.texts.get(path, _kind_of(value))), error["msg"])
+    wrong = _Wrong(
+        path, error["type"], value, shown(tree.texts.get(path, _kind_of(value))), error["msg"], sections
+    )
     about_key = wrong.kind == "extra_forbidden" or _KEY in error["loc"] or isinstance(value, (dict, list))
     places = (tree.keys, tree.values) if about_key else (tree.values, tree.keys)
     describe = _DESCRIPTIONS.get(wrong.kind, _other)
@@ -87,10 +99,10 @@ def _kind_of(value: Any) -> str:
 
 
 def _unknown(wrong: _Wrong) -> str:
-    section = section_at(wrong.path[:-1])
+    section = section_at(wrong.path[:-1], wrong.sections)
     fields = keys_of(section) if section else {}
     key = str(wrong.path[-1])
-    advice = _same_quantity(key, wrong, fields) or _elsewhere(key) or _near(key, fields)
+    advice = _same_quantity(key, wrong, fields) or _elsewhere(key, wrong.sections) or _near(key, fields)
     return f"unknown key; {advice or 'write one of ' + ', '.join(fields)}"
 
 
@@ -122,8 +134,8 @@ def _near(key: str, fields: Mapping[str, FieldInfo]) -> Optional[str]:
     return f"did you mean {near[0]}?" if near else None
 
 
-def _elsewhere(key: str) -> Optional[str]:
-    for path, section in SECTIONS.items():
+def _elsewhere(key: str, sections: Sections) -> Optional[str]:
+    for path, section in sections.items():
         if key in keys_of(section):
             return f"write it under {place(path)}" if path else "write it at the top level, not indented"
     return None
@@ -186,7 +198,7 @@ def _mapping(wrong: _Wrong) -> str:
     if wrong.value is None:
         return "there is nothing in it; write its keys on the lines below, indented, or remove this line"
     key = str(wrong.path[-1])
-    section = section_at(wrong.path)
+    section = section_at(wrong.path, wrong.sections)
     number = number_in(wrong.text, "hs06")
     if section is GroupConfig and number is not None:
         return f"a group is a mapping; write {shown(key)}: {{pledge_hs06: {plain(number)}}}"

@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from sharectl.adapters.config_fields import SECTIONS, choices_of, is_whole, keys_of, range_of
-from sharectl.adapters.config_file import MAX_BYTES
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import place
 from sharectl.adapters.config_text import as_data, flow
 from sharectl.adapters.quantities import UNIT_NAMES, unit_of
+from sharectl.adapters.yaml_file import MAX_BYTES
 from sharectl.adapters.yaml_syntax import Path
 
 _INTRODUCTION = f"""# Configuration

@@ -46,6 +46,8 @@ class Tree:
     faults: list[Fault] = field(default_factory=list)
     refused: set[Path] = field(default_factory=set)
     """Values that are not in `data` as they were written."""
+    numbered: frozenset[Path] = frozenset()
+    """Mappings whose keys may be numbers; they are read as the text of the number."""
 
     def line(self, index: int) -> int:
         """Line of the character at ``index``, from 1; the last one for what is missing at the end."""
@@ -57,8 +59,8 @@ class Tree:
         self.refused.add(path)
 
 
-def read(text: str) -> Tree:
-    """Tree of one YAML document.
+def read(text: str, numbered: frozenset[Path] = frozenset()) -> Tree:
+    """Tree of one YAML document; the mappings of ``numbered`` may have keys that are whole numbers.
 
     Raises
     ------
@@ -66,7 +68,7 @@ def read(text: str) -> Tree:
         If the text is no YAML.
     """
     composed = compose(text)
-    tree = Tree(text, empty=composed.node is None)
+    tree = Tree(text, empty=composed.node is None, numbered=numbered)
     if composed.node is not None:
         tree.data = _value(tree, composed.refused, composed.node, ())
     return tree
@@ -113,7 +115,7 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: Path) -> dict
             )
         else:
             misread = _READ_AS.get(_kind(key_node))
-            if misread:
+            if misread and not (path in tree.numbered and key.isdecimal()):
                 message = (
                     f'YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "{shown(key)}"'
                 )
