@@ -40,9 +40,14 @@ class CondorProcess:
         Text of the file that CONDOR_CONFIG names when the library is loaded.
     environment
         Variables of the process.
+    deadline_seconds
+        For each answer.
     """
 
-    def __init__(self, configuration: str, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, configuration: str, environment: Mapping[str, str], deadline_seconds: float = DEADLINE_SECONDS
+    ) -> None:
+        self._deadline_seconds = deadline_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="sharectl-")
         self._root = Path(self._folder.name) / "condor_config"
         self._root.write_text(configuration, encoding="utf-8")
@@ -111,17 +116,38 @@ class CondorProcess:
         values: list[Optional[list[list[Any]]]] = self._ask(asked)["values"]
         return values
 
+    def keep(
+        self, slots: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, str]], weight: str
+    ) -> list[dict[str, Any]]:
+        """What is known of each slot by itself; slots and jobs are kept for `looks`, instead of earlier ones.
+
+        The parameters are those of `sharectl.adapters.condor_child.Kept`.
+        """
+        asked = {"keep": {"slots": list(slots), "jobs": list(jobs), "weight": weight}}
+        facts: list[dict[str, Any]] = self._ask(asked)["slots"]
+        return facts
+
+    def looks(
+        self, asked: Sequence[tuple[int, int, Optional[Mapping[str, float]]]]
+    ) -> list[tuple[Optional[float], dict[str, Optional[float]], Optional[bool], Optional[bool]]]:
+        """Slot's weight, what a job takes by asset, and whether the Requirements of slot and job hold, for each question.
+
+        A question is the numbers of a kept slot and job, and the assets that the slot has left (None: what it has).
+        """
+        answers = self._ask({"looks": list(asked)})["looks"]
+        return [(weight, consumed, slot, job) for weight, consumed, slot, job in answers]
+
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None  # noqa: S101 - both are pipes, says __init__
         assert stdout is not None  # noqa: S101
-        deadline = time.monotonic() + DEADLINE_SECONDS
+        deadline = time.monotonic() + self._deadline_seconds
         answer = b""
         try:
             stdin.write(json.dumps(question).encode() + b"\n")
             while not answer.endswith(b"\n"):
                 if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise UnreadableConfigurationError(f"no answer in {DEADLINE_SECONDS:.0f} s")
+                    raise UnreadableConfigurationError(f"no answer in {self._deadline_seconds:.0f} s")
                 block = stdout.read(65536)
                 if not block:
                     raise self._death()
