@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 from types import ModuleType
 
-_VERBS: dict[str, tuple[ModuleType, str]] = {}
+from sharectl.cli import consumption_examples, consumption_render
+
+_VERBS: dict[str, tuple[ModuleType, str]] = {
+    "examples": (consumption_examples, "list the ready examples of policies, or print one"),
+    "render": (consumption_render, "print the HTCondor configuration of a file of policies"),
+}
 """Name → module with ``add_arguments`` and ``run``, and what it does in a line."""
 
 

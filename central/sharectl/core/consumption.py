@@ -215,7 +215,7 @@ def _check_counts(counts: Mapping[str, int]) -> None:
     problems = [
         f"{name}: {str(count)[:60]} is out of range; write a whole number, 1 to {MAX_CLAIMS}"
         for name, count in counts.items()
-        if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_CLAIMS
+        if type(count) is not int or not 1 <= count <= MAX_CLAIMS
     ]
     if problems or not counts:
         raise InputError(problems or ["a count of at least one asset is needed"])

@@ -1,0 +1,49 @@
+"""``sharectl consumption render``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+_EPILOG = """\
+the file, in YAML: `sharectl consumption examples` lists ready ones, and docs/consumption.md says what each key means.
+
+  sharectl consumption examples memory-centric > policy.yaml
+  sharectl consumption render policy.yaml > /etc/condor/config.d/70-consumption.conf
+  sharectl consumption check /etc/condor/config.d/70-consumption.conf; condor_restart -startd
+
+what HTCondor does otherwise than the policy says is in the text as NOTE, and on standard error.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument("file", metavar="FILE", help="policies in YAML; - for standard input")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON, with a schema version: the text, its notes"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the configuration: the same text for the same policies."""
+    from sharectl.adapters.consumption_file import load
+    from sharectl.core.consumption_notes import notes
+    from sharectl.core.consumption_snippet import snippet
+    from sharectl.report import as_json
+
+    consumption = load(arguments.file)
+    said = [
+        {"slot_type": policy.slot_type, "note": note}
+        for policy in consumption.policies
+        for note in notes(policy)
+    ]
+    if arguments.json:
+        print(as_json.dumps("consumption_snippet", {"snippet": snippet(consumption), "notes": said}))
+        return 0
+    print(snippet(consumption), end="")
+    for line in said:
+        where = "startd" if line["slot_type"] is None else f"slot type {line['slot_type']}"
+        print(f"sharectl: {where}: {line['note']}", file=sys.stderr)
+    return 0

@@ -1,0 +1,165 @@
+"""The ClassAd expressions of a consumption policy: what a claim takes of each asset, and the slot's weight.
+
+Every attribute has its scope, so that no job can put one of its own in place of the slot's. A request is never taken
+for a number before it was compared with 0: NaN, text and negative numbers make the consumption negative or an error,
+and HTCondor then refuses the match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Callable
+
+from sharectl.core.consumption import CLAIMS
+from sharectl.core.consumption_rules import (
+    Always,
+    Even,
+    LeastCharge,
+    Levels,
+    Requested,
+    Rule,
+    SlotPolicy,
+    Whole,
+    Written,
+    attribute_of,
+)
+
+DISK_SHARE = 0.9
+"""Part of TotalSlotDisk that is divided: a slot's Disk is what is free now, which is less."""
+MACROS = ("QUANTUM", "LEVELS", "BEYOND")
+
+
+def consumed(policy: SlotPolicy) -> dict[str, str]:
+    """Asset -> what a claim takes of it, an expression over the slot (MY) and the job (TARGET)."""
+    return {asset: _CHARGES[type(rule)](policy, asset, rule) for asset, rule in policy.assets.items()}
+
+
+def weight(policy: SlotPolicy) -> str:
+    """The slot's weight, an expression over the slot alone; it has a value whatever remains, also 0."""
+    if policy.weight.lower() in policy.assets:
+        return f"MY.{attribute_of(policy.weight)}"
+    if policy.weight != "model":
+        return policy.weight
+    if policy.model == "fixed_claims":
+        return f"MY.{attribute_of(CLAIMS)}"
+    chosen = "max" if policy.model == "quanta_any" else "min"
+    return _one_of(chosen, (_left(policy, asset, rule) for asset, rule in policy.assets.items()))
+
+
+def macros(policy: SlotPolicy) -> dict[str, str]:
+    """Configuration macro -> its text, for the quanta that `consumed` and `weight` refer to."""
+    made: dict[str, str] = {}
+    for asset, rule in policy.assets.items():
+        if isinstance(rule, Levels):
+            names = [macro_name(policy, kind, asset) for kind in MACROS]
+            made.update(zip(names, _quanta(policy, asset, rule)))
+    return made
+
+
+def macro_name(policy: SlotPolicy, kind: str, asset: str) -> str:
+    """Name of a macro of one slot type and asset."""
+    slot_type = "" if policy.slot_type is None else f"{policy.slot_type}_"
+    return f"SHARECTL_{slot_type}{kind}_{asset.upper()}"
+
+
+def request(asset: str) -> str:
+    """What a job asks of an asset; 0 if it does not say."""
+    return f"(TARGET.Request{attribute_of(asset)} ?: 0)"
+
+
+def total(asset: str) -> str:
+    """What a slot without claims has of an asset.
+
+    On a dynamic slot, TotalSlot… is what that slot has: there, the machine's total stands in, which is the same where
+    the machine has one partitionable slot.
+    """
+    name = attribute_of(asset)
+    there = f"ifThenElse(MY.PartitionableSlot =?= true, MY.TotalSlot{name}, MY.Total{name})"
+    return f"floor({DISK_SHARE} * {there})" if asset == "disk" else there
+
+
+def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str, str]:
+    """Size of a quantum, number of quanta, and what is left over when the slot is cut into them."""
+    if rule.total is not None:
+        size = max(1, rule.total // rule.levels)
+        count = min(rule.levels, rule.total // size)
+        beyond, size_text, count_text = str(rule.total - count * size), str(size), str(count)
+    else:
+        size_text = f"max({{1, floor({total(asset)} / {rule.levels}.0)}})"
+        count_text = f"min({{{rule.levels}, {total(asset)}}})"
+        size_name, count_name = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS[:2])
+        beyond = f"{total(asset)} - {count_name} * {size_name}"
+    only = "" if beyond == "0" else f"ifThenElse(MY.PartitionableSlot =?= true, {beyond}, 0)"
+    return size_text, count_text, only or "0"
+
+
+def _guarded(asset: str, taken: str) -> str:
+    return f"ifThenElse({request(asset)} >= 0, {taken}, -1)"
+
+
+def _least(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
+    assert isinstance(rule, LeastCharge)  # noqa: S101 - by the table
+    # The list: the first that is not less than the request, else whole multiples of the last.
+    steps = "{1}" if rule.amount == 1 else f"{{{rule.amount}, 1}}"
+    return _guarded(asset, f"quantize({request(asset)}, {steps})")
+
+
+def _levels(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
+    size = f"$({macro_name(policy, 'QUANTUM', asset)})"
+    if policy.model == "quanta_all":
+        return _guarded(asset, f"quantize({request(asset)}, {{{size}}})")
+    taken = _guarded(asset, f"quantize({request(asset)}, {size})")
+    if asset != next(iter(policy.assets)):
+        return taken
+    nothing = " && ".join(f"{request(other)} == 0" for other in policy.assets)
+    return f"ifThenElse({nothing}, {size}, {taken})"
+
+
+def _even(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
+    share = f"floor({total(asset)} / {policy.claims}.0)"
+    return f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
+
+
+def _always(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
+    assert isinstance(rule, Always)  # noqa: S101 - by the table
+    return str(rule.amount)
+
+
+def _requested(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
+    assert isinstance(rule, Requested)  # noqa: S101 - by the table
+    step = str(rule.step) if rule.zero_allowed else f"{{{rule.step}}}"
+    return _guarded(asset, f"quantize({request(asset)}, {step})")
+
+
+def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
+    name = f"MY.TotalSlot{attribute_of(asset)}"
+    return f"floor({DISK_SHARE} * {name})" if asset == "disk" else name
+
+
+def _written(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
+    assert isinstance(rule, Written)  # noqa: S101 - by the table
+    return rule.expression
+
+
+def _left(policy: SlotPolicy, asset: str, rule: Rule) -> str:
+    """Claims that what remains of one asset supports."""
+    name = f"MY.{attribute_of(asset)}"
+    if isinstance(rule, LeastCharge):
+        return f"floor({name})" if rule.amount == 1 else f"floor({name} / {rule.amount}.0)"
+    size, count, beyond = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
+    return f"max({{0, min({{{count}, floor(({name} - {beyond}) / ({size} * 1.0))}})}})"
+
+
+def _one_of(function: str, expressions: Iterable[str]) -> str:
+    return f"{function}({{{', '.join(expressions)}}})"
+
+
+_CHARGES: dict[type, Callable[[SlotPolicy, str, Rule], str]] = {
+    LeastCharge: _least,
+    Levels: _levels,
+    Even: _even,
+    Always: _always,
+    Requested: _requested,
+    Whole: _all_of_it,
+    Written: _written,
+}

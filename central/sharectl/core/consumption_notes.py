@@ -1,0 +1,57 @@
+"""What an operator should know of a policy: what it means, and what HTCondor makes of it that the policy does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sharectl.core.consumption_rules import Always, Levels, Requested, SlotPolicy
+
+_SUMMARIES = {
+    "fixed_claims": "fixed_claims, {claims} claims, each of which costs 1.",
+    "quanta_all": "quanta_all, at least one quantum of every asset; weight: the fewest quanta left.",
+    "quanta_any": "quanta_any, none of some assets is allowed; weight: the most quanta left.",
+    "minimum_charge": "minimum_charge, what is asked for and at least the charge; weight: the fewest charges left.",
+    "expressions": "expressions, as written.",
+    "none": "no consumption policy: one match in a cycle, what is left is matched in the next.",
+}
+_NO_CORES = (
+    "a claim that takes no cores gets one all the same: the startd takes it from the slot, the negotiator learns of "
+    "that with the slot's next ad. No more claims than the slot has cores."
+)
+_NO_MEMORY = "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is limited (CGROUP_MEMORY_LIMIT_POLICY)."
+
+
+def summary(policy: SlotPolicy) -> str:
+    """The model in a sentence."""
+    return _SUMMARIES[policy.model].format(claims=policy.claims)
+
+
+def notes(policy: SlotPolicy) -> tuple[str, ...]:
+    """Where HTCondor does something else than the policy says, or needs something that it does not say."""
+    return tuple(_notes(policy))
+
+
+def _notes(policy: SlotPolicy) -> Iterator[str]:
+    if policy.model == "fixed_claims":
+        yield (
+            f"every claim gets a core at least: the slot must have {policy.claims} cores or more (NUM_CPUS may say so, "
+            "where jobs share cores)."
+        )
+    if _may_be_zero(policy, "cpus"):
+        yield _NO_CORES
+    if _may_be_zero(policy, "memory"):
+        yield _NO_MEMORY
+    if any(isinstance(rule, Levels) and rule.total is None for rule in policy.assets.values()):
+        yield (
+            "on dynamic slots quanta are of the machine's total: where it has several partitionable slots, write "
+            "`total` for every asset."
+        )
+
+
+def _may_be_zero(policy: SlotPolicy, asset: str) -> bool:
+    rule = policy.assets.get(asset)
+    if policy.model == "quanta_any":
+        return True
+    if isinstance(rule, Requested):
+        return rule.zero_allowed
+    return isinstance(rule, Always) and rule.amount == 0
