@@ -101,6 +101,8 @@ class Match:
     """Such jobs that the slot takes one after another, this one included."""
     at_least: bool = False
     """Whether counting ended before the slot did."""
+    weight_after_all: Optional[float] = None
+    """SlotWeight after all of them; None if it is not known."""
 
     @property
     def cost(self) -> Optional[float]:
@@ -208,7 +210,7 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
         following = yield job, assets
         fits += not (slot.has_policy and following.weight is None)
     at_least = fits == most and not refusals(slot, assets, following, fits)
-    return [Match(consumed, (), claim, remaining, fits, at_least)]
+    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight)]
 
 
 def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:

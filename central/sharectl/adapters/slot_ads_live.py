@@ -1,0 +1,178 @@
+"""Slots, pending jobs and groups of a live pool as ads, each daemon asked in a process of its own with a deadline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Optional
+
+from sharectl.adapters.ads import evaluated, whole
+from sharectl.adapters.collector import SCHEDD_LOCATION
+from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.slot_ads import AdOfFile, from_long
+from sharectl.core.model import SCHEDD_SOURCE
+from sharectl.errors import PoolUnavailableError
+
+MOST_SHAPES = 500
+"""Kinds of pending jobs that a schedd is asked for; those with the most jobs go first."""
+
+_NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+_NO_SLOT = (7, 9, 12)
+"""Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
+_PENDING = "JobStatus == 1"
+_KEYS = [
+    "JobStatus",
+    "JobUniverse",
+    "AutoClusterId",
+    "AcctGroup",
+    "AccountingGroup",
+    "RequestCpus",
+    "RequestMemory",
+    "RequestDisk",
+]
+
+
+@dataclass(frozen=True)
+class PendingShape:
+    """Pending jobs that are alike."""
+
+    ad: AdOfFile
+    """One of them."""
+    jobs: int
+
+
+@dataclass(frozen=True)
+class PoolAds:
+    """What a pool answered."""
+
+    slots: tuple[AdOfFile, ...]
+    """Partitionable and static ones."""
+    groups: tuple[AdOfFile, ...]
+    """Accounting ads of groups; none if the negotiator advertises none."""
+    schedds: tuple[Mapping[str, str], ...]
+    """Location of each."""
+
+
+@dataclass(frozen=True)
+class PoolPlace:
+    """Where a pool is, and for how long its daemons are waited for."""
+
+    collector: Optional[str] = None
+    """Address; None for the pool of this machine's HTCondor configuration."""
+    collector_deadline_seconds: float = 20
+    schedd_deadline_seconds: float = 60
+
+
+def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
+    """Slots that meet ``constraint``, groups, and where the schedds are.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If the collector does not answer.
+    """
+    # Loaded before the questions fork, or each of them would load it anew.
+    import htcondor2  # noqa: F401
+
+    question = Question(partial(_collector, place.collector, constraint), place.collector_deadline_seconds)
+    answer = ask_all({"collector": question})["collector"]
+    if answer.value is None:
+        raise PoolUnavailableError(
+            f"collector: {answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
+        )
+    known: PoolAds = answer.value
+    return known
+
+
+def pending(
+    place: PoolPlace, schedds: Iterable[Mapping[str, str]], constraint: Optional[str]
+) -> tuple[list[PendingShape], list[str]]:
+    """Shapes of pending jobs that meet ``constraint``, and what is missing: a schedd that did not answer, shapes left out."""
+    import htcondor2  # noqa: F401
+
+    questions = {
+        f"{SCHEDD_SOURCE}{schedd['Name']}": Question(
+            partial(_shapes, schedd, constraint), place.schedd_deadline_seconds
+        )
+        for schedd in schedds
+    }
+    found: list[PendingShape] = []
+    missing: list[str] = []
+    for name, answer in ask_all(questions).items():
+        if answer.value is None:
+            missing.append(f"{name}: {answer.source.problem}; its jobs are missing here")
+            continue
+        shapes, left_out = answer.value
+        found += shapes
+        if left_out:
+            missing.append(
+                f"{name}: {left_out} jobs of rarer shapes left out; restrict it with --job-constraint"
+            )
+    return found, missing
+
+
+def _collector(address: Optional[str], constraint: Optional[str]) -> PoolAds:
+    import htcondor2
+
+    asked = htcondor2.Collector(address) if address else htcondor2.Collector()
+    slots = asked.query(htcondor2.AdType.Slot, constraint=_both(_NOT_DYNAMIC, constraint))
+    groups = asked.query(htcondor2.AdType.Accounting, constraint="IsAccountingGroup")
+    schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
+    return PoolAds(
+        slots=tuple(_ad(ad, "slot") for ad in slots),
+        groups=tuple(_ad(ad, "group") for ad in groups),
+        schedds=tuple({name: str(ad[name]) for name in SCHEDD_LOCATION if name in ad} for ad in schedds),
+    )
+
+
+def _ad(ad: Any, sort: str) -> AdOfFile:
+    return AdOfFile(f"{sort} {ad.get('Name')}", from_long(ad.printOld()))
+
+
+def _shapes(location: Mapping[str, str], constraint: Optional[str]) -> tuple[list[PendingShape], int]:
+    """Shapes, and how many jobs are in those that were left out."""
+    import classad2
+    import htcondor2
+
+    schedd = htcondor2.Schedd(classad2.ClassAd(dict(location)))
+    counted = _counted(schedd, constraint).most_common()
+    shapes = []
+    for key, jobs in counted[:MOST_SHAPES]:
+        alike = " && ".join(f"{name} =?= {_literal(value)}" for name, value in zip(_KEYS, key))
+        for ad in schedd.query(constraint=_both(alike, constraint), limit=1):
+            place = f"job {ad.get('ClusterId')}.{ad.get('ProcId')} of {location['Name']}"
+            shapes.append(PendingShape(AdOfFile(place, from_long(ad.printOld())), jobs))
+    return shapes, sum(jobs for _, jobs in counted[MOST_SHAPES:])
+
+
+def _counted(schedd: Any, constraint: Optional[str]) -> Counter[tuple[Any, ...]]:
+    """Pending jobs by the values of `_KEYS`."""
+    import htcondor2
+
+    # The schedd judges grouped rows by the constraint too, which may name what is no key: then jobs are counted here.
+    how = {} if constraint else {"opts": htcondor2.QueryOpt.GroupBy}
+    found: Counter[tuple[Any, ...]] = Counter()
+    for row in schedd.query(constraint=_both(_PENDING, constraint), projection=_KEYS, **how):
+        values = tuple(_plain(evaluated(row, name)) for name in _KEYS)
+        if values[_KEYS.index("JobUniverse")] not in _NO_SLOT:
+            found[values] += 1 if constraint else whole(row.get("JobCount"), 0)
+    return found
+
+
+def _both(one: str, other: Optional[str]) -> str:
+    return f"({one}) && ({other})" if other else one
+
+
+def _plain(value: Any) -> Any:
+    """``value`` if it can be compared with ``=?=``, else None."""
+    return value if type(value) in (bool, int, float, str) else None
+
+
+def _literal(value: Any) -> str:
+    import classad2
+
+    if value is None:
+        return "undefined"
+    return str(classad2.quote(value)) if isinstance(value, str) else repr(value).lower()
