@@ -27,6 +27,9 @@ SUBSYSTEM = "STARTD"
 PR_SET_PDEATHSIG = 1
 """Of Linux's prctl(2)."""
 
+BEYOND_INTEGERS = 2**63
+"""Smallest number that a ClassAd's integer cannot hold."""
+
 UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
 """What the parser raises; HTCondor 23.9 has no exception of its own."""
 
@@ -173,7 +176,7 @@ class KeptSlot:
             name = f"Request{asset}"
             if name in job:
                 before[name] = job[f"_cp_orig_{name}"] = job.lookup(name)
-                job[name] = int(amount) if amount == int(amount) else amount
+                job[name] = int(amount) if amount < BEYOND_INTEGERS and amount == int(amount) else amount
         accepted = [
             truth(value_of("Requirements", mine, other)) if "Requirements" in mine else None
             for mine, other in ((self.ad, job), (job, self.ad))
