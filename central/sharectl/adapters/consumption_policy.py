@@ -7,11 +7,10 @@ from anyone; the arithmetic is `sharectl.core.match_cost`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Optional
 
 from sharectl.adapters.condor_process import CondorProcess
+from sharectl.core.claim_offers import SlotKind, Support
 from sharectl.core.match_cost import (
     Amount,
     Look,
@@ -39,32 +38,6 @@ _LEFTOVERS = {
     "disk": "quantize(TARGET.RequestDisk, {1024})",
 }
 """What a startd takes for a job off a slot without policy: its default MODIFY_REQUEST_EXPR_REQUEST…"""
-
-
-class SlotKind(Enum):
-    """How the negotiator treats a slot."""
-
-    POLICY = "consumption policy"
-    PARTITIONABLE = "partitionable, no policy"
-    STATIC = "static"
-
-
-@dataclass(frozen=True)
-class Support:
-    """What is known of a slot by itself."""
-
-    kind: SlotKind
-    assets: Mapping[str, Optional[Amount]]
-    """Asset, as MachineResources has it, without Swap → what the slot has; None if that is missing or no number."""
-    without_policy: tuple[str, ...]
-    """Assets without Consumption attribute: a single one, and HTCondor takes the slot silently for one without policy."""
-    why_not: tuple[str, ...]
-    """Why the negotiator sees no policy, for people; empty if it does."""
-
-    @property
-    def supported(self) -> bool:
-        """Whether the negotiator follows a consumption policy."""
-        return self.kind is SlotKind.POLICY
 
 
 def supports(process: CondorProcess, slots: Sequence[Ad], weight: str = DEFAULT_WEIGHT) -> list[Support]:
@@ -98,14 +71,30 @@ def matches(
     sharectl.adapters.condor_process.UnreadableConfigurationError
         If the library ended, or did not answer by its deadline: an ad may be made to do that.
     """
+    return [row for _, row in judged(process, slots, jobs, most=most, num_claims=num_claims, weight=weight)]
+
+
+def judged(
+    process: CondorProcess,
+    slots: Sequence[Ad],
+    jobs: Sequence[Ad],
+    *,
+    most: int = MOST_CLAIMS,
+    num_claims: Optional[Sequence[Optional[int]]] = None,
+    weight: str = DEFAULT_WEIGHT,
+) -> list[tuple[Support, list[Match]]]:
+    """Each slot by itself, and what it makes of each job; parameters and errors are those of `matches`."""
     kept = _keep(process, slots, jobs, weight, num_claims)
     trials = [
         (index, again_and_again(slot, job, most))
-        for index, slot in enumerate(kept)
+        for index, (_, slot) in enumerate(kept)
         for job in range(len(jobs))
     ]
     found = [match for (match,) in _results(process, trials)]
-    return [found[index * len(jobs) : (index + 1) * len(jobs)] for index in range(len(slots))]
+    return [
+        (support, found[index * len(jobs) : (index + 1) * len(jobs)])
+        for index, (support, _) in enumerate(kept)
+    ]
 
 
 def in_sequence(
@@ -121,7 +110,7 @@ def in_sequence(
     A job that is refused takes nothing, and the next is tried. ``fits`` is 1 or 0. The parameters are those of `matches`.
     """
     kept = _keep(process, slots, jobs, weight, num_claims)
-    trials = [(index, one_after_another(slot, range(len(jobs)))) for index, slot in enumerate(kept)]
+    trials = [(index, one_after_another(slot, range(len(jobs)))) for index, (_, slot) in enumerate(kept)]
     return _results(process, trials)
 
 
@@ -157,8 +146,8 @@ def _keep(
     jobs: Sequence[Ad],
     weight: str,
     num_claims: Optional[Sequence[Optional[int]]],
-) -> list[Slot]:
-    """The slots, with what they take for jobs where they have no policy."""
+) -> list[tuple[Support, Slot]]:
+    """The slots, which the child keeps with what they take for jobs where they have no policy."""
     found = supports(process, slots, weight)
     kept = [
         _asked(slot, _POLICY) if support.supported else _asked({**slot, **_leftovers(support)}, _LEFTOVER)
@@ -166,14 +155,13 @@ def _keep(
     ]
     process.keep(kept, jobs, weight)
     caps = [None] * len(slots) if num_claims is None else num_claims
-    return [
-        Slot(
-            {asset: whole_if_it_is(amount) for asset, amount in support.assets.items() if amount is not None},
-            support.supported,
-            1 if support.kind is SlotKind.STATIC else cap if support.supported else None,
-        )
-        for support, cap in zip(found, caps)
-    ]
+    return [(support, _slot(support, cap)) for support, cap in zip(found, caps)]
+
+
+def _slot(support: Support, num_claims: Optional[int]) -> Slot:
+    assets = {asset: whole_if_it_is(amount) for asset, amount in support.assets.items() if amount is not None}
+    claims = {SlotKind.STATIC: 1, SlotKind.POLICY: num_claims}.get(support.kind)
+    return Slot(assets, support.supported, claims)
 
 
 def _leftovers(support: Support) -> dict[str, str]:

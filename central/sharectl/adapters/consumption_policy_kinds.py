@@ -19,6 +19,7 @@ from sharectl.errors import InputError
 MOST_CULPRITS = 5
 """Ads that may make HTCondor's library end or hang before all the others are given up too."""
 SLOTS_AT_ONCE = 100
+BLANK = -1
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SEEN_OF_SLOTS = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
@@ -42,9 +43,18 @@ class Kind:
     """Their numbers in the list that was sorted, ascending."""
 
 
-def kinds(slots: Sequence[Ad], jobs: Sequence[Ad]) -> tuple[list[Kind], list[Kind]]:
-    """Kinds of slots and of jobs, in the order of their first members."""
-    of_slots, of_jobs = _Seen(slots, _SEEN_OF_SLOTS, _POLICY), _Seen(jobs, _SEEN_OF_JOBS, _REQUESTS)
+def kinds(
+    slots: Sequence[Ad], jobs: Sequence[Ad], apart: Sequence[str] = ()
+) -> tuple[list[Kind], list[Kind]]:
+    """Kinds of slots and of jobs, in the order of their first members.
+
+    Parameters
+    ----------
+    apart
+        Attributes, in lower case, that set slots or jobs apart though nothing refers to them.
+    """
+    of_slots = _Seen(slots, (*_SEEN_OF_SLOTS, *apart), _POLICY)
+    of_jobs = _Seen(jobs, (*_SEEN_OF_JOBS, *apart), _REQUESTS)
     words: set[str] = set()
     while True:
         grown = words | of_slots.words(words) | of_jobs.words(words)
@@ -103,7 +113,7 @@ class Guard(Generic[Result]):
     open_process
         A fresh process, with a deadline.
     ask
-        A row for each slot, with a result for each job.
+        A row for each slot, with a result for each job; the job `BLANK` has no attributes.
     """
 
     def __init__(
@@ -165,7 +175,7 @@ class Guard(Generic[Result]):
             return str(error) or "HTCondor's library ended"
 
     def _accuse(self, slot: int, job: int, problem: str) -> None:
-        alone = self._tried([slot], [])
+        alone = self._tried([slot], [BLANK])
         is_slot = isinstance(alone, str)
         self.culprits.append(Culprit(is_slot, slot if is_slot else job, problem))
         if len(self.culprits) > MOST_CULPRITS:

@@ -19,7 +19,7 @@ MOST_SHAPES = 500
 """Kinds of pending jobs that a schedd is asked for; those with the most jobs go first."""
 
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
-_NO_SLOT = (7, 9, 12)
+NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 _PENDING = "JobStatus == 1"
 _KEYS = [
@@ -156,7 +156,7 @@ def _counted(schedd: Any, constraint: Optional[str]) -> Counter[tuple[Any, ...]]
     found: Counter[tuple[Any, ...]] = Counter()
     for row in schedd.query(constraint=_both(_PENDING, constraint), projection=_KEYS, **how):
         values = tuple(_plain(evaluated(row, name)) for name in _KEYS)
-        if values[_KEYS.index("JobUniverse")] not in _NO_SLOT:
+        if values[_KEYS.index("JobUniverse")] not in NO_SLOT:
             found[values] += 1 if constraint else whole(row.get("JobCount"), 0)
     return found
 

@@ -80,7 +80,7 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
     for each, most in costs:
         if room <= _ROUNDING:
             break
-        made = most if each <= 0 else min(most, ceil(room / each - _ROUNDING))
+        made = _made(room, each, most)
         count += made
         room -= made * each
     return count
@@ -100,11 +100,16 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
     for each, slots, fits, of_claim in whole:
         if room <= _ROUNDING:
             break
-        matched = slots if each <= 0 else min(slots, ceil(room / each - _ROUNDING))
+        matched = _made(room, each, slots)
         room -= matched * each
         claims += matched * fits
         weight += matched * fits * of_claim
     return claims, weight
+
+
+def _made(room: float, each: float, most: int) -> int:
+    """Matches that cost so much each until the room is used up; the last may go beyond."""
+    return most if each <= 0 or each * most <= room else ceil(room / each - _ROUNDING)
 
 
 @dataclass(frozen=True)

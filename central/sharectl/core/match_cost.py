@@ -31,7 +31,7 @@ class Refusal(Enum):
     WEIGHT = "SlotWeight is no number after the match: the negotiator ends"
     SLOT_REQUIREMENTS = "slot's Requirements"
     JOB_REQUIREMENTS = "job's Requirements"
-    ONE_CLAIM = "slot has one claim"
+    ONE_CLAIM = "slot has one match a cycle; the rest of it is for its schedd (leftovers), or for later"
     NUM_CLAIMS = "slot has no claim id left in this cycle"
 
 
@@ -217,6 +217,7 @@ def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:
     """The jobs in their order, as in a cycle: each finds what those before it have left; one refused takes nothing."""
     found: list[Match] = []
     made: list[tuple[int, Look, Mapping[str, float]]] = []
+    slot = slot if slot.has_policy else replace(slot, most_claims=1)
     assets: Mapping[str, Amount] = slot.assets
     for at, job in enumerate(jobs):
         look = yield job, assets if made else None

@@ -1,0 +1,133 @@
+"""Options of `sharectl consumption cost` and `capacity`, and the slots, jobs and groups that they name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Optional
+
+if TYPE_CHECKING:
+    from sharectl.adapters.consumption_policy_pricing import Jobs
+    from sharectl.adapters.slot_ads import AdOfFile
+    from sharectl.adapters.slot_ads_live import PoolAds, PoolPlace
+    from sharectl.core.claim_capacity import Group
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what both verbs have."""
+    parser.add_argument(
+        "--slots",
+        type=Path,
+        metavar="FILE",
+        help="ads that condor_status -long or -json printed, - for standard input (default: ask the pool)",
+    )
+    parser.add_argument("--constraint", metavar="EXPR", help="slots for which this is true")
+    parser.add_argument("--job-constraint", metavar="EXPR", help="jobs for which this is true")
+    parser.add_argument(
+        "--empty",
+        action="store_true",
+        help="take each slot as it is when nothing runs on it (TotalSlotCpus, …), and groups as using nothing",
+    )
+    parser.add_argument(
+        "--quotas",
+        type=Path,
+        metavar="FILE",
+        help="quotas: knobs GROUP_QUOTA_<group>, GROUP_QUOTA_DYNAMIC_<group>, GROUP_ACCEPT_SURPLUS, GROUP_AUTOREGROUP "
+        "(use counts as 0), or what condor_status -any -constraint IsAccountingGroup -long prints (default: ask the pool)",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        metavar="FILE",
+        help="sharectl's configuration, for its section pool (default: the pool of this machine's HTCondor configuration)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+
+
+class Given:
+    """What the options name; the pool is asked once, and only for what no file holds."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._pool: Optional[PoolAds] = None
+        self.notes: list[str] = []
+        """What is left out of files."""
+        self.missing: list[str] = []
+        """What the pool did not tell."""
+
+    def slots(self) -> list[AdOfFile]:
+        """Partitionable and static slots."""
+        from sharectl.adapters.consumption_policy_pricing import emptied, restricted
+        from sharectl.adapters.slot_ads import read, text_of
+        from sharectl.errors import InputError
+
+        arguments = self._arguments
+        if arguments.slots is None:
+            slots = list(self._asked().slots)
+        else:
+            every = [ad for ad in read(arguments.slots) if text_of(ad.attributes, "SlotType") != "Dynamic"]
+            slots = restricted(every, arguments.constraint, "--constraint")
+        if not slots:
+            raise InputError(["no slot: the pool, or the file, has none that meets --constraint"])
+        return [emptied(slot) for slot in slots] if arguments.empty else slots
+
+    def jobs(self, file: Optional[Path]) -> list[Jobs]:
+        """Jobs of a file, those that pend in the pool if there is none."""
+        from sharectl.adapters.consumption_policy_pricing import Jobs, restricted, waits
+        from sharectl.adapters.slot_ads import read
+        from sharectl.adapters.slot_ads_live import pending
+
+        constraint = self._arguments.job_constraint
+        if file is not None:
+            every = read(file)
+            waiting = [ad for ad in every if waits(ad)]
+            if len(waiting) < len(every):
+                self.notes.append(
+                    f"{file}: {len(every) - len(waiting)} jobs left out that do not wait for a slot"
+                )
+            return [Jobs(ad) for ad in restricted(waiting, constraint, "--job-constraint")]
+        if constraint is not None:
+            restricted([], constraint, "--job-constraint")
+        shapes, missing = pending(self._place(), self._asked().schedds, constraint)
+        self.missing += missing
+        return [Jobs(shape.ad, shape.jobs) for shape in shapes]
+
+    def groups(self, slots: Sequence[AdOfFile]) -> list[Group]:
+        """Groups; none if neither a file nor a pool is there to tell. On slots taken for empty they use nothing."""
+        found = self._groups(slots)
+        return [replace(group, used=0.0) for group in found] if self._arguments.empty else found
+
+    def _groups(self, slots: Sequence[AdOfFile]) -> list[Group]:
+        from sharectl.adapters.consumption_policy_pricing import pool_weight
+        from sharectl.adapters.slot_ads import read
+        from sharectl.adapters.slot_ads_groups import groups_of
+
+        arguments = self._arguments
+        if arguments.quotas is not None:
+            return groups_of(read(arguments.quotas), pool_weight(slots))
+        if arguments.slots is not None and self._pool is None:
+            return []
+        return groups_of(self._asked().groups, None)
+
+    def _asked(self) -> PoolAds:
+        from sharectl.adapters.consumption_policy_pricing import restricted
+        from sharectl.adapters.slot_ads_live import look
+
+        if self._pool is None:
+            constraint = self._arguments.constraint if self._arguments.slots is None else None
+            if constraint is not None:
+                restricted([], constraint, "--constraint")
+            self._pool = look(self._place(), constraint)
+        return self._pool
+
+    def _place(self) -> PoolPlace:
+        from sharectl.adapters.slot_ads_live import PoolPlace
+
+        if self._arguments.config is None:
+            return PoolPlace()
+        from sharectl.adapters.config_file import load
+
+        pool = load(self._arguments.config).pool
+        return PoolPlace(pool.collector, pool.collector_deadline_seconds, pool.schedd_deadline_seconds)

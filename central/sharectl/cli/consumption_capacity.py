@@ -1,0 +1,71 @@
+"""``sharectl consumption capacity``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sharectl.cli import consumption_ads
+
+_REQUEST = ("RequestCpus", "RequestMemory", "RequestDisk")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="FILE",
+        help="also count claims for these jobs: ads that condor_q -long or -json printed",
+    )
+    parser.add_argument(
+        "--pending", action="store_true", help="also count claims for the jobs that pend in the pool"
+    )
+    parser.add_argument(
+        "--request",
+        action="append",
+        default=[],
+        type=_request,
+        metavar="CPUS[,MIB[,KIB]]",
+        help="also count claims for jobs of this request (cores, MiB of memory, KiB of disk; 1 if left out); may be repeated",
+    )
+    consumption_ads.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print how many claims slots, slot types and groups can have now."""
+    from sharectl.adapters.consumption_policy import MOST_CLAIMS
+    from sharectl.adapters.consumption_policy_pricing import Jobs, job_groups, price, smallest_offers
+    from sharectl.adapters.slot_ads import AdOfFile
+    from sharectl.errors import PoolUnavailableError
+    from sharectl.report import as_json, match_cost, match_cost_tables
+
+    given = consumption_ads.Given(arguments)
+    slots = given.slots()
+    groups = given.groups(slots)
+    smallest, notes = smallest_offers(slots)
+    content = match_cost.capacity(smallest, groups)
+    jobs = [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
+    jobs += given.jobs(arguments.jobs) if arguments.jobs is not None else []
+    jobs += given.jobs(None) if arguments.pending else []
+    if jobs:
+        priced = price(slots, jobs, MOST_CLAIMS)
+        content["jobs"] = match_cost.shapes(priced, job_groups(priced, groups))
+        notes = (*notes, *priced.notes)
+    content["notes"], content["missing"] = [*notes, *given.notes], given.missing
+    if arguments.json:
+        print(as_json.dumps("consumption-capacity", content))
+    else:
+        match_cost_tables.capacity_tables(content, sys.stdout)
+    for missing in given.missing:
+        print(f"sharectl: {missing}", file=sys.stderr)
+    return PoolUnavailableError.exit_code if given.missing else 0
+
+
+def _request(text: str) -> tuple[str, dict[str, str]]:
+    """Option value ``text`` as a name and an ad."""
+    amounts = text.split(",")
+    if len(amounts) > len(_REQUEST) or not all(amount.isdecimal() for amount in amounts):
+        raise argparse.ArgumentTypeError(f"{text!r}: write cores, MiB and KiB such as 8,16000,1000000")
+    return f"request {text}", dict(zip(_REQUEST, [*amounts, "1", "1"]))

@@ -1,0 +1,65 @@
+"""``sharectl consumption cost``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sharectl.cli import consumption_ads
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "--jobs",
+        type=Path,
+        metavar="FILE",
+        help="ads that condor_q -long or -json printed (default: the jobs that pend in the pool)",
+    )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        "--sequence",
+        action="store_true",
+        help="match the jobs one after another with each slot, as one cycle would (default: each with the slot as it is)",
+    )
+    how.add_argument(
+        "--group",
+        action="store_true",
+        help="sums by accounting group against its quota: who would starve without policies, who may run past it",
+    )
+    consumption_ads.add_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what each job would take of each slot, what it costs, what remains and how many more fit."""
+    from sharectl.adapters.consumption_policy import MOST_CLAIMS
+    from sharectl.adapters.consumption_policy_pricing import demands, price, price_in_sequence
+    from sharectl.core.claim_capacity import group_cost
+    from sharectl.errors import PoolUnavailableError
+    from sharectl.report import as_json, match_cost, match_cost_tables
+
+    given = consumption_ads.Given(arguments)
+    slots = given.slots()
+    jobs = given.jobs(arguments.jobs)
+    if arguments.sequence:
+        content = match_cost.sequence(
+            price_in_sequence(slots, jobs), [job.ad.place for job in jobs for _ in range(job.count)]
+        )
+    else:
+        priced = price(slots, jobs, MOST_CLAIMS)
+        content = match_cost.priced(priced)
+        if arguments.group:
+            groups = given.groups(slots)
+            content["groups"] = match_cost.groups(
+                [group_cost(group, found) for group, found in demands(priced, groups)]
+            )
+    content["notes"] = [*content.get("notes", ()), *given.notes]
+    content["missing"] = given.missing
+    if arguments.json:
+        print(as_json.dumps("consumption-cost", content))
+    else:
+        match_cost_tables.cost_tables(content, sys.stdout)
+    for missing in given.missing:
+        print(f"sharectl: {missing}", file=sys.stderr)
+    return PoolUnavailableError.exit_code if given.missing else 0

@@ -1,0 +1,229 @@
+"""What matches cost and how many claims there are, as JSON content and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Optional
+
+from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
+from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
+from sharectl.core.match_cost import Match
+
+UNKNOWN = "?"
+
+
+def priced(found: Priced) -> dict[str, Any]:
+    """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes."""
+    return {
+        "slots": [_slots(slots) for slots in found.slots],
+        "jobs": [_jobs(jobs) for jobs in found.jobs],
+        "matches": [
+            {"slots": slots, "jobs": jobs, **_match(match, found.slots[slots].num_claims)}
+            for (slots, jobs), match in sorted(found.matches.items())
+        ],
+        "notes": list(found.notes),
+    }
+
+
+def sequence(found: Iterable[tuple[Sequence[str], Sequence[Match]]], jobs: Sequence[str]) -> dict[str, Any]:
+    """Key sequences: for each kind of slot its matches in the order of the jobs, and the sum of their costs."""
+    return {
+        "sequences": [
+            {
+                "slots": list(names),
+                "cost": sum(match.cost for match in matches if match.cost is not None),
+                "matches": [{"job": job, **_match(match, None)} for job, match in zip(jobs, matches)],
+            }
+            for names, matches in found
+        ]
+    }
+
+
+def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
+    """Each group with its sums, and what they mean for it, key verdicts."""
+    return [
+        {
+            **asdict(cost),
+            **asdict(cost.group),
+            "room": cost.group.room,
+            "starves_without_policy": cost.starves_without_policy,
+            "quota_below_every_cost": cost.quota_below_every_cost,
+            "past_quota": cost.past_quota,
+            "verdicts": _verdicts(cost),
+        }
+        for cost in costs
+    ]
+
+
+def capacity(
+    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]], known: Sequence[Group]
+) -> dict[str, Any]:
+    """Keys: slots, types, groups, claims: how many claims of the smallest request there are.
+
+    Parameters
+    ----------
+    smallest
+        Each kind of slot and what it makes of the smallest request; None if that takes nothing that can be counted.
+    """
+    free = [offer for slots, offer in smallest if offer is not None and not slots.state]
+    by_type: dict[Optional[int], list[tuple[PricedSlots, Optional[Offer]]]] = {}
+    for slots, offer in smallest:
+        by_type.setdefault(slots.slot_type, []).append((slots, offer))
+    return {
+        "claims": _total(smallest),
+        "types": [
+            {
+                "slot_type": slot_type,
+                "slots": sum(len(slots.names) for slots, _ in members),
+                "policy_slots": sum(len(slots.names) for slots, _ in members if slots.support.supported),
+                "claims": _total(members),
+                "weight": _weight(members),
+            }
+            for slot_type, members in sorted(
+                by_type.items(), key=lambda item: (item[0] is None, item[0] or 0)
+            )
+        ],
+        "groups": [_room(group, free) for group in known],
+        "slots": [{**_slots(slots), **_claims(slots, offer)} for slots, offer in smallest],
+    }
+
+
+def shapes(found: Priced, named: Sequence[tuple[PricedJobs, Optional[Group]]]) -> list[dict[str, Any]]:
+    """Each kind of job that was asked for: claims on all slots as they are, and within its group's quota."""
+    return [
+        {
+            **_jobs(jobs),
+            "quota_group": group.name if group is not None else None,
+            "slots": sum(offer.slots for offer in offers if offer.match.fits),
+            "claims": sum(offer.slots * offer.match.fits for offer in offers),
+            "costs": sorted(
+                {offer.match.cost for offer in offers if offer.match.fits and offer.match.cost is not None}
+            ),
+            "claims_within_quota": _room(group, offers)["claims"] if group is not None else None,
+        }
+        for number, (jobs, group) in enumerate(named)
+        for offers in [found.offers(number)]
+    ]
+
+
+def _slots(slots: PricedSlots) -> dict[str, Any]:
+    return {
+        "names": list(slots.names),
+        "count": len(slots.names),
+        "slot_type": slots.slot_type,
+        "state": slots.state or None,
+        "kind": slots.support.kind.value,
+        "no_policy_because": list(slots.support.why_not),
+        "assets": dict(slots.support.assets),
+        "num_claims": slots.num_claims,
+    }
+
+
+def _jobs(jobs: PricedJobs) -> dict[str, Any]:
+    return {"names": list(jobs.names), "count": jobs.count, "accounting_group": jobs.accounting_group or None}
+
+
+def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
+    claim = match.claim
+    return {
+        "consumed": dict(match.consumed),
+        "cost": match.cost,
+        "weight_before": claim.weight_before if claim else None,
+        "weight_after": claim.weight_after if claim else None,
+        "remaining": dict(match.remaining),
+        "fits": match.fits,
+        "fits_in_a_cycle": match.fits if num_claims is None else min(match.fits, num_claims),
+        "at_least": match.at_least,
+        "refused": [str(reason) for reason in match.refused],
+    }
+
+
+def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
+    """What the smallest request takes of a slot, and how many of it there can be."""
+    if offer is None or slots.state:
+        return {
+            **dict.fromkeys(("claims_each", "claims", "claims_in_a_cycle"), 0 if slots.state else None),
+            "cost": None,
+            "weight": offer.weight if offer else None,
+            "consumed": {},
+            "because": slots.state or "no smallest request is matched",
+        }
+    fits = offer.match.fits
+    cycle = {True: slots.num_claims, False: 1}[slots.support.supported]
+    return {
+        "claims_each": fits,
+        "claims": fits * offer.slots,
+        "claims_in_a_cycle": fits if cycle is None else min(fits, cycle),
+        "cost": offer.match.cost,
+        "weight": offer.weight,
+        "consumed": dict(offer.match.consumed),
+        "because": "; ".join(map(str, offer.match.refused)),
+    }
+
+
+def _total(members: Iterable[tuple[PricedSlots, Optional[Offer]]]) -> Optional[int]:
+    """Claims of slots; None if one of them cannot be counted."""
+    claims = [_claims(slots, offer)["claims"] for slots, offer in members]
+    return None if None in claims else sum(claims)
+
+
+def _weight(members: Iterable[tuple[PricedSlots, Optional[Offer]]]) -> Optional[float]:
+    weights = [(len(slots.names), offer.weight if offer else None) for slots, offer in members]
+    return (
+        None
+        if any(weight is None for _, weight in weights)
+        else sum(count * (weight or 0.0) for count, weight in weights)
+    )
+
+
+def _room(group: Group, offers: Sequence[Offer]) -> dict[str, Any]:
+    """Claims of a group: its room by cost, or what the slots have; all that they have for the root group."""
+    room = group.room if group.has_quota_of_its_own else float("inf")
+    known = {**asdict(group), "room": group.room}
+    if room is None:
+        return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
+    leftovers, weight = leftover_claims(room, offers)
+    return {
+        **known,
+        "claims": claims_within(room, offers),
+        "leftover_claims": leftovers,
+        "past_quota": max(0.0, weight - room) if group.has_quota_of_its_own else None,
+    }
+
+
+def _verdicts(cost: GroupCost) -> list[str]:
+    group = cost.group
+    quota = shown_number(group.quota)
+    surplus = {
+        "byquota": "takes surplus: what others leave unused comes on top of its quota",
+        "regroup": "competes for what is left over after its quota, with the root group (autoregroup)",
+        None: "whether it takes surplus is not known",
+    }.get(group.surplus)
+    starving = (
+        f"starves without a policy where the negotiator keeps to the quota: {quota} is below the weight of every slot "
+        f"that its jobs match ({shown_number(cost.smallest_weight)} at least). HTCondor 8.8 and later let one match go "
+        "over it, charged with the whole slot, which leftovers then fill"
+    )
+    running_past = (
+        f"may run past its quota through leftovers: {cost.leftover_claims} claims of weight "
+        f"{shown_number(cost.leftover_weight)}, {shown_number(cost.past_quota)} beyond its room"
+    )
+    above = (
+        f"its quota {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
+    )
+    unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
+    lines = [
+        (group.quota is None, unknown),
+        (cost.starves_without_policy, starving),
+        (cost.quota_below_every_cost, above),
+        (cost.past_quota, running_past),
+        (cost.jobs_without_slot, f"{cost.jobs_without_slot} of {cost.jobs} jobs match no slot as it is"),
+        (group.has_quota_of_its_own, surplus),
+    ]
+    return [text for applies, text in lines if applies and text]
+
+
+def shown_number(value: Optional[float]) -> str:
+    """``value`` for people."""
+    return UNKNOWN if value is None else f"{value:.6g}" if type(value) is float else str(value)

@@ -1,0 +1,226 @@
+"""Tables of what matches cost and how many claims there are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Optional, TextIO
+
+from sharectl.core.claim_capacity import ROOT
+from sharectl.report.match_cost import UNKNOWN, shown_number
+from sharectl.report.tables import print_table
+
+_NONE = "-"
+_REQUIREMENTS = "Requirements"
+
+
+def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
+    """Print what `priced` or `sequence`, and `groups`, have made."""
+    for found in content.get("sequences", ()):
+        print_table(
+            f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in all",
+            ("job", "takes", "cost", "remains", "refused"),
+            [
+                (
+                    match["job"],
+                    _amounts(match["consumed"]),
+                    _cost(match),
+                    _remaining(match),
+                    _reasons(match),
+                )
+                for match in found["matches"]
+            ],
+            to,
+        )
+    if "matches" in content and "groups" not in content:
+        _matches_table(content, to)
+    if "groups" in content:
+        _groups_table(content["groups"], to)
+    to.writelines(f"note: {note}\n" for note in content.get("notes", ()))
+
+
+def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
+    """Print what `capacity` and `shapes` have made."""
+    print_table(
+        f"claims of the smallest request now: {shown_number(content['claims'])}",
+        ("slot type", "slots", "with policy", "claims", "weight"),
+        [
+            (
+                _or(each["slot_type"]),
+                each["slots"],
+                each["policy_slots"],
+                shown_number(each["claims"]),
+                shown_number(each["weight"]),
+            )
+            for each in content["types"]
+        ],
+        to,
+    )
+    if content["groups"]:
+        print_table(
+            "by group's quota, in weighted slots",
+            ("group", "quota", "used", "surplus", "claims", "through leftovers", "past quota"),
+            [
+                (
+                    *(
+                        group["name"],
+                        shown_number(group["quota"]),
+                        shown_number(group["used"]),
+                        _or(group["surplus"]),
+                    ),
+                    *(shown_number(group[key]) for key in ("claims", "leftover_claims")),
+                    _past_quota(group),
+                )
+                for group in content["groups"]
+            ],
+            to,
+        )
+    if content.get("jobs"):
+        print_table(
+            "jobs that were asked for",
+            ("jobs", "of them", "group", "slots", "claims", "within quota", "cost"),
+            [
+                (
+                    *(
+                        _some(job["names"]),
+                        job["count"],
+                        _or(job["quota_group"]),
+                        job["slots"],
+                        job["claims"],
+                    ),
+                    *(shown_number(job["claims_within_quota"]), _span(job["costs"])),
+                )
+                for job in content["jobs"]
+            ],
+            to,
+        )
+    print_table(
+        "by slot",
+        ("slots", "kind", "weight", "claims each", "in a cycle", "cost of one", "takes", "because"),
+        [
+            (
+                *(
+                    _some(slot["names"]),
+                    slot["kind"],
+                    shown_number(slot["weight"]),
+                    shown_number(slot["claims_each"]),
+                ),
+                *(
+                    shown_number(slot["claims_in_a_cycle"]),
+                    shown_number(slot["cost"]),
+                    _amounts(slot["consumed"]),
+                ),
+                slot["because"] or _NONE,
+            )
+            for slot in content["slots"]
+        ],
+        to,
+    )
+    to.writelines(f"note: {note}\n" for note in content.get("notes", ()))
+
+
+def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
+    slots, jobs = content["slots"], content["jobs"]
+    print_table(
+        "matches, each job with each slot as it is",
+        ("slots", "jobs", "takes", "cost", "remains", "fit", "in a cycle", "refused"),
+        [
+            (
+                *(
+                    _some(slots[match["slots"]]["names"]),
+                    _some(jobs[match["jobs"]]["names"], jobs[match["jobs"]]["count"]),
+                ),
+                *(_amounts(match["consumed"]), _cost(match), _remaining(match)),
+                f"{'>= ' if match['at_least'] else ''}{match['fits']}",
+                _in_a_cycle(slots[match["slots"]], match),
+                _reasons(match),
+            )
+            for match in content["matches"]
+        ],
+        to,
+    )
+    for slot in slots:
+        if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
+            to.write(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}\n")
+
+
+def _in_a_cycle(slot: Mapping[str, Any], match: Mapping[str, Any]) -> str:
+    """Jobs in one cycle: the negotiator makes one match with a slot without policy."""
+    if slot["kind"] == "consumption policy":
+        return str(match["fits_in_a_cycle"])
+    return "1, then leftovers" if match["fits"] > 1 else str(match["fits"])
+
+
+def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
+    print_table(
+        "groups, in weighted slots",
+        (
+            "group",
+            "quota",
+            "used",
+            "surplus",
+            "jobs",
+            "their cost",
+            "least cost",
+            "least slot weight",
+            "past quota",
+        ),
+        [
+            (
+                *(
+                    group["name"],
+                    shown_number(group["quota"]),
+                    shown_number(group["used"]),
+                    _or(group["surplus"]),
+                    group["jobs"],
+                ),
+                *(shown_number(group[key]) for key in ("cost", "smallest_cost", "smallest_weight")),
+                _past_quota(group),
+            )
+            for group in found
+        ],
+        to,
+    )
+    for group in found:
+        to.writelines(f"{group['name']}: {verdict}\n" for verdict in group["verdicts"])
+
+
+def _some(names: Sequence[str], count: Optional[int] = None) -> str:
+    """The first name, and how many there are."""
+    alike = len(names) if count is None else count
+    return f"{names[0]} ({alike} alike)" if alike > 1 else str(names[0])
+
+
+def _past_quota(group: Mapping[str, Any]) -> str:
+    return _NONE if group["name"] == ROOT else shown_number(group["past_quota"])
+
+
+def _remaining(match: Mapping[str, Any]) -> str:
+    return _NONE if match["refused"] else _amounts(match["remaining"])
+
+
+def _cost(match: Mapping[str, Any]) -> str:
+    return _NONE if match["cost"] is None and match["refused"] else shown_number(match["cost"])
+
+
+def _amounts(amounts: Mapping[str, Optional[float]]) -> str:
+    return " ".join(f"{asset}={shown_number(amount)}" for asset, amount in amounts.items()) or _NONE
+
+
+def _reasons(match: Mapping[str, Any]) -> str:
+    """What is short; Requirements mostly refuse for that, too, and are told of where it is not so."""
+    others = [reason for reason in match["refused"] if not reason.endswith(_REQUIREMENTS)]
+    return "; ".join(others or match["refused"]) or _NONE
+
+
+def _or(value: object) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+def _span(costs: Sequence[float]) -> str:
+    if not costs:
+        return _NONE
+    return (
+        shown_number(costs[0])
+        if len(costs) == 1
+        else f"{shown_number(costs[0])} to {shown_number(costs[-1])}"
+    )
