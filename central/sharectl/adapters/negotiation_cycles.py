@@ -1,0 +1,80 @@
+"""How long a negotiator's last cycles took, and what it is configured to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from sharectl.adapters.ads import evaluated, number, text, whole
+
+LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
+KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
+_DURATION = re.compile(r"LastNegotiationCycleDuration(\d{1,2})", re.IGNORECASE)
+_MOST_SECONDS = 1e7
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A negotiation cycle that has ended."""
+
+    duration_seconds: float
+    """Whole seconds, as the negotiator's clock has them."""
+    period_seconds: Optional[float]
+    """From the start of the one before; None if there was none."""
+    idle_jobs: Optional[int]
+    """Jobs that waited for a slot."""
+
+
+def locate(collector: Optional[str]) -> list[dict[str, str]]:
+    """Location of each negotiator that the collector knows: `LOCATION` by name."""
+    import htcondor2
+
+    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
+    ads = asked.query(htcondor2.AdType.Negotiator, projection=list(LOCATION))
+    return [
+        {name: found for name in LOCATION if (found := text(ad.get(name))) is not None}
+        for ad in ads
+        if text(ad.get("Name"))
+    ]
+
+
+def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
+    """Cycles that the negotiator itself tells of, the newest first; the collector's copy may be 300 s old.
+
+    It answers between cycles only.
+    """
+    import classad2
+    import htcondor2
+
+    ads = htcondor2.Collector(classad2.ClassAd(dict(location))).query(htcondor2.AdType.Negotiator)
+    return cycles_of(ads[0]) if ads else []
+
+
+def cycles_of(ad: Any) -> list[Cycle]:
+    """Cycles that a negotiator's ad tells of (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
+    numbers = sorted(int(match[1]) for name in ad for match in [_DURATION.fullmatch(name)] if match)
+    found = []
+    for index in numbers:
+        duration, period, idle = (
+            number(evaluated(ad, f"LastNegotiationCycle{name}{index}"), -1.0, most=_MOST_SECONDS)
+            for name in ("Duration", "Period", "NumIdleJobs")
+        )
+        if duration >= 0:
+            found.append(Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None))
+    return found
+
+
+def knobs(location: Mapping[str, str]) -> dict[str, int]:
+    """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
+    import classad2
+    import htcondor2
+
+    told = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+    values = {name: whole(_number(told.get(name)), -1) for name in KNOBS}
+    return {name: value for name, value in values.items() if value >= 0}
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None  # noqa: PLR2004

@@ -1,0 +1,185 @@
+"""What ``sharectl cadence`` looks at, and what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from sharectl.adapters import negotiation_cycles, run_times_history, run_times_pool, run_times_swf
+from sharectl.adapters.config_file import load
+from sharectl.adapters.negotiation_cycles import Cycle
+from sharectl.cli.cadence_options import DEFAULT_INTERVALS
+from sharectl.core.cadence_knobs import CHANGE, CLOCK_SECONDS, Knobs, Option, choose, options
+from sharectl.core.run_times_jobs import Jobs, Load, loads
+from sharectl.errors import PoolUnavailableError
+from sharectl.report.cadence import Cost, Findings, actual_period
+
+
+@dataclass(frozen=True)
+class Look:
+    """Run times, and what else was told with them."""
+
+    source: str
+    loads: tuple[Load, ...]
+    cores: Optional[int] = None
+    cycles: tuple[Cycle, ...] = ()
+    knobs: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def look(arguments: argparse.Namespace) -> Look:
+    """What the options name.
+
+    Raises
+    ------
+    SharectlError
+        If it cannot be read or asked, or tells of no run time.
+    """
+    if arguments.run_time:
+        laws = tuple(Load(name, ((1.0, law),)) for name, law in arguments.run_time)
+        return Look("laws of run times", laws)
+    config = load(arguments.config) if arguments.config else None
+    groups = tuple(config.groups) if config else None
+    if arguments.history:
+        limit = arguments.limit or run_times_history.MOST_JOBS
+        return _of_jobs(run_times_history.read(arguments.history, groups, limit), arguments)
+    if arguments.swf:
+        limit = arguments.limit or run_times_swf.MOST_JOBS
+        return _of_jobs(run_times_swf.read(arguments.swf, limit), arguments)
+    told = run_times_pool.ask(_access(arguments, config, groups))
+    problems = tuple(f"{source.name}: {source.problem}" for source in told.sources if source.problem)
+    if not told.jobs.counted:
+        left_out = "; ".join(_left_out(told.jobs))
+        nothing = f"no schedd told of a job that ran ({left_out or 'no history'}): give --run-time, --history or --swf"
+        raise PoolUnavailableError("\n".join([*problems, nothing]))
+    seen = _of_jobs(told.jobs, arguments)
+    return Look(
+        f"the live pool, {told.schedds} schedds",
+        seen.loads,
+        told.cores,
+        told.cycles,
+        told.knobs,
+        seen.notes,
+        problems,
+    )
+
+
+def _access(
+    arguments: argparse.Namespace, config: Any, groups: Optional[tuple[str, ...]]
+) -> run_times_pool.Access:
+    limit = arguments.limit or run_times_pool.MOST_JOBS
+    if config is None:
+        return run_times_pool.Access(None, groups, arguments.negotiator, limit)
+    return run_times_pool.Access(
+        config.pool.collector,
+        groups,
+        arguments.negotiator,
+        limit,
+        config.pool.collector_deadline_seconds,
+        config.pool.schedd_deadline_seconds,
+    )
+
+
+def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
+    source = arguments.history or arguments.swf
+    notes = [f"run times of {jobs.jobs} jobs, {jobs.core_seconds / 3600:.0f} core-hours", *_left_out(jobs)]
+    return Look(str(source), loads(jobs, arguments.by), notes=tuple(notes))
+
+
+def _left_out(jobs: Jobs) -> list[str]:
+    notes = [f"{count} jobs left out: {why}" for why, count in jobs.left_out.items()]
+    if jobs.limit is not None:
+        notes.append(f"no more than {jobs.limit} jobs were looked at (--limit), of each schedd or the file")
+    return notes
+
+
+def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
+    """What each interval costs, and which to choose."""
+    duration = arguments.cycle_duration
+    if duration is None and seen.cycles:
+        duration = max(cycle.duration_seconds for cycle in seen.cycles) + CLOCK_SECONDS
+    chosen = arguments.interval or DEFAULT_INTERVALS
+    costs = tuple(_cost(load, chosen, arguments.claim_worklife, duration) for load in seen.loads)
+    # The first of them are all jobs together; a recommendation for one of several laws would be none.
+    one = len(costs) == 1 or seen.loads[0].jobs is not None
+    return Findings(
+        costs=costs,
+        worklife_seconds=arguments.claim_worklife,
+        cores=arguments.cores or seen.cores,
+        duration_seconds=duration,
+        most_negotiating=arguments.most_negotiating,
+        tolerance=arguments.tolerance,
+        now=_now(seen, duration, arguments.claim_worklife) if one else None,
+        choice=(
+            choose(
+                costs[0].reused,
+                duration,
+                arguments.most_negotiating,
+                arguments.tolerance,
+                lambda interval: seen.loads[0].worst_loading(interval, arguments.claim_worklife, CHANGE),
+            )
+            if duration is not None and one
+            else None
+        ),
+        notes=(*seen.notes, *_notes(arguments, seen, duration, chosen)),
+    )
+
+
+def _now(seen: Look, duration: Optional[float], worklife: float) -> Optional[Option]:
+    """What the negotiator's configuration costs now; None if it did not tell it."""
+    if len(seen.knobs) < len(negotiation_cycles.KNOBS):
+        return None
+    period = max(1.0, _knobs(seen).period_seconds(duration or 0))
+    return options([(period, seen.loads[0].loading(period, worklife))], duration)[0]
+
+
+def _knobs(seen: Look) -> Knobs:
+    return Knobs(*(float(seen.knobs[name]) for name in negotiation_cycles.KNOBS))
+
+
+def _cost(load: Load, chosen: tuple[float, ...], worklife: float, duration: Optional[float]) -> Cost:
+    alone = options([(interval, load.loading(interval)) for interval in chosen], duration)
+    if worklife == 0:
+        return Cost(load, alone, alone)
+    return Cost(
+        load, alone, options([(interval, load.loading(interval, worklife)) for interval in chosen], duration)
+    )
+
+
+def _notes(
+    arguments: argparse.Namespace, seen: Look, duration: Optional[float], chosen: tuple[float, ...]
+) -> list[str]:
+    """What was assumed, and what is not known."""
+    notes = []
+    if not (arguments.cores or seen.cores):
+        notes.append("how many cores the pool has is not known (--cores): idle time is told for one core")
+    if duration is None:
+        notes.append(
+            "how long a negotiation cycle takes is not known (--cycle-duration): no interval is recommended, since "
+            "the shortest that the negotiator can keep up with is not known either"
+        )
+    elif duration > arguments.most_negotiating * max(chosen):
+        notes.append(
+            f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator negotiate for at most "
+            f"{arguments.most_negotiating:.0%} of its time; give longer ones (--interval), or --most-negotiating"
+        )
+    if seen.cycles:
+        notes += _cycle_notes(seen, duration or 0)
+    return notes
+
+
+def _cycle_notes(seen: Look, duration: float) -> list[str]:
+    took = ", ".join(f"{cycle.duration_seconds:g}" for cycle in seen.cycles)
+    began = ", ".join(f"{cycle.period_seconds:g}" for cycle in seen.cycles if cycle.period_seconds)
+    notes = [
+        f"the negotiator's last cycles took {took} s, in whole seconds, and began {began or '?'} s apart"
+    ]
+    if not any(cycle.idle_jobs for cycle in seen.cycles):
+        notes.append("no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)")
+    if len(seen.knobs) == len(negotiation_cycles.KNOBS):
+        late = actual_period(_knobs(seen), duration)
+        notes += [late] if late else []
+    return notes

@@ -1,0 +1,90 @@
+"""Values of the options of ``sharectl cadence``."""
+
+from __future__ import annotations
+
+import argparse
+from math import isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sharectl.core.run_times import RunTimes
+
+DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
+DEFAULT_PLOT_INTERVALS = (60.0, 300.0)
+_DAY_SECONDS = 86400
+_MOST_INTERVALS = 30
+_MOST = 10**9
+_MOST_DIGITS = 9
+
+
+def run_time_law(text: str) -> tuple[str, RunTimes]:
+    """A law and what it was called."""
+    from sharectl.adapters.run_times_law import parse
+
+    try:
+        return text, parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def intervals(text: str) -> tuple[float, ...]:
+    """Intervals in seconds, the shortest first, each once."""
+    words = text.split(",")
+    wrong = [word for word in words if not _is_interval(word)]
+    if wrong or len(words) > _MOST_INTERVALS:
+        what = f"{wrong[0][:20]!r}" if wrong else f"{len(words)} intervals"
+        raise argparse.ArgumentTypeError(
+            f"{what}: write up to {_MOST_INTERVALS} intervals in whole seconds from 1 to {_DAY_SECONDS}, such as 60,300"
+        )
+    return tuple(sorted({float(word) for word in words}))
+
+
+def _is_interval(word: str) -> bool:
+    return word.isdecimal() and len(word) <= _MOST_DIGITS and 0 < int(word) <= _DAY_SECONDS
+
+
+def worklife(text: str) -> float:
+    """A number of seconds; below 0 is something else."""
+    return _seconds(text)
+
+
+def duration(text: str) -> float:
+    """A number of seconds, at least 0."""
+    value = _seconds(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds from 0 on, such as 12")
+    return value
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not (isfinite(value) and abs(value) <= _MOST):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds, such as 1200")
+    return value
+
+
+def share(text: str) -> float:
+    """A share above 0 and below 1."""
+    value = _seconds(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a share between 0 and 1, such as 0.25")
+    return value
+
+
+def whole_number(text: str) -> int:
+    """A whole number above 0."""
+    if not (text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a whole number above 0")
+    return int(text)
+
+
+def plot_file(text: str) -> Path:
+    """A file to draw into."""
+    path = Path(text)
+    if path.suffix.lower() not in (".svg", ".png"):
+        raise argparse.ArgumentTypeError(f"{text[:80]!r}: write a name that ends in .svg or .png")
+    return path

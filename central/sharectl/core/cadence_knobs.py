@@ -1,0 +1,129 @@
+"""Which NEGOTIATOR_INTERVAL to choose, with NEGOTIATOR_CYCLE_DELAY and NEGOTIATOR_MIN_INTERVAL.
+
+The next cycle's timer is max(CYCLE_DELAY, INTERVAL - duration) after a cycle's end; a schedd's RESCHEDULE (it sends one
+when jobs are submitted) sets it to now. When it fires, the cycle is put off until CYCLE_DELAY after the last one's
+end and MIN_INTERVAL after its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+from typing import Callable, Optional
+
+DAY_SECONDS = 86400
+CHANGE = 0.1
+"""Share by which run times may come out shorter or longer than they were."""
+CLOCK_SECONDS = 1
+"""The negotiator's clock counts whole seconds: a cycle may have taken so much longer than it says."""
+
+
+@dataclass(frozen=True)
+class Knobs:
+    """The negotiator's three, with HTCondor's defaults."""
+
+    interval_seconds: float = 60
+    cycle_delay_seconds: float = 20
+    min_interval_seconds: float = 5
+
+    def period_seconds(self, duration_seconds: float) -> float:
+        """From a cycle's start to the next when nobody calls, if cycles take ``duration_seconds``."""
+        return max(self.interval_seconds, self.shortest_period_seconds(duration_seconds))
+
+    def shortest_period_seconds(self, duration_seconds: float) -> float:
+        """The same when schedds call all the time."""
+        return max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
+
+
+@dataclass(frozen=True)
+class Option:
+    """What one interval costs."""
+
+    interval_seconds: float
+    loading: float
+    """The slots' loading factor, as jobs and claims are."""
+    negotiating: Optional[float]
+    """Share of the time that the negotiator negotiates; None if it is not known how long its cycles take."""
+
+    @property
+    def idle(self) -> float:
+        """Share of the cores' time that is lost."""
+        return 1 - self.loading
+
+    @property
+    def cycles_per_day(self) -> float:
+        """Negotiation cycles a day."""
+        return DAY_SECONDS / self.interval_seconds
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is recommended."""
+
+    option: Option
+    best: Option
+    """The option with the least idle time that the negotiator can keep up with."""
+    knobs: Knobs
+    worst_loading: float
+    """Its loading factor if run times came out up to `CHANGE` shorter or longer, at worst."""
+    phase: bool
+    """Whether that is clearly worse: the interval is good because jobs end just before a cycle begins."""
+
+
+def options(loading: Sequence[tuple[float, float]], duration_seconds: Optional[float]) -> tuple[Option, ...]:
+    """Options from intervals and their loading factors, the shortest interval first."""
+    return tuple(
+        Option(interval, factor, None if duration_seconds is None else duration_seconds / interval)
+        for interval, factor in sorted(loading)
+    )
+
+
+def choose(
+    offered: Sequence[Option],
+    duration_seconds: float,
+    most_negotiating: float,
+    tolerance: float,
+    worst_loading: Callable[[float], float],
+) -> Optional[Choice]:
+    """The longest interval that loses hardly more than the best; None if the negotiator can keep up with none.
+
+    Parameters
+    ----------
+    duration_seconds
+        How long a cycle takes at most.
+    most_negotiating
+        Share of the time that the negotiator may negotiate, above 0 and below 1.
+    tolerance
+        Share of the cores' time that may be lost beyond the best option: what a longer interval is worth.
+    worst_loading
+        Interval in seconds -> `Choice.worst_loading`.
+    """
+    possible = [
+        option for option in offered if duration_seconds <= most_negotiating * option.interval_seconds
+    ]
+    if not possible:
+        return None
+    best = min(possible, key=lambda option: (option.idle, option.interval_seconds))
+    chosen = max(
+        (option for option in possible if option.idle <= best.idle + tolerance),
+        key=lambda option: option.interval_seconds,
+    )
+    worst = worst_loading(chosen.interval_seconds)
+    phase = worst < chosen.loading - tolerance
+    return Choice(chosen, best, _knobs(chosen, duration_seconds, most_negotiating, phase=phase), worst, phase)
+
+
+def _knobs(option: Option, duration_seconds: float, most_negotiating: float, *, phase: bool) -> Knobs:
+    usual = Knobs()
+    interval = option.interval_seconds
+    # Schedds that call all the time must not keep the negotiator busier than it may be.
+    least_delay = ceil(duration_seconds * (1 / most_negotiating - 1))
+    # A longer delay would make the period longer than the interval.
+    most_delay = max(0, floor(interval - duration_seconds))
+    return Knobs(
+        interval,
+        max(least_delay, min(usual.cycle_delay_seconds, most_delay)),
+        # Cycles that schedds call for would come out of step with jobs that end just in time.
+        interval if phase else min(usual.min_interval_seconds, interval),
+    )

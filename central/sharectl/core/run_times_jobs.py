@@ -1,0 +1,136 @@
+"""Run times of the jobs of a pool, by group and size, and the loading factor of them together."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Callable, Optional
+
+from sharectl.core.cadence import combined
+from sharectl.core.cadence_claims import expected_loading
+from sharectl.core.run_times import RunTimes, Seen
+
+Job = tuple[str, int, int]
+"""Group, cores, whole seconds."""
+MOST_ROWS = 20
+_MOST_PARTS = 30
+OTHERS = "others"
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs that ran."""
+
+    counted: Mapping[Job, int]
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Why -> jobs."""
+    limit: Optional[int] = None
+    """How many were looked at, if there are more than that."""
+
+    @property
+    def jobs(self) -> int:
+        """How many ran."""
+        return sum(self.counted.values())
+
+    @property
+    def core_seconds(self) -> int:
+        """How much they worked."""
+        return sum(cores * seconds * jobs for (_, cores, seconds), jobs in self.counted.items())
+
+
+@dataclass(frozen=True)
+class Load:
+    """What slots work on: kinds of jobs, of which a claim runs one kind only."""
+
+    name: str
+    parts: tuple[tuple[float, RunTimes], ...]
+    """Core seconds of each, or any measure of how much of the work it is; and its run times."""
+    jobs: Optional[int] = None
+    """None of a law."""
+
+    @property
+    def mean_seconds(self) -> float:
+        """Mean run time of a job, jobs counted by their cores."""
+        jobs = sum(work / run_times.mean_seconds for work, run_times in self.parts)
+        return sum(work for work, _ in self.parts) / jobs
+
+    def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
+        """Fraction of their cores' time that slots work; see `expected_loading`."""
+        together = combined(
+            (work, expected_loading(run_times, cadence_seconds, worklife_seconds))
+            for work, run_times in self.parts
+        )
+        assert together is not None  # noqa: S101 - there is a part
+        return together
+
+    def worst_loading(self, cadence_seconds: float, worklife_seconds: float, change: float) -> float:
+        """The least, should all run times come out up to the share ``change`` shorter or longer.
+
+        Only the ratio of times matters: longer jobs are the same as a shorter cadence and worklife.
+        """
+        factors = (1 + change * step / 4 for step in range(-4, 5))
+        return min(self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors)
+
+
+_KEYS: Mapping[str, Callable[[Job], tuple[object, str]]] = {
+    # what rows are sorted by, and their name
+    "size": lambda job: (job[1], f"{job[1]} core{'s' if job[1] > 1 else ''}"),
+    "group": lambda job: (job[0], job[0]),
+}
+BY = tuple(_KEYS)
+
+
+def loads(jobs: Jobs, by: Optional[str] = None) -> tuple[Load, ...]:
+    """All jobs together, then each size or group, the `MOST_ROWS` that worked most and the rest as one.
+
+    Raises
+    ------
+    ValueError
+        If no job ran.
+    """
+    if not jobs.counted:
+        raise ValueError("no job with a known run time is in it")
+    rows = [_load(ALL, jobs.counted)]
+    if by is not None:
+        rows += _by_key(jobs.counted, _KEYS[by])
+    return tuple(rows)
+
+
+def _by_key(counted: Mapping[Job, int], key: Callable[[Job], tuple[object, str]]) -> list[Load]:
+    work: Counter[tuple[object, str]] = Counter()
+    for job, jobs in counted.items():
+        work[key(job)] += _core_seconds(job, jobs)
+    shown = {row for row, _ in work.most_common(MOST_ROWS)}
+    split: defaultdict[tuple[object, str], dict[Job, int]] = defaultdict(dict)
+    rest: dict[Job, int] = {}
+    for job, jobs in counted.items():
+        row = key(job)
+        (split[row] if row in shown else rest)[job] = jobs
+    rows = [_load(row[1], split[row]) for row in sorted(split)]
+    if rest:
+        rows.append(_load(f"{OTHERS} ({len(work) - len(shown)})", rest))
+    return rows
+
+
+def _load(name: str, counted: Mapping[Job, int]) -> Load:
+    """Jobs of one group and size make a part; those of many small ones together one more."""
+    work: Counter[tuple[str, int]] = Counter()
+    for job, jobs in counted.items():
+        work[job[:2]] += _core_seconds(job, jobs)
+    own = {part for part, _ in work.most_common(_MOST_PARTS)}
+    weights: defaultdict[Optional[tuple[str, int]], Counter[float]] = defaultdict(Counter)
+    for (group, cores, seconds), jobs in counted.items():
+        part = (group, cores)
+        weights[part if part in own else None][seconds] += cores * jobs
+    run_times = {part: Seen(found) for part, found in weights.items()}
+    return Load(
+        name,
+        tuple((seen.weight * seen.mean_seconds, seen) for seen in run_times.values()),
+        sum(counted.values()),
+    )
+
+
+def _core_seconds(job: Job, jobs: int) -> int:
+    return job[1] * job[2] * jobs

@@ -1,0 +1,242 @@
+"""What an interval costs and which to choose, as JSON and for people."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Optional, TextIO
+
+from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Choice, Knobs, Option
+from sharectl.core.run_times_jobs import Load
+from sharectl.report.tables import print_table
+
+_HOUR_SECONDS = 3600
+_COLUMNS = 110
+_KNOBS = (
+    # name, field of `Knobs`, what it means
+    ("NEGOTIATOR_INTERVAL", "interval_seconds", "at most so long from the start of a cycle to the next"),
+    (
+        "NEGOTIATOR_CYCLE_DELAY",
+        "cycle_delay_seconds",
+        "at least so long from the end of a cycle to the next, also when a schedd calls for one",
+    ),
+    (
+        "NEGOTIATOR_MIN_INTERVAL",
+        "min_interval_seconds",
+        "at least so long from the start of a cycle to the next when a schedd calls for one (HTCondor 9.2)",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Some run times at some intervals."""
+
+    load: Load
+    alone: tuple[Option, ...]
+    """One job a claim."""
+    reused: tuple[Option, ...]
+    """Claims that are used again."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that is told."""
+
+    costs: tuple[Cost, ...]
+    worklife_seconds: float
+    cores: Optional[int]
+    duration_seconds: Optional[float]
+    """How long a cycle takes at most; None if it is not known."""
+    most_negotiating: float
+    tolerance: float
+    now: Optional[Option]
+    """The interval that the negotiator has."""
+    choice: Optional[Choice]
+    notes: tuple[str, ...]
+    """What was assumed, and what is not known."""
+
+
+def as_content(found: Findings) -> dict[str, Any]:
+    """Keys: claim_worklife_seconds, cores, cycle_duration_seconds, run_times, recommendation, notes."""
+    return {
+        "claim_worklife_seconds": found.worklife_seconds,
+        "cores": found.cores,
+        "cycle_duration_seconds": found.duration_seconds,
+        "run_times": [_cost(cost, found.cores) for cost in found.costs],
+        "recommendation": _recommendation(found),
+        "notes": list(found.notes),
+    }
+
+
+def _cost(cost: Cost, cores: Optional[int]) -> dict[str, Any]:
+    return {
+        "name": cost.load.name,
+        "jobs": cost.load.jobs,
+        "mean_seconds": cost.load.mean_seconds,
+        "intervals": [
+            {
+                "interval_seconds": alone.interval_seconds,
+                "loading_factor": alone.loading,
+                "loading_factor_claims_reused": reused.loading,
+                "idle_core_hours_per_day": _idle_hours(alone, cores),
+                "idle_core_hours_per_day_claims_reused": _idle_hours(reused, cores),
+                "negotiating_ratio": alone.negotiating,
+                "cycles_per_day": alone.cycles_per_day,
+            }
+            for alone, reused in zip(cost.alone, cost.reused)
+        ],
+    }
+
+
+def _recommendation(found: Findings) -> Optional[dict[str, Any]]:
+    if found.choice is None:
+        return None
+    values = asdict(found.choice.knobs)
+    return {
+        **{name: round(values[field]) for name, field, _ in _KNOBS},
+        "loading_factor": found.choice.option.loading,
+        "idle_core_hours_per_day": _idle_hours(found.choice.option, found.cores),
+        "negotiating_ratio": found.choice.option.negotiating,
+        "worst_loading_factor": found.choice.worst_loading,
+        "depends_on_phase": found.choice.phase,
+        "why": reasons(found),
+    }
+
+
+def _idle_hours(option: Option, cores: Optional[int]) -> Optional[float]:
+    return None if cores is None else option.idle * cores * DAY_SECONDS / _HOUR_SECONDS
+
+
+def print_findings(found: Findings, to: TextIO) -> None:
+    """Print the table, what is recommended as configuration, and the notes as its comments."""
+    reuse = found.worklife_seconds != 0
+    per = "pool" if found.cores else "core"
+    print_table(
+        "loading factor: share of their time that slots work while jobs wait",
+        (
+            "run times",
+            "mean s",
+            "interval s",
+            "one job a claim %",
+            f"idle core-h/day per {per}",
+            *((f"claims reused {_age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
+            "negotiating",
+            "cycles/day",
+        ),
+        _rows(found, reuse=reuse),
+        to,
+    )
+    for note in found.notes:
+        print(_comment(note), file=to)
+    for line in snippet(found):
+        print(line, file=to)
+
+
+def _rows(found: Findings, *, reuse: bool) -> Iterable[Sequence[object]]:
+    for cost in found.costs:
+        for alone, reused in zip(cost.alone, cost.reused):
+            yield (
+                cost.load.name,
+                _brief(cost.load.mean_seconds),
+                _brief(alone.interval_seconds),
+                _percent(alone.loading),
+                _brief(_idle_hours(alone, found.cores or 1)),
+                *((_percent(reused.loading), _brief(_idle_hours(reused, found.cores or 1))) if reuse else ()),
+                "?" if alone.negotiating is None else f"{min(alone.negotiating, 9.99):.1%}",
+                round(alone.cycles_per_day),
+            )
+
+
+def snippet(found: Findings) -> list[str]:
+    """Lines of HTCondor configuration with what is recommended, and why; none if nothing is."""
+    if found.choice is None:
+        return []
+    values: Mapping[str, float] = asdict(found.choice.knobs)
+    lines = ["", "# For the central manager; nothing has been changed."]
+    lines += map(_comment, reasons(found))
+    for name, field, meaning in _KNOBS:
+        lines += [_comment(f"{meaning}, s"), f"{name} = {values[field]:.0f}"]
+    return lines
+
+
+def reasons(found: Findings) -> list[str]:
+    """Why this interval, in sentences."""
+    choice, duration = found.choice, found.duration_seconds
+    if choice is None or duration is None:
+        return []
+    share = f"{found.most_negotiating:.0%}"
+    said = [
+        (
+            f"A cycle takes up to {_brief(duration)} s, and is to take at most {share} of the negotiator's time: "
+            f"{_brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
+            f"{_brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
+        ),
+        (
+            f"{_brief(choice.option.interval_seconds)} s is the longest of them that loses at most "
+            f"{found.tolerance:.1%} of the cores' time more: {_loss(choice.option, found.cores)}. The negotiator pays "
+            f"{choice.option.negotiating:.1%} of its time for it, in {choice.option.cycles_per_day:.0f} cycles a day."
+        ),
+    ]
+    if choice.phase:
+        said.append(
+            f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to {1 - choice.worst_loading:.1%}: "
+            "it is good because jobs end just before a cycle begins. NEGOTIATOR_MIN_INTERVAL keeps cycles in step."
+        )
+    busiest = choice.knobs.shortest_period_seconds(duration)
+    if busiest < choice.option.interval_seconds:
+        said.append(
+            f"Schedds that call for a cycle after each submission get one every {_brief(busiest)} s at the soonest "
+            f"({duration / busiest:.1%} of the negotiator's time); slots then wait less than said here."
+        )
+    if found.now is not None:
+        said.append(
+            f"Now NEGOTIATOR_INTERVAL is {_brief(found.now.interval_seconds)}: {_loss(found.now, found.cores)}."
+        )
+    return said
+
+
+def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
+    """Why cycles do not begin as often as NEGOTIATOR_INTERVAL says; None if they do."""
+    period = knobs.period_seconds(duration_seconds)
+    if period <= knobs.interval_seconds:
+        return None
+    return (
+        f"NEGOTIATOR_INTERVAL = {_brief(knobs.interval_seconds)} cannot be kept: a cycle of {_brief(duration_seconds)} s, "
+        f"NEGOTIATOR_CYCLE_DELAY = {_brief(knobs.cycle_delay_seconds)} and NEGOTIATOR_MIN_INTERVAL = "
+        f"{_brief(knobs.min_interval_seconds)} make it {_brief(period)} s"
+    )
+
+
+def _loss(option: Option, cores: Optional[int]) -> str:
+    hours = _idle_hours(option, cores)
+    lost = f"{option.idle:.1%} of the cores' time"
+    return lost if hours is None else f"{lost}, {_brief(hours)} idle core-hours a day on {cores} cores"
+
+
+def _comment(text: str) -> str:
+    """Text as comments of HTCondor's configuration, without what would end one or steer a terminal."""
+    shown = "".join(character if character.isprintable() else "?" for character in text).rstrip("\\")
+    return textwrap.fill(
+        shown,
+        _COLUMNS,
+        initial_indent="# ",
+        subsequent_indent="# ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _age(worklife_seconds: float) -> str:
+    return "for ever" if worklife_seconds < 0 else f"{_brief(worklife_seconds)} s"
+
+
+def _percent(share: float) -> float:
+    return round(100 * share, 2)
+
+
+def _brief(value: Optional[float]) -> str:
+    """A number with three digits at least, none of them in vain."""
+    assert value is not None  # noqa: S101 - callers have looked
+    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"  # noqa: PLR2004
