@@ -1,0 +1,158 @@
+"""What is wrong with consumption policies: a table of checks over HTCondor configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from sharectl.adapters import (
+    consumption_check_claims,
+    consumption_check_knobs,
+    consumption_check_nodes,
+    consumption_check_static,
+    consumption_check_trials,
+    consumption_check_weights,
+)
+from sharectl.adapters.condor_config import evaluator
+from sharectl.adapters.condor_process import UnreadableConfigurationError
+from sharectl.adapters.consumption_check_input import Input, inputs
+from sharectl.adapters.consumption_check_subject import MACROS, Node, Subject, node_of
+from sharectl.adapters.snippet_subject import Finding
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
+    # name, what holds if nothing is found, functions
+    ("syntax", "HTCondor reads every file", ()),
+    ("policy", "there is a consumption policy", (consumption_check_static.none,)),
+    (
+        "slot types",
+        "policies are for slots that exist and can have one",
+        (consumption_check_static.slot_types,),
+    ),
+    (
+        "knobs",
+        "HTCondor has the knobs",
+        (consumption_check_knobs.unknown, consumption_check_knobs.resource_limits),
+    ),
+    ("expressions", "HTCondor can read policies and weights", (consumption_check_static.unreadable,)),
+    ("assets", "every asset has a policy", (consumption_check_static.without_policy,)),
+    ("scope", "names are asked of the slot or of the job, as is meant", (consumption_check_static.scoped,)),
+    (
+        "leftovers",
+        "access points get no leftovers of slots with a policy",
+        (consumption_check_static.leftovers,),
+    ),
+    (
+        "combinations",
+        "no other knob works against consumption policies",
+        (consumption_check_knobs.combinations,),
+    ),
+    ("numbers", "policies are numbers, and not negative, for every job", (consumption_check_trials.numbers,)),
+    ("zero", "every job takes something", (consumption_check_trials.zero,)),
+    ("room", "an empty slot has room for a job", (consumption_check_trials.accepted,)),
+    (
+        "claims",
+        "what is matched is claimed: claim ids suffice, and dynamic slots satisfy the policy",
+        (consumption_check_claims.activated, consumption_check_claims.claim_ids),
+    ),
+    ("cores", "there is a core for every claim", (consumption_check_claims.cores,)),
+    ("modified", "the node takes what the negotiator deducts", (consumption_check_claims.modified,)),
+    ("cost", "no match costs less than nothing", (consumption_check_trials.paid_for,)),
+    (
+        "weight",
+        "the negotiator can evaluate SLOT_WEIGHT in every state, and it follows from the policy",
+        (
+            consumption_check_weights.evaluable,
+            consumption_check_weights.steady,
+            consumption_check_weights.follows,
+        ),
+    ),
+    ("nodes", "a match costs the same on all nodes that are given", (consumption_check_nodes.units,)),
+)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What a configuration makes of slots of one type, for people."""
+
+    configuration: str
+    slot_type: int
+    policies: Mapping[str, str]
+    """Asset → expression."""
+    weight: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the checks saw and found."""
+
+    configurations: tuple[str, ...]
+    slots: tuple[Slot, ...]
+    """Those with a consumption policy."""
+    findings: tuple[Finding, ...]
+    """By check, in the order of `CHECKS`."""
+
+
+def check(paths: Sequence[Path], size: Mapping[str, float], *, with_local: bool = False) -> Report:
+    """Everything that is wrong with the consumption policies of some configurations.
+
+    Parameters
+    ----------
+    paths
+        Folders, files, dumps, ``-``; none for this machine's.
+    size
+        Asset, lower case → amount in one slot, where the configuration does not say it.
+    with_local
+        Put a folder on top of the configuration of this machine.
+
+    Raises
+    ------
+    InputError
+        If a path cannot be read.
+    """
+    given = inputs(paths, MACROS, with_local=with_local)
+    findings = [_refusal(one, error) for one, error in given if error is not None]
+    with evaluator() as htcondor:
+        nodes = tuple(node_of(one) for one, error in given if error is None)
+        subject = Subject(nodes, htcondor, size)
+        findings += _found(subject)
+    return Report(tuple(one.name for one, _ in given), tuple(_slots(nodes)), tuple(findings))
+
+
+def _found(subject: Subject) -> Iterator[Finding]:
+    for _, _, functions in CHECKS:
+        for function in functions:
+            try:
+                yield from function(subject)
+            except UnreadableConfigurationError as error:
+                yield _hung(subject, error)
+                return
+
+
+def _slots(nodes: Sequence[Node]) -> Iterator[Slot]:
+    for node in nodes:
+        for slot in node.with_policy:
+            policies = {asset: policy.text for asset, policy in slot.policies.items()}
+            yield Slot(node.input.name, slot.number, policies, slot.weight.text)
+
+
+def _refusal(given: Input, error: UnreadableConfigurationError) -> Finding:
+    return Finding(
+        "syntax",
+        error.place or given.name,
+        f"HTCondor cannot use the configuration, no daemon starts with it: {error}",
+        "mend it first: nothing else can be checked before",
+    )
+
+
+def _hung(subject: Subject, error: UnreadableConfigurationError) -> Finding:
+    places = sorted({policy.place for _, slot in subject.slots for policy in slot.policies.values()})
+    return Finding(
+        "expressions",
+        ", ".join(places[:3]),
+        f"HTCondor's library gives no answer for a policy or a weight: {error}",
+        "look for a function whose result grows without end",
+    )

@@ -1,0 +1,174 @@
+"""Checks of what becomes of a match: there is a claim id for it, the startd makes a slot for it, and of the same size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sharectl.adapters.consumption_check_filling import filled_slots
+from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
+from sharectl.adapters.consumption_check_subject import REQUESTS, Node, SlotType, Subject
+from sharectl.adapters.consumption_check_trials import amounts_said, said, tried
+from sharectl.adapters.snippet_subject import Finding
+
+_MOST_ACTIVATED = 60
+"""Dynamic slots on which a policy is asked again."""
+
+
+def claim_ids(subject: Subject) -> Iterator[Finding]:
+    """NUM_CLAIMS that ends a cycle before the slot is full.
+
+    The negotiator has a claim id for each match ("has no claim id"); HTCondor's own NUM_CLAIMS is the slot's cores,
+    rounded up, and that is enough, since every dynamic slot has a core at least.
+    """
+    for found in filled_slots(subject):
+        node, slot = found[0].node, found[0].slot
+        written = [definition.text for definition in node.configuration.assignments(slot.claims.macro)]
+        # What is made of macros of this machine, such as NUM_CPUS, is another number on the node.
+        if not slot.claims.text or (not node.input.is_whole and any("$" in text for text in written)):
+            continue
+        rows = subject.htcondor.evaluate([slot.claims.text], [{}], [{}])[0]
+        number = rows[0][0] if rows is not None else None
+        fewest = min(found, key=lambda filled: len(filled.claims))
+        if not isinstance(number, (int, float)):
+            yield Finding(
+                "claims",
+                slot.claims.place,
+                f"{slot.claims.macro} = {slot.claims.text} is no number: HTCondor takes the slot's cores instead",
+                "write a whole number, or take it out",
+            )
+        elif number < len(fewest.claims):
+            yield Finding(
+                "claims",
+                slot.claims.place,
+                f"{slot.claims.macro} = {number:g}, and {len(fewest.claims)} jobs with {said(fewest.job)} fit into a slot "
+                f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no claim id)",
+                f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the slot's cores",
+            )
+
+
+def cores(subject: Subject) -> Iterator[Finding]:
+    """Policies that count on more claims than there are cores: every dynamic slot gets one at least (create_dslot)."""
+    for found in filled_slots(subject):
+        if all(len(filled.claims) > filled.whole["Cpus"] for filled in found):
+            filled = found[0]
+            knob = filled.slot.policies["Cpus"]
+            yield Finding(
+                "cores",
+                knob.place,
+                f"the policy lets {len(filled.claims)} jobs with {said(filled.job)} into a slot of "
+                f"{filled.whole['Cpus']:g} cores, and the startd gives each of them one core at least: it refuses the "
+                "others, which are matched again in every cycle",
+                f"let {knob.macro} be 1 at least, or let another asset run out sooner",
+            )
+
+
+def activated(subject: Subject) -> Iterator[Finding]:
+    """Policies that ask more of the dynamic slot than it has been given: matched in every cycle, and refused.
+
+    The startd makes whole numbers of what it takes for the slot, and asks the policy again on that slot
+    ("Slot Requirements not satisfied"). Seen with RequestMemory * 1.1 on both versions.
+    """
+    for node, slot in subject.sound:
+        for asset, (job, given, wanted) in _refused_claims(subject, node, slot).items():
+            policy = slot.policies[asset]
+            yield Finding(
+                "claims",
+                policy.place,
+                f"{policy.macro}: a job with {said(job)} gets a dynamic slot with {asset} = {given:g}, and there the "
+                f"policy asks for {wanted}: the startd refuses the claim, and the job is matched again in every cycle",
+                (
+                    f"write ceiling({_short(policy.text)})"
+                    if isinstance(wanted, float)
+                    else "make it depend on what the job requests, and not on what is left in the slot"
+                ),
+            )
+
+
+def modified(subject: Subject) -> Iterator[Finding]:
+    """Requests that MODIFY_REQUEST_EXPR_… makes larger on the node than the negotiator has seen them.
+
+    create_dslot in src/condor_startd.V6/Resource.cpp applies them before the policy, and tries again without if the slot
+    then has no room.
+    """
+    for node, slot in subject.sound:
+        jobs = [job for job in ordinary(tuple(slot.policies), ()) if len(job) == len(slot.policies)]
+        knobs = _modifying(node, slot)
+        changed = _changed(subject, node, slot, jobs, knobs)
+        pairs = list(zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed)))
+        for asset, (knob, text) in knobs.items():
+            larger = [
+                (job, had, has)
+                for job, first, then in pairs
+                if (had := first.consumed.get(asset)) is not None
+                and (has := then.consumed.get(asset)) is not None
+                and has > had >= 0
+            ]
+            if larger:
+                job, had, has = larger[0]
+                yield Finding(
+                    "modified",
+                    node.configuration.place(knob),
+                    f"{knob} = {text} is coarser than {slot.policies[asset].macro}: of a job with {said(job)} the "
+                    f"negotiator deducts {asset} = {had:g}, and the node takes {has:g}, so it may be full before the "
+                    "negotiator knows",
+                    f"write {_typed(slot)}{REQUESTS[asset]} = Request{asset}, or a policy that is as coarse",
+                    advice=True,
+                )
+
+
+def _refused_claims(subject: Subject, node: Node, slot: SlotType) -> dict[str, tuple[Ad, float, Any]]:
+    """Asset → a job, what its dynamic slot has, and what the policy asks for there."""
+    jobs = ordinary(tuple(slot.policies), ())
+    (whole, *_), _ = sizes(node, slot, subject.size)
+    taken = {
+        tuple(match.claim.consumed.items()): job
+        for job, match in zip(jobs, tried(subject, node, slot, jobs))
+        if match.claim is not None and not match.refused
+    }
+    failed: dict[str, tuple[Ad, float, Any]] = {}
+    # Those that are no whole numbers first: they are what is cut.
+    by_fraction = sorted(taken, key=lambda consumed: all(amount == int(amount) for _, amount in consumed))
+    for consumed in by_fraction[:_MOST_ACTIVATED]:
+        ad = dynamic_slot_ad(node, slot, dict(consumed), whole)
+        expressions = [f"MY.Consumption{asset}" for asset in slot.policies]
+        again = subject.htcondor.evaluate(expressions, [ad], [taken[consumed]])
+        for asset, rows in zip(slot.policies, again):
+            wanted = rows[0][0] if rows is not None else "error"
+            if not isinstance(wanted, (int, float)) or wanted > float(ad[asset]):
+                failed.setdefault(asset, (taken[consumed], float(ad[asset]), wanted))
+    return failed
+
+
+def _modifying(node: Node, slot: SlotType) -> dict[str, tuple[str, str]]:
+    """Asset → the knob that changes requests of it for slots of that type, and its text."""
+    found = {}
+    for asset, knob in REQUESTS.items():
+        for name in (f"SLOT_TYPE_{slot.number}_{knob}", knob):
+            if text := node.configuration.text(name):
+                found[asset] = (name, text)
+                break
+    return found
+
+
+def _changed(
+    subject: Subject, node: Node, slot: SlotType, jobs: Sequence[Ad], knobs: dict[str, tuple[str, str]]
+) -> list[dict[str, str]]:
+    """The jobs as the startd changes them; one request after another, each seeing those before."""
+    (whole, *_), _ = sizes(node, slot, subject.size)
+    changed = [dict(job) for job in jobs]
+    for asset, (_, text) in knobs.items():
+        rows = subject.htcondor.evaluate([text], changed, [slot_ad(node, slot, whole)])[0] or []
+        for job, (value,) in zip(changed, rows):
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                job[f"Request{asset}"] = str(int(value))
+    return changed
+
+
+def _typed(slot: SlotType) -> str:
+    return f"SLOT_TYPE_{slot.number}_" if slot.number else ""
+
+
+def _short(text: str, most: int = 80) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else "…"

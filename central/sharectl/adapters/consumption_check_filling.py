@@ -1,0 +1,66 @@
+"""Slots that are filled with the smallest ordinary job again and again: what fits, what each match costs, what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.adapters.consumption_check_requests import Ad, Amounts, sizes, slot_ad, smallest
+from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject
+from sharectl.core.match_cost import Match
+
+MOST_CLAIMS = 512
+"""Claims that are followed on a slot of a check: more than the cores of any node."""
+_AT_ONCE = 32
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A slot that is filled with one job again and again."""
+
+    node: Node
+    slot: SlotType
+    whole: Amounts
+    job: Ad
+    claims: tuple[Match, ...]
+    """Those that were made, in order."""
+    left: Amounts
+    is_full: bool
+    """Whether there was room for no more."""
+
+    @property
+    def cost(self) -> Optional[float]:
+        """Of the first match."""
+        return self.claims[0].cost if self.claims else None
+
+
+def filled_slots(subject: Subject) -> Iterator[list[Filled]]:
+    """Each slot, of all sizes that it may have, filled with the smallest ordinary job that it takes."""
+    for node, slot in subject.sound:
+        amounts, _ = sizes(node, slot, subject.size)
+        for job in (smallest(slot.policies, with_custom=True), smallest(slot.policies, with_custom=False)):
+            filled = [one for whole in amounts if (one := _filled(subject, node, slot, whole, job)).claims]
+            if filled and all(match.cost is not None for one in filled for match in one.claims):
+                yield filled
+                break
+
+
+def after(left: Amounts, match: Match) -> dict[str, float]:
+    """What is left of the assets after a match."""
+    taken = match.claim.consumed if match.claim is not None else {}
+    return {asset: amount - taken.get(asset, 0.0) for asset, amount in left.items()}
+
+
+def _filled(subject: Subject, node: Node, slot: SlotType, whole: Amounts, job: Ad) -> Filled:
+    made: list[Match] = []
+    left = dict(whole)
+    is_full = False
+    while not is_full and len(made) < MOST_CLAIMS:
+        (run,) = subject.in_sequence([slot_ad(node, slot, whole, left)], [job] * _AT_ONCE)
+        accepted = [match for match in run if not match.refused]
+        is_full = len(accepted) < len(run)
+        for match in accepted:
+            left = after(left, match)
+        made += accepted
+    return Filled(node, slot, whole, job, tuple(made), left, is_full)

@@ -1,0 +1,243 @@
+"""Checks of knobs: those that do not exist but look like one of the family, and combinations that HTCondor warns of.
+
+Each combination names where it is said or what does it in HTCondor's source, version 25.14; both were the same in 23.9.6.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Callable, Optional
+
+from sharectl.adapters.condor_config import Configuration
+from sharectl.adapters.condor_files import Definition
+from sharectl.adapters.consumption_check_subject import (
+    ATTRIBUTE_LISTS,
+    LEFTOVERS,
+    MACROS,
+    NUM_CLAIMS,
+    POLICY,
+    WEIGHT,
+    Node,
+    Subject,
+    typed,
+)
+from sharectl.adapters.snippet_subject import Finding
+from sharectl.core.references import TARGET, references
+
+_FAMILY = re.compile(
+    r"con?su?mp?|slots?_?types?_|slot_?wei|num_?claim|machine_?res|claim_?part", re.IGNORECASE
+)
+"""What a knob of consumption policies begins with, however it is misspelt; after SLOT_TYPE_<N>_ too."""
+_NUMBERED = re.compile(r"MACHINE_RESOURCE_|NUM_SLOTS_TYPE_\d|SLOT_TYPE_\d", re.IGNORECASE)
+_CONSUMPTION = "CONSUMPTION_"
+_ALIKE = 0.75
+
+_OF_TYPES = (
+    POLICY,
+    WEIGHT,
+    "SlotWeight",
+    NUM_CLAIMS,
+    "PARTITIONABLE",
+    "NAME_PREFIX",
+    "BACKFILL",
+    "HIDDEN",
+    "START",
+    "RANK",
+    "CLAIM_WORKLIFE",
+)
+"""Knobs that a slot type may have of its own; any attribute and policy expression may be one, so others pass."""
+
+Applies = Callable[[Subject, Node], bool]
+
+
+@dataclass(frozen=True)
+class _Combination:
+    """A knob that does not go with consumption policies."""
+
+    knob: str
+    applies: Applies
+    problem: str
+    remedy: str
+    advice: bool = False
+
+
+def _on(knob: str) -> Applies:
+    return lambda _, node: node.is_on(knob)
+
+
+def _off(knob: str) -> Applies:
+    return lambda _, node: bool(node.configuration.text(knob)) and not node.is_on(knob)
+
+
+def _asks_for_requests(subject: Subject, node: Node) -> bool:
+    """Whether the negotiator has threads, and a START of a slot with policy asks for what the job requests."""
+    threads = node.configuration.text("NEGOTIATOR_NUM_THREADS").strip()
+    if not threads.isdecimal() or int(threads) <= 1:
+        return False
+    starts = [other.configuration.text("START") for other in subject.nodes if other.with_policy]
+    printed = [text for text in subject.htcondor.canonical(starts) if text] if starts else []
+    return any(
+        reference.scope == TARGET and reference.name.lower().startswith("request")
+        for text in printed
+        for reference in references(text)
+    )
+
+
+_COMBINATIONS = (
+    # Accountant::GetSlotWeight is 1 for each slot then, but cp_deduct_assets asks for SlotWeight all the same.
+    _Combination(
+        "NEGOTIATOR_USE_SLOT_WEIGHTS",
+        _off("NEGOTIATOR_USE_SLOT_WEIGHTS"),
+        "quotas and shares count each partitionable slot as 1, but a match on one with a consumption policy still costs "
+        "the change of its SLOT_WEIGHT: quotas in two units",
+        "write NEGOTIATOR_USE_SLOT_WEIGHTS = True",
+    ),
+    # negotiate() in matchmaker.cpp: jobsInSlot() jobs are passed over, since the schedd is expected to split the slot.
+    _Combination(
+        "NEGOTIATOR_DEPTH_FIRST",
+        _on("NEGOTIATOR_DEPTH_FIRST"),
+        "after a match the negotiator passes over as many jobs as the rest of the slot could take, since it expects the "
+        "access point to start them from leftovers: with a consumption policy nobody starts them in this cycle",
+        "write NEGOTIATOR_DEPTH_FIRST = False: with a consumption policy slots are filled one after the other anyway",
+    ),
+    # matchmakingAlgorithm(): pslotMultiMatch() may overrule cp_sufficient_assets(), and all is deducted below zero.
+    _Combination(
+        "ALLOW_PSLOT_PREEMPTION",
+        lambda _, node: node.is_on("ALLOW_PSLOT_PREEMPTION") and node.is_on("NEGOTIATOR_CONSIDER_PREEMPTION"),
+        "a job with WantPslotPreemption is matched though the policy says that assets do not suffice, and the negotiator "
+        "deducts them below zero",
+        "write ALLOW_PSLOT_PREEMPTION = False",
+    ),
+    # scheduler_handleMatch() asks for the whole slot, request_claim(): "Refusing claim of pslot with consumption policy".
+    _Combination(
+        "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
+        _on("ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS"),
+        "access points claim partitionable slots as a whole, which the startd refuses where there is a consumption "
+        "policy: no job starts there",
+        "write ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = False, on the nodes or on the access points",
+    ),
+    # obtainAdsFromCollector(): the slot's own weight is replaced.
+    _Combination(
+        "FORCE_NEGOTIATOR_SLOT_WEIGHT",
+        lambda subject, node: (
+            node.is_on("FORCE_NEGOTIATOR_SLOT_WEIGHT")
+            and any(
+                slot.weight.text.strip().lower()
+                != (node.configuration.text(WEIGHT).strip() or "Cpus").lower()
+                for _, slot in subject.slots
+            )
+        ),
+        "the negotiator replaces the weight of every slot by its own SLOT_WEIGHT: matches cost something else than the "
+        "slot's says",
+        "write FORCE_NEGOTIATOR_SLOT_WEIGHT = False, or the same SLOT_WEIGHT everywhere",
+    ),
+    # matchmakingAlgorithm(): ParallelIsAMatch() comes before cp_override_requested().
+    _Combination(
+        "NEGOTIATOR_NUM_THREADS",
+        _asks_for_requests,
+        "with threads, START is asked about what the job requests; without, about what the policy makes of it, as the "
+        "startd does when the slot is claimed: what is matched may be refused there",
+        "write NEGOTIATOR_NUM_THREADS = 1, or a START that is the same for both",
+        advice=True,
+    ),
+)
+"""The manual warns of all at once: "experimental … may not work well in combination with other HTCondor features"
+(EP policy configuration, section condor_negotiator-Side Resource Consumption Policies). Nothing there or in the source speaks
+against condor_defrag, draining, or prefetched requests, so nothing is said of them."""
+
+
+def unknown(subject: Subject) -> Iterator[Finding]:
+    """Knobs that nothing reads, and that look like one of consumption policies."""
+    for node in subject.nodes:
+        configuration = node.configuration
+        judged = [found for found in configuration.definitions if configuration.is_judged(found)]
+        if not judged:
+            continue
+        used = _used(configuration)
+        for definition in judged:
+            said = _unknown(node, definition.name, used)
+            if said is not None:
+                yield Finding("knobs", definition.place, *said)
+
+
+def combinations(subject: Subject) -> Iterator[Finding]:
+    """Knobs that do not go with consumption policies."""
+    if not subject.slots:
+        return
+    for node in subject.nodes:
+        for found in _COMBINATIONS:
+            if found.applies(subject, node):
+                text = node.configuration.text(found.knob).strip()
+                yield Finding(
+                    "combinations",
+                    node.configuration.place(found.knob),
+                    f"{found.knob} = {text}: {found.problem}",
+                    found.remedy,
+                    advice=found.advice,
+                )
+
+
+def resource_limits(subject: Subject) -> Iterator[Finding]:
+    """Custom resources that MACHINE_RESOURCE_NAMES leaves out ("will have no effect", says the startd)."""
+    for node in subject.nodes:
+        allowed = {word.lower() for word in node.configuration.words("MACHINE_RESOURCE_NAMES")}
+        for definition in node.configuration.definitions if allowed else ():
+            name = definition.name[len("MACHINE_RESOURCE_") :]
+            name = name[len("INVENTORY_") :] if name.upper().startswith("INVENTORY_") else name
+            if definition.name.upper().startswith("MACHINE_RESOURCE_") and name.lower() not in {
+                *allowed,
+                "names",
+            }:
+                yield Finding(
+                    "knobs",
+                    definition.place,
+                    f"{definition.name} has no effect: MACHINE_RESOURCE_NAMES does not have {name}",
+                    f"write MACHINE_RESOURCE_NAMES = $(MACHINE_RESOURCE_NAMES) {name}, or take that knob out",
+                )
+
+
+def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str, str]]:
+    """What is wrong with a name, and what to write; None if it is a knob, or nothing of ours."""
+    number, rest = typed(name) or (None, name)
+    is_ours = _FAMILY.match(rest) and not (number is None and _NUMBERED.match(name))
+    known = _known(node, is_typed=number is not None)
+    if not is_ours or name.lower() in used or rest.lower() in {knob.lower() for knob in known}:
+        return None
+    close = difflib.get_close_matches(rest.upper(), [knob.upper() for knob in known], 1, _ALIKE)
+    if close:
+        prefix = name[: len(name) - len(rest)]
+        return f"HTCondor has no knob {name}, so nothing reads it", f"write {prefix}{close[0]}"
+    if not rest.upper().startswith(_CONSUMPTION):
+        return None
+    assets = sorted({asset for slot in node.slot_types for asset in slot.policies})
+    return (
+        f"{name}: the node has no asset of that name (it has {', '.join(assets)}), so nothing reads it",
+        f"declare it, MACHINE_RESOURCE_{rest[len(_CONSUMPTION) :]} = AMOUNT, or take the line out",
+    )
+
+
+def _known(node: Node, *, is_typed: bool) -> tuple[str, ...]:
+    policies = [f"CONSUMPTION_{asset}" for slot in node.slot_types for asset in slot.policies]
+    policies += [f"CONSUMPTION_{asset}" for asset in ("CPUS", "MEMORY", "DISK", *node.resources)]
+    if is_typed:
+        return (*_OF_TYPES, *policies)
+    return (*MACROS, LEFTOVERS, "SlotWeight", "SCHEDD_SLOT_WEIGHT", *policies)
+
+
+def _used(configuration: Configuration) -> frozenset[str]:
+    """Names that another macro refers to, or that become attributes, lower case: they mean something to the site."""
+    used = {reference for definition in configuration.definitions for reference in definition.references}
+    used |= {word.lower() for macro in ATTRIBUTE_LISTS for word in configuration.words(macro)}
+    used |= {
+        definition.name.lower()
+        for definition in configuration.definitions
+        if any(_fits(pattern, definition) for pattern in used if pattern.endswith("*"))
+    }
+    return frozenset(used)
+
+
+def _fits(pattern: str, definition: Definition) -> bool:
+    return definition.name.lower().startswith(pattern[:-1])

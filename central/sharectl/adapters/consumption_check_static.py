@@ -1,0 +1,217 @@
+"""Checks of consumption policies that need no trial: what is set, for which slots, and what it asks for.
+
+What the startd makes of each knob was read in src/condor_startd.V6/Resource.cpp (publish_static, SlotType::param) and seen
+on HTCondor 23.9.6 and 25.14.1.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+
+from sharectl.adapters.consumption_check_subject import (
+    LEFTOVERS,
+    STANDARD_ASSETS,
+    Node,
+    Setting,
+    SlotType,
+    Subject,
+    typed,
+)
+from sharectl.adapters.snippet_subject import Finding
+from sharectl.core.machine_attributes import JOB_ATTRIBUTES, is_htcondors
+from sharectl.core.references import MY, TARGET, UNSCOPED, Reference, references
+
+_ALIKE = 0.6
+
+
+def none(subject: Subject) -> Iterator[Finding]:
+    """Configurations that have no consumption policy at all."""
+    if subject.slots or not subject.nodes:
+        return
+    yield Finding(
+        "policy",
+        ", ".join(node.input.name for node in subject.nodes),
+        "no slot has a consumption policy: nothing to check, and the negotiator matches one job a cycle on each "
+        "partitionable slot",
+        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for slots of one type",
+    )
+
+
+def without_policy(subject: Subject) -> Iterator[Finding]:
+    """Assets whose policy is HTCondor's own.
+
+    The startd fills in what is missing: the defaults of the manual for cpus, memory and disk, and for custom resources
+    what is requested, 0 if nothing is. So the slot stays one with a policy, though the manual ("CONSUMPTION_<Resource>")
+    says that custom resources have none. A single Consumption attribute missing in the ad, and the negotiator would
+    take it for a slot without policy (cp_supports_policy).
+    """
+    for _, slot in subject.slots:
+        some_set = any(not policy.is_default for policy in slot.policies.values())
+        for asset, policy in slot.policies.items():
+            if policy.is_default and (some_set or asset not in STANDARD_ASSETS):
+                knob = policy.macro.upper() if asset in STANDARD_ASSETS else policy.macro
+                yield Finding(
+                    "assets",
+                    slot.policy.place,
+                    f"{slot.name}: {asset} has no policy, so HTCondor takes its own, {_one_line(policy.text)}",
+                    f"write {_scope(slot)}{knob} = {_one_line(policy.text)}, or what it is to be",
+                    advice=True,
+                )
+
+
+def unreadable(subject: Subject) -> Iterator[Finding]:
+    """Expressions on which the startd ends as it starts ("Bad consumption policy expression")."""
+    seen: set[tuple[str, str]] = set()
+    for _, slot in subject.slots:
+        for chosen in (*slot.policies.values(), slot.weight):
+            if chosen.text in subject.readable or (chosen.macro, chosen.place) in seen:
+                continue
+            seen.add((chosen.macro, chosen.place))
+            shown = _one_line(chosen.text)
+            problem = (
+                f"HTCondor cannot read {chosen.macro} = {shown}" if shown else f"{chosen.macro} is empty"
+            )
+            yield Finding(
+                "expressions",
+                chosen.place,
+                f"{problem}: the startd ends as soon as it starts, again and again",
+                "look for a missing bracket, quote or operator"
+                if shown
+                else "take the line out, and HTCondor uses its default",
+            )
+
+
+def scoped(subject: Subject) -> Iterator[Finding]:
+    """Names that a policy or a weight asks for on the wrong side, or on no side."""
+    seen: set[tuple[str, str]] = set()
+    for node, slot in subject.slots:
+        asked = [
+            (chosen, reference, _out_of_scope(node, slot, chosen, reference))
+            for chosen in (*slot.policies.values(), slot.weight)
+            for reference in references(subject.readable.get(chosen.text, ""))
+        ]
+        for chosen, reference, said in asked:
+            key = (chosen.place, f"{reference.scope}.{reference.name}".lower())
+            if said is not None and key not in seen:
+                seen.add(key)
+                yield Finding("scope", chosen.place, f"{chosen.macro}: {said[0]}", said[1])
+
+
+def leftovers(subject: Subject) -> Iterator[Finding]:
+    """Both ways to use a slot more than once in a cycle: HTCondor's wiki names that an unsupported combination.
+
+    Since 23.7.2 the startd does not ask its own knob for slots with a policy (request_claim in
+    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them.
+    """
+    if not subject.slots:
+        return
+    for node in subject.nodes:
+        is_access_point = node.runs("SCHEDD")
+        if not node.is_on(LEFTOVERS) or not (node.with_policy or is_access_point):
+            continue
+        whose = "this access point wants" if is_access_point and not node.with_policy else "the node offers"
+        yield Finding(
+            "leftovers",
+            node.configuration.place(LEFTOVERS),
+            f"{LEFTOVERS} is {node.configuration.text(LEFTOVERS).strip() or 'True'}: {whose} leftovers of slots that "
+            "have a consumption policy, so jobs start there that the negotiator neither counted nor charged (group "
+            "quotas, concurrency limits)",
+            f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 the access "
+            "point's alone decides",
+        )
+
+
+def slot_types(subject: Subject) -> Iterator[Finding]:
+    """Policies for slots that cannot have one, or that are not there."""
+    for node in subject.nodes:
+        configuration = node.configuration
+        for definition in configuration.definitions:
+            number, knob = typed(definition.name) or (-1, "")
+            if number in node.unused_types and knob.upper().startswith(("CONSUMPTION_", "NUM_CLAIMS")):
+                yield Finding(
+                    "slot types",
+                    definition.place,
+                    f"{definition.name}: the node has no slot of type {number}",
+                    f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has",
+                )
+        for slot in node.slot_types:
+            if slot.wants_policy and not slot.partitionable:
+                yield _not_partitionable(slot)
+            elif not slot.wants_policy:
+                yield from _switched_off(node, slot)
+
+
+def _not_partitionable(slot: SlotType) -> Finding:
+    return Finding(
+        "slot types",
+        slot.policy.place,
+        f"{slot.name} is not partitionable: HTCondor leaves its consumption policy aside",
+        f"write SLOT_TYPE_{slot.number}_PARTITIONABLE = True, or {slot.policy.macro} = False for it",
+        advice=not typed(slot.policy.macro),
+    )
+
+
+def _switched_off(node: Node, slot: SlotType) -> Iterator[Finding]:
+    others = any(other.wants_policy for other in node.slot_types)
+    for policy in slot.policies.values():
+        if not policy.is_default and (typed(policy.macro) or not others):
+            yield Finding(
+                "slot types",
+                policy.place,
+                f"{policy.macro} has no effect: {slot.policy.macro} is not True for {slot.name}",
+                f"write {_scope(slot, policy)}CONSUMPTION_POLICY = True, or take the line out",
+            )
+
+
+def _out_of_scope(
+    node: Node, slot: SlotType, chosen: Setting, reference: Reference
+) -> tuple[str, str] | None:
+    """Problem and remedy of a name; None if it is where it is asked for."""
+    name = reference.name
+    is_weight = chosen is slot.weight
+    requests = [f"Request{asset}" for asset in slot.policies]
+    of_job = name.lower() in {request.lower() for request in requests} or name.lower().startswith("request")
+    if is_weight and (reference.scope == TARGET or (reference.scope == UNSCOPED and of_job)):
+        return (
+            (
+                f"{name} is the job's, and the weight of a slot is asked for without a job: the negotiator takes its own "
+                "SLOT_WEIGHT instead"
+            ),
+            "make the weight of the slot's Cpus, Memory, Disk and custom resources only",
+        )
+    if reference.scope == MY and of_job:
+        return f"MY.{name} asks the slot for what the job requests: undefined", f"write TARGET.{name}"
+    if reference.scope == TARGET and name.lower() in {asset.lower() for asset in slot.policies}:
+        return (
+            f"TARGET.{name} asks the job for what the slot has",
+            f"write MY.{name}, or TARGET.Request{name}",
+        )
+    if of_job and name.lower() not in {request.lower() for request in requests} and reference.scope != MY:
+        close = difflib.get_close_matches(name, requests, 1, _ALIKE)
+        return (
+            f"no asset of this slot is requested by {name}: undefined for most jobs, and they match nothing",
+            f"write TARGET.{close[0]}" if close else f"ask for one of {', '.join(requests)}",
+        )
+    if reference.scope != UNSCOPED or is_htcondors(name) or name.lower() in _known(node, slot):
+        return None
+    side = "TARGET" if of_job or name.lower() in JOB_ATTRIBUTES else ""
+    return (
+        f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such attribute",
+        f"write {side}.{name}" if side else f"write MY.{name} for the slot's, TARGET.{name} for the job's",
+    )
+
+
+def _known(node: Node, slot: SlotType) -> set[str]:
+    names = [*slot.policies, *node.attributes]
+    names += [f"{prefix}{asset}" for prefix in ("Total", "TotalSlot") for asset in slot.policies]
+    return {name.lower() for name in names}
+
+
+def _scope(slot: SlotType, near: Setting | None = None) -> str:
+    is_typed = typed((near or slot.policy).macro) is not None
+    return f"SLOT_TYPE_{slot.number}_" if is_typed else ""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,96 @@
+"""``sharectl consumption check``."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+from sharectl.adapters.consumption_check import CHECKS, Report, check
+from sharectl.report import as_json
+
+_AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d+(?:\.\d+)?)\s*")
+
+
+def size(text: str) -> dict[str, float]:
+    """Asset, lower case → amount, from ``cpus=64,memory=256000``."""
+    matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
+    found = {match[1].lower(): float(match[2]) for match in matches if match}
+    if len(found) != len(matches) or not all(math.isfinite(amount) for amount in found.values()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write amounts of assets in HTCondor's units (Memory MiB, Disk KiB), such as "
+            "cpus=64,memory=256000,gpus=4"
+        )
+    return found
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="DIR|FILE",
+        help="folders of snippets, snippets, or what `condor_config_val -dump` printed of a node (-verbose too, which "
+        "has places); - for standard input; several are compared (default: all that this machine's HTCondor reads)",
+    )
+    parser.add_argument(
+        "--slot",
+        type=size,
+        default={},
+        metavar="ASSET=AMOUNT,…",
+        help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 (default: what a whole "
+        "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them)",
+    )
+    parser.add_argument(
+        "--with-local",
+        action="store_true",
+        help="put folders on top of what this machine's HTCondor reads instead",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+    parser.epilog = "checks: " + "; ".join(f"{name} ({holds})" for name, holds, _ in CHECKS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the policies that were found, then what is wrong with them, one line each; 1 if anything is.
+
+    What is only recommended is no failure.
+    """
+    report = check(arguments.paths, arguments.slot, with_local=arguments.with_local)
+    print(_as_json(report) if arguments.json else _as_text(report))
+    return 1 if any(not finding.advice for finding in report.findings) else 0
+
+
+def _as_text(report: Report) -> str:
+    lines = [f"read: {name}" for name in report.configurations]
+    for slot in report.slots:
+        lines.append(f"{slot.configuration}, slot type {slot.slot_type}: SLOT_WEIGHT = {_line(slot.weight)}")
+        lines += [f"  {asset}: {_line(text)}" for asset, text in slot.policies.items()]
+    lines += [str(finding) for finding in report.findings]
+    wrong = sum(not finding.advice for finding in report.findings)
+    advice = len(report.findings) - wrong
+    lines.append(
+        f"{len(CHECKS)} checks, {wrong or 'nothing'} found" + (f", {advice} recommended" if advice else "")
+    )
+    return "\n".join(_printable(line) for line in lines)
+
+
+def _as_json(report: Report) -> str:
+    content = {
+        "configurations": list(report.configurations),
+        "slots": [asdict(slot) for slot in report.slots],
+        "checks": [{"check": name, "holds": holds} for name, holds, _ in CHECKS],
+        "findings": [asdict(finding) for finding in report.findings],
+    }
+    return as_json.dumps("consumption-check", content)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _printable(line: str) -> str:
+    """``line`` without control characters: a dump comes from another machine."""
+    return "".join(character if character.isprintable() else "?" for character in line)
