@@ -112,7 +112,8 @@ def test_startd_restarted_with_a_target(flow: Flow) -> None:
     node = flow.under_target()[0]
     at = time.time()
     killed([flow.box.daemon_pid(host, "STARTD") for host in (node, FREE)])
-    flow.interrupted += [(at, node, ""), (at, FREE, "")]
+    # Jobs may have begun meanwhile.
+    flow.interrupted += [(moment, host, "") for moment in (at, time.time()) for host in (node, FREE)]
     flow.wait(lambda: restarted_with_target(flow, node, at), 60, "the new startd has the target")
     recovered(flow, at, node)
     assert flow.incomplete(at) == []
@@ -126,7 +127,7 @@ def test_execute_point_down_with_a_target(flow: Flow) -> None:
     node = flow.wait(lambda: helped_on(flow), 60, "a job of cms runs under a target")
     at = time.time()
     killed(family_of(flow.box, node))
-    flow.interrupted.append((at, node, ""))
+    flow.interrupted += [(moment, node, "") for moment in (at, time.time())]
     flow.wait(
         lambda: len([cycle for cycle in flow.cycles if cycle.began > at]) >= 2, 30, "two cycles meanwhile"
     )
@@ -197,6 +198,7 @@ def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
     # A job that ends while its schedd is down runs again when that is back, on a pool without sharectl as well.
     flow.interrupted.append((began, "", SECOND))
     with dead(flow.box, SECOND, "SCHEDD"):
+        flow.interrupted.append((time.time(), "", SECOND))
         flow.wait(lambda: flow.incomplete(began), 30, "a cycle misses the schedd")
         until = sharectl_file.parse(flow.incomplete(began)[0].after, "published").valid_until or 0
         assert began < until <= began + VALIDITY_SECONDS
