@@ -53,9 +53,11 @@ def exact(amount: Amount, name: str = "amount") -> Fraction:
         If it is not a finite number from 0 to `MAX_AMOUNT`.
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, float, Fraction)):
-        raise InputError([f"{name}: {str(amount)[:60]!r} is no number; write one from 0 to {MAX_AMOUNT:.0e}"])
+        raise InputError([f"{name}: {_brief(amount)} is no number; write one from 0 to {MAX_AMOUNT:.0e}"])
     if not 0 <= amount <= MAX_AMOUNT:
-        raise InputError([f"{name}: {amount} is out of range; write a number from 0 to {MAX_AMOUNT:.0e}"])
+        raise InputError(
+            [f"{name}: {_brief(amount)} is out of range; write a number from 0 to {MAX_AMOUNT:.0e}"]
+        )
     return Fraction(amount).limit_denominator(FINEST) if isinstance(amount, float) else Fraction(amount)
 
 
@@ -213,9 +215,17 @@ def _whole(amount: Fraction) -> int:
 
 def _check_counts(counts: Mapping[str, int]) -> None:
     problems = [
-        f"{name}: {str(count)[:60]} is out of range; write a whole number, 1 to {MAX_CLAIMS}"
+        f"{name}: {_brief(count)} is out of range; write a whole number, 1 to {MAX_CLAIMS}"
         for name, count in counts.items()
         if type(count) is not int or not 1 <= count <= MAX_CLAIMS
     ]
     if problems or not counts:
         raise InputError(problems or ["a count of at least one asset is needed"])
+
+
+def _brief(content: object) -> str:
+    return (
+        repr(content)[:60]
+        if not isinstance(content, int) or abs(content) < MAX_AMOUNT
+        else "so large a number"
+    )

@@ -24,9 +24,10 @@ from sharectl.core.consumption_rules import (
     attribute_of,
 )
 
-DISK_SHARE = 0.9
-"""Part of TotalSlotDisk that is divided: a slot's Disk is what is free now, which is less."""
-MACROS = ("QUANTUM", "LEVELS", "BEYOND")
+DISK_TENTHS = 9
+"""Tenths of TotalSlotDisk that are divided: a slot's Disk is what is free now, which may be less."""
+MACROS = ("TOTAL", "QUANTUM", "LEVELS", "BEYOND")
+"""Of one asset that is cut into quanta: amount of the slot, size of a quantum, how many, what is left over."""
 
 
 def consumed(policy: SlotPolicy) -> dict[str, str]:
@@ -75,22 +76,19 @@ def total(asset: str) -> str:
     """
     name = attribute_of(asset)
     there = f"ifThenElse(MY.PartitionableSlot =?= true, MY.TotalSlot{name}, MY.Total{name})"
-    return f"floor({DISK_SHARE} * {there})" if asset == "disk" else there
+    return f"floor(0.{DISK_TENTHS} * {there})" if asset == "disk" else there
 
 
-def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str, str]:
-    """Size of a quantum, number of quanta, and what is left over when the slot is cut into them."""
-    if rule.total is not None:
-        size = max(1, rule.total // rule.levels)
-        count = min(rule.levels, rule.total // size)
-        beyond, size_text, count_text = str(rule.total - count * size), str(size), str(count)
-    else:
-        size_text = f"max({{1, floor({total(asset)} / {rule.levels}.0)}})"
-        count_text = f"min({{{rule.levels}, {total(asset)}}})"
-        size_name, count_name = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS[:2])
-        beyond = f"{total(asset)} - {count_name} * {size_name}"
-    only = "" if beyond == "0" else f"ifThenElse(MY.PartitionableSlot =?= true, {beyond}, 0)"
-    return size_text, count_text, only or "0"
+def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str, str, str]:
+    """Texts of `MACROS`."""
+    whole, size, count, _ = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
+    return (
+        total(asset) if rule.total is None else str(rule.total),
+        f"max({{1, floor({whole} / {rule.levels}.0)}})",
+        f"min({{{rule.levels}, floor({whole})}})",
+        # A dynamic slot is made of whole quanta.
+        f"ifThenElse(MY.PartitionableSlot =?= true, {whole} - {count} * {size}, 0)",
+    )
 
 
 def _guarded(asset: str, taken: str) -> str:
@@ -133,7 +131,7 @@ def _requested(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
 
 def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
     name = f"MY.TotalSlot{attribute_of(asset)}"
-    return f"floor({DISK_SHARE} * {name})" if asset == "disk" else name
+    return f"floor(0.{DISK_TENTHS} * {name})" if asset == "disk" else name
 
 
 def _written(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
@@ -146,7 +144,7 @@ def _left(policy: SlotPolicy, asset: str, rule: Rule) -> str:
     name = f"MY.{attribute_of(asset)}"
     if isinstance(rule, LeastCharge):
         return f"floor({name})" if rule.amount == 1 else f"floor({name} / {rule.amount}.0)"
-    size, count, beyond = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
+    _, size, count, beyond = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
     return f"max({{0, min({{{count}, floor(({name} - {beyond}) / ({size} * 1.0))}})}})"
 
 

@@ -15,8 +15,9 @@ _HEAD = """\
 # the startd is restarted.
 """
 _LEFTOVERS = """\
-# No schedd is to split what a claim leaves over: the negotiator has given the claims of this cycle already. Boolean,
-# HTCondor's default is True. From 23.7.2 it is the access point that decides: set it in their configuration too.
+# No schedd is to split what a claim leaves over: the negotiator has matched it, and leftovers heed neither quotas nor
+# limits. Boolean, HTCondor's default is True. From 23.7.2 it has no effect here for slots with a policy: put the same line
+# into the configuration of the access points. They ask for leftovers then of no slot of the pool.
 CLAIM_PARTITIONABLE_LEFTOVERS = False
 """
 
@@ -53,7 +54,7 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     yield f"{prefix}CONSUMPTION_POLICY = True"
     made = macros(policy)
     if made:
-        yield "# Size of a quantum of each asset, how many there are, and what is left over beyond them."
+        yield "# Of each asset: amount of the slot, size of a quantum, how many there are, what is left over beyond them."
         yield from (f"{macro} = {text}" for macro, text in made.items())
     yield "# What a claim takes of each asset, in the asset's unit. -1 refuses the match: no request is negative, or no number."
     for asset, text in _all_consumed(consumption, policy).items():

@@ -1,0 +1,189 @@
+"""What `sharectl consumption render` writes, evaluated by HTCondor's library, is what the models compute."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.condor_process import CondorProcess
+from sharectl.core.consumption import CLAIMS, fits
+from sharectl.core.consumption_expressions import consumed, macros, weight
+from sharectl.core.consumption_models import model_of
+from sharectl.core.consumption_rules import (
+    LeastCharge,
+    Levels,
+    ModelName,
+    Requested,
+    SlotPolicy,
+    attribute_of,
+)
+
+ASSETS = ("cpus", "memory", "disk", "tokens")
+MOST = {"cpus": 512, "memory": 2**22, "disk": 2**34, "tokens": 40}
+HOSTILE = (
+    'real("NaN")',
+    'real("INF")',
+    "-1",
+    "-0.5",
+    '"text"',
+    "error",
+    "1e300",
+    "{1}",
+    "[a = 1]",
+    "RequestX",
+)
+_MACRO = re.compile(r"\$\((\w+)\)")
+
+
+@pytest.fixture(scope="module")
+def library() -> Iterator[CondorProcess]:
+    source = Source()
+    with CondorProcess(source.root_file(), source.environment) as process:
+        yield process
+
+
+def expanded(policy: SlotPolicy, text: str) -> str:
+    made = macros(policy)
+    while _MACRO.search(text):
+        text = _MACRO.sub(lambda found: made[found[1]], text)
+    return text
+
+
+amounts = st.fixed_dictionaries({asset: st.integers(1, most) for asset, most in MOST.items()})
+
+
+@st.composite
+def slots(draw: st.DrawFn, name: ModelName) -> tuple[SlotPolicy, dict[str, int], dict[str, int]]:
+    """A policy of a model, what a slot has without claims, and what is left of it."""
+    total = draw(amounts)
+    left = {asset: draw(st.integers(0, most)) for asset, most in total.items()}
+    if name == "minimum_charge":
+        least = {asset: LeastCharge(draw(st.integers(1, MOST[asset]))) for asset in ASSETS}
+        return SlotPolicy(1, name, least), total, left
+    if name == "fixed_claims":
+        claims = draw(st.integers(1, 50))
+        policy = SlotPolicy(1, name, claims=claims)
+        return policy, {**total, CLAIMS: claims}, {**left, CLAIMS: draw(st.integers(0, claims))}
+    levels = {
+        asset: Levels(draw(st.integers(1, 60)), draw(st.sampled_from((None, total[asset]))))
+        for asset in ASSETS
+    }
+    assume(total["disk"] >= 2)  # nine tenths of 1 KiB are none
+    return SlotPolicy(1, name, levels), total, left
+
+
+def slot_ad(total: dict[str, int], left: dict[str, int]) -> dict[str, str]:
+    ad = {"PartitionableSlot": "true"}
+    for asset, amount in total.items():
+        name = attribute_of(asset)
+        # TotalSlotDisk is a real number in HTCondor's ads.
+        ad[f"TotalSlot{name}"] = f"{amount}.0" if asset == "disk" else str(amount)
+        ad[name] = str(left[asset])
+    return ad
+
+
+def job_ad(requests: dict[str, int], missing: frozenset[str]) -> dict[str, str]:
+    return {
+        f"Request{attribute_of(asset)}": str(amount)
+        for asset, amount in requests.items()
+        if asset not in missing
+    }
+
+
+requests = st.fixed_dictionaries({asset: st.integers(0, most) for asset, most in MOST.items()})
+missing = st.frozensets(st.sampled_from(ASSETS))
+
+
+@pytest.mark.parametrize("name", ["fixed_claims", "quanta_all", "quanta_any", "minimum_charge"])
+@given(data=st.data())
+def test_the_weight_is_the_claims_of_the_model(
+    library: CondorProcess, name: ModelName, data: st.DataObject
+) -> None:
+    """For every slot and what remains of it, SLOT_WEIGHT has the value W(R)."""
+    policy, total, left = data.draw(slots(name))
+    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
+    assert model is not None
+    values = library.evaluate([expanded(policy, weight(policy))], [slot_ad(total, left)], [{}])
+    assert values == [[[model.claims({asset: Fraction(amount) for asset, amount in left.items()})]]]
+
+
+@pytest.mark.parametrize("name", ["quanta_all", "quanta_any", "minimum_charge"])
+@given(data=st.data(), asked=requests, missing=missing)
+def test_a_claim_consumes_the_charge_of_the_model(
+    library: CondorProcess,
+    name: ModelName,
+    data: st.DataObject,
+    asked: dict[str, int],
+    missing: frozenset[str],
+) -> None:
+    """For every slot and request, also one that leaves assets out, CONSUMPTION_<asset> has the value of the charge."""
+    policy, total, left = data.draw(slots(name))
+    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
+    assert model is not None
+    texts = [expanded(policy, text) for text in consumed(policy).values()]
+    values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, missing)])
+    request = {asset: Fraction(amount) for asset, amount in asked.items() if asset not in missing}
+    charge = model.charge(request)
+    assert values == [[[charge[asset]]] for asset in policy.assets]
+
+
+@pytest.mark.parametrize("name", ["quanta_all", "quanta_any", "minimum_charge"])
+@pytest.mark.parametrize("hostile", HOSTILE)
+@given(data=st.data(), asset=st.sampled_from(ASSETS))
+def test_no_hostile_request_is_consumed(
+    library: CondorProcess, name: ModelName, hostile: str, data: st.DataObject, asset: str
+) -> None:
+    """A request that is no number, or below 0, is consumed as a negative number or not at all: HTCondor refuses it.
+
+    Too large a number is consumed as too much.
+    """
+    policy, total, left = data.draw(slots(name))
+    job = {**job_ad(left, frozenset()), f"Request{attribute_of(asset)}": hostile, "RequestX": "error"}
+    text = expanded(policy, consumed(policy)[asset])
+    answer = library.evaluate([text], [slot_ad(total, left)], [job])[0]
+    assert answer is not None
+    value = answer[0][0]
+    assert value in ("undefined", "error") or value < 0 or value > total[asset]
+
+
+@given(asked=st.integers(0, 10**6), step=st.integers(1, 5000), zero=st.booleans())
+def test_steps(library: CondorProcess, asked: int, step: int, zero: bool) -> None:  # noqa: FBT001
+    """What is asked for is consumed in whole steps, at least one unless zero is allowed."""
+    policy = SlotPolicy(1, "expressions", {"memory": Requested(step, zero)}, "memory")
+    values = library.evaluate([consumed(policy)["memory"]], [{}], [{"RequestMemory": str(asked)}])
+    assert values == [[[max(-(-asked // step), 0 if zero else 1) * step]]]
+
+
+@given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]))
+def test_a_job_cannot_forge_the_weight(library: CondorProcess, data: st.DataObject, name: ModelName) -> None:
+    """Attributes of a job change no slot's weight and, but for its requests, nothing that it consumes."""
+    policy, total, left = data.draw(slots(name))
+    texts = [expanded(policy, text) for text in (weight(policy), *consumed(policy).values())]
+    honest = job_ad(left, frozenset())
+    forged = dict.fromkeys(slot_ad(total, left), "1") | {"PartitionableSlot": "false", **honest}
+    honest_values, forged_values = (
+        library.evaluate(texts, [slot_ad(total, left)], [job]) for job in (honest, forged)
+    )
+    assert honest_values == forged_values
+
+
+@given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]), asked=requests)
+def test_what_fits_is_what_the_negotiator_has(
+    library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
+) -> None:
+    """A claim fits by the model when no consumption is more than what remains: the negotiator's own test."""
+    policy, total, left = data.draw(slots(name))
+    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
+    assert model is not None
+    texts = [
+        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}" for asset, text in consumed(policy).items()
+    ]
+    values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, frozenset())])
+    request, remaining = ({key: Fraction(value) for key, value in each.items()} for each in (asked, left))
+    assert all(value == [[True]] for value in values) == fits(model, remaining, request)
