@@ -16,6 +16,8 @@ Amount = Union[int, float]
 """Of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
 
 
+_BEYOND_INTEGERS = 2**63
+"""Smallest number that a ClassAd's integer cannot hold."""
 WEIGHT_OF_THE_WEIGHTLESS = 1.0
 """What a match without policy costs on a slot whose SlotWeight is negative or no number."""
 
@@ -165,7 +167,7 @@ def policy_refusals(
 
 def whole_if_it_is(amount: float) -> Amount:
     """``amount`` as the negotiator writes it into the slot: as an integer if it is one."""
-    return int(amount) if isfinite(amount) and amount == int(amount) else amount
+    return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
 
 
 def deducted(assets: Mapping[str, Amount], consumed: Mapping[str, float]) -> dict[str, Amount]:

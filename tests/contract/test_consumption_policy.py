@@ -1,0 +1,330 @@
+"""What sharectl takes for granted of consumption policies: HTCondor's library decides each of these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Optional
+
+import pytest
+
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
+from sharectl.adapters.consumption_policy import in_sequence, matches, supports
+from sharectl.core.claim_offers import SlotKind
+from sharectl.core.match_cost import Match, Refusal
+
+SLOT = {
+    "Name": '"slot1@wn-001"',
+    "PartitionableSlot": "true",
+    "MachineResources": '"Cpus Memory Disk Swap"',
+    "Cpus": "10",
+    "Memory": "1903",
+    "Disk": "100000",
+    "SlotWeight": "Cpus",
+    "ConsumptionCpus": "quantize(target.RequestCpus, {1})",
+    "ConsumptionMemory": "quantize(target.RequestMemory, {512})",
+    "ConsumptionDisk": "quantize(target.RequestDisk, {1024})",
+}
+JOB = {"RequestCpus": "1", "RequestMemory": "100", "RequestDisk": "10"}
+TOKENS = {
+    "MachineResources": '"Cpus Memory Disk Tokens"',
+    "Tokens": "3",
+    "ConsumptionTokens": "1",
+    **{f"Consumption{asset}": "0" for asset in ("Cpus", "Memory", "Disk")},
+    "SlotWeight": "Tokens",
+}
+PLAIN = {"ConsumptionMemory": "target.RequestMemory"}
+WITHIN = {
+    "Requirements": "Start && WithinResourceLimits",
+    "Start": "true",
+    "WithinResourceLimits": " && ".join(
+        f"ifThenElse(TARGET._cp_orig_Request{asset} isnt undefined, TARGET.Request{asset} <= MY.{asset}, "
+        f"MY.Consumption{asset} <= MY.{asset})"
+        for asset in ("Cpus", "Memory", "Disk")
+    ),
+}
+"""As a startd of 23.9.6 and 25.14.1 advertises it."""
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[CondorProcess]:
+    with CondorProcess(Source().root_file(), Source().environment) as opened:
+        yield opened
+
+
+def matched(
+    process: CondorProcess,
+    slot: Mapping[str, str],
+    job: Mapping[str, str],
+    num_claims: Optional[int] = None,
+) -> Match:
+    ((match,),) = matches(process, [slot], [job], num_claims=[num_claims])
+    return match
+
+
+def without(ad: Mapping[str, str], name: str) -> dict[str, str]:
+    return {known: text for known, text in ad.items() if known != name}
+
+
+def whys(match: Match) -> list[Refusal]:
+    return [refused.why for refused in match.refused]
+
+
+# ---- which slots have a policy
+
+
+@pytest.mark.parametrize(
+    ("slot", "kind"),
+    [
+        (SLOT, SlotKind.POLICY),
+        ({**SLOT, "PartitionableSlot": "1"}, SlotKind.POLICY),
+        (without(SLOT, "ConsumptionDisk"), SlotKind.PARTITIONABLE),
+        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"', "Tokens": "3"}, SlotKind.PARTITIONABLE),
+        (without(SLOT, "MachineResources"), SlotKind.PARTITIONABLE),
+        ({**SLOT, "ConsumptionDisk": "1 +"}, SlotKind.PARTITIONABLE),
+        (without(SLOT, "PartitionableSlot"), SlotKind.STATIC),
+        ({**SLOT, "PartitionableSlot": '"true"'}, SlotKind.STATIC),
+        # Names of attributes and resources have no case; separators are commas and blanks; Swap does not count.
+        ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, SlotKind.POLICY),
+        # A policy that can never be evaluated is a policy nonetheless.
+        ({**SLOT, "ConsumptionDisk": "undefined"}, SlotKind.POLICY),
+    ],
+)
+def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
+    process: CondorProcess, slot: dict[str, str], kind: SlotKind
+) -> None:
+    (support,) = supports(process, [slot])
+    assert support.kind is kind
+    assert support.supported is (kind is SlotKind.POLICY) is not bool(support.why_not)
+
+
+# ---- what a job takes
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "consumed"),
+    [
+        ({}, JOB, {"Cpus": 1, "Memory": 512, "Disk": 1024}),
+        # A request that is not there is 0, of which a list of quanta takes its first, a single quantum none.
+        (PLAIN, without(JOB, "RequestMemory"), {"Cpus": 1, "Memory": 0, "Disk": 1024}),
+        ({}, without(JOB, "RequestMemory"), {"Cpus": 1, "Memory": 512, "Disk": 1024}),
+        (
+            {"ConsumptionMemory": "quantize(target.RequestMemory, 512)"},
+            without(JOB, "RequestMemory"),
+            {"Cpus": 1, "Memory": 0, "Disk": 1024},
+        ),
+        # One that is there and undefined is not.
+        ({}, {**JOB, "RequestMemory": "undefined"}, {"Cpus": 1, "Memory": None, "Disk": 1024}),
+        (PLAIN, {**JOB, "RequestMemory": '"100"'}, {"Cpus": 1, "Memory": None, "Disk": 1024}),
+        # A request may be an expression of the job, and see the slot.
+        ({}, {**JOB, "RequestMemory": "TARGET.Cpus * 60"}, {"Cpus": 1, "Memory": 1024, "Disk": 1024}),
+        # What the schedd sends goes before what the user wrote.
+        ({}, {**JOB, "_condor_RequestCpus": "4"}, {"Cpus": 4, "Memory": 512, "Disk": 1024}),
+        # A boolean is a number.
+        ({"ConsumptionCpus": "true"}, JOB, {"Cpus": 1, "Memory": 512, "Disk": 1024}),
+        # Unscoped names are the slot's, else the job's.
+        ({"ConsumptionCpus": "Cpus - RequestCpus"}, JOB, {"Cpus": 9, "Memory": 512, "Disk": 1024}),
+        # While one asset is looked at, a request that was missing is 0 for that one only.
+        (
+            {"ConsumptionMemory": "ifThenElse(target.RequestCpus =?= undefined, 7, 8)"},
+            without(JOB, "RequestCpus"),
+            {"Cpus": 1, "Memory": 7, "Disk": 1024},
+        ),
+        ({"ConsumptionCpus": "0.25 * target.RequestCpus"}, JOB, {"Cpus": 0.25, "Memory": 512, "Disk": 1024}),
+    ],
+)
+def test_what_a_job_takes(
+    process: CondorProcess, changes: dict[str, str], job: dict[str, str], consumed: dict[str, Optional[float]]
+) -> None:
+    assert matched(process, {**SLOT, **changes}, job).consumed == consumed
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "refused"),
+    [
+        ({}, {**JOB, "RequestCpus": "10"}, []),
+        ({}, {**JOB, "RequestCpus": "11"}, [Refusal.SHORT]),
+        ({"ConsumptionCpus": "error"}, JOB, [Refusal.NOT_A_NUMBER]),
+        ({"ConsumptionCpus": '"1"'}, JOB, [Refusal.NOT_A_NUMBER]),
+        ({"ConsumptionCpus": 'real("INF")'}, JOB, [Refusal.NOT_A_NUMBER]),
+        ({"ConsumptionCpus": "-1"}, JOB, [Refusal.NEGATIVE]),
+        (
+            {f"Consumption{asset}": f"target.Request{asset}" for asset in ("Cpus", "Memory", "Disk")},
+            {},
+            [Refusal.ALL_ZERO],
+        ),
+        # One asset that is above zero is enough.
+        ({"ConsumptionDisk": "1"}, {}, []),
+        (TOKENS, JOB, []),
+        ({**TOKENS, "Tokens": "0"}, JOB, [Refusal.SHORT]),
+        # What makes the negotiator end.
+        ({"Memory": "undefined"}, JOB, [Refusal.NO_ASSET]),
+        ({"SlotWeight": "ifThenElse(Cpus < 10, undefined, 10)"}, JOB, [Refusal.WEIGHT]),
+    ],
+)
+def test_whether_assets_suffice(
+    process: CondorProcess, changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
+) -> None:
+    assert whys(matched(process, {**SLOT, **changes}, job)) == refused
+
+
+# ---- what it costs, and how many fit
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "cost", "fits"),
+    [
+        ({}, JOB, 1, 3),
+        ({"ConsumptionMemory": "0"}, JOB, 1, 10),
+        ({}, {**JOB, "RequestCpus": "4"}, 4, 2),
+        ({"SlotWeight": "floor(Memory / 512)"}, JOB, 1, 3),
+        ({"SlotWeight": "floor(Memory / 512)"}, {**JOB, "RequestMemory": "1024"}, 2, 1),
+        # Two matches of 3 that differ in cost: only the first is told.
+        ({"SlotWeight": "Cpus * Cpus"}, {**JOB, "RequestCpus": "3"}, 51, 3),
+        # A weight that does not fall costs nothing, one that rises less than that.
+        ({"SlotWeight": "1"}, JOB, 0, 3),
+        ({"SlotWeight": "-Cpus"}, JOB, -1, 3),
+        (TOKENS, JOB, 1, 3),
+        # A boolean is a weight; where there is none the negotiator's own is taken.
+        ({"SlotWeight": "Cpus > 9"}, JOB, 1, 3),
+        ({"SlotWeight": "undefined"}, JOB, 1, 3),
+        # Fractions are kept.
+        ({"ConsumptionCpus": "0.25", "ConsumptionMemory": "0"}, JOB, 0.25, 40),
+        # Half of what is left, again and again.
+        (
+            {"ConsumptionCpus": "0", "ConsumptionDisk": "0", "ConsumptionMemory": "ceiling(Memory / 2.0)"},
+            JOB,
+            0,
+            11,
+        ),
+    ],
+)
+def test_a_match_costs_what_the_weight_falls_by(
+    process: CondorProcess, changes: dict[str, str], job: dict[str, str], cost: float, fits: int
+) -> None:
+    match = matched(process, {**SLOT, **changes}, job)
+    assert (match.cost, match.fits, match.refused) == (cost, fits, ())
+
+
+def test_the_weight_may_not_be_lost_on_the_way(process: CondorProcess) -> None:
+    match = matched(process, {**SLOT, "ConsumptionMemory": "0", "SlotWeight": "100 / Cpus"}, JOB)
+    # The tenth would leave no core: 100 / 0 is an error, and the negotiator would end.
+    assert match.fits == 9
+
+
+def test_num_claims_is_the_most_for_one_cycle(process: CondorProcess) -> None:
+    assert matched(process, SLOT, JOB, num_claims=2).fits == 2
+    assert matched(process, SLOT, JOB, num_claims=0).refused[0].why is Refusal.NUM_CLAIMS
+
+
+def test_counting_ends_where_it_is_told_to(process: CondorProcess) -> None:
+    ((match,),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=4)
+    assert (match.fits, match.at_least) == (4, True)
+    ((match,),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=10)
+    assert (match.fits, match.at_least) == (10, False)
+
+
+# ---- Requirements see what the policy takes in place of the requests
+
+
+@pytest.mark.parametrize(
+    ("changes", "job", "refused"),
+    [
+        (WITHIN, {**JOB, "Requirements": "TARGET.Memory >= RequestMemory"}, []),
+        ({**WITHIN, "Start": "TARGET.RequestMemory == 512"}, JOB, []),
+        ({**WITHIN, "Start": "TARGET._cp_orig_RequestMemory == 100"}, JOB, []),
+        ({**WITHIN, "Start": "TARGET.RequestCpus > 1"}, JOB, [Refusal.SLOT_REQUIREMENTS]),
+        ({**WITHIN, "Start": "undefined"}, JOB, [Refusal.SLOT_REQUIREMENTS]),
+        ({**WITHIN, "Start": "2"}, JOB, []),
+        (WITHIN, {**JOB, "Requirements": "RequestMemory < 512"}, [Refusal.JOB_REQUIREMENTS]),
+        # A request that is not there is not made up for Requirements: a policy that does not expect that takes no job.
+        (WITHIN, without(JOB, "RequestMemory"), [Refusal.SLOT_REQUIREMENTS]),
+        (
+            {**WITHIN, "ConsumptionMemory": "ifThenElse(target.RequestMemory =?= undefined, 512, 512)"},
+            {**without(JOB, "RequestMemory"), "Requirements": "RequestMemory is undefined"},
+            [],
+        ),
+    ],
+)
+def test_requirements_see_what_is_taken(
+    process: CondorProcess, changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
+) -> None:
+    match = matched(process, {**SLOT, **changes}, job)
+    assert whys(match) == refused
+    assert match.fits == (3 if not refused else 0)
+    # What it would cost is told even so.
+    assert match.cost == 1
+
+
+def test_requirements_are_asked_before_every_match(process: CondorProcess) -> None:
+    assert matched(process, {**SLOT, **WITHIN, "Start": "Cpus > 8"}, JOB).fits == 2
+
+
+# ---- slots without policy
+
+
+def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers(process: CondorProcess) -> None:
+    plain = {name: text for name, text in SLOT.items() if not name.startswith("Consumption")}
+    match = matched(process, plain, {**JOB, "RequestMemory": "300"})
+    # What a startd makes of requests: cores, 128 MiB, 1024 KiB; two cores are not asked for.
+    assert match.consumed == {"Cpus": 1, "Memory": 384, "Disk": 1024}
+    assert (match.cost, match.fits) == (10, 4)
+    assert matched(process, plain, without(JOB, "RequestCpus")).consumed["Cpus"] == 1
+    # The startd needs a request for memory.
+    assert whys(matched(process, plain, without(JOB, "RequestMemory"))) == [Refusal.NOT_A_NUMBER]
+    assert matched(process, {**plain, "SlotWeight": "-3"}, JOB).cost == 1.0
+
+
+def test_a_static_slot_has_one_claim(process: CondorProcess) -> None:
+    static = {
+        "Cpus": "4",
+        "Memory": "4000",
+        "Disk": "100000",
+        "SlotWeight": "Cpus",
+        "MachineResources": '"Cpus Memory Disk"',
+    }
+    match = matched(process, static, JOB)
+    assert (match.cost, match.fits, match.consumed["Cpus"]) == (4, 1, 4)
+    assert matched(process, {"SlotWeight": "2"}, JOB).cost == 2
+
+
+# ---- one after another
+
+
+def test_in_a_cycle_each_job_finds_what_those_before_it_have_left(process: CondorProcess) -> None:
+    big = {**JOB, "RequestMemory": "1000"}
+    (found,) = in_sequence(process, [SLOT], [JOB, big, big, JOB, JOB])
+    assert [match.fits for match in found] == [1, 1, 0, 0, 0]
+    assert [match.cost for match in found] == [1, 1, None, None, None]
+    assert found[1].remaining == {"Cpus": 8, "Memory": 1903 - 512 - 1024, "Disk": 100000 - 2048}
+    (found,) = in_sequence(process, [SLOT], [big, JOB, JOB], num_claims=[1])
+    assert [match.fits for match in found] == [1, 0, 0]
+
+
+def test_in_a_cycle_a_slot_without_policy_is_matched_once(process: CondorProcess) -> None:
+    (found,) = in_sequence(process, [without(SLOT, "ConsumptionDisk")], [JOB, JOB])
+    assert [(match.cost, match.fits) for match in found] == [(10, 1), (None, 0)]
+
+
+# ---- the library
+
+
+def test_ads_are_the_same_again_after_each_question(process: CondorProcess) -> None:
+    jobs = [
+        JOB,
+        {**JOB, "_condor_RequestCpus": "3"},
+        without(JOB, "RequestCpus"),
+        {**JOB, "RequestCpus": "2"},
+    ]
+    apart = [matched(process, {**SLOT, **WITHIN}, job) for job in jobs for _ in range(2)]
+    together = matches(process, [{**SLOT, **WITHIN}] * 2, jobs)
+    assert apart[::2] == apart[1::2] == together[0] == together[1]
+
+
+def test_what_hangs_or_ends_the_library_is_told_by_its_deadline() -> None:
+    doubling = {f"A{at}": f"A{at - 1} + A{at - 1}" for at in range(1, 60)}
+    with (
+        CondorProcess(Source().root_file(), Source().environment, 0.5) as process,
+        pytest.raises(UnreadableConfigurationError, match="no answer"),
+    ):
+        matched(process, {**SLOT, "ConsumptionCpus": "target.A59"}, {**JOB, "A0": "1", **doubling})
