@@ -7,8 +7,8 @@ from typing import Any
 
 from sharectl.adapters.consumption_check_filling import filled_slots
 from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
-from sharectl.adapters.consumption_check_subject import REQUESTS, Node, SlotType, Subject
-from sharectl.adapters.consumption_check_trials import amounts_said, said, tried
+from sharectl.adapters.consumption_check_subject import REQUESTS, STANDARD_ASSETS, Node, SlotType, Subject
+from sharectl.adapters.consumption_check_trials import amounts_said, plain, said, tried
 from sharectl.adapters.snippet_subject import Finding
 
 _MOST_ACTIVATED = 60
@@ -41,7 +41,7 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "claims",
                 slot.claims.place,
-                f"{slot.claims.macro} = {number:g}, and {len(fewest.claims)} jobs with {said(fewest.job)} fit into a slot "
+                f"{slot.claims.macro} = {plain(number)}, and {len(fewest.claims)} jobs with {said(fewest.job)} fit into a slot "
                 f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no claim id)",
                 f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the slot's cores",
             )
@@ -57,7 +57,7 @@ def cores(subject: Subject) -> Iterator[Finding]:
                 "cores",
                 knob.place,
                 f"the policy lets {len(filled.claims)} jobs with {said(filled.job)} into a slot of "
-                f"{filled.whole['Cpus']:g} cores, and the startd gives each of them one core at least: it refuses the "
+                f"{plain(filled.whole['Cpus'])} cores, and the startd gives each of them one core at least: it refuses the "
                 "others, which are matched again in every cycle",
                 f"let {knob.macro} be 1 at least, or let another asset run out sooner",
             )
@@ -75,8 +75,8 @@ def activated(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "claims",
                 policy.place,
-                f"{policy.macro}: a job with {said(job)} gets a dynamic slot with {asset} = {given:g}, and there the "
-                f"policy asks for {wanted}: the startd refuses the claim, and the job is matched again in every cycle",
+                f"{policy.macro}: a job with {said(job)} gets a dynamic slot with {asset} = {plain(given)}, and there the "
+                f"policy asks for {plain(wanted)}: the startd refuses the claim, and the job is matched again in every cycle",
                 (
                     f"write ceiling({_short(policy.text)})"
                     if isinstance(wanted, float)
@@ -92,7 +92,11 @@ def modified(subject: Subject) -> Iterator[Finding]:
     then has no room.
     """
     for node, slot in subject.sound:
-        jobs = [job for job in ordinary(tuple(slot.policies), ()) if len(job) == len(slot.policies)]
+        jobs = [
+            job
+            for job in ordinary(tuple(slot.policies), ())
+            if all(job.get(f"Request{asset}", "0") != "0" for asset in STANDARD_ASSETS)
+        ]
         knobs = _modifying(node, slot)
         changed = _changed(subject, node, slot, jobs, knobs)
         pairs = list(zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed)))
@@ -108,9 +112,13 @@ def modified(subject: Subject) -> Iterator[Finding]:
                 job, had, has = larger[0]
                 yield Finding(
                     "modified",
-                    node.configuration.place(knob),
-                    f"{knob} = {text} is coarser than {slot.policies[asset].macro}: of a job with {said(job)} the "
-                    f"negotiator deducts {asset} = {had:g}, and the node takes {has:g}, so it may be full before the "
+                    (
+                        node.configuration.place(knob)
+                        if node.configuration.assignments(knob)
+                        else slot.policies[asset].place
+                    ),
+                    f"{knob} = {_short(text)} is coarser than {slot.policies[asset].macro}: of a job with {said(job)} the "
+                    f"negotiator deducts {asset} = {plain(had)}, and the node takes {plain(has)}, so it may be full before the "
                     "negotiator knows",
                     f"write {_typed(slot)}{REQUESTS[asset]} = Request{asset}, or a policy that is as coarse",
                     advice=True,

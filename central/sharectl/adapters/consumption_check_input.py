@@ -30,6 +30,7 @@ _STATEMENTS = frozenset({"use", "include", "if", "elif", "else", "endif", "error
 _COMMAND = re.compile(r"\s*@?include\b(?:[^:=]*\bcommand\b|.*\|)", re.IGNORECASE)
 _ISOLATED = ("LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE", "USER_CONFIG_FILE")
 """What makes HTCondor read further files: those of this machine are not the node's."""
+_TYPED = re.compile(r"SLOT_TYPE_\d", re.IGNORECASE)
 _NOBODYS_FILE = "<"
 """A place that begins so is no file: ``<Default>``, ``<Detected>``, ``<Environment>``."""
 
@@ -139,8 +140,11 @@ def _expanded(
     except UnreadableConfigurationError as refused:
         return Input(str(path), _nothing(source), is_whole=False), refused
     if is_dump:
+        # A dump has all that HTCondor has a default for; what is empty means something only for a slot type.
         definitions = tuple(
-            found for found in definitions if values.get(found.name, "") != defaults.get(found.name, "")
+            found
+            for found in definitions
+            if values.get(found.name, "") != defaults.get(found.name, "") or _TYPED.match(found.name)
         )
     return Input(str(path), _configuration(source, definitions, values), is_whole=is_dump), None
 
@@ -182,7 +186,7 @@ def _refuse_commands(path: Path, definitions: Iterable[Definition]) -> None:
             [
                 f"{place}: runs a command to get configuration; check the folder it is in, or what "
                 "condor_config_val -dump prints"
-                for place in places
+                for place in dict.fromkeys(places)
             ]
         )
 

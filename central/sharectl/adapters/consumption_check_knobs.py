@@ -11,12 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Callable, Optional
 
-from sharectl.adapters.condor_config import Configuration
+from sharectl.adapters.condor_config import Configuration, Source, expand
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_subject import (
     ATTRIBUTE_LISTS,
     LEFTOVERS,
     MACROS,
+    NEGOTIATORS,
     NUM_CLAIMS,
     POLICY,
     WEIGHT,
@@ -33,7 +34,8 @@ _FAMILY = re.compile(
 """What a knob of consumption policies begins with, however it is misspelt; after SLOT_TYPE_<N>_ too."""
 _NUMBERED = re.compile(r"MACHINE_RESOURCE_|NUM_SLOTS_TYPE_\d|SLOT_TYPE_\d", re.IGNORECASE)
 _CONSUMPTION = "CONSUMPTION_"
-_ALIKE = 0.75
+_ALIKE, _VERY_ALIKE = 0.75, 0.88
+"""Of 1: how alike a misspelt knob is to the one that was meant; more is asked of names that begin otherwise."""
 
 _OF_TYPES = (
     POLICY,
@@ -157,9 +159,10 @@ def unknown(subject: Subject) -> Iterator[Finding]:
         if not judged:
             continue
         used = _used(configuration)
-        for definition in judged:
-            said = _unknown(node, definition.name, used)
-            if said is not None:
+        odd = [(found, said) for found in judged if (said := _unknown(node, found.name, used)) is not None]
+        real = expand(Source(), [found.name for found, _ in odd], subject.htcondor) if odd else {}
+        for definition, said in odd:
+            if definition.name not in real:
                 yield Finding("knobs", definition.place, *said)
 
 
@@ -202,11 +205,12 @@ def resource_limits(subject: Subject) -> Iterator[Finding]:
 def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str, str]]:
     """What is wrong with a name, and what to write; None if it is a knob, or nothing of ours."""
     number, rest = typed(name) or (None, name)
-    is_ours = _FAMILY.match(rest) and not (number is None and _NUMBERED.match(name))
     known = _known(node, is_typed=number is not None)
-    if not is_ours or name.lower() in used or rest.lower() in {knob.lower() for knob in known}:
+    is_known = rest.lower() in {knob.lower() for knob in (*known, *MACROS)}
+    if is_known or not rest or name.lower() in used or (number is None and _NUMBERED.match(name)):
         return None
-    close = difflib.get_close_matches(rest.upper(), [knob.upper() for knob in known], 1, _ALIKE)
+    alike = _ALIKE if _FAMILY.match(rest) else _VERY_ALIKE
+    close = difflib.get_close_matches(rest.upper(), [knob.upper() for knob in known], 1, alike)
     if close:
         prefix = name[: len(name) - len(rest)]
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {prefix}{close[0]}"
@@ -224,7 +228,7 @@ def _known(node: Node, *, is_typed: bool) -> tuple[str, ...]:
     policies += [f"CONSUMPTION_{asset}" for asset in ("CPUS", "MEMORY", "DISK", *node.resources)]
     if is_typed:
         return (*_OF_TYPES, *policies)
-    return (*MACROS, LEFTOVERS, "SlotWeight", "SCHEDD_SLOT_WEIGHT", *policies)
+    return (POLICY, WEIGHT, NUM_CLAIMS, LEFTOVERS, *NEGOTIATORS, "SlotWeight", *policies)
 
 
 def _used(configuration: Configuration) -> frozenset[str]:

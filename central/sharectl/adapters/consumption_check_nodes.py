@@ -7,7 +7,7 @@ from typing import Optional
 
 from sharectl.adapters.consumption_check_requests import DISK_KIB_PER_CORE, slot_ad
 from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject
-from sharectl.adapters.consumption_check_trials import said
+from sharectl.adapters.consumption_check_trials import plain, said
 from sharectl.adapters.snippet_subject import Finding
 
 _CORES, _MEMORY_MIB = 64, 262144
@@ -46,7 +46,7 @@ def units(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "nodes",
                     slot.weight.place,
-                    f"a job with {said(job)} costs {here:g} on {node.input.name}, and {there:g} on {other.input.name} "
+                    f"a job with {said(job)} costs {plain(here)} on {node.input.name}, and {plain(there)} on {other.input.name} "
                     f"({other_slot.weight.place}): quotas and shares are in two units",
                     "write the same SLOT_WEIGHT on all nodes, or weights in the same unit",
                     advice=not quotas,

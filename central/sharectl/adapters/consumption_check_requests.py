@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
-from sharectl.adapters.consumption_check_subject import STANDARD_ASSETS, Node, SlotType, share
+from sharectl.adapters.consumption_check_subject import STANDARD_ASSETS, Node, SlotType
 from sharectl.core.references import MY, references
 
 Ad = Mapping[str, str]
@@ -53,6 +53,8 @@ _HOSTILE = (
     "1/0",
 )
 
+_ONE = re.compile(r"\s*(?P<asset>[A-Za-z_]\w*)\s*=\s*(?P<share>[^,]+)")
+
 
 def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[Amounts, ...], bool]:
     """Amounts of slots of that type, and whether they are this node's; else they are those of all kinds of nodes."""
@@ -83,6 +85,18 @@ def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[
         if amounts not in found:
             found.append(amounts)
     return tuple(found), {"cpus", "memory"} <= known.keys()
+
+
+def share(shares: str, asset: str, total: float) -> Optional[float]:
+    """What a slot of that type has of an asset of which its machine has ``total``; None if it is not said plainly."""
+    said = {match["asset"].lower(): match["share"].strip() for match in _ONE.finditer(shares)}
+    plain = [word.strip() for word in shares.split(",") if word.strip() and "=" not in word]
+    text = said.get(asset.lower(), plain[0] if plain else "100%" if not shares.strip() else "")
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text):
+        return total * float(match[1]) / 100
+    if match := re.fullmatch(r"(\d+)\s*/\s*([1-9]\d*)", text):
+        return total * int(match[1]) / int(match[2])
+    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
 
 
 def slot_ad(node: Node, slot: SlotType, whole: Amounts, left: Optional[Amounts] = None) -> dict[str, str]:

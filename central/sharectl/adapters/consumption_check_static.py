@@ -27,7 +27,11 @@ _ALIKE = 0.6
 
 def none(subject: Subject) -> Iterator[Finding]:
     """Configurations that have no consumption policy at all."""
-    if subject.slots or not subject.nodes:
+    slots = [slot for node in subject.nodes for slot in node.slot_types]
+    told_elsewhere = any(
+        slot.wants_policy or not all(policy.is_default for policy in slot.policies.values()) for slot in slots
+    )
+    if told_elsewhere or not subject.nodes:
         return
     yield Finding(
         "policy",
@@ -188,7 +192,8 @@ def _out_of_scope(
             f"write MY.{name}, or TARGET.Request{name}",
         )
     if of_job and name.lower() not in {request.lower() for request in requests} and reference.scope != MY:
-        close = difflib.get_close_matches(name, requests, 1, _ALIKE)
+        lower = {request.lower(): request for request in requests}
+        close = [lower[found] for found in difflib.get_close_matches(name.lower(), lower, 1, _ALIKE)]
         return (
             f"no asset of this slot is requested by {name}: undefined for most jobs, and they match nothing",
             f"write TARGET.{close[0]}" if close else f"ask for one of {', '.join(requests)}",

@@ -63,7 +63,6 @@ MACROS = (
 
 _TYPED = re.compile(r"(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?", re.IGNORECASE)
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
-_ONE = re.compile(r"\s*(?P<asset>[A-Za-z_]\w*)\s*=\s*(?P<share>[^,]+)")
 
 
 @dataclass(frozen=True)
@@ -221,24 +220,12 @@ def typed(knob: str) -> Optional[tuple[int, str]]:
 def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
     """What a knob is for slots of a type."""
     own = f"SLOT_TYPE_{number}_{knob}"
-    if configuration.assignments(own) or configuration.text(own):
-        return Setting(own, configuration.text(own), configuration.place(own))
-    text = configuration.text(knob)
-    if configuration.assignments(knob) and text:
-        return Setting(knob, text, configuration.place(knob))
+    if written := configuration.assignments(own):
+        return Setting(written[-1].name, configuration.text(own), configuration.place(own))
+    text, written = configuration.text(knob), configuration.assignments(knob)
+    if written and text:
+        return Setting(written[-1].name, text, configuration.place(knob))
     return Setting(knob, text or default, configuration.place(knob), is_default=True)
-
-
-def share(shares: str, asset: str, total: float) -> Optional[float]:
-    """What a slot of that type has of an asset of which its machine has ``total``; None if it is not said plainly."""
-    said = {match["asset"].lower(): match["share"].strip() for match in _ONE.finditer(shares)}
-    plain = [word.strip() for word in shares.split(",") if word.strip() and "=" not in word]
-    text = said.get(asset.lower(), plain[0] if plain else "100%" if not shares.strip() else "")
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text):
-        return total * float(match[1]) / 100
-    if match := re.fullmatch(r"(\d+)\s*/\s*([1-9]\d*)", text):
-        return total * int(match[1]) / int(match[2])
-    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
 
 
 def _slot_type(configuration: Configuration, number: int, assets: Iterable[str]) -> SlotType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable
 
@@ -82,7 +83,7 @@ def paid_for(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "cost",
                 slot.weight.place,
-                f"{slot.weight.macro} grows as assets are taken: a match of a job with {said(job)} costs {cost:g}, and its "
+                f"{slot.weight.macro} grows as assets are taken: a match of a job with {said(job)} costs {plain(cost)}, and its "
                 "group's usage falls",
                 "make the weight one that falls as Cpus, Memory and the other assets do, such as SLOT_WEIGHT = Cpus",
             )
@@ -149,7 +150,11 @@ def _many(failed: Sequence[Ad], of: Sequence[Ad]) -> str:
 
 def amounts_said(amounts: Mapping[str, Any]) -> str:
     """Amounts of assets, for people."""
-    return ", ".join(
-        f"{asset} = {amount:g}" if isinstance(amount, (int, float)) else f"{asset} = no number"
-        for asset, amount in amounts.items()
-    )
+    return ", ".join(f"{asset} = {plain(amount)}" for asset, amount in amounts.items())
+
+
+def plain(amount: Any) -> str:
+    """An amount for people: a whole number as it is, of others six digits."""
+    if not isinstance(amount, (int, float)):
+        return "no number"
+    return str(int(amount)) if math.isfinite(amount) and amount == int(amount) else f"{amount:g}"

@@ -20,13 +20,13 @@ from sharectl.adapters.consumption_check_requests import (
     sizes,
     slot_ad,
 )
-from sharectl.adapters.consumption_check_subject import SlotType, Subject
-from sharectl.adapters.consumption_check_trials import amounts_said, said
+from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject
+from sharectl.adapters.consumption_check_trials import amounts_said, plain, said
 from sharectl.adapters.snippet_subject import Finding
-from sharectl.core.references import TARGET, references
+from sharectl.core.references import TARGET, Reference, references
 
 _CLOCK = re.compile(r"\b(time|random|formatTime)\s*\(|\bCurrentTime\b", re.IGNORECASE)
-_ALLOWED = ("SlotWeight", "PartitionableSlot", "DynamicSlot", "SlotTypeID")
+_ALLOWED = ("CurrentTime", "SlotWeight", "PartitionableSlot", "DynamicSlot", "SlotTypeID")
 
 
 def evaluable(subject: Subject) -> Iterator[Finding]:
@@ -37,16 +37,17 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
     """
     for node, slot in subject.sound:
         amounts, _ = sizes(node, slot, subject.size)
-        full = _weights(subject, [slot_ad(node, slot, whole) for whole in amounts])
-        if all(_number(weight) is None for weight in full):
-            yield Finding(
-                "weight",
-                slot.weight.place,
-                f"{slot.weight.macro} is {_word(full[0])} on an empty slot: the negotiator takes its own SLOT_WEIGHT instead",
-                "write an expression over Cpus, Memory, Disk and the slot's custom resources that is a number",
-            )
-            continue
         whole = amounts[-1]
+        (full,) = _weights(subject, [slot_ad(node, slot, whole)])
+        if _number(full) is None:
+            if not _others(subject, node, slot):
+                yield Finding(
+                    "weight",
+                    slot.weight.place,
+                    f"{slot.weight.macro} is {_word(full)} on an empty slot: the negotiator takes its own SLOT_WEIGHT instead",
+                    "write an expression over Cpus, Memory, Disk and the slot's custom resources that is a number",
+                )
+            continue
         states = [{**whole, **dict.fromkeys(gone, 0.0)} for gone in _subsets(tuple(whole))]
         weights = _weights(subject, [slot_ad(node, slot, whole, left) for left in states])
         for left, weight in zip(states, weights):
@@ -64,7 +65,7 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "weight",
                     slot.weight.place,
-                    f"{slot.weight.macro} is {value:g} where {amounts_said(_gone(left))}: the accountant counts a negative weight "
+                    f"{slot.weight.macro} is {plain(value)} where {amounts_said(_gone(left))}: the accountant counts a negative weight "
                     "as 1",
                     f"write max({{0, {slot.weight.text}}})",
                 )
@@ -83,24 +84,23 @@ def steady(subject: Subject) -> Iterator[Finding]:
                 "change is added to what the job is charged",
                 "make the weight of assets only",
             )
-        deducted = {asset.lower() for asset in slot.policies}
-        known = {f"{prefix}{asset}" for prefix in ("total", "totalslot") for asset in deducted}
-        known |= {name.lower() for name in (*node.attributes, *_ALLOWED)} | deducted
-        for reference in references(text):
-            if reference.scope != TARGET and reference.name.lower() not in known | {"currenttime"}:
-                yield Finding(
-                    "weight",
-                    slot.weight.place,
-                    f"{slot.weight.macro} asks for {reference.name}: the negotiator deducts assets only, so it has the old value "
-                    "for all matches of a cycle, or none",
-                    "make the weight of Cpus, Memory, Disk and the slot's custom resources only",
-                )
+        for reference in _others(subject, node, slot):
+            yield Finding(
+                "weight",
+                slot.weight.place,
+                f"{slot.weight.macro} asks for {reference.name}: the negotiator deducts assets only, so it has the old value "
+                "for all matches of a cycle, or none",
+                "make the weight of Cpus, Memory, Disk and the slot's custom resources only",
+            )
 
 
 def follows(subject: Subject) -> Iterator[Finding]:
     """Weights that say something else than the policy: of what still fits, and of what a claim takes."""
     for found in filled_slots(subject):
-        slot = found[0].slot
+        node, slot = found[0].node, found[0].slot
+        (full,) = _weights(subject, [slot_ad(node, slot, found[-1].whole)])
+        if _number(full) is None:
+            continue
         for problem in (_free, _stranded, _charged_anew):
             told = [problem(subject, filled) for filled in found]
             if told and all(told):
@@ -117,10 +117,10 @@ def _free(_: Subject, filled: Filled) -> Optional[str]:
     """A match that costs nothing, though it takes something."""
     left = dict(filled.whole)
     for match in filled.claims:
-        if match.claim is not None and match.cost is not None and match.cost <= 0:
+        if match.claim is not None and match.cost is not None and match.cost == 0:
             return (
                 f"where the slot has {amounts_said(left)}, the policy lets a job with {said(filled.job)} in, and the weight "
-                f"goes from {match.claim.weight_before:g} to {match.claim.weight_after:g}: the match costs nothing, and no quota "
+                f"goes from {plain(match.claim.weight_before)} to {plain(match.claim.weight_after)}: the match costs nothing, and no quota "
                 "or share holds such jobs back"
             )
         left = after(left, match)
@@ -139,7 +139,7 @@ def _stranded(subject: Subject, filled: Filled) -> Optional[str]:
         return None
     return (
         f"after {len(filled.claims)} jobs with {said(filled.job)} the slot has {amounts_said(filled.left)}, and by the policy "
-        f"no further job fits (W = 0), but the weight is {weight:g}: quotas and shares count what nobody can use"
+        f"no further job fits (W = 0), but the weight is {plain(weight)}: quotas and shares count what nobody can use"
     )
 
 
@@ -155,11 +155,25 @@ def _charged_anew(subject: Subject, filled: Filled) -> Optional[str]:
     weight = _number(_weights(subject, [ad])[0])
     if weight is not None and abs(weight - claim.cost) <= max(1e-6, 1e-3 * abs(claim.cost)):
         return None
-    shown = "no number, so 1" if weight is None else f"{weight:g}"
+    shown = "no number, so 1" if weight is None else f"{plain(weight)}"
     return (
-        f"a job with {said(filled.job)} costs {claim.cost:g} when it is matched in a slot of {amounts_said(filled.whole)}, and "
+        f"a job with {said(filled.job)} costs {plain(claim.cost)} when it is matched in a slot of {amounts_said(filled.whole)}, and "
         f"from the next cycle on the accountant counts the weight of its dynamic slot, {shown}"
     )
+
+
+def _others(subject: Subject, node: Node, slot: SlotType) -> list[Reference]:
+    """Attributes that the weight asks the slot for, and that no match changes; TARGET's are the check of scopes'."""
+    deducted = {asset.lower() for asset in slot.policies}
+    known = {f"{prefix}{asset}" for prefix in ("total", "totalslot") for asset in deducted}
+    known |= {name.lower() for name in (*node.attributes, *_ALLOWED)} | deducted
+    return [
+        reference
+        for reference in references(subject.readable[slot.weight.text])
+        if reference.scope != TARGET
+        and reference.name.lower() not in known
+        and not reference.name.lower().startswith("request")
+    ]
 
 
 def _remedy(slot: SlotType) -> str:

@@ -1,0 +1,158 @@
+"""The verdict of `sharectl consumption check` on what nodes print of their configuration, and what the daemons do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
+from tests.pool.sharectl_command import CHECKOUT
+
+POLICY = """
+SLOT_TYPE_1_CONSUMPTION_POLICY = True
+SLOT_TYPE_1_CONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {1})
+SLOT_TYPE_1_CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {128})
+SLOT_TYPE_1_CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
+SLOT_WEIGHT = Cpus
+"""
+NOTHING = "".join(f"SLOT_TYPE_1_CONSUMPTION_{asset} = 0\n" for asset in ("CPUS", "MEMORY", "DISK"))
+GOOD, TOKENS, ZERO, FRACTION, DIVIDES = "good", "tokens", "zero", "fraction", "divides"
+OWN = {
+    GOOD: "",
+    TOKENS: "MACHINE_RESOURCE_tokens = 3\n",
+    ZERO: NOTHING,
+    FRACTION: "SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
+    DIVIDES: "SLOT_WEIGHT = 8 / Cpus\n",
+}
+CORES = 2
+CENTRAL = "cm-1.example.org"
+
+
+def host(name: str) -> str:
+    return f"{name}.example.org"
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    nodes = tuple(
+        ExecutePoint(host(name), cores=CORES, memory_mib=4096, config=POLICY + own)
+        for name, own in OWN.items()
+    )
+    spec = BoxSpec(
+        execute_points=nodes,
+        access_points=("ap-1.example.org",),
+        config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
+    )
+    with open_box(spec) as running:
+        yield running
+
+
+def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
+    """What the check finds in the node's own dump: name of the check → finding; only what is no mere advice."""
+    printed = box.run(["condor_config_val", "-dump", "-verbose"], host=host(name)).stdout
+    dump = folder / f"{name}.dump"
+    dump.write_text(printed)
+    done = subprocess.run(
+        [sys.executable, "-m", "sharectl", "consumption", "check", "--json", str(dump)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=90,
+    )
+    found = {
+        finding["check"]: finding for finding in json.loads(done.stdout)["findings"] if not finding["advice"]
+    }
+    assert done.returncode == (1 if found else 0), done.stderr
+    return found
+
+
+def submit(box: Box, name: str, jobs: int) -> int:
+    return box.submit(
+        "executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 100\nrequest_disk = 1000\n"
+        f'requirements = TARGET.Machine == "{host(name)}"\nqueue {jobs}\n'
+    )
+
+
+def running(box: Box, cluster: int) -> int:
+    return len(box.jobs(f"ClusterId == {cluster} && JobStatus == 2"))
+
+
+def negotiator(box: Box) -> str:
+    return box.log_text(CENTRAL, "NEGOTIATOR")
+
+
+def matches_by_cycle(box: Box, cluster: int) -> list[int]:
+    """How many matches of a cluster each cycle made, of those that made any."""
+    cycles = negotiator(box).split("Started Negotiation Cycle")
+    # With requests of several jobs at once, each match is logged under the first of them.
+    counts = [len(re.findall(rf"Matched {cluster}\.\d+ ", cycle)) for cycle in cycles]
+    return [count for count in counts if count]
+
+
+def test_what_passes_fills_a_slot_in_one_cycle(box: Box, tmp_path: Path) -> None:
+    assert verdict(box, tmp_path, GOOD) == {}
+    cluster = submit(box, GOOD, CORES)
+    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the good slot is full")
+    assert matches_by_cycle(box, cluster) == [CORES]
+
+
+def test_an_asset_without_policy_has_htcondors_own_and_the_slot_keeps_its_policy(
+    box: Box, tmp_path: Path
+) -> None:
+    """The manual says that custom resources have no default, the wiki that all assets must have a policy."""
+    assert verdict(box, tmp_path, TOKENS) == {}
+    seen = box.run(
+        ["condor_status", "-constraint", f'Machine == "{host(TOKENS)}"', "-format", "%r", "ConsumptionTokens"]
+    ).stdout
+    assert "RequestTokens" in seen or "Requesttokens" in seen
+    cluster = submit(box, TOKENS, CORES)
+    box.wait_until(lambda: running(box, cluster) == CORES, 60, "the slot with tokens is full")
+    assert matches_by_cycle(box, cluster) == [CORES]
+
+
+def test_a_policy_that_takes_nothing_is_found_and_is_refused(box: Box, tmp_path: Path) -> None:
+    assert "zero" in verdict(box, tmp_path, ZERO)
+    cluster = submit(box, ZERO, 1)
+    warning = f"Consumption for all assets on resource slot1@{host(ZERO)} was zero"
+    box.wait_until(lambda: warning in negotiator(box), 60, "the negotiator refuses")
+    assert running(box, cluster) == 0
+
+
+def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(box: Box, tmp_path: Path) -> None:
+    finding = verdict(box, tmp_path, FRACTION)["claims"]
+    written = box.local_directory(host(FRACTION)) / "config.d" / "30-host.config"
+    line = written.read_text().splitlines().index(OWN[FRACTION].strip()) + 1
+    assert finding["place"] == f"{written}:{line}"
+    cluster = submit(box, FRACTION, 1)
+    box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, 60, "the job is matched again")
+    assert "Request to create dslot resource refused" in box.log_text(host(FRACTION), "STARTD")
+    assert running(box, cluster) == 0
+
+
+def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator(
+    box: Box, tmp_path: Path
+) -> None:
+    assert "weight" in verdict(box, tmp_path, DIVIDES)
+    assert "Failed to evaluate SlotWeight" not in negotiator(box)
+    submit(box, DIVIDES, CORES)
+    box.wait_until(lambda: "Failed to evaluate SlotWeight" in negotiator(box), 60, "the negotiator ends")
+
+
+def test_an_empty_policy_is_found_and_ends_the_startd(box: Box, tmp_path: Path) -> None:
+    """Last: the node does not come back."""
+    box.write_config(host(ZERO), "SLOT_TYPE_1_CONSUMPTION_MEMORY =\n")
+    assert "expressions" in verdict(box, tmp_path, ZERO)
+    box.stop_host(host(ZERO))
+    box.start_host(host(ZERO))
+    bad = "Bad consumption policy expression"
+    box.wait_until(lambda: bad in box.log_text(host(ZERO), "STARTD"), 60, "the startd ends")
