@@ -161,7 +161,7 @@ def _keep(
 def _slot(support: Support, num_claims: Optional[int]) -> Slot:
     assets = {asset: whole_if_it_is(amount) for asset, amount in support.assets.items() if amount is not None}
     claims = {SlotKind.STATIC: 1, SlotKind.POLICY: num_claims}.get(support.kind)
-    return Slot(assets, support.supported, claims)
+    return Slot(assets, support.supported, support.kind is not SlotKind.STATIC, claims)
 
 
 def _leftovers(support: Support) -> dict[str, str]:

@@ -113,6 +113,29 @@ def pending(
     return found, missing
 
 
+def leftovers(place: PoolPlace, schedds: Iterable[Mapping[str, str]]) -> Optional[bool]:
+    """Whether an access point uses leftovers (CLAIM_PARTITIONABLE_LEFTOVERS).
+
+    None if one of them did not answer, or there is none, and no other does.
+    """
+    import htcondor2  # noqa: F401
+
+    questions = {
+        schedd["Name"]: Question(partial(_leftovers, schedd), place.schedd_deadline_seconds)
+        for schedd in schedds
+    }
+    told = [answer.value for answer in ask_all(questions).values()]
+    return True if True in told else False if told and None not in told else None
+
+
+def _leftovers(location: Mapping[str, str]) -> bool:
+    import classad2
+    import htcondor2
+
+    told = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))["CLAIM_PARTITIONABLE_LEFTOVERS"]
+    return str(told).strip().lower() in ("true", "yes", "t", "y", "1")
+
+
 def _collector(address: Optional[str], constraint: Optional[str]) -> PoolAds:
     import htcondor2
 

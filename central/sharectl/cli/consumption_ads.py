@@ -38,6 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(use counts as 0), or what condor_status -any -constraint IsAccountingGroup -long prints (default: ask the pool)",
     )
     parser.add_argument(
+        "--leftovers",
+        choices=("on", "off"),
+        help="CLAIM_PARTITIONABLE_LEFTOVERS of the access points (default: ask those of the pool; on, as HTCondor has it, "
+        "where there is none to ask)",
+    )
+    parser.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
@@ -110,6 +116,20 @@ class Given:
         if arguments.slots is not None and self._pool is None:
             return []
         return groups_of(self._asked().groups, None)
+
+    def leftovers(self) -> bool:
+        """Whether schedds use what is left of slots."""
+        from sharectl.adapters.slot_ads_live import leftovers
+
+        arguments = self._arguments
+        if arguments.leftovers is not None:
+            return bool(arguments.leftovers == "on")
+        told = leftovers(self._place(), self._pool.schedds) if self._pool is not None else None
+        if told is None:
+            self.notes.append(
+                "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say --leftovers off if it is not"
+            )
+        return told is not False
 
     def _asked(self) -> PoolAds:
         from sharectl.adapters.consumption_policy_pricing import restricted

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     slots = given.slots()
     groups = given.groups(slots)
     smallest, notes = smallest_offers(slots)
-    content = match_cost.capacity(smallest, groups)
+    content = match_cost.capacity(smallest, groups, leftovers=bool(groups) and given.leftovers())
     jobs = [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
     jobs += given.jobs(arguments.jobs) if arguments.jobs is not None else []
     jobs += given.jobs(None) if arguments.pending else []

@@ -51,8 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
         content = match_cost.priced(priced)
         if arguments.group:
             groups = given.groups(slots)
+            leftovers = given.leftovers()
             content["groups"] = match_cost.groups(
-                [group_cost(group, found) for group, found in demands(priced, groups)]
+                [group_cost(group, found, leftovers=leftovers) for group, found in demands(priced, groups)]
             )
     content["notes"] = [*content.get("notes", ()), *given.notes]
     content["missing"] = given.missing

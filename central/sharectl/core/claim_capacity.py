@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from typing import Optional
 
 from sharectl.core.match_cost import Match
@@ -26,9 +26,14 @@ class Group:
     """``no``, ``byquota`` (GROUP_ACCEPT_SURPLUS) or ``regroup`` (GROUP_AUTOREGROUP); None if not known."""
 
     @property
+    def limit(self) -> Optional[float]:
+        """The quota as the negotiator keeps it: it cuts quotas to whole numbers."""
+        return None if self.quota is None else float(floor(self.quota))
+
+    @property
     def room(self) -> Optional[float]:
-        """What of its quota is unused."""
-        return None if self.quota is None or self.used is None else max(0.0, self.quota - self.used)
+        """What of that is unused."""
+        return None if self.limit is None or self.used is None else max(0.0, self.limit - self.used)
 
     @property
     def has_quota_of_its_own(self) -> bool:
@@ -51,33 +56,27 @@ class Offer:
         return self.match.claim.weight_before if self.match.claim is not None else None
 
     @property
-    def cost_each(self) -> Optional[float]:
-        """What a claim takes of the weight, on average over all that fit; None if it is not known or none fits."""
-        weight, after = self.weight, self.match.weight_after_all
-        if not self.partitionable:
-            return self.match.cost
-        if not self.match.fits or weight is None or after is None:
-            return None
-        return (weight - after) / self.match.fits
-
-    @property
-    def through_leftovers(self) -> bool:
-        """Whether the negotiator charges a whole slot for the first job, and the schedd fills it up unasked."""
-        return self.partitionable and not self.has_policy
+    def usage_each(self) -> float:
+        """What a claim is charged for good, at least: its cost, on average, in its cycle, its usage from the next one on."""
+        weight, after, fits = self.weight, self.match.weight_after_all, self.match.fits
+        by_cost = (
+            (weight - after) / fits if weight is not None and after is not None and fits else self.match.cost
+        )
+        known = [
+            amount
+            for amount in (by_cost if self.has_policy else None, self.match.usage)
+            if amount is not None
+        ]
+        return min(known, default=self.match.cost or 0.0)
 
 
 def claims_within(room: float, offers: Iterable[Offer]) -> int:
-    """Claims, at most, that a group with so much room gets on slots with policy and static ones.
+    """Claims, at most, that a group with so much room gets in the long run from the negotiator, one by one.
 
     The negotiator lets the last match go over the limit, as long as something of it is left.
     """
     count = 0
-    costs = sorted(
-        (offer.cost_each or 0.0, offer.slots * offer.match.fits)
-        for offer in offers
-        if not offer.through_leftovers
-    )
-    for each, most in costs:
+    for each, most in sorted((offer.usage_each, offer.slots * offer.match.fits) for offer in offers):
         if room <= _ROUNDING:
             break
         made = _made(room, each, most)
@@ -87,24 +86,24 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
 
 
 def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
-    """Claims, at most, that the group gets on slots without policy, and their weight, which may be above the room.
+    """Claims, at most, that the group gets within a cycle through leftovers, and their usage, which may be above the room.
 
-    Each match is charged a whole slot, the last may go over the limit; the schedd then fills these slots.
+    The negotiator charges each match, the last of which may go over the limit; the schedds then fill these slots without it.
     """
-    claims, weight = 0, 0.0
-    whole = sorted(
-        (offer.weight or 0.0, offer.slots, offer.match.fits, offer.cost_each or 0.0)
+    claims, usage = 0, 0.0
+    split = sorted(
+        (offer.match.cost or 0.0, offer.slots, offer.match.fits, offer.usage_each)
         for offer in offers
-        if offer.through_leftovers and offer.match.fits
+        if offer.partitionable and offer.match.fits
     )
-    for each, slots, fits, of_claim in whole:
+    for each, slots, fits, of_claim in split:
         if room <= _ROUNDING:
             break
         matched = _made(room, each, slots)
         room -= matched * each
         claims += matched * fits
-        weight += matched * fits * of_claim
-    return claims, weight
+        usage += matched * fits * of_claim
+    return claims, usage
 
 
 def _made(room: float, each: float, most: int) -> int:
@@ -139,9 +138,11 @@ class GroupCost:
     """Of a job on a slot as it is; None if none matches."""
     smallest_weight: Optional[float]
     """Of the slots that they match: what a match costs at least where there is no policy."""
+    usage: Optional[float]
+    """What they are charged from the cycle after on; None if it is not known of one of them, or there is none."""
     leftover_claims: int
-    leftover_weight: float
-    """What they could hold of slots without policy, though each match was charged within the quota or once beyond."""
+    """Claims that schedds could make of slots that the group was matched with, without the negotiator; 0 if they do not."""
+    leftover_usage: float
 
     @property
     def starves_without_policy(self) -> Optional[bool]:
@@ -160,46 +161,57 @@ class GroupCost:
         return (
             None
             if room is None or not self.group.has_quota_of_its_own
-            else max(0.0, self.leftover_weight - room)
+            else max(0.0, self.leftover_usage - room)
         )
 
     def _quota_is_below(self, weight: Optional[float]) -> Optional[bool]:
-        quota = self.group.quota
+        quota = self.group.limit
         if quota is None or weight is None or not self.group.has_quota_of_its_own:
             return None
         return quota < weight - _ROUNDING
 
 
-def group_cost(group: Group, demands: Sequence[Demand]) -> GroupCost:
-    """What the pending jobs of a group would cost it, each on the slots as they are."""
+def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> GroupCost:
+    """What the pending jobs of a group would cost it, each on the slots as they are.
+
+    Parameters
+    ----------
+    leftovers
+        Whether schedds use what is left of slots (CLAIM_PARTITIONABLE_LEFTOVERS of the access points).
+    """
     taken = [offer for demand in demands for offer in demand.taken]
     cheapest = [
-        (demand.jobs, min(costs))
+        (demand.jobs, min(offers, key=lambda offer: offer.match.cost or 0.0).match)
         for demand in demands
-        for costs in [[offer.match.cost for offer in demand.taken if offer.match.cost is not None]]
-        if costs
+        for offers in [[offer for offer in demand.taken if offer.match.cost is not None]]
+        if offers
     ]
     weights = [offer.weight for offer in taken if offer.weight is not None]
-    room = group.room
-    most = [leftover_claims(room, demand.taken) for demand in demands] if room is not None else []
-    claims, weight = max(
-        (
-            (min(claims, demand.jobs), weight * min(1.0, demand.jobs / claims) if claims else 0.0)
-            for demand, (claims, weight) in zip(demands, most)
-        ),
-        key=lambda run: run[1],
-        default=(0, 0.0),
-    )
+    claims, leftover_usage = _most_leftovers(group.room, demands) if leftovers else (0, 0.0)
+    costs = [(jobs, match.cost or 0.0) for jobs, match in cheapest]
+    usages = [(jobs, match.usage) for jobs, match in cheapest if match.usage is not None]
     return GroupCost(
         group=group,
         jobs=sum(demand.jobs for demand in demands),
         jobs_without_slot=sum(demand.jobs for demand in demands if not demand.taken),
-        cost=sum(jobs * cost for jobs, cost in cheapest) if cheapest else None,
-        smallest_cost=min((cost for _, cost in cheapest), default=None),
+        cost=sum(jobs * cost for jobs, cost in costs) if costs else None,
+        smallest_cost=min((cost for _, cost in costs), default=None),
         smallest_weight=min(weights, default=None),
+        usage=sum(jobs * usage for jobs, usage in usages) if usages and len(usages) == len(costs) else None,
         leftover_claims=claims,
-        leftover_weight=weight,
+        leftover_usage=leftover_usage,
     )
+
+
+def _most_leftovers(room: Optional[float], demands: Sequence[Demand]) -> tuple[int, float]:
+    """Claims through leftovers and their usage, of the shape of jobs that holds the most."""
+    runs = []
+    for demand in demands if room is not None else ():
+        claims, usage = leftover_claims(room or 0.0, demand.taken)
+        made = min(claims, demand.jobs)
+        runs.append((usage * made / claims if claims else 0.0, made))
+    usage, claims = max(runs, default=(0.0, 0))
+    return claims, usage
 
 
 def group_of(name: str, groups: Iterable[str]) -> str:

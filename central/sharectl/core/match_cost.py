@@ -37,6 +37,8 @@ class Refusal(Enum):
     NUM_CLAIMS = "slot has no claim id left in this cycle"
 
 
+STARTD_LEAST: Mapping[str, Amount] = {"cpus": 1, "memory": 1}
+"""What a startd takes for a claim at least, whatever the policy says: the negotiator does not know."""
 _REQUIREMENTS = frozenset({Refusal.SLOT_REQUIREMENTS, Refusal.JOB_REQUIREMENTS})
 
 
@@ -105,6 +107,8 @@ class Match:
     """Whether counting ended before the slot did."""
     weight_after_all: Optional[float] = None
     """SlotWeight after all of them; None if it is not known."""
+    usage: Optional[float] = None
+    """SlotWeight of the dynamic slot that the match makes: what is charged from the next cycle on; None if not known."""
 
     @property
     def cost(self) -> Optional[float]:
@@ -119,6 +123,7 @@ class Slot:
     assets: Mapping[str, Amount]
     """Those that are numbers."""
     has_policy: bool = True
+    partitionable: bool = True
     most_claims: Optional[int] = None
     """Claim ids that it has for one cycle (NUM_CLAIMS, 1 for a static slot); None if that is not known."""
 
@@ -175,6 +180,15 @@ def deducted(assets: Mapping[str, Amount], consumed: Mapping[str, float]) -> dic
     return {**assets, **{asset: whole_if_it_is(assets[asset] - amount) for asset, amount in consumed.items()}}
 
 
+def dynamic_slot(assets: Mapping[str, Amount], taken: Mapping[str, float]) -> dict[str, Amount]:
+    """Assets of the dynamic slot that the startd makes for a match: a core and a MiB at least."""
+    floors = {asset: STARTD_LEAST.get(asset.lower(), 0) for asset in taken}
+    return {
+        **assets,
+        **{asset: max(whole_if_it_is(amount), floors[asset]) for asset, amount in taken.items()},
+    }
+
+
 def refusals(slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int) -> tuple[Refused, ...]:
     """Why a slot that has made ``claims`` matches already, and has ``assets`` left, does not match a job."""
     if slot.most_claims is not None and claims >= slot.most_claims:
@@ -202,17 +216,18 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
     remaining = assets = deducted(slot.assets, taken)
     following = yield job, assets
     claim = _claim(slot, taken, look, following)
+    usage = (yield job, dynamic_slot(assets, taken)).weight if slot.partitionable else look.weight
     if slot.has_policy and following.weight is None:
         refused = (*refused, Refused(Refusal.WEIGHT))
     if refused:
-        return [Match(consumed, refused, claim, remaining, 0)]
+        return [Match(consumed, refused, claim, remaining, 0, usage=usage)]
     fits = 1
     while fits < most and not refusals(slot, assets, following, fits):
         assets = deducted(assets, _taken(following) or {})
         following = yield job, assets
         fits += not (slot.has_policy and following.weight is None)
     at_least = fits == most and not refusals(slot, assets, following, fits)
-    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight)]
+    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage)]
 
 
 def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:

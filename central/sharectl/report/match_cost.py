@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
-from sharectl.core.match_cost import Match
+from sharectl.core.match_cost import STARTD_LEAST, Match
 
 UNKNOWN = "?"
 
@@ -57,7 +57,7 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
 
 
 def capacity(
-    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]], known: Sequence[Group]
+    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]], known: Sequence[Group], *, leftovers: bool
 ) -> dict[str, Any]:
     """Keys: slots, types, groups, claims: how many claims of the smallest request there are.
 
@@ -65,6 +65,8 @@ def capacity(
     ----------
     smallest
         Each kind of slot and what it makes of the smallest request; None if that takes nothing that can be counted.
+    leftovers
+        Whether schedds use what is left of slots.
     """
     free = [offer for slots, offer in smallest if offer is not None and not slots.state]
     by_type: dict[Optional[int], list[tuple[PricedSlots, Optional[Offer]]]] = {}
@@ -84,7 +86,7 @@ def capacity(
                 by_type.items(), key=lambda item: (item[0] is None, item[0] or 0)
             )
         ],
-        "groups": [_room(group, free) for group in known],
+        "groups": [_room(group, free, leftovers=leftovers) for group in known],
         "slots": [{**_slots(slots), **_claims(slots, offer)} for slots, offer in smallest],
     }
 
@@ -100,7 +102,9 @@ def shapes(found: Priced, named: Sequence[tuple[PricedJobs, Optional[Group]]]) -
             "costs": sorted(
                 {offer.match.cost for offer in offers if offer.match.fits and offer.match.cost is not None}
             ),
-            "claims_within_quota": _room(group, offers)["claims"] if group is not None else None,
+            "claims_within_quota": _room(group, offers, leftovers=False)["claims"]
+            if group is not None
+            else None,
         }
         for number, (jobs, group) in enumerate(named)
         for offers in [found.offers(number)]
@@ -135,8 +139,19 @@ def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
         "fits": match.fits,
         "fits_in_a_cycle": match.fits if num_claims is None else min(match.fits, num_claims),
         "at_least": match.at_least,
+        "usage": match.usage,
+        "startd_takes_more": _raised(match),
         "refused": [str(reason) for reason in match.refused],
     }
+
+
+def _raised(match: Match) -> list[str]:
+    """Assets of which the startd takes more than the policy."""
+    return [
+        asset
+        for asset, amount in match.consumed.items()
+        if amount is not None and 0 <= amount < STARTD_LEAST.get(asset.lower(), 0)
+    ]
 
 
 def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
@@ -177,18 +192,18 @@ def _weight(members: Iterable[tuple[PricedSlots, Optional[Offer]]]) -> Optional[
     )
 
 
-def _room(group: Group, offers: Sequence[Offer]) -> dict[str, Any]:
+def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str, Any]:
     """Claims of a group: its room by cost, or what the slots have; all that they have for the root group."""
     room = group.room if group.has_quota_of_its_own else float("inf")
     known = {**asdict(group), "room": group.room}
     if room is None:
         return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
-    leftovers, weight = leftover_claims(room, offers)
+    unasked, usage = leftover_claims(room, offers) if leftovers else (0, 0.0)
     return {
         **known,
         "claims": claims_within(room, offers),
-        "leftover_claims": leftovers,
-        "past_quota": max(0.0, weight - room) if group.has_quota_of_its_own else None,
+        "leftover_claims": unasked,
+        "past_quota": max(0.0, usage - room) if group.has_quota_of_its_own else None,
     }
 
 
@@ -201,20 +216,22 @@ def _verdicts(cost: GroupCost) -> list[str]:
         None: "whether it takes surplus is not known",
     }.get(group.surplus)
     starving = (
-        f"starves without a policy where the negotiator keeps to the quota: {quota} is below the weight of every slot "
-        f"that its jobs match ({shown_number(cost.smallest_weight)} at least). HTCondor 8.8 and later let one match go "
-        "over it, charged with the whole slot, which leftovers then fill"
+        f"its quota of {quota} is below the weight of every slot that its jobs match "
+        f"({shown_number(cost.smallest_weight)} at least): without a policy it starves up to HTCondor 8.6, and from 8.8 on "
+        "gets one match at a time, charged with the whole slot"
     )
     running_past = (
-        f"may run past its quota through leftovers: {cost.leftover_claims} claims of weight "
-        f"{shown_number(cost.leftover_weight)}, {shown_number(cost.past_quota)} beyond its room"
+        f"may run past its quota through leftovers: {cost.leftover_claims} claims that are charged "
+        f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its room"
     )
+    nothing = f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
     above = (
-        f"its quota {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
+        f"its quota of {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
     )
     unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
     lines = [
         (group.quota is None, unknown),
+        (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
         (cost.starves_without_policy, starving),
         (cost.quota_below_every_cost, above),
         (cost.past_quota, running_past),

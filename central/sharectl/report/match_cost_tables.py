@@ -122,14 +122,14 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
     slots, jobs = content["slots"], content["jobs"]
     print_table(
         "matches, each job with each slot as it is",
-        ("slots", "jobs", "takes", "cost", "remains", "fit", "in a cycle", "refused"),
+        ("slots", "jobs", "takes", "cost", "usage", "remains", "fit", "in a cycle", "refused"),
         [
             (
                 *(
                     _some(slots[match["slots"]]["names"]),
                     _some(jobs[match["jobs"]]["names"], jobs[match["jobs"]]["count"]),
                 ),
-                *(_amounts(match["consumed"]), _cost(match), _remaining(match)),
+                *(_amounts(match["consumed"]), _cost(match), _usage(match), _remaining(match)),
                 f"{'>= ' if match['at_least'] else ''}{match['fits']}",
                 _in_a_cycle(slots[match["slots"]], match),
                 _reasons(match),
@@ -141,6 +141,18 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
     for slot in slots:
         if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
             to.write(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}\n")
+    for number, slot in enumerate(slots):
+        raised = {
+            asset
+            for match in content["matches"]
+            if match["slots"] == number
+            for asset in match["startd_takes_more"]
+        }
+        if raised and slot["kind"] == "consumption policy":
+            to.write(
+                f"{_some(slot['names'])}: the startd takes 1 at least of {', '.join(sorted(raised))} for each claim, more than "
+                "the policy: it refuses some of the claims that are counted here\n"
+            )
 
 
 def _in_a_cycle(slot: Mapping[str, Any], match: Mapping[str, Any]) -> str:
@@ -160,8 +172,9 @@ def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
             "surplus",
             "jobs",
             "their cost",
+            "usage later",
             "least cost",
-            "least slot weight",
+            "least weight",
             "past quota",
         ),
         [
@@ -173,7 +186,7 @@ def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
                     _or(group["surplus"]),
                     group["jobs"],
                 ),
-                *(shown_number(group[key]) for key in ("cost", "smallest_cost", "smallest_weight")),
+                *(shown_number(group[key]) for key in ("cost", "usage", "smallest_cost", "smallest_weight")),
                 _past_quota(group),
             )
             for group in found
@@ -196,6 +209,10 @@ def _past_quota(group: Mapping[str, Any]) -> str:
 
 def _remaining(match: Mapping[str, Any]) -> str:
     return _NONE if match["refused"] else _amounts(match["remaining"])
+
+
+def _usage(match: Mapping[str, Any]) -> str:
+    return _NONE if match["usage"] is None and match["refused"] else shown_number(match["usage"])
 
 
 def _cost(match: Mapping[str, Any]) -> str:
