@@ -1,0 +1,245 @@
+"""Every example of `sharectl consumption`, rendered and run: a node each, with more jobs than fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from functools import partial
+from typing import Any, NamedTuple
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.adapters.consumption_examples import example, examples
+from sharectl.adapters.consumption_file import parse
+from sharectl.core.consumption_models import model_of
+from sharectl.core.consumption_rules import attribute_of
+from sharectl.core.consumption_snippet import snippet
+from tests.pool.conftest import OpenBox
+
+FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
+CORES, MEMORY_MIB = 8, 8000
+ATTRIBUTES = [
+    "Name",
+    "Machine",
+    "Cpus",
+    "Memory",
+    "Disk",
+    "Tokens",
+    "Actuators",
+    "Claims",
+    "PartitionableSlot",
+    "SlotTypeID",
+    "SlotWeight",
+]
+
+
+class Expected(NamedTuple):
+    """What an example promises of a node with 8 cores and 8000 MiB."""
+
+    jobs: Sequence[str]
+    """``cores MiB actuators`` of each that is submitted."""
+    dynamic: Sequence[tuple[int, int]]
+    """Cores and MiB of each dynamic slot, so also how many jobs run."""
+    weights: Sequence[int]
+    """Of the partitionable slots, when no more jobs fit."""
+
+
+EXPECTED = {
+    # 1500 MiB in steps of 32
+    "cpu-centric": Expected(["2 1500 0"] * 6, [(2, 1504)] * 4, [0]),
+    # one core whatever is asked for; 1500 MiB in steps of 1024, and 1856 MiB are left
+    "memory-centric": Expected(["2 1500 0"] * 6, [(1, 2048)] * 3, [1]),
+    # nothing but a token; the startd gives a core and 1 MiB all the same
+    "custom-tokens": Expected(["2 1500 0"] * 6, [(1, 1)] * 3, [0]),
+    # two of three with 4 of 8 actuators, and all that ask for none
+    "optional-actuators": Expected(["1 64 4"] * 3 + ["1 32 0"] * 2, [(1, 32)] * 2 + [(1, 64)] * 2, [4]),
+    "static-slot": Expected(["1 100 0"] * 3, [(CORES, MEMORY_MIB)], [0]),
+    # three of 2048 MiB: 5 cores are left, and 1856 MiB, 7 times 256
+    "multi-centric": Expected(["1 2000 0"] * 6, [(1, 2048)] * 3, [5]),
+    # by cores: two of 928 MiB on 2000; by memory: two of one core; without policy: 1024 MiB, HTCondor's rounding, and as
+    # that does not fit a second time, 900
+    "mixed-pool": Expected(["1 900 0"] * 8, [(1, 900)] + [(1, 928)] * 2 + [(1, 1024)] * 3, [0, 1, 2]),
+    "fixed-claims": Expected(["1 100 0"] * 6, [(2, 2000)] * 4, [0]),
+    # quanta of 2 cores and 400 MiB
+    "quanta-all": Expected(["1 900 0"] * 6, [(2, 1200)] * 4, [0]),
+    # no quantum of cores is left, but 8 of memory: the weight is the most
+    "quanta-any": Expected(["1 900 0"] * 6, [(2, 1200)] * 4, [8]),
+    "minimum-charge": Expected(["1 3000 0"] * 4, [(1, 3000)] * 2, [1]),
+}
+LEAST = "minimum-charge"
+UNROUNDED = "without the lines about MODIFY_REQUEST_EXPR"
+GUARDED, PLAIN = "rendered", "as in HTCondor's manual"
+KEPT, SPLIT = "leftovers off at the access point too", "leftovers off at the node only"
+PROOFS = {UNROUNDED: "proof-1", GUARDED: "proof-2", PLAIN: "proof-3", KEPT: "proof-4", SPLIT: "proof-5"}
+
+
+def host(name: str) -> str:
+    return f"{PROOFS.get(name, name)}.example.org"
+
+
+def rendered(name: str) -> str:
+    return snippet(parse(example(name), name))
+
+
+def proofs() -> dict[str, str]:
+    least = rendered(LEAST)
+    single = least.replace("NUM_CLAIMS = $(NUM_CPUS)", "NUM_CLAIMS = 1")
+    plain = re.sub(r"(?m)^CONSUMPTION_MEMORY = .*", "CONSUMPTION_MEMORY = TARGET.RequestMemory", least)
+    assert len({least, single, plain}) == 3
+    return {
+        UNROUNDED: re.sub(r"(?m)^MODIFY_REQUEST.*", "", least),
+        GUARDED: least,
+        PLAIN: plain,
+        KEPT: single,
+        SPLIT: single,
+    }
+
+
+def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST, owner: str = "alice") -> None:
+    """Submit jobs that run on one node. The owner's group is the node's: no node's jobs wait for another's."""
+    rows = "".join(f"  {job.replace(' ', ', ')}\n" for job in jobs)
+    actuators = "request_actuators = $(Actuators)\n" if any(not job.endswith(" 0") for job in jobs) else ""
+    box.submit(
+        "executable = /bin/sleep\narguments = 600\n"
+        f'requirements = TARGET.Machine == "{host(name)}"{" && $(Actuators) >= 0" if actuators else ""}\n'
+        f"accounting_group = {host(name).split('.')[0]}\naccounting_group_user = alice\n"
+        "request_cpus = $(Cores)\nrequest_memory = $(MiB)\nrequest_disk = 100\n"
+        f"{actuators}queue Cores,MiB,Actuators from (\n{rows})\n",
+        access_point,
+    )
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    """A node for each example, and some with a line changed, to show what it is there for."""
+    texts = {name: rendered(name) for name in examples()} | proofs()
+    spec = BoxSpec(
+        execute_points=tuple(
+            ExecutePoint(host(name), CORES, MEMORY_MIB, power_hs06=None, config=text)
+            for name, text in texts.items()
+        ),
+        central_config="NEGOTIATOR_DEBUG = D_FULLDEBUG\n",
+    )
+    with open_box(spec) as box:
+        box.write_config(FIRST, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
+        box.reconfig(FIRST)
+        yield box
+
+
+@pytest.fixture(scope="module")
+def filled(pool: Box) -> Box:
+    """The pool with all jobs submitted, when as many run as should."""
+    for name, expected in EXPECTED.items():
+        submit(pool, name, expected.jobs)
+    submit(pool, UNROUNDED, EXPECTED[LEAST].jobs)
+    wanted = {host(name): sorted(expected.dynamic) for name, expected in EXPECTED.items()}
+    pool.wait_until(
+        lambda: all(len(dynamic(pool, name)) >= len(slots) for name, slots in wanted.items()),
+        180,
+        "all the jobs run that fit",
+    )
+    return pool
+
+
+def slots_of(box: Box, machine: str) -> list[dict[str, Any]]:
+    query = ["condor_status", "-constraint", f'Machine == "{machine}"', "-attributes", ",".join(ATTRIBUTES)]
+    found: list[dict[str, Any]] = json.loads(box.run([*query, "-json"]).stdout or "[]")
+    return found
+
+
+def dynamic(box: Box, machine: str) -> list[tuple[int, int]]:
+    """Cores and MiB of the dynamic slots of a machine."""
+    slots = slots_of(box, machine)
+    return sorted((slot["Cpus"], slot["Memory"]) for slot in slots if not slot.get("PartitionableSlot"))
+
+
+def weights(box: Box, machine: str) -> list[int]:
+    """Values of SlotWeight of the partitionable slots of a machine."""
+    text = box.run(
+        ["condor_status", "-constraint", f'Machine == "{machine}" && PartitionableSlot', "-af", "SlotWeight"]
+    ).stdout
+    return sorted(int(float(word)) for word in text.split())
+
+
+def running(box: Box, name: str, count: int) -> bool:
+    """Whether so many jobs run on a node."""
+    return len(dynamic(box, host(name))) == count
+
+
+def matches(box: Box, name: str) -> int:
+    """Matches that the negotiator made on a node."""
+    log = box.log_text(box.spec.central_point, "NEGOTIATOR")
+    return len(re.findall(rf"Successfully matched with slot\d+@{re.escape(host(name))}", log))
+
+
+def refusals(box: Box, name: str) -> int:
+    """Matches that the node refused."""
+    log = box.log_text(FIRST, "SCHEDD") + box.log_text(SECOND, "SCHEDD")
+    return len(re.findall(rf"Request was NOT accepted for claim slot\d+@{re.escape(host(name))}", log))
+
+
+def test_every_example_is_here() -> None:
+    assert set(EXPECTED) == set(examples())
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_an_example_runs_as_it_promises(filled: Box, name: str) -> None:
+    expected = EXPECTED[name]
+    filled.wait_until(
+        lambda: weights(filled, host(name)) == sorted(expected.weights), 60, "the weight is what is left"
+    )
+    assert dynamic(filled, host(name)) == sorted(expected.dynamic)
+    # No leftovers: each has a match of its own. Others were refused, where a cycle saw a slot as it was before the last one.
+    assert matches(filled, name) >= len(expected.dynamic)
+
+
+@pytest.mark.parametrize("name", ["fixed-claims", "quanta-all", "quanta-any", "minimum-charge"])
+def test_the_weight_in_the_pool_is_that_of_the_model(filled: Box, name: str) -> None:
+    (policy,) = parse(example(name), name).policies
+    slots = slots_of(filled, host(name))
+    (left,) = (slot for slot in slots if slot.get("PartitionableSlot"))
+    assets = [*policy.assets, *(["claims"] if policy.claims else [])]
+    own = {asset: Fraction(left[attribute_of(asset)]) for asset in assets}
+    total = {
+        asset: sum((Fraction(slot.get(attribute_of(asset), 0)) for slot in slots), Fraction(0))
+        for asset in assets
+    }
+    model = model_of(policy, total)
+    assert model is not None
+    assert weights(filled, host(name)) == [model.claims(own)]
+
+
+def test_requests_are_not_rounded_by_the_startd_alone(filled: Box) -> None:
+    """With HTCondor's default the startd takes 3072 MiB where the negotiator took 3000."""
+    rounded, as_charged = (dynamic(filled, host(name)) for name in (UNROUNDED, LEAST))
+    assert rounded == [(1, 3072)] * 2
+    assert as_charged == [(1, 3000)] * 2
+
+
+def test_leftovers_are_switched_off_at_the_access_point(filled: Box) -> None:
+    """One match a cycle is allowed; where the schedd asks for leftovers it splits them without a match."""
+    for name, access_point in ((KEPT, FIRST), (SPLIT, SECOND)):
+        submit(filled, name, ["1 1000 0"] * 4, access_point)
+    for name in (KEPT, SPLIT):
+        filled.wait_until(partial(running, filled, name, 4), 90, "four jobs run")
+    assert matches(filled, KEPT) >= 4
+    assert matches(filled, SPLIT) < 4
+
+
+def test_no_request_starves_a_slot(filled: Box) -> None:
+    """A request of NaN takes the whole slot in the negotiator, cycle by cycle, where the policy lets it through."""
+    for name in (GUARDED, PLAIN):
+        submit(filled, name, ['1 real("NaN") 0'])
+    filled.wait_until(
+        lambda: refusals(filled, PLAIN) >= 1, 60, "the plain policy matches it, the node refuses it"
+    )
+    assert matches(filled, GUARDED) == 0
+    for name in (GUARDED, PLAIN):
+        submit(filled, name, ["1 1024 0"])
+    filled.wait_until(lambda: dynamic(filled, host(GUARDED)) == [(1, 1024)], 60, "the honest job runs")
+    before = refusals(filled, PLAIN)
+    filled.wait_until(lambda: refusals(filled, PLAIN) > before, 60, "the next cycle is lost too")
+    assert dynamic(filled, host(PLAIN)) == []
