@@ -98,8 +98,8 @@ def proofs() -> dict[str, str]:
     }
 
 
-def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST, owner: str = "alice") -> None:
-    """Submit jobs that run on one node. The owner's group is the node's: no node's jobs wait for another's."""
+def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST) -> None:
+    """Submit jobs that run on one node, of a group of their own: no node's jobs wait for another's."""
     rows = "".join(f"  {job.replace(' ', ', ')}\n" for job in jobs)
     actuators = "request_actuators = $(Actuators)\n" if any(not job.endswith(" 0") for job in jobs) else ""
     box.submit(
