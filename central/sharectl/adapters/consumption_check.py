@@ -59,6 +59,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         (consumption_check_claims.activated, consumption_check_claims.claim_ids),
     ),
     ("cores", "there is a core for every claim", (consumption_check_claims.cores,)),
+    (
+        "start",
+        "START is the same for what is requested and what the policy makes of it",
+        (consumption_check_claims.asked_twice,),
+    ),
     ("modified", "the node takes what the negotiator deducts", (consumption_check_claims.modified,)),
     ("cost", "no match costs less than nothing", (consumption_check_trials.paid_for,)),
     (

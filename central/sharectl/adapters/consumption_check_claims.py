@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sharectl.adapters.consumption_check_filling import filled_slots
 from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
-from sharectl.adapters.consumption_check_subject import REQUESTS, STANDARD_ASSETS, Node, SlotType, Subject
+from sharectl.adapters.consumption_check_subject import (
+    REQUESTS,
+    STANDARD_ASSETS,
+    Node,
+    SlotType,
+    Subject,
+    setting,
+)
 from sharectl.adapters.consumption_check_trials import amounts_said, plain, said, tried
 from sharectl.adapters.snippet_subject import Finding
 
@@ -85,6 +92,42 @@ def activated(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def asked_twice(subject: Subject) -> Iterator[Finding]:
+    """STARTs that say something else of what a job requests than of what the policy makes of it: both have to be true.
+
+    The negotiator asks about the latter (cp_override_requested in matchmakingAlgorithm; with NEGOTIATOR_NUM_THREADS > 1 about
+    the former), the startd about the former before it makes a dynamic slot, and about the latter on that slot. Seen on
+    both versions: eight matches in every cycle, and no job runs.
+    """
+    for node, slot in subject.sound:
+        start = setting(node.configuration, slot.number, "START", "")
+        jobs = _that_request_all(slot)
+        (whole, *_), _ = sizes(node, slot, subject.size)
+        pairs = [
+            (job, {**job, **_requested(job, match.claim.consumed)})
+            for job, match in zip(jobs, tried(subject, node, slot, jobs))
+            if match.claim is not None and not match.refused
+        ]
+        said_of = [
+            (subject.htcondor.evaluate([start.text], [slot_ad(node, slot, whole)], list(asked))[0] or [[]])[0]
+            for asked in zip(*pairs)
+        ]
+        differ = (
+            [job for (job, _), first, second in zip(pairs, *said_of) if _holds(first) != _holds(second)]
+            if pairs
+            else []
+        )
+        if differ:
+            yield Finding(
+                "start",
+                start.place,
+                f"{start.macro} says one thing of what a job with {said(differ[0])} requests, and another of what the "
+                "policy makes of it: the negotiator asks about the latter (with NEGOTIATOR_NUM_THREADS > 1 about the "
+                "former) and the startd about both, so such jobs are matched in vain, or never",
+                "let it ask for TARGET.Request… only in ways that quantizing does not change",
+            )
+
+
 def modified(subject: Subject) -> Iterator[Finding]:
     """Requests that MODIFY_REQUEST_EXPR_… makes larger on the node than the negotiator has seen them.
 
@@ -92,11 +135,7 @@ def modified(subject: Subject) -> Iterator[Finding]:
     then has no room.
     """
     for node, slot in subject.sound:
-        jobs = [
-            job
-            for job in ordinary(tuple(slot.policies), ())
-            if all(job.get(f"Request{asset}", "0") != "0" for asset in STANDARD_ASSETS)
-        ]
+        jobs = _that_request_all(slot)
         knobs = _modifying(node, slot)
         changed = _changed(subject, node, slot, jobs, knobs)
         pairs = list(zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed)))
@@ -123,6 +162,24 @@ def modified(subject: Subject) -> Iterator[Finding]:
                     f"write {_typed(slot)}{REQUESTS[asset]} = Request{asset}, or a policy that is as coarse",
                     advice=True,
                 )
+
+
+def _that_request_all(slot: SlotType) -> list[dict[str, str]]:
+    """Ordinary jobs that request something of cpus, memory and disk each, as condor_submit writes them."""
+    return [
+        job
+        for job in ordinary(tuple(slot.policies), ())
+        if all(job.get(f"Request{asset}", "0") != "0" for asset in STANDARD_ASSETS)
+    ]
+
+
+def _requested(job: Ad, consumed: Mapping[str, float]) -> dict[str, str]:
+    """Requests as the negotiator replaces them; what the job does not request stays away."""
+    return {name: plain(amount) for asset, amount in consumed.items() if (name := f"Request{asset}") in job}
+
+
+def _holds(value: Any) -> bool:
+    return value not in ("undefined", "error") and bool(value)
 
 
 def _refused_claims(subject: Subject, node: Node, slot: SlotType) -> dict[str, tuple[Ad, float, Any]]:

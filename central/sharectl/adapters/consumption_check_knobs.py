@@ -26,7 +26,6 @@ from sharectl.adapters.consumption_check_subject import (
     typed,
 )
 from sharectl.adapters.snippet_subject import Finding
-from sharectl.core.references import TARGET, references
 
 _FAMILY = re.compile(
     r"con?su?mp?|slots?_?types?_|slot_?wei|num_?claim|machine_?res|claim_?part", re.IGNORECASE
@@ -74,20 +73,6 @@ def _off(knob: str) -> Applies:
     return lambda _, node: bool(node.configuration.text(knob)) and not node.is_on(knob)
 
 
-def _asks_for_requests(subject: Subject, node: Node) -> bool:
-    """Whether the negotiator has threads, and a START of a slot with policy asks for what the job requests."""
-    threads = node.configuration.text("NEGOTIATOR_NUM_THREADS").strip()
-    if not threads.isdecimal() or int(threads) <= 1:
-        return False
-    starts = [other.configuration.text("START") for other in subject.nodes if other.with_policy]
-    printed = [text for text in subject.htcondor.canonical(starts) if text] if starts else []
-    return any(
-        reference.scope == TARGET and reference.name.lower().startswith("request")
-        for text in printed
-        for reference in references(text)
-    )
-
-
 _COMBINATIONS = (
     # Accountant::GetSlotWeight is 1 for each slot then, but cp_deduct_assets asks for SlotWeight all the same.
     _Combination(
@@ -117,8 +102,8 @@ _COMBINATIONS = (
     _Combination(
         "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
         _on("ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS"),
-        "access points claim partitionable slots as a whole, which the startd refuses where there is a consumption "
-        "policy: no job starts there",
+        "access points that have it too claim partitionable slots as a whole, which the startd refuses where there is a "
+        "consumption policy: jobs are matched in every cycle, and none starts",
         "write ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = False, on the nodes or on the access points",
     ),
     # obtainAdsFromCollector(): the slot's own weight is replaced.
@@ -136,19 +121,11 @@ _COMBINATIONS = (
         "slot's says",
         "write FORCE_NEGOTIATOR_SLOT_WEIGHT = False, or the same SLOT_WEIGHT everywhere",
     ),
-    # matchmakingAlgorithm(): ParallelIsAMatch() comes before cp_override_requested().
-    _Combination(
-        "NEGOTIATOR_NUM_THREADS",
-        _asks_for_requests,
-        "with threads, START is asked about what the job requests; without, about what the policy makes of it, as the "
-        "startd does when the slot is claimed: what is matched may be refused there",
-        "write NEGOTIATOR_NUM_THREADS = 1, or a START that is the same for both",
-        advice=True,
-    ),
 )
 """The manual warns of all at once: "experimental … may not work well in combination with other HTCondor features"
 (EP policy configuration, section condor_negotiator-Side Resource Consumption Policies). Nothing there or in the source speaks
-against condor_defrag, draining, or prefetched requests, so nothing is said of them."""
+against condor_defrag, draining, or prefetched requests, so nothing is said of them. NEGOTIATOR_NUM_THREADS matters only with
+a START that `consumption_check_claims.asked_twice` finds."""
 
 
 def unknown(subject: Subject) -> Iterator[Finding]:

@@ -106,21 +106,20 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
     """Both ways to use a slot more than once in a cycle: HTCondor's wiki names that an unsupported combination.
 
     Since 23.7.2 the startd does not ask its own knob for slots with a policy (request_claim in
-    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them.
+    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them. Seen on both versions, with
+    False on the node.
     """
     if not subject.slots:
         return
     for node in subject.nodes:
-        is_access_point = node.runs("SCHEDD")
-        if not node.is_on(LEFTOVERS) or not (node.with_policy or is_access_point):
+        if not node.is_on(LEFTOVERS) or not (node.with_policy or node.runs("SCHEDD")):
             continue
-        whose = "this access point wants" if is_access_point and not node.with_policy else "the node offers"
         yield Finding(
             "leftovers",
             node.configuration.place(LEFTOVERS),
-            f"{LEFTOVERS} is {node.configuration.text(LEFTOVERS).strip() or 'True'}: {whose} leftovers of slots that "
-            "have a consumption policy, so jobs start there that the negotiator neither counted nor charged (group "
-            "quotas, concurrency limits)",
+            f"{LEFTOVERS} is {node.configuration.text(LEFTOVERS).strip() or 'True'} beside a consumption policy: access "
+            "points that want leftovers get them, and start jobs that the negotiator has neither counted nor charged "
+            "(group quotas, concurrency limits)",
             f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 the access "
             "point's alone decides",
         )

@@ -1,0 +1,292 @@
+"""Every shipped example passes `sharectl consumption check`, and each check fires on a policy that is broken for it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sharectl.adapters.consumption_check import CHECKS, check
+from sharectl.adapters.consumption_file import parse
+from sharectl.adapters.snippet_subject import Finding
+from sharectl.cli.main import main
+from sharectl.core.consumption_snippet import snippet
+
+GOOD = """CONSUMPTION_POLICY = True
+CONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {1})
+CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {128})
+CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
+CLAIM_PARTITIONABLE_LEFTOVERS = False
+SLOT_WEIGHT = Cpus
+"""
+LINE = GOOD.count("\n") + 1
+TYPE_1 = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n"
+EXAMPLES = sorted(
+    Path(str(entry))
+    for entry in resources.files("sharectl.adapters.consumption_examples").iterdir()
+    if entry.name.endswith(".yaml")
+)
+# Configuration added to the good one → check that finds it, a piece of the problem, a piece of the remedy.
+BROKEN: dict[str, tuple[str, str, str]] = {
+    "CLAIM_PARTITIONABLE_LEFTOVERS = True": ("leftovers", "leftovers", "= False"),
+    "CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1": ("claims", "asks for 1.1", "ceiling("),
+    "CONSUMPTION_CPUS = (1": ("expressions", "the startd ends", "bracket"),
+    "SLOT_TYPE_1_CONSUMPTION_CPUS =": ("expressions", "is empty", "take the line out"),
+    "SLOT_WEIGHT = (1": ("expressions", "the startd ends", "bracket"),
+    "CONSUMPTION_CPUS = TARGET.Cpus": ("scope", "what the slot has", "TARGET.RequestCpus"),
+    "CONSUMPTION_CPUS = MY.RequestCpus": ("scope", "undefined", "TARGET.RequestCpus"),
+    "CONSUMPTION_CPUS = RequestCpus": ("scope", "not scoped", "TARGET.RequestCpus"),
+    "CONSUMPTION_CPUS = TARGET.RequestCpu": ("scope", "no asset", "TARGET.RequestCpus"),
+    "CONSUMPTION_CPUS = quantize(TARGET.Foo, {1})": ("numbers", "no number", "a number for every job"),
+    "CONSUMPTION_CPUS = TARGET.RequestCpus - 2": ("numbers", "negative", "max({0"),
+    "CONSUMPTION_CPUS = 1000000": ("room", "no room", "take less"),
+    "CONSUMPTION_CPUS = 0": ("cores", "one core at least", "be 1 at least"),
+    "NUM_CLAIMS = 2": ("claims", "has no claim id", "or more"),
+    'NUM_CLAIMS = "many"': ("claims", "is no number", "whole number"),
+    "SLOT_WEIGHT = 8 / Cpus": ("weight", "error where Cpus = 0: the negotiator ends", "nothing is divided"),
+    "SLOT_WEIGHT = 1": ("weight", "costs nothing", "sharectl consumption render"),
+    "SLOT_WEIGHT = floor(Cpus / 2)": ("weight", "costs nothing", "sharectl consumption render"),
+    "SLOT_WEIGHT = Cpus + 3": ("weight", "no further job fits (W = 0), but the weight is 3", "render"),
+    "SLOT_WEIGHT = 1000 - Cpus": ("cost", "costs -1", "falls as Cpus"),
+    "SLOT_WEIGHT = Cpus - 4": ("weight", "is -4 where Cpus = 0", "max({0"),
+    'SLOT_WEIGHT = strcat("a", Cpus)': ("weight", "its own SLOT_WEIGHT instead", "Cpus, Memory, Disk"),
+    "SLOT_WEIGHT = TARGET.RequestCpus": ("scope", "without a job", "Cpus, Memory, Disk"),
+    "SLOT_WEIGHT = Cpus + 0 * time()": ("weight", "depends on time", "assets only"),
+    "SLOT_WEIGHT = Cpus + LoadAvg": ("weight", "asks for LoadAvg", "Cpus, Memory, Disk"),
+    "SLOT_WEIGHT = 100.0 * Cpus / TotalSlotCpus": ("weight", "from the next cycle on", "render"),
+    "CONSUMPTION_POLCY = True": ("knobs", "no knob", "write CONSUMPTION_POLICY"),
+    "SLOT_TYPE_1_CONSUMTION_CPUS = 1": ("knobs", "no knob", "write SLOT_TYPE_1_CONSUMPTION_CPUS"),
+    "MACHINE_RESOURCE_GPUs = 2\nCONSUMPTION_GPU = 1": ("knobs", "no knob", "write CONSUMPTION_GPUS"),
+    "CONSUMPTION_WAFFLES = 1": ("knobs", "no asset of that name", "MACHINE_RESOURCE_WAFFLES"),
+    "SLOT_TYPE_1_NUM_CLAIM = 3": ("knobs", "no knob", "write SLOT_TYPE_1_NUM_CLAIMS"),
+    "MACHINE_RESOURCE_NAMES = a\nMACHINE_RESOURCE_b = 1": (
+        "knobs",
+        "has no effect",
+        "MACHINE_RESOURCE_NAMES) b",
+    ),
+    "START = TARGET.RequestCpus >= 2\nCONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {2})": (
+        "start",
+        "in vain",
+        "quantizing does not change",
+    ),
+    "NEGOTIATOR_DEPTH_FIRST = True": ("combinations", "passes over", "= False"),
+    "NEGOTIATOR_USE_SLOT_WEIGHTS = False": ("combinations", "two units", "= True"),
+    "ALLOW_PSLOT_PREEMPTION = True": ("combinations", "below zero", "= False"),
+    "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True": ("combinations", "refuses", "= False"),
+    "FORCE_NEGOTIATOR_SLOT_WEIGHT = True\nSLOT_TYPE_1_SLOT_WEIGHT = 2 * Cpus": (
+        "combinations",
+        "replaces the weight",
+        "same SLOT_WEIGHT",
+    ),
+    TYPE_1 + "SLOT_TYPE_2_CONSUMPTION_CPUS = 1\nNUM_SLOTS_TYPE_2 = 0": (
+        "slot types",
+        "no slot of type 2",
+        "NUM_SLOTS_TYPE_2 = 1",
+    ),
+    "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_CONSUMPTION_POLICY = True": (
+        "slot types",
+        "not partitionable",
+        "PARTITIONABLE = True",
+    ),
+    "CONSUMPTION_POLICY = False": ("slot types", "has no effect", "CONSUMPTION_POLICY = True"),
+    "A = $(B)\nB = $(A)\nSLOT_WEIGHT = $(A)": ("syntax", "circle", "mend"),
+}
+ADVICE: dict[str, str] = {
+    "MACHINE_RESOURCE_tokens = 3": "assets",
+    "CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {32})": "modified",
+}
+
+
+def found(tmp_path: Path, *texts: str, size: Mapping[str, float] | None = None) -> list[Finding]:
+    paths = [tmp_path / f"node-{number}.conf" for number in range(len(texts))]
+    for path, text in zip(paths, texts):
+        path.write_text(text)
+    return list(check(paths, size or {}).findings)
+
+
+def test_the_good_policy_has_no_fault(tmp_path: Path) -> None:
+    assert found(tmp_path, GOOD) == []
+    assert found(tmp_path, TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")) == []
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda entry: entry.name)
+def test_a_shipped_example_has_no_fault(example: Path, tmp_path: Path) -> None:
+    text = snippet(parse(example.read_text(), example.name))
+    assert found(tmp_path, text) == []
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finding]]:
+    """Configuration that was added → what is found; all are checked at once, as the nodes of a pool are."""
+    folder = tmp_path_factory.mktemp("nodes")
+    files = {folder / f"{number}.conf": added for number, added in enumerate((*BROKEN, *ADVICE))}
+    for path, added in files.items():
+        path.write_text(f"{GOOD}{added}\n")
+    seen = check(tuple(files), {}).findings
+    return {
+        added: [
+            finding for finding in seen if finding.place.startswith(f"{path}:") and finding.check != "nodes"
+        ]
+        for path, added in files.items()
+    }
+
+
+@pytest.mark.parametrize("added", BROKEN)
+def test_a_broken_policy_is_found(added: str, findings: dict[str, list[Finding]]) -> None:
+    check_name, problem, remedy = BROKEN[added]
+    assert any(
+        finding.check == check_name and problem in finding.problem and remedy in finding.remedy
+        for finding in findings[added]
+        if not finding.advice
+    ), [str(finding) for finding in findings[added]]
+
+
+@pytest.mark.parametrize("added", ADVICE)
+def test_what_works_but_is_not_meant_is_advice(added: str, findings: dict[str, list[Finding]]) -> None:
+    assert [(finding.check, finding.advice) for finding in findings[added]] == [(ADVICE[added], True)]
+
+
+def test_every_check_is_shown_to_fire() -> None:
+    shown = {expected for expected, _, _ in BROKEN.values()} | set(ADVICE.values())
+    # Shown by tests of their own, below.
+    assert {name for name, _, _ in CHECKS} == (shown) | {"policy", "zero", "nodes"}
+
+
+def test_a_finding_is_where_the_last_assignment_is(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, f"{GOOD}SLOT_WEIGHT = 8 / Cpus\n")
+    assert finding.place == f"{tmp_path / 'node-0.conf'}:{LINE}"
+
+
+def test_no_policy_at_all_is_a_finding(tmp_path: Path) -> None:
+    assert [finding.check for finding in found(tmp_path, "START = True\n")] == ["policy"]
+
+
+def test_a_policy_that_takes_nothing_of_a_job_without_requests_is_found(tmp_path: Path) -> None:
+    plain = "".join(f"CONSUMPTION_{asset} = TARGET.Request{asset}\n" for asset in ("Cpus", "Memory", "Disk"))
+    wrong = [finding for finding in found(tmp_path, GOOD + plain) if not finding.advice]
+    assert [finding.check for finding in wrong] == ["zero"]
+    assert "no request at all" in wrong[0].problem
+
+
+def test_nodes_that_charge_the_same_job_differently_are_found(tmp_path: Path) -> None:
+    in_power = GOOD.replace("= Cpus", "= 10 * Cpus")
+    (advice,) = found(tmp_path, GOOD, in_power)
+    assert (advice.check, advice.advice) == ("nodes", True)
+    assert "costs 10 on" in advice.problem
+    (finding,) = found(tmp_path, f"{GOOD}GROUP_NAMES = cms\n", in_power)
+    assert (finding.check, finding.advice) == ("nodes", False)
+    assert found(tmp_path, GOOD, GOOD.replace("= Cpus", "= 1.0 * Cpus + 0")) == []
+
+
+def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_policy(tmp_path: Path) -> None:
+    access_point = "DAEMON_LIST = MASTER, SCHEDD\nCLAIM_PARTITIONABLE_LEFTOVERS = True\n"
+    (finding,) = found(tmp_path, GOOD, access_point)
+    assert finding.place == f"{tmp_path / 'node-1.conf'}:2"
+
+
+def test_the_seeds_static_slot_is_free_of_charge(tmp_path: Path) -> None:
+    """As published: SLOT_WEIGHT = 1 before and after the match."""
+    text = GOOD + "CONSUMPTION_CPUS = TotalSlotCpus\nCONSUMPTION_MEMORY = TotalSlotMemory\n"
+    text += "CONSUMPTION_DISK = floor(0.9 * TotalSlotDisk)\nSLOT_WEIGHT = 1\n"
+    (finding,) = found(tmp_path, text)
+    assert "from 1 to 1: the match costs nothing" in finding.problem
+
+
+def test_a_weight_is_judged_for_the_slot_that_is_named(tmp_path: Path) -> None:
+    text = GOOD + "CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {1024})\n"
+    text += "SLOT_WEIGHT = floor(Memory / 1024)\n"
+    assert found(tmp_path, text) == []
+    assert found(tmp_path, text, size={"cpus": 8, "memory": 8192}) == []
+    (finding,) = found(tmp_path, text, size={"cpus": 8, "memory": 65536})
+    assert "after 8 jobs" in finding.problem
+    assert "the weight is 56" in finding.problem
+
+
+def test_a_dump_is_judged_with_its_own_size_and_places(tmp_path: Path) -> None:
+    dump = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
+    dump += (
+        "SLOT_WEIGHT = floor(Memory / 1024)\n # at: /etc/condor/config.d/50-cp.conf, line 9\n # expanded: 1\n"
+    )
+    dump += GOOD.replace("SLOT_WEIGHT = Cpus\n", "").replace("{128}", "{1024}")
+    (finding,) = found(tmp_path, dump)
+    assert finding.place == "/etc/condor/config.d/50-cp.conf:9"
+    assert "Cpus = 0" in finding.problem
+
+
+def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
+    mark, other = tmp_path / "ran", tmp_path / "other.conf"
+    other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
+    dump = f"# Configuration from machine: wn-1\n{GOOD}include : touch {mark} |\n"
+    dump += (
+        f"include command : touch {mark}\nLOCAL_CONFIG_FILE = touch {mark} |\nLOCAL_CONFIG_DIR = {tmp_path}\n"
+    )
+    dump += f"include : {other}\nuse FEATURE : GPUs\n"
+    assert found(tmp_path, dump) == []
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["include : touch {} |", "include command : touch {}", "@include : touch {} |"]
+)
+def test_a_file_that_runs_a_command_is_refused(
+    line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, mark = tmp_path / "a.conf", tmp_path / "ran"
+    path.write_text(f"{GOOD}{line.format(mark)}\n")
+    assert main(["consumption", "check", str(path)]) == 65
+    assert f"{path}:{LINE}: runs a command" in capsys.readouterr().err
+    assert not mark.exists()
+
+
+def test_the_command_prints_findings_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "10-cp.conf").write_text(GOOD)
+    assert main(["consumption", "check", str(tmp_path)]) == 0
+    assert "nothing found" in capsys.readouterr().out
+    (tmp_path / "20-more.conf").write_text("SLOT_WEIGHT = 1\nMACHINE_RESOURCE_tokens = 3\n")
+    assert main(["consumption", "check", "--json", str(tmp_path)]) == 1
+    printed = json.loads(capsys.readouterr().out)
+    assert {(finding["check"], finding["advice"]) for finding in printed["findings"]} == {
+        ("weight", False),
+        ("assets", True),
+    }
+    (tmp_path / "20-more.conf").write_text("MACHINE_RESOURCE_tokens = 3\n")
+    assert main(["consumption", "check", str(tmp_path)]) == 0
+    assert "1 recommended" in capsys.readouterr().out
+
+
+def test_standard_input_is_a_snippet_or_a_dump(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for head in ("", "# Configuration from machine: wn-1\n"):
+        text = f"{head}{GOOD}SLOT_WEIGHT = 8 / Cpus\n"
+        # The process's own standard input, as a shell's pipe would set it.
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+        assert main(["consumption", "check", "-"]) == 1
+        assert f"-:{LINE + bool(head)}: SLOT_WEIGHT is error" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["cpus", "cpus=-1", "cpus=1e400", "cpus=1,,memory=2", "=3"])
+def test_an_amount_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_code:
+        main(["consumption", "check", "--slot", text])
+    assert exit_code.value.code == 2
+    assert "cpus=64,memory=256000" in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["consumption", "check", str(tmp_path / "a"), str(tmp_path / "b")]) == 65
+    assert capsys.readouterr().err.count("no such file or folder") == 2
+
+
+def test_control_characters_of_a_dump_do_not_reach_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "dump"
+    path.write_text(f"# Configuration from machine: wn-1\n{GOOD}SLOT_WEIGHT = \x1b[31m(\n")
+    assert main(["consumption", "check", str(path)]) == 1
+    assert "\x1b" not in capsys.readouterr().out
