@@ -115,6 +115,11 @@ class Given:
             return groups_of(read(arguments.quotas), pool_weight(slots))
         if arguments.slots is not None and self._pool is None:
             return []
+        if not self._asked().groups:
+            self.notes.append(
+                "groups are missing: the collector has no ad of one; wait for a negotiation cycle, or see "
+                "NEGOTIATOR_ADVERTISE_ACCOUNTING"
+            )
         return groups_of(self._asked().groups, None)
 
     def leftovers(self) -> bool:
