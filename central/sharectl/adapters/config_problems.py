@@ -206,8 +206,8 @@ def _mapping(wrong: _Wrong) -> str:
         return f'{key} is a mapping; write {key}: {{controlled: "{wrong.text}"}}'
     if section is PublisherConfig and isinstance(wrong.value, str):
         return f"an entry is a mapping; write - file: {wrong.text}"
-    names = ", ".join(keys_of(section)) if section else ""
-    return f"this is {wrong.text}, not a mapping; write one with keys such as {names}"
+    names = f" with keys such as {', '.join(keys_of(section))}" if section else ""
+    return f"this is {wrong.text}, not a mapping; write one{names}"
 
 
 def _list(wrong: _Wrong) -> str:

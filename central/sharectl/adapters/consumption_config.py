@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Optional
+from typing import Annotated, Any, Optional
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from sharectl.adapters.config_types import Section, wrong
 from sharectl.adapters.wording import quoted
@@ -30,6 +30,26 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
+def _whole(amount: Any) -> Any:
+    if isinstance(amount, float) and not amount.is_integer():
+        raise wrong(
+            f"{amount} is no whole number, and HTCondor gives a claim whole units, of cores 1 at least; write a whole number, "
+            "and let NUM_CPUS say more cores than there are where jobs share them"
+        )
+    return amount
+
+
+def _nothing(amount: Optional[int]) -> Optional[int]:
+    if amount:
+        raise wrong(
+            "HTCondor puts 0 for what a job does not ask for before it asks the policy, so that only 0 has an effect; write "
+            "missing: 0, or step for a least amount"
+        )
+    return amount
+
+
+Amount = Annotated[int, BeforeValidator(_whole)]
+MaybeAmount = Annotated[Optional[int], BeforeValidator(_whole)]
 Expression = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_one_line)]
 
 
@@ -45,14 +65,14 @@ class _Asset(Section):
 class ChargeAsset(_Asset):
     """Of `minimum_charge`."""
 
-    charge: int = Field(ge=1, le=MAX_UNITS, description="Least amount that a claim is charged.")
+    charge: Amount = Field(ge=1, le=MAX_UNITS, description="Least amount that a claim is charged.")
 
 
 class LevelsAsset(_Asset):
     """Of `quanta_all` and `quanta_any`."""
 
     levels: int = Field(ge=1, le=MAX_CLAIMS, description="Quanta that the slot's amount is cut into.")
-    total: Optional[int] = Field(
+    total: MaybeAmount = Field(
         None,
         ge=1,
         le=MAX_UNITS,
@@ -63,24 +83,24 @@ class LevelsAsset(_Asset):
 class SharedAsset(_Asset):
     """Of `fixed_claims`."""
 
-    even: Optional[Literal[True]] = Field(
+    even: Optional[bool] = Field(
         None, description="Each claim takes the slot's amount divided by `claims`: the default."
     )
-    always: Optional[int] = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
+    always: MaybeAmount = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
 
 
 class ExpressionAsset(_Asset):
     """Of `expressions`."""
 
-    request: Optional[Literal[True]] = Field(None, description="What the job asks for.")
-    step: Optional[int] = Field(
+    request: Optional[bool] = Field(None, description="What the job asks for.")
+    step: MaybeAmount = Field(
         None, ge=1, le=MAX_UNITS, description="Requests are rounded up to whole steps, at least one."
     )
-    missing: Optional[Annotated[int, Field(ge=0, le=0)]] = Field(
+    missing: Annotated[Optional[int], AfterValidator(_nothing)] = Field(
         None, description="0: a job that does not ask for it gets none; without, it gets a step."
     )
-    always: Optional[int] = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
-    whole: Optional[Literal[True]] = Field(None, description="All that the slot has: one claim.")
+    always: MaybeAmount = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
+    whole: Optional[bool] = Field(None, description="All that the slot has: one claim.")
     expression: Optional[Expression] = Field(None, description="A ClassAd expression, with MY. and TARGET.")
 
 

@@ -128,6 +128,7 @@ def _slot_problems(
         for key in ("assets", "weight", "num_claims", "claims"):
             if getattr(slot, key):
                 yield (key,), "a slot type without policy has none; remove this line, or choose a model"
+        return
     yield from _claims_and_slots(path, slot)
     yield from _weight_problems(slot, {name.lower() for name in written})
     first: dict[str, str] = {}
@@ -197,7 +198,7 @@ def _asset_problems(asset: BaseModel) -> Iterator[Problem]:
             yield (), "is either even or always a number; keep one of the two"
         return
     assert isinstance(asset, ExpressionAsset)  # noqa: S101 - by the caller
-    ways = [way for way in _WAYS if getattr(asset, way) is not None]
+    ways = [way for way in _WAYS if getattr(asset, way) is not None and getattr(asset, way) is not False]
     if len(ways) != 1:
         yield (), f"has {len(ways) or 'none'} of {', '.join(_WAYS)}; write one of them, such as request: true"
     for key in ("step", "missing"):

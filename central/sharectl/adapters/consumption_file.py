@@ -10,11 +10,14 @@ from typing import Any, Optional, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from sharectl.adapters import yaml_tree
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.condor_process import CondorProcess
 from sharectl.adapters.config_fields import Sections
 from sharectl.adapters.config_problems import fault_of
 from sharectl.adapters.consumption_config import ASSETS, FileConfig, SlotConfig
 from sharectl.adapters.consumption_faults import meaning_faults
-from sharectl.adapters.consumption_meaning import consumption_of
+from sharectl.adapters.consumption_meaning import Slots, consumption_of
+from sharectl.adapters.wording import quoted
 from sharectl.adapters.yaml_file import MAX_BYTES, not_following, problem_lines, text_of
 from sharectl.adapters.yaml_syntax import Fault, NotYamlError
 from sharectl.adapters.yaml_syntax import Path as ValuePath
@@ -56,7 +59,7 @@ def parse(text: str, name: str) -> Consumption:
         raise ConfigError(problem_lines(name, text, [*tree.faults, *top]))
     faults: list[Fault] = []
     slots = dict(_slots(tree, faults))
-    faults += meaning_faults(tree, slots)
+    faults += [*meaning_faults(tree, slots), *_unreadable(tree, slots)]
     faults = [*tree.faults, *not_following(faults, tree.refused)]
     if faults:
         raise ConfigError(problem_lines(name, text, faults))
@@ -67,41 +70,71 @@ def _slots(
     tree: Tree, faults: list[Fault]
 ) -> Iterator[tuple[ValuePath, tuple[SlotConfig, Mapping[str, BaseModel]]]]:
     """Path of each policy → the policy and its assets, those that are sound; ``faults`` gets the others'."""
-    top = _validated(FileConfig, tree, (), faults, _SECTIONS)
-    data = tree.data
-    if top is None:
-        data = {key: data.get(key) for key in ("startd", "slot_types") if key in data}
-    at: dict[ValuePath, Any] = {}
-    if data.get("startd") is not None:
-        at[("startd",)] = data["startd"]
-    if isinstance(data.get("slot_types"), dict):
-        at.update({("slot_types", number): slot for number, slot in data["slot_types"].items()})
+    _validated(FileConfig, tree, (), tree.data, _SECTIONS, faults)
+    types = tree.data.get("slot_types")
+    at: dict[ValuePath, Any] = {("startd",): tree.data["startd"]} if "startd" in tree.data else {}
+    if isinstance(types, dict):
+        at.update({("slot_types", number): content for number, content in types.items()})
     for path, content in at.items():
-        slot = _validated(SlotConfig, tree, path, faults, _SECTIONS, content)
-        model = content.get("model") if isinstance(content, dict) else None
-        section = ASSETS.get(model) if isinstance(model, str) else None
-        assets = content.get("assets") if isinstance(content, dict) else None
-        read: dict[str, BaseModel] = {}
-        if section is not None and isinstance(assets, dict):
-            sections = {**_SECTIONS, (*path, "assets", "*"): section}
-            for asset, rule in assets.items():
-                sound = _validated(section, tree, (*path, "assets", asset), faults, sections, rule)
-                if sound is not None:
-                    read[asset] = sound
+        slot = _validated(SlotConfig, tree, path, content, _SECTIONS, faults)
+        if not isinstance(content, dict):
+            continue
+        if slot is None:
+            wrong = {fault.path[: len(path) + 1] for fault in faults if fault.path}
+            sound = {key: value for key, value in content.items() if (*path, key) not in wrong}
+            slot = _validated(SlotConfig, tree, path, sound, _SECTIONS, [])
+        assets = dict(_assets(tree, path, content, faults))
         if slot is not None:
-            yield path, (slot, read)
+            yield path, (slot, assets)
+
+
+def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
+    """Expressions that HTCondor's own parser refuses: a startd that reads one ends."""
+    written: dict[ValuePath, str] = {}
+    for path, (slot, assets) in slots.items():
+        texts: dict[ValuePath, Optional[str]] = {
+            (*path, "assets", name, "expression"): getattr(asset, "expression", None)
+            for name, asset in assets.items()
+        }
+        texts.update({(*path, "weight"): slot.weight})
+        written.update({at: text for at, text in texts.items() if text is not None})
+    if not written:
+        return
+    source = Source()
+    with CondorProcess(source.root_file(), source.environment) as process:
+        read = process.canonical(list(written.values()))
+    for (path, text), canonical in zip(written.items(), read):
+        if canonical is None:
+            yield Fault(
+                tree.values[path], path, f"HTCondor cannot read {quoted(text)}; write a ClassAd expression"
+            )
+
+
+def _assets(
+    tree: Tree, path: ValuePath, content: Mapping[str, Any], faults: list[Fault]
+) -> Iterator[tuple[str, BaseModel]]:
+    """Name and rule of each asset that is sound; of none if there is no model to judge them by."""
+    model, assets = content.get("model"), content.get("assets")
+    section = ASSETS.get(model) if isinstance(model, str) else None
+    if section is None or not isinstance(assets, dict):
+        return
+    sections = {**_SECTIONS, (*path, "assets", "*"): section}
+    for name, rule in assets.items():
+        asset = _validated(section, tree, (*path, "assets", name), rule, sections, faults)
+        if asset is not None:
+            yield name, asset
 
 
 def _validated(
     section: type[_Model],
     tree: Tree,
     path: ValuePath,
-    faults: list[Fault],
+    content: Any,
     sections: Sections,
-    content: Any = None,
+    faults: list[Fault],
 ) -> Optional[_Model]:
     try:
-        return section.model_validate(tree.data if not path else content)
+        return section.model_validate(content)
     except ValidationError as error:
         faults += [fault_of(one, tree, sections, path) for one in error.errors(include_url=False)]
         return None

@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+import pytest
+
+from sharectl.adapters.consumption_examples import example, examples
+from sharectl.adapters.consumption_file import load, parse
+from sharectl.core.consumption_rules import (
+    Always,
+    Consumption,
+    Even,
+    LeastCharge,
+    Levels,
+    Requested,
+    SlotPolicy,
+    Whole,
+    Written,
+)
+from sharectl.errors import ConfigError, InputError
+
+ASSETS = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
+LEAST = f"startd: {{model: minimum_charge, {ASSETS}}}"
+
+
+def problems_of(text: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        parse(text, "F")
+    return list(caught.value.problems)
+
+
+def test_every_rule_is_read() -> None:
+    text = """
+slot_types:
+  1:
+    model: expressions
+    resources: cpus=50%
+    slots: 2
+    num_claims: 7
+    weight: cpus
+    assets:
+      cpus: {request: true}
+      memory: {request: true, step: 64}
+      disk: {whole: true}
+      gpus: {request: true, step: 2, missing: 0}
+      Tokens: {always: 1, declare: 3}
+      licences: {expression: "TARGET.RequestLicences ?: 0"}
+  2:
+    model: fixed_claims
+    claims: 5
+    resources: cpus=25%
+    assets: {cpus: {}, memory: {even: true}, disk: {always: 9}, tokens: {always: 0}}
+  3: {model: none, resources: cpus=25%}
+  12:
+    model: quanta_any
+    resources: cpus=1
+    assets: {tokens: {levels: 2}, cpus: {levels: 4}, memory: {levels: 5, total: 900}, disk: {levels: 6}}
+"""
+    assert parse(text, "F") == Consumption(
+        (
+            SlotPolicy(
+                1,
+                "expressions",
+                {
+                    "cpus": Requested(1),
+                    "memory": Requested(64),
+                    "disk": Whole(),
+                    "gpus": Requested(2, zero_allowed=True),
+                    "tokens": Always(1),
+                    "licences": Written("TARGET.RequestLicences ?: 0"),
+                },
+                "cpus",
+                7,
+                resources="cpus=50%",
+                slots=2,
+            ),
+            SlotPolicy(
+                2,
+                "fixed_claims",
+                {"cpus": Even(), "memory": Even(), "disk": Always(9), "tokens": Always(0)},
+                claims=5,
+                resources="cpus=25%",
+            ),
+            SlotPolicy(3, "none", resources="cpus=25%"),
+            SlotPolicy(
+                12,
+                "quanta_any",
+                {"tokens": Levels(2), "cpus": Levels(4), "memory": Levels(5, 900), "disk": Levels(6)},
+                resources="cpus=1",
+            ),
+        ),
+        {"tokens": 3},
+    )
+
+
+def test_the_short_form() -> None:
+    charges = {asset: LeastCharge(1) for asset in ("cpus", "memory", "disk")}
+    assert parse(LEAST, "F") == Consumption((SlotPolicy(None, "minimum_charge", charges),))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "F:1: the file is empty; write such as what"),
+        ("[1]", "F:1: the file is no mapping"),
+        ("a: [", "F:1:5: not YAML"),
+        ("{}", "F:1: write either startd, for every slot of the node, or slot_types"),
+        ("startd:", "F:1: startd: there is nothing in it"),
+        ("slot_types: {}", "F:1: slot_types: there is no slot type; write such as 1:"),
+        ("slot_types: {a: {model: none}}", 'F:1: slot_types.a: "a" is no slot type; write the number N'),
+        ("slot_types: {01: {model: none}}", 'F:1: slot_types.01: "01" is no slot type'),
+        (
+            "slot_types: {1: 5}",
+            "F:1: slot_types.1: this is 5, not a mapping; write one with keys such as model",
+        ),
+        (LEAST.replace("minimum_charge", "minimum"), '"minimum" will not do; did you mean minimum_charge?'),
+        (LEAST.replace("model", "modell"), "F:1: startd.modell: unknown key; did you mean model?"),
+        (
+            LEAST.replace("charge: 1", "chrge: 1"),
+            "startd.assets.cpus.chrge: unknown key; did you mean charge?",
+        ),
+        (
+            LEAST.replace("charge: 1", "charge: 0.5"),
+            "0.5 is no whole number, and HTCondor gives a claim whole",
+        ),
+        (
+            LEAST.replace("charge: 1", "charge: 0"),
+            "startd.assets.cpus.charge: 0 is out of range; write a whole",
+        ),
+        (LEAST.replace("charge: 1", "charge: .inf"), "startd.assets.cpus.charge: inf is no whole number"),
+        (LEAST.replace("charge: 1", "charge: .nan"), "startd.assets.cpus.charge: nan is no whole number"),
+        (LEAST.replace("charge: 1", "charge: 10000000000000000"), "is out of range"),
+        (LEAST.replace("cpus: ", "cpu: "), "F:1: startd.assets: cpus is missing; every slot has it"),
+        (LEAST.replace("cpus: ", "swap: "), "startd.assets.swap: HTCondor leaves swap out"),
+        (LEAST.replace("cpus: ", '"a b": '), 'startd.assets.a b: "a b" is no asset; write letters'),
+        (LEAST.replace("cpus: ", "Memory: "), "startd.assets.memory: is the same asset as Memory"),
+        (LEAST[:-1] + ", claims: 3}", "startd.claims: only fixed_claims counts claims"),
+        (LEAST[:-1] + ", slots: 3}", "startd.slots: needs resources beside it"),
+        (LEAST[:-1] + ", resources: cpus=1}", "startd.resources: belongs to a slot type"),
+        (LEAST[:-1] + ", weight: gpus}", 'startd.weight: "gpus" is no asset of this slot'),
+        (
+            LEAST[:-1] + ", weight: 8 / MY.Cpus}",
+            "startd.weight: divides by MY.Cpus, which is 0 when it is used",
+        ),
+        (LEAST[:-1] + ", weight: floor(Cpus)}", "startd.weight: Cpus has no scope, so that a job could put"),
+        (LEAST[:-1] + ", weight: TARGET.A + 1}", "startd.weight: a weight is the slot's alone"),
+        (LEAST[:-1] + ", weight: MY.Cpus +}", 'startd.weight: HTCondor cannot read "MY.Cpus +"'),
+        (LEAST[:-1] + ", weight: $(CPUS)}", 'startd.weight: "$(CPUS)" holds a macro'),
+        (LEAST[:-1] + ', weight: "MY.A\\nX = 1"}', "startd.weight: an expression is one line"),
+        (LEAST[:-1] + ', weight: "MY.A + \\""}', "has a quote that is not closed"),
+        (LEAST[:-1] + ', weight: "MY.A \\\\"}', "holds a macro of HTCondor's configuration"),
+        (
+            LEAST.replace("disk: {", "disk: {declare: 2, "),
+            "disk is an asset of every slot, not a custom resource",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(text: str, problem: str) -> None:
+    assert any(problem in line for line in problems_of(text)), problems_of(text)
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_lines() -> None:
+    problems = problems_of("""
+slot_types:
+  1:
+    model: expressions
+    asets: {}
+    assets:
+      cpus: {request: true, always: 2}
+      memory: {step: 3}
+      disk: {expression: RequestDisk + 5}
+      gpus: {request: true, missing: 5}
+      tokens: {always: 1, declare: 3}
+  2:
+    model: fixed_claims
+    assets:
+      cpus: {even: true, always: 1}
+      memory: {always: -1}
+      disk: {}
+      tokens: {declare: 4}
+      claims: {}
+  3:
+    model: none
+    weight: cpus
+""")
+    assert "write a whole number, 0 to 1000000000000000" in problems[11]
+    assert [line.split(": ", 2)[:2] for line in problems] == [
+        ["F:3", "slot_types.1"],  # no weight
+        ["F:3", "slot_types.1"],  # no resources beside fixed_claims
+        ["F:5", "slot_types.1.asets"],
+        ["F:7", "slot_types.1.assets.cpus"],
+        ["F:8", "slot_types.1.assets.memory"],
+        ["F:8", "slot_types.1.assets.memory.step"],
+        ["F:9", "slot_types.1.assets.disk.expression"],
+        ["F:10", "slot_types.1.assets.gpus.missing"],
+        ["F:12", "slot_types.2"],
+        ["F:12", "slot_types.2"],
+        ["F:15", "slot_types.2.assets.cpus"],
+        ["F:16", "slot_types.2.assets.memory.always"],
+        ["F:18", "slot_types.2.assets.tokens.declare"],
+        ["F:19", "slot_types.2.assets.claims"],
+        ["F:20", "slot_types.3"],
+        ["F:22", "slot_types.3.weight"],
+    ]
+
+
+def test_what_another_slot_type_declares_is_an_asset_of_this_one_too() -> None:
+    text = "slot_types:\n" + "".join(
+        f"  {number}: {{model: minimum_charge, assets: {{cpus: {{charge: 1}}, memory: {{charge: 1}}, "
+        f"disk: {{charge: 1}}{more}}}}}\n"
+        for number, more in ((1, ", tokens: {charge: 1, declare: 2}"), (2, ""))
+    )
+    assert problems_of(text) == [
+        "F:3: slot_types.2.assets: tokens is missing; it is declared, so slots of every type have it"
+    ]
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(ConfigError, match="there is no such file; write such as what"):
+        load("/nowhere/policy.yaml")
+
+
+@pytest.mark.parametrize("name", examples())
+def test_examples_are_sound_and_say_what_they_are_for(name: str) -> None:
+    assert parse(example(name), name).policies
+    assert examples()[name].endswith(".")
+
+
+def test_an_example_that_is_not_there() -> None:
+    with pytest.raises(InputError, match="did you mean memory-centric"):
+        example("memory-centrik")
+    with pytest.raises(InputError, match="write one of cpu-centric, "):
+        example("../../x")
