@@ -124,12 +124,12 @@ def _unnamed_problems(
 def _slot_problems(
     path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel], written: Mapping[str, Any]
 ) -> Iterator[Problem]:
+    yield from _claims_and_slots(path, slot)
     if slot.model == "none":
         for key in ("assets", "weight", "num_claims", "claims"):
             if getattr(slot, key):
                 yield (key,), "a slot type without policy has none; remove this line, or choose a model"
         return
-    yield from _claims_and_slots(path, slot)
     yield from _weight_problems(slot, {name.lower() for name in written})
     first: dict[str, str] = {}
     for name in written:

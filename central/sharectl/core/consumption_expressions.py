@@ -136,7 +136,9 @@ def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
 
 def _written(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
     assert isinstance(rule, Written)  # noqa: S101 - by the table
-    return rule.expression
+    if "target" not in rule.expression.lower():
+        return rule.expression
+    return f"ifThenElse(({rule.expression}) >= 0, {rule.expression}, -1)"
 
 
 def _left(policy: SlotPolicy, asset: str, rule: Rule) -> str:

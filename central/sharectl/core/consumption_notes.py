@@ -35,7 +35,8 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
     if policy.model == "fixed_claims":
         yield (
             f"every claim gets a core at least: the slot must have {policy.claims} cores or more (NUM_CPUS may say so, "
-            "where jobs share cores)."
+            "where jobs share cores). Claims are counted as a custom resource: where the machine has several slots, write "
+            "`resources` for every slot type."
         )
     if _may_be_zero(policy, "cpus"):
         yield _NO_CORES

@@ -1,0 +1,87 @@
+"""The configuration that is rendered, byte for byte, and as HTCondor's own parser reads it."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.condor_process import CondorProcess
+from sharectl.adapters.consumption_examples import example, examples
+from sharectl.adapters.consumption_file import parse
+from sharectl.cli.main import main
+from sharectl.core.consumption_snippet import snippet
+
+FOLDER = Path(__file__).parent / "consumption"
+CASES = [*examples(), "slot-types"]
+
+
+def policies(case: str) -> str:
+    return example(case) if case in examples() else (FOLDER / f"{case}.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_rendered(
+    case: str,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / f"{case}.yaml"
+    path.write_text(policies(case), encoding="utf-8")
+    assert main(["consumption", "render", str(path)]) == 0
+    seen = capsys.readouterr()
+    expected = FOLDER / f"{case}.conf"
+    if request.config.getoption("--update-golden"):
+        expected.write_text(seen.out, encoding="utf-8")
+    assert seen.out == expected.read_text(encoding="utf-8")
+    assert len(seen.err.splitlines()) == seen.out.count("# NOTE: ")
+    assert main(["consumption", "render", str(path), "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["kind"], printed["snippet"]) == ("consumption_snippet", seen.out)
+    assert len(printed["notes"]) == seen.out.count("# NOTE: ")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_htcondor_reads_every_line(case: str) -> None:
+    """Every macro that is rendered has a value, and every expression is one for HTCondor."""
+    text = snippet(parse(policies(case), case))
+    names = [line.split(" = ")[0] for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(set(names)) == len(names)
+    source = Source()
+    with CondorProcess(source.root_file() + text, source.environment) as process:
+        values = process.values(names, source.root_file() + text, {})
+        assert set(values) == set(names)
+        expressions = [text for name, text in values.items() if "CONSUMPTION_" in name or "WEIGHT" in name]
+        assert None not in process.canonical(expressions)
+
+
+def test_an_example_can_be_rendered_through_a_pipe(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["consumption", "examples", "memory-centric"]) == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO(capsys.readouterr().out))
+    assert main(["consumption", "render", "-"]) == 0
+    assert capsys.readouterr().out == (FOLDER / "memory-centric.conf").read_text(encoding="utf-8")
+
+
+def test_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["consumption", "examples"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in listed] == list(examples())
+    assert main(["consumption", "examples", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"] == examples()
+    assert main(["consumption", "examples", "static-slot", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["yaml"] == example("static-slot")
+    assert main(["consumption", "examples", "static"]) == 65
+    assert "did you mean static-slot?" in capsys.readouterr().err
+
+
+def test_a_wrong_file_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text("startd: {model: minimum_charge}\n")
+    assert main(["consumption", "render", str(path)]) == 78
+    assert f"{path}:1: startd.assets: cpus is missing" in capsys.readouterr().err
