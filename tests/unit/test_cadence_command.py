@@ -1,0 +1,174 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.core.cadence import loading_factor
+from sharectl.report.cadence_figure import MOST_TEETH, chart, figure, sawteeth
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main(["cadence", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    code, out, err = _run(capsys, "--json", *arguments)
+    assert (code, err) == (0, "")
+    told: dict[str, Any] = json.loads(out)
+    assert (told["kind"], told["schema_version"]) == ("cadence", 1)
+    return told
+
+
+def _factors(told: dict[str, Any], key: str) -> list[list[float]]:
+    return [[round(at[key], 3) for at in load["intervals"]] for load in told["run_times"]]
+
+
+def test_the_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _json(
+        capsys, "--run-time", "constant:255", "--run-time", "exponential:255", "--interval", "300,60"
+    )
+    assert [load["name"] for load in told["run_times"]] == ["constant:255", "exponential:255"]
+    assert _factors(told, "loading_factor") == [[0.85, 0.85], [0.891, 0.588]]
+    assert _factors(told, "loading_factor_claims_reused")[0] == [0.966, 0.85]
+
+
+def test_what_is_not_known_is_said_and_nothing_is_recommended(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _json(capsys, "--run-time", "constant:255")
+    assert (told["recommendation"], told["cores"], told["cycle_duration_seconds"]) == (None, None, None)
+    assert told["run_times"][0]["intervals"][0]["idle_core_hours_per_day"] is None
+    assert told["run_times"][0]["intervals"][0]["negotiating_ratio"] is None
+    notes = " ".join(told["notes"])
+    assert "how many cores the pool has is not known" in notes
+    assert "how long a negotiation cycle takes is not known" in notes
+    code, out, _ = _run(capsys, "--run-time", "constant:255")
+    assert code == 0
+    assert "NEGOTIATOR_INTERVAL" not in out
+
+
+def test_what_is_recommended_is_configuration_with_its_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--run-time", "exponential:900", "--cores", 1000, "--cycle-duration", 3, "--claim-worklife", 0]
+    told = _json(capsys, *options)
+    best = told["recommendation"]
+    assert best["NEGOTIATOR_INTERVAL"] == 30
+    at = next(at for at in told["run_times"][0]["intervals"] if at["interval_seconds"] == 30)
+    assert at["idle_core_hours_per_day"] == pytest.approx((1 - at["loading_factor"]) * 24_000)
+    assert best["negotiating_ratio"] == at["negotiating_ratio"] == 0.1
+    assert at["cycles_per_day"] == 2880
+    _, out, _ = _run(capsys, *options)
+    lines = out[out.index("\n\n") :].splitlines()
+    settings = [line for line in lines if line and not line.startswith("#")]
+    assert settings == [
+        "NEGOTIATOR_INTERVAL = 30",
+        "NEGOTIATOR_CYCLE_DELAY = 20",
+        "NEGOTIATOR_MIN_INTERVAL = 5",
+    ]
+    assert any("idle core-hours a day on 1000 cores" in line for line in lines)
+
+
+def test_a_negotiator_too_slow_for_all_intervals_gets_none(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _json(capsys, "--run-time", "constant:255", "--cycle-duration", 400)
+    assert told["recommendation"] is None
+    assert "at none of these intervals" in " ".join(told["notes"])
+
+
+def test_several_laws_get_no_common_recommendation(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _json(capsys, "--run-time", "constant:255", "--run-time", "constant:60", "--cycle-duration", 1)
+    assert told["recommendation"] is None
+
+
+def test_jobs_of_a_log_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    row = "1 0 -1 {} {} -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
+    path.write_text("; made up\n" + row.format(300, 8, 1) + row.format(30, 1, 2) + row.format(-1, 1, 2))
+    told = _json(capsys, "--swf", path, "--by", "group", "--interval", "300", "--cores", 9)
+    assert [(load["name"], load["jobs"]) for load in told["run_times"]] == [
+        ("all", 2),
+        ("group 1", 1),
+        ("group 2", 1),
+    ]
+    assert _factors(told, "loading_factor") == [[0.9], [1.0], [0.1]]
+    assert "1 jobs left out: run time 0 or not known" in told["notes"]
+
+
+def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("rubbish\n")
+    code, out, err = _run(capsys, "--swf", path)
+    assert (code, out) == (65, "")
+    assert f"{path}:1: 1 fields" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--run-time", "uniform:1"], "is no law of run times"),
+        (["--interval", "60,0"], "'0': write up to 30 intervals in whole seconds"),
+        (["--interval", ",".join(["60"] * 31)], "31 intervals"),
+        (["--plot", "teeth.gif"], "write a name that ends in .svg or .png"),
+        (["--cores", "none"], "write a whole number above 0"),
+        (["--cycle-duration", "-1"], "write seconds from 0 on"),
+        (["--most-negotiating", "2"], "write a share between 0 and 1"),
+        (["--swf", "a", "--history", "b"], "not allowed with"),
+    ],
+)
+def test_bad_options_say_what_to_write(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["cadence", *arguments])
+    assert ended.value.code == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_plot_has_a_line_for_each_interval_and_one_in_cycles(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "teeth.svg"
+    assert _run(capsys, "--run-time", "constant:255", "--interval", "60,300", "--plot", path)[0] == 0
+    drawing = ET.parse(path)  # noqa: S314  # our own
+    texts = ["".join(text.itertext()).strip() for text in drawing.iter(f"{SVG}text")]
+    for text in ("interval 60 s", "interval 300 s", "any interval", "run time, s", "run time, cycles"):
+        assert texts.count(text) == 1
+    looks = set()
+    for name in ("interval 60 s", "interval 300 s"):
+        (line,) = (group for group in drawing.iter(f"{SVG}g") if group.get("id") == name)
+        style = next(line.iter(f"{SVG}path")).get("style", "")
+        looks.add(style.partition("stroke-dasharray")[2].partition(";")[0])
+    assert len(looks) == 2, "lines can be told apart without colour"
+
+
+def test_a_plot_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, err = _run(capsys, "--run-time", "constant:255", "--plot", tmp_path / "none" / "teeth.png")
+    assert (code, "cannot be written: No such file" in err) == (74, True)
+
+
+def test_a_png_is_drawn_and_other_kinds_are_refused() -> None:
+    assert figure([60], "png").startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match="svg, png"):
+        figure([60], "gif")
+
+
+def test_the_corners_of_the_teeth_are_the_formula() -> None:
+    corners = sawteeth(60, 250)
+    assert corners[:5] == [(0.0, 0.0), (60, 1.0), (60, 0.5), (120, 1.0), (120, 2 / 3)]
+    assert corners[-1] == (250, loading_factor(250, 60))
+    assert len(sawteeth(1, 1e9)) <= 2 * MOST_TEETH + 1
+
+
+def test_the_chart_rises_to_each_cycle_and_falls_after_it() -> None:
+    rows = chart(60, 4, "s", blocks=False).splitlines()
+    top, bottom = rows[1].ljust(70), rows[10].ljust(70)
+    # 64 columns for four cycles: a tooth's tip is every 16th.
+    assert [top[6 + column] for column in (14, 15, 16, 31, 32, 63)] == [" ", "#", " ", "#", " ", "#"]
+    assert bottom[7:70].strip("#") == ""
+    assert rows[-1].split() == ["0", "60", "120", "180", "240"]
+    assert "█" in chart(60, 4, "s", blocks=True)
