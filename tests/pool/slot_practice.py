@@ -1,0 +1,68 @@
+"""Nodes whose slots are made by the examples of ``config.d/examples``, and looks at them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+from poolbox import Box
+from tests.pool.sharectl_command import CHECKOUT
+
+EXAMPLES = CHECKOUT / "config.d" / "examples"
+ACCESS = "ap-1.example.org"
+
+
+def example(name: str, *lines: str) -> str:
+    """An example as configuration of a host, and lines that are read after it."""
+    return "".join(f"{line}\n" for line in (f"include : {EXAMPLES / name}", *lines))
+
+
+def submit(
+    box: Box, count: int, *lines: str, cores: object = 1, group: str = "", access: str = ACCESS
+) -> int:
+    """Cluster id of so many jobs that sleep for ten minutes, unless lines say otherwise."""
+    owner = f"accounting_group = {group}\naccounting_group_user = bob\n" if group else ""
+    return box.submit(
+        "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\n"
+        f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n{owner}"
+        + "".join(f"{line}\n" for line in lines)
+        + f"queue {count}\n",
+        access,
+    )
+
+
+def at(node: str, kind: str = "") -> str:
+    """Line of a job that goes to that node alone, and there to slots of that kind alone."""
+    kinds = f' && TARGET.SlotKind == "{kind}"' if kind else ""
+    return f'requirements = TARGET.Machine == "{node}"{kinds}'
+
+
+def places(box: Box, cluster: int) -> list[str]:
+    """Slots that the jobs of a cluster run in, as their shadows have written it into the queue."""
+    jobs = box.jobs(f"ClusterId == {cluster} && JobStatus == 2")
+    return sorted(str(job.get("RemoteHost")) for job in jobs)
+
+
+def nodes(box: Box, cluster: int) -> Counter[str]:
+    """Node → jobs of a cluster that run there."""
+    return Counter(place.rpartition("@")[2] for place in places(box, cluster))
+
+
+def slots(box: Box, node: str) -> dict[str, dict[str, Any]]:
+    """Name of each slot without its node → its ad, as the startd itself has it."""
+    text = box.run(["condor_status", "-direct", node, "-json"]).stdout
+    return {ad["Name"].partition("@")[0]: ad for ad in json.loads(text or "[]")}
+
+
+def advertised_free_cores(box: Box) -> int:
+    """Free cores of all partitionable slots, as the collector has them: what the negotiator goes by."""
+    free = box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Cpus"]).stdout
+    return sum(int(cores) for cores in free.split())
+
+
+def restart(box: Box, node: str) -> None:
+    """Have the startd make its slots anew."""
+    box.stop_host(node)
+    box.start_host(node)
+    box.wait_until(lambda: slots(box, node), 30, f"the startd of {node} is back")

@@ -1,0 +1,217 @@
+"""Three slot types on one node: START, attributes, names, claims, draining, and what is seen of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
+from tests.pool.slot_practice import (
+    ACCESS,
+    EXAMPLES,
+    at,
+    example,
+    places,
+    slots,
+    submit,
+)
+
+CHECKOUT = Path(__file__).parents[2]
+TYPED = "wn-001.example.org"
+GENERAL_CORES, SHORT_CORES, OPS_CORES = 17, 6, 1
+CAP = 2
+SHORT, BRIEF = "allowed_job_duration = 1800", "allowed_job_duration = 600"
+SHARECTL = f"""\
+include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
+SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
+STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
+SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
+SHARECTL_JOB_CTL_STALE_SECONDS = 90
+SHARECTL_GRACE_SECONDS = 1
+MAXJOBRETIREMENTTIME = 3600
+"""
+DEFRAG = """\
+DAEMON_LIST = $(DAEMON_LIST) DEFRAG
+DEFRAG_INTERVAL = 2
+DEFRAG_DRAINING_MACHINES_PER_HOUR = 3600
+DEFRAG_MAX_CONCURRENT_DRAINING = 1
+DEFRAG_MAX_WHOLE_MACHINES = 5
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    """A node with three slot types under sharectl."""
+    typed = example("50-draining-execute-point.conf") + SHARECTL + example("70-slot-types.conf")
+    spec = BoxSpec(
+        execute_points=(ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=typed),),
+        access_points=(ACCESS,),
+    )
+    with open_box(spec) as running:
+        yield running
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    """The pool, without jobs before and after."""
+    yield pool
+    pool.remove_jobs()
+
+
+def publish(box: Box, text: str) -> None:
+    fresh = box.shared_directory / "fresh"
+    fresh.write_text(text)
+    fresh.replace(box.shared_directory / "sharectl.txt")
+
+
+def held(box: Box, prefix: str, group: str) -> int:
+    """Cores that a group holds in the dynamic slots of a partitionable slot."""
+    return sum(
+        ad["Cpus"]
+        for name, ad in slots(box, TYPED).items()
+        if name.startswith(f"{prefix}_") and ad.get("AccountingGroup", "").startswith(f"{group}.")
+    )
+
+
+def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None:
+    kept_out = submit(box, 1, at(TYPED, "short"))
+    no_ops = submit(box, 1, SHORT, at(TYPED, "ops"), group="cms")
+    short = submit(box, 2, SHORT, at(TYPED, "short"), group="cms")
+    ops = submit(box, 1, at(TYPED, "ops"), group="ops")
+    general = submit(box, 3, at(TYPED, "general"), group="atlas")
+    box.wait_until(lambda: len(places(box, general)) == 3, 60, "jobs run in the general slot")
+    box.wait_until(lambda: len(places(box, short)) == 2, 60, "short jobs run in theirs")
+    box.wait_until(lambda: len(places(box, ops)) == 1, 60, "a job of the site's tests runs in its")
+    assert not places(box, kept_out), "a job that may take long got into the short slot"
+    assert not places(box, no_ops), "a job of cms got into the slot of the site's tests"
+    assert places(box, ops) == [f"ops3@{TYPED}"]
+
+    seen = slots(box, TYPED)
+    kinds = {name: (ad["SlotKind"], ad["SlotType"]) for name, ad in seen.items()}
+    assert kinds == {
+        "slot1": ("general", "Partitionable"),
+        **{f"slot1_{number}": ("general", "Dynamic") for number in (1, 2, 3)},
+        "short2": ("short", "Partitionable"),
+        **{f"short2_{number}": ("short", "Dynamic") for number in (1, 2)},
+        "ops3": ("ops", "Static"),
+    }
+    weights = {name: str(ad["SlotWeight"]).endswith("* MY.Cpus)/") for name, ad in seen.items()}
+    assert weights == {name: name.startswith("short2") for name in seen}, "dynamic slots inherit the weight"
+
+
+def test_what_a_partitionable_slot_does_is_seen(box: Box) -> None:
+    """It stays Unclaimed, so what is printed by the shipped format is held against the queue."""
+    short = submit(box, 2, SHORT, at(TYPED, "short"), group="cms", cores=2)
+    general = submit(box, 3, at(TYPED, "general"), group="atlas")
+    command = ["condor_status", "-pr", str(EXAMPLES / "partitionable-slots.cpf"), TYPED]
+
+    def printed() -> dict[str, list[str]]:
+        """Slot → cores, used, free, jobs, state, groups."""
+        heading, *lines = (line.split() for line in box.run(command).stdout.splitlines() if line)
+        assert heading == ["NODE", "SLOT", "CORES", "USED", "FREE", "JOBS", "FREE_MIB", "STATE", "GROUPS"]
+        return {words[1]: words[2:6] + words[7:] for words in lines}
+
+    def row(cores: int, used: int, jobs: int, group: str) -> list[str]:
+        numbers = [str(number) for number in (cores, used, cores - used, jobs)]
+        return [*numbers, "Unclaimed", ",".join([f"{group}.bob@example.org"] * jobs)]
+
+    expected = {
+        f"slot1@{TYPED}": row(GENERAL_CORES, 3, 3, "atlas"),
+        f"short2@{TYPED}": row(SHORT_CORES, 4, 2, "cms"),
+    }
+    box.wait_until(lambda: len(places(box, general) + places(box, short)) == 5, 60, "five jobs run")
+    box.wait_until(lambda: printed() == expected, 30, "the command shows them")
+
+
+def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
+    """A cap is one for each partitionable slot."""
+    publish(box, f"{TYPED.partition('.')[0]} alice {CAP} cms 8\n")
+    box.wait_until(lambda: slots(box, TYPED)["short2"].get("t1_Targetcores") == [CAP, 8], 30, "a target")
+    submit(box, 4, SHORT, at(TYPED, "short"), group="alice")
+    submit(box, 4, at(TYPED, "general"), group="alice")
+    submit(box, 4, at(TYPED, "general"), group="lhcb")
+    submit(box, 1, at(TYPED, "general"), group="cms", cores=8)
+    box.wait_until(lambda: held(box, "slot1", "cms") == 8, 60, "the helped group gets in")
+    box.wait_until(
+        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (CAP, CAP), 60, "and the cap"
+    )
+    assert held(box, "slot1", "lhcb") == 0
+    publish(box, "")
+    box.wait_until(
+        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (4, 4), 60, "no cap any more"
+    )
+
+
+def test_claims_end_by_slot_type(box: Box) -> None:
+    """With CLAIM_WORKLIFE = 0 each short job makes a dynamic slot of its own; in the other type slots are used again."""
+
+    def made(slot_type: int) -> int:
+        return box.log_text(TYPED, "STARTD").count(f"New dSlot of type {slot_type} allocated")
+
+    before = made(1), made(2)
+    submit(box, 3 * SHORT_CORES, SHORT, at(TYPED, "short"), "arguments = 1")
+    submit(box, 3 * GENERAL_CORES, at(TYPED, "general"), "arguments = 1")
+    box.wait_until(lambda: not box.jobs(), 90, "all have run")
+    assert made(2) - before[1] == 3 * SHORT_CORES
+    assert made(1) - before[0] < 3 * GENERAL_CORES
+
+
+def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> None:
+    general = submit(box, 2, at(TYPED, "general"))
+    short = submit(box, 1, SHORT, at(TYPED, "short"))
+    box.wait_until(lambda: len(places(box, general) + places(box, short)) == 3, 60, "two slots have jobs")
+    normally = {name: ad["Start"] for name, ad in slots(box, TYPED).items()}
+    box.run(["condor_drain", "-graceful", TYPED])
+
+    def drains() -> bool:
+        return all(
+            ad.get("Draining") is True and "AllowedJobDuration <= 600" in ad["Start"]
+            for ad in slots(box, TYPED).values()
+        )
+
+    box.wait_until(drains, 30, "every slot drains, by one START for all")
+    states = {name: ad["State"] for name, ad in slots(box, TYPED).items()}
+    assert states.pop("ops3") == "Drained", "static slots too"
+    assert {states.pop("slot1"), states.pop("short2")} == {"Drained"}
+    assert list(states.values()) == ["Claimed"] * 3, "jobs run on"
+
+    not_ops = submit(box, 1, BRIEF, at(TYPED, "ops"))
+    too_long = submit(box, 1, SHORT, at(TYPED, "short"))
+    brief = [submit(box, 1, BRIEF, at(TYPED, kind), group="ops") for kind in ("general", "short", "ops")]
+    box.wait_until(lambda: all(places(box, cluster) for cluster in brief), 60, "brief jobs start meanwhile")
+    assert not places(box, too_long), "the type's own START would let it in"
+    assert not places(box, not_ops), "what the type admits still holds"
+    box.run(["condor_drain", "-cancel", TYPED])
+    box.wait_until(lambda: places(box, too_long), 60, "afterwards each type has its own START again")
+    assert {name: ad["Start"] for name, ad in slots(box, TYPED).items() if name in normally} == normally
+    assert not places(box, not_ops)
+    assert len(places(box, general) + places(box, short)) == 3, "no job was stopped"
+
+
+def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
+    """With the defaults an idle short slot makes a full node whole; with the example it is drained, and only as far as asked."""
+    central = box.spec.central_point
+    filled = submit(box, GENERAL_CORES, at(TYPED, "general"))
+    box.wait_until(lambda: len(places(box, filled)) == GENERAL_CORES, 60, "the general slot is full")
+    elsewhere = f'DEFRAG_REQUIREMENTS = PartitionableSlot && Machine == "{TYPED}"\n'
+    box.write_config(central, DEFRAG + elsewhere)
+    box.reconfig(central)
+
+    def looks() -> int:
+        return box.log_text(central, "DEFRAG").count("Drained 0 machines")
+
+    def drains() -> bool:
+        return slots(box, TYPED)["slot1"].get("Draining") is True
+
+    seen: list[bool] = []
+    box.wait_until(lambda: seen.append(drains()) or looks() > 2, 60, "condor_defrag has looked thrice")  # type: ignore[func-returns-value]
+    box.write_config(central, DEFRAG + example("50-draining-defrag.conf"))
+    box.reconfig(central)
+    box.wait_until(drains, 60, "it drains the node")
+    box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < 8"], host=ACCESS)
+    box.wait_until(lambda: not drains(), 60, "it ends the drain when a block is free")
+    assert len(places(box, filled)) == GENERAL_CORES - 8, "jobs run on"
+    assert not any(seen), "with the defaults it left the node alone"

@@ -1,0 +1,169 @@
+"""Nodes for special jobs: whole nodes, licences, bound cores, claimed partitionable slots, and jobs that a node prefers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
+from tests.pool.slot_practice import ACCESS, at, example, places, restart, slots, submit
+
+SECOND = "ap-2.example.org"
+WHOLE, PLAIN = "wn-001.example.org", "wn-002.example.org"
+LICENCES = 2
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    """A node that is given out twice, and one with licences."""
+    whole = example("70-whole-node.conf", "WHOLE_NODE_CORES = 8", "WHOLE_NODE_MIB = 8192")
+    spec = BoxSpec(
+        execute_points=(
+            ExecutePoint(WHOLE, 8, config=whole),
+            ExecutePoint(PLAIN, 8, config=example("70-licences-of-a-node.conf")),
+        ),
+        access_points=(ACCESS, SECOND),
+    )
+    with open_box(spec) as running:
+        yield running
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    """The pool, without jobs before and after."""
+    yield pool
+    pool.remove_jobs()
+
+
+def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
+    assert slots(box, WHOLE)["slot1"]["TotalCpus"] == 16, "the node is given out twice"
+
+    def busy() -> frozenset[str]:
+        return frozenset(name for name, ad in slots(box, WHOLE).items() if ad["Activity"] == "Busy")
+
+    others = submit(box, 3, at(WHOLE), "hold = True")
+    whole = submit(box, 1, at(WHOLE), "hold = True", "+WholeNode = True", cores=8)
+    box.run(["condor_release", "-all"], host=ACCESS)
+    seen: set[frozenset[str]] = set()
+
+    def settled() -> bool:
+        seen.add(busy())
+        return bool(places(box, whole) or len(places(box, others)) == 3)
+
+    box.wait_until(settled, 60, "one kind runs")
+    first, second = (whole, others) if places(box, whole) else (others, whole)
+    box.run(["condor_rm", str(first)], host=ACCESS)
+    box.wait_until(lambda: seen.add(busy()) or places(box, second), 60, "then the other")  # type: ignore[func-returns-value]
+    assert frozenset({"slot2"}) in seen
+    assert not [names for names in seen if "slot2" in names and len(names) > 1]
+    box.remove_jobs()
+
+    box.write_config(WHOLE, "SLOT_TYPE_1_START = True\nSLOT_TYPE_2_START = TARGET.WholeNode =?= True\n")
+    box.reconfig(WHOLE)
+    submit(box, 3, at(WHOLE))
+    submit(box, 1, at(WHOLE), "+WholeNode = True", cores=8)
+    everything = {"slot1_1", "slot1_2", "slot1_3", "slot2"}
+    box.wait_until(lambda: busy() == everything, 60, "without looking at each other: 11 cores of 8")
+
+
+def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
+    licensed = submit(box, 2 * LICENCES, at(PLAIN), "request_licence = 1")
+    others = submit(box, 3, at(PLAIN))
+    box.wait_until(lambda: len(places(box, licensed)) == LICENCES, 60, "all licences are used")
+    box.wait_until(lambda: len(places(box, others)) == 3, 60, "other jobs need none")
+    assert len(places(box, licensed)) == LICENCES
+    assert {name: ad["licence"] for name, ad in slots(box, PLAIN).items() if ad["licence"]} == {
+        place.partition("@")[0]: 1 for place in places(box, licensed)
+    }
+
+
+def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(box: Box) -> None:
+    box.write_config(PLAIN, example("70-whole-node-only.conf"))
+    box.reconfig(PLAIN)
+    box.wait_until(lambda: "TotalSlotCpus" in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows")
+    small = submit(box, 1, at(PLAIN), cores=7)
+    whole = submit(box, 1, f"{at(PLAIN)} && TARGET.PartitionableSlot", cores="TARGET.TotalSlotCpus")
+    box.wait_until(lambda: places(box, whole), 60, "it gets the node")
+    assert slots(box, PLAIN)["slot1_1"]["Cpus"] == 8
+    box.run(["condor_rm", str(whole)], host=ACCESS)
+    box.wait_until(lambda: "slot1_1" not in slots(box, PLAIN), 60, "the node is free")
+    negotiated = box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0")
+    box.wait_until(
+        lambda: (
+            box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0") > negotiated + 1
+        ),
+        60,
+        "the other job was looked at again",
+    )
+    assert not places(box, small)
+
+
+def test_cores_are_bound_to_jobs(box: Box) -> None:
+    box.write_config(PLAIN, example("70-cpu-affinity.conf"))
+    box.reconfig(PLAIN)
+    box.wait_until(
+        lambda: "TotalSlotCpus" not in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
+    )
+    bound = [box.shared_directory / f"bound.{number}" for number in (0, 1)]
+    submit(
+        box,
+        2,
+        at(PLAIN),
+        "executable = /bin/sh",
+        "arguments = \"-c 'grep Cpus_allowed_list /proc/self/status; sleep 600'\"",
+        f"output = {box.shared_directory}/bound.$(Process)",
+    )
+    box.wait_until(lambda: all(path.exists() and path.read_text() for path in bound), 60, "both have looked")
+    lists = {path.read_text().split()[-1] for path in bound}
+    if len(os.sched_getaffinity(0)) == 1:
+        pytest.skip("this machine has one core")
+    assert lists == {"0", "1"}, "each has a core of its own"
+
+
+def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
+    """Rank alone takes one dynamic slot; several for a larger job only by partitionable slot preemption."""
+    central = box.spec.central_point
+    box.write_config(PLAIN, example("70-preempt-by-rank.conf", "MachineMaxVacateTime = 5"))
+    box.reconfig(PLAIN)
+    box.wait_until(lambda: "urgent" in str(slots(box, PLAIN)["slot1"]["Rank"]), 30, "the node prefers")
+    usual = submit(box, 8, at(PLAIN))
+    box.wait_until(lambda: len(places(box, usual)) == 8, 60, "the node is full")
+    wide = submit(box, 1, at(PLAIN), "+WantPslotPreemption = True", cores=4, group="urgent")
+    small = submit(box, 1, at(PLAIN), group="urgent")
+    box.wait_until(lambda: places(box, small), 60, "a job of the size of a dynamic slot takes it")
+    assert not places(box, wide)
+    box.write_config(central, example("70-preempt-by-rank.conf"))
+    box.reconfig(central)
+    box.wait_until(lambda: places(box, wide), 60, "and now the wide job takes several")
+    assert places(box, small), "a job of the same rank stays"
+    assert len(places(box, usual)) == 3
+
+
+def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> None:
+    claimable = example("70-claimable-slots.conf", "MAX_PARTITIONABLE_SLOT_CLAIM_TIME = 12")
+    box.write_config(PLAIN, claimable)
+    box.write_config(ACCESS, claimable)
+    box.reconfig(ACCESS)
+    restart(box, PLAIN)
+    first = submit(box, 2, at(PLAIN))
+    box.wait_until(lambda: len(places(box, first)) == 2, 60, "two jobs run")
+    box.wait_until(
+        lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed", 30, "the slot is seen to be claimed"
+    )
+    assert slots(box, PLAIN)["slot1"]["Cpus"] == 6
+    other = submit(box, 1, at(PLAIN), access=SECOND)
+    claimed: list[bool] = []
+
+    def got_in() -> bool:
+        is_claimed = slots(box, PLAIN)["slot1"]["State"] == "Claimed"
+        runs = bool(places(box, other))
+        claimed.append(is_claimed and runs)
+        return runs
+
+    box.wait_until(got_in, 90, "the other access point gets in once the claim is over")
+    assert not any(claimed[:-1])
+    assert slots(box, PLAIN)["slot1"]["State"] == "Unclaimed"
+    assert len(places(box, first)) == 2, "no job was stopped"

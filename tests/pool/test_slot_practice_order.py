@@ -1,0 +1,117 @@
+"""In which order three nodes are filled, with and without consumption policies; and a licence of the whole pool."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from poolbox import Box, BoxSpec
+from tests.pool.conftest import OpenBox
+from tests.pool.slot_practice import ACCESS, advertised_free_cores, example, nodes, places, restart, submit
+
+CORES, NODES = 4, 3
+LICENCES = 2
+DEPTH, BREADTH = "70-fill-depth-first.conf", "70-fill-breadth-first.conf"
+CONSUMPTION_POLICY = """\
+CONSUMPTION_POLICY = True
+CONSUMPTION_CPUS = quantize(target.RequestCpus, {1})
+CONSUMPTION_MEMORY = quantize(target.RequestMemory, {8})
+CONSUMPTION_DISK = quantize(target.RequestDisk, {1024})
+CLAIM_PARTITIONABLE_LEFTOVERS = False
+SLOT_WEIGHT = Cpus
+"""
+
+
+@pytest.fixture(scope="module")
+def pool(open_box: OpenBox) -> Iterator[Box]:
+    """Three nodes of four cores."""
+    with open_box(BoxSpec.of_equal_nodes(NODES, cores=CORES, access_points=(ACCESS,))) as running:
+        yield running
+
+
+@pytest.fixture
+def box(pool: Box) -> Iterator[Box]:
+    """The pool, without jobs before and after."""
+    yield pool
+    pool.remove_jobs()
+
+
+def configure(box: Box, text: str) -> None:
+    """Set what the negotiator and the access point are to do."""
+    for host in (box.spec.central_point, ACCESS):
+        box.write_config(host, text)
+        box.reconfig(host)
+
+
+def free(box: Box) -> None:
+    box.remove_jobs()
+    box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES, 30, "all cores are free")
+
+
+def burst(box: Box, count: int) -> list[int]:
+    """Jobs on each node that has any, largest first, of so many that came together."""
+    free(box)
+    cluster = submit(box, count)
+    box.wait_until(lambda: len(places(box, cluster)) == count, 90, f"{count} jobs run")
+    return sorted(nodes(box, cluster).values(), reverse=True)
+
+
+def one_by_one(box: Box, count: int) -> list[int]:
+    """The same of jobs that came when the one before ran, and the collector knew it."""
+    free(box)
+    clusters = []
+    for number in range(1, count + 1):
+        clusters.append(submit(box, 1))
+        box.wait_until(lambda: advertised_free_cores(box) == NODES * CORES - number, 60, "it runs")  # noqa: B023
+    box.wait_until(lambda: all(places(box, cluster) for cluster in clusters), 30, "the queue knows")
+    on = [next(iter(nodes(box, cluster))) for cluster in clusters]
+    return sorted((on.count(node) for node in set(on)), reverse=True)
+
+
+def test_one_node_is_filled_before_the_next(box: Box) -> None:
+    configure(box, example(DEPTH))
+    assert burst(box, CORES) == [CORES]
+    assert one_by_one(box, 2) == [2]
+    # HTCondor's defaults do so only for jobs that come one by one.
+    configure(box, "# defaults\n")
+    assert len(burst(box, CORES)) > 1
+
+
+def test_jobs_are_spread_over_the_nodes(box: Box) -> None:
+    configure(box, example(BREADTH))
+    assert burst(box, 2 * NODES) == [2] * NODES
+    assert one_by_one(box, NODES) == [1] * NODES
+    # The manual's recipe, without a rank, does so only for jobs that come together.
+    configure(box, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
+    assert one_by_one(box, 2) == [2]
+
+
+def test_a_licence_of_the_pool_is_counted_in_leftovers_too(box: Box) -> None:
+    free(box)
+    configure(box, example("70-licences-of-the-pool.conf"))
+    central = box.spec.central_point
+    licensed = submit(box, 2 * LICENCES, "concurrency_limits = licence")
+    box.wait_until(lambda: len(places(box, licensed)) == LICENCES, 60, "all licences are used")
+
+    def cycles() -> int:
+        return box.log_text(central, "NEGOTIATOR").count("Finished Negotiation Cycle")
+
+    before = cycles()
+    box.wait_until(lambda: cycles() > before + 2, 60, "the others were looked at again")
+    assert len(places(box, licensed)) == LICENCES
+
+
+def test_with_consumption_policies_the_order_needs_another_switch(box: Box) -> None:
+    """Within a cycle cached ranks are those of the untouched slots, and turn the order round."""
+    for node in box.spec.execute_points:
+        box.write_config(node.name, CONSUMPTION_POLICY)
+        restart(box, node.name)
+    uncached = "CLAIM_PARTITIONABLE_LEFTOVERS = False\nNEGOTIATOR_DEPTH_FIRST = False\nNEGOTIATOR_MATCHLIST_CACHING = False\n"
+    free(box)
+    configure(box, example(BREADTH))
+    assert burst(box, 2 * NODES) == [CORES, 2]
+    configure(box, example(BREADTH) + uncached)
+    assert burst(box, 2 * NODES) == [2] * NODES
+    configure(box, example(DEPTH) + uncached)
+    assert burst(box, 2 * NODES) == [CORES, 2]
