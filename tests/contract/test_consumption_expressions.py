@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sharectl.adapters.condor_config import Source
 from sharectl.adapters.condor_process import CondorProcess
-from sharectl.core.consumption import CLAIMS, fits
+from sharectl.core.consumption import CLAIMS, exact_amounts, fits
 from sharectl.core.consumption_expressions import consumed, macros, weight
 from sharectl.core.consumption_models import model_of
 from sharectl.core.consumption_rules import (
@@ -187,3 +187,22 @@ def test_what_fits_is_what_the_negotiator_has(
     values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, frozenset())])
     request, remaining = ({key: Fraction(value) for key, value in each.items()} for each in (asked, left))
     assert all(value == [[True]] for value in values) == fits(model, remaining, request)
+
+
+@given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]), asked=requests)
+def test_a_dynamic_slot_has_what_its_jobs_consume(
+    library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
+) -> None:
+    """The dynamic slot of a claim has enough for its own job and for every job that asks for no more, also where the machine has more slots."""
+    policy, total, _ = data.draw(slots(name))
+    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
+    assert model is not None
+    own = {asset: int(taken) for asset, taken in model.charge(exact_amounts(asked)).items()}
+    ad = slot_ad(own, own) | {"PartitionableSlot": "undefined", "DynamicSlot": "true"}
+    ad |= {f"Total{attribute_of(asset)}": str(2 * amount) for asset, amount in total.items()}
+    next_job = {asset: data.draw(st.integers(0, amount)) for asset, amount in asked.items()}
+    texts = [
+        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}" for asset, text in consumed(policy).items()
+    ]
+    jobs = [job_ad(each, frozenset()) for each in (asked, next_job)]
+    assert library.evaluate(texts, [ad], jobs) == [[[True, True]]] * len(texts)

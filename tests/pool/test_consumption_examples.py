@@ -18,6 +18,7 @@ from sharectl.core.consumption_models import model_of
 from sharectl.core.consumption_rules import attribute_of
 from sharectl.core.consumption_snippet import snippet
 from tests.pool.conftest import OpenBox
+from tests.pool.sharectl_command import CHECKOUT
 
 FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
 CORES, MEMORY_MIB = 8, 8000
@@ -69,6 +70,11 @@ EXPECTED = {
     "quanta-any": Expected(["1 900 0"] * 6, [(2, 1200)] * 4, [8]),
     "minimum-charge": Expected(["1 3000 0"] * 4, [(1, 3000)] * 2, [1]),
 }
+SLOT_TYPES = "slot-types"
+# quanta of a core, 400 MiB and a GPU; a twelfth of 4000 MiB, and no more claims than cores; 300 MiB as 512
+EXPECTED_OF_SLOT_TYPES = Expected(
+    ["1 300 0"] * 12, [(1, 333)] * 4 + [(1, 400)] * 2 + [(1, 512)] * 4, [0, 0, 8, 4000 - 4 * 512]
+)
 LEAST = "minimum-charge"
 UNROUNDED = "without the lines about MODIFY_REQUEST_EXPR"
 GUARDED, PLAIN = "rendered", "as in HTCondor's manual"
@@ -82,6 +88,14 @@ def host(name: str) -> str:
 
 def rendered(name: str) -> str:
     return snippet(parse(example(name), name))
+
+
+def of_slot_types() -> ExecutePoint:
+    """A node with the slot types of the golden file: 16 cores, 2 GPUs."""
+    text = (CHECKOUT / "tests/golden/consumption" / f"{SLOT_TYPES}.conf").read_text()
+    return ExecutePoint(
+        host(SLOT_TYPES), 16, 16000, power_hs06=None, config=f"{text}MACHINE_RESOURCE_GPUs = 2\n"
+    )
 
 
 def proofs() -> dict[str, str]:
@@ -117,9 +131,12 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     """A node for each example, and some with a line changed, to show what it is there for."""
     texts = {name: rendered(name) for name in examples()} | proofs()
     spec = BoxSpec(
-        execute_points=tuple(
-            ExecutePoint(host(name), CORES, MEMORY_MIB, power_hs06=None, config=text)
-            for name, text in texts.items()
+        execute_points=(
+            *(
+                ExecutePoint(host(name), CORES, MEMORY_MIB, power_hs06=None, config=text)
+                for name, text in texts.items()
+            ),
+            of_slot_types(),
         ),
         central_config="NEGOTIATOR_DEBUG = D_FULLDEBUG\n",
     )
@@ -132,10 +149,11 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 @pytest.fixture(scope="module")
 def filled(pool: Box) -> Box:
     """The pool with all jobs submitted, when as many run as should."""
-    for name, expected in EXPECTED.items():
+    everything = {**EXPECTED, SLOT_TYPES: EXPECTED_OF_SLOT_TYPES}
+    for name, expected in everything.items():
         submit(pool, name, expected.jobs)
     submit(pool, UNROUNDED, EXPECTED[LEAST].jobs)
-    wanted = {host(name): sorted(expected.dynamic) for name, expected in EXPECTED.items()}
+    wanted = {host(name): sorted(expected.dynamic) for name, expected in everything.items()}
     pool.wait_until(
         lambda: all(len(dynamic(pool, name)) >= len(slots) for name, slots in wanted.items()),
         180,
@@ -185,9 +203,9 @@ def test_every_example_is_here() -> None:
     assert set(EXPECTED) == set(examples())
 
 
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", [*EXPECTED, SLOT_TYPES])
 def test_an_example_runs_as_it_promises(filled: Box, name: str) -> None:
-    expected = EXPECTED[name]
+    expected = EXPECTED.get(name, EXPECTED_OF_SLOT_TYPES)
     filled.wait_until(
         lambda: weights(filled, host(name)) == sorted(expected.weights), 60, "the weight is what is left"
     )

@@ -105,17 +105,23 @@ def _least(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
 def _levels(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
     size = f"$({macro_name(policy, 'QUANTUM', asset)})"
     if policy.model == "quanta_all":
-        return _guarded(asset, f"quantize({request(asset)}, {{{size}}})")
-    taken = _guarded(asset, f"quantize({request(asset)}, {size})")
+        return _guarded(asset, _if_partitionable(f"quantize({request(asset)}, {{{size}}})", request(asset)))
+    taken = _guarded(asset, _if_partitionable(f"quantize({request(asset)}, {size})", request(asset)))
     if asset != next(iter(policy.assets)):
         return taken
     nothing = " && ".join(f"{request(other)} == 0" for other in policy.assets)
-    return f"ifThenElse({nothing}, {size}, {taken})"
+    return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {size}, {taken})"
 
 
 def _even(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
-    share = f"floor({total(asset)} / {policy.claims}.0)"
-    return f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
+    share = f"floor({_own_total(asset)} / {policy.claims}.0)"
+    share = f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
+    return _if_partitionable(share, _own_total(asset))
+
+
+def _if_partitionable(taken: str, on_dynamic_slot: str) -> str:
+    """HTCondor asks a dynamic slot too, whenever a job starts there, whether it has what the job consumes."""
+    return f"ifThenElse(MY.PartitionableSlot =?= true, {taken}, {on_dynamic_slot})"
 
 
 def _always(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
@@ -130,6 +136,10 @@ def _requested(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
 
 
 def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
+    return _own_total(asset)
+
+
+def _own_total(asset: str) -> str:
     name = f"MY.TotalSlot{attribute_of(asset)}"
     return f"floor(0.{DISK_TENTHS} * {name})" if asset == "disk" else name
 

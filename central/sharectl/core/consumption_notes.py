@@ -44,8 +44,8 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
         yield _NO_MEMORY
     if any(isinstance(rule, Levels) and rule.total is None for rule in policy.assets.values()):
         yield (
-            "on dynamic slots quanta are of the machine's total: where it has several partitionable slots, write "
-            "`total` for every asset."
+            "the weight of a dynamic slot counts quanta of the machine's total, too few where it has several partitionable "
+            "slots: write `total` for every asset there."
         )
 
 
