@@ -114,6 +114,32 @@ def test_the_central_managers_example_has_no_fault(folder: Path) -> None:
     assert found(folder) == []
 
 
+SLOT_EXAMPLES = sorted(path.name for path in (SNIPPETS / "examples").glob("[57]0-*.conf"))
+
+
+@pytest.mark.parametrize("name", SLOT_EXAMPLES)
+def test_each_example_of_slots_has_no_fault_beside_our_snippets(name: str, folder: Path) -> None:
+    """Nodes publish SlotAdmits, which another example sets."""
+    shutil.copy(folder / "examples" / name, folder)
+    assert found(folder, {"SlotAdmits": "True"}) == []
+
+
+@BOTH_WAYS
+def test_the_example_of_slot_types_has_no_fault_with_that_of_their_draining(folder: Path, way: str) -> None:
+    added(way)(folder)
+    for name in ("50-draining-execute-point.conf", "70-slot-types.conf"):
+        shutil.copy(folder / "examples" / name, folder)
+    assert found(folder) == []
+
+
+def test_the_example_of_slot_types_needs_the_nodes_own_start(folder: Path) -> None:
+    shutil.copy(folder / "examples" / "70-slot-types.conf", folder)
+    replaced("70-slot-types.conf", "SLOT_TYPE_2_START = ($(START)) && ", "SLOT_TYPE_2_START = ")(folder)
+    (finding,) = found(folder)
+    assert finding.check == "clauses"
+    assert "SLOT_TYPE_2_START" in str(finding)
+
+
 @BOTH_WAYS
 def test_a_snippet_read_twice_has_no_fault(folder: Path, way: str) -> None:
     added(f"include : {folder / EXECUTE}\n{way}", "70-again.conf")(folder)

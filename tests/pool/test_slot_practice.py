@@ -207,7 +207,12 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
         return slots(box, TYPED)["slot1"].get("Draining") is True
 
     seen: list[bool] = []
-    box.wait_until(lambda: seen.append(drains()) or looks() > 2, 60, "condor_defrag has looked thrice")  # type: ignore[func-returns-value]
+
+    def looked_thrice() -> bool:
+        seen.append(drains())
+        return looks() > 2
+
+    box.wait_until(looked_thrice, 60, "condor_defrag has looked thrice")
     box.write_config(central, DEFRAG + example("50-draining-defrag.conf"))
     box.reconfig(central)
     box.wait_until(drains, 60, "it drains the node")

@@ -56,7 +56,12 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
     box.wait_until(settled, 60, "one kind runs")
     first, second = (whole, others) if places(box, whole) else (others, whole)
     box.run(["condor_rm", str(first)], host=ACCESS)
-    box.wait_until(lambda: seen.add(busy()) or places(box, second), 60, "then the other")  # type: ignore[func-returns-value]
+
+    def others_turn() -> bool:
+        seen.add(busy())
+        return bool(places(box, second))
+
+    box.wait_until(others_turn, 60, "then the other")
     assert frozenset({"slot2"}) in seen
     assert not [names for names in seen if "slot2" in names and len(names) > 1]
     box.remove_jobs()
