@@ -96,7 +96,7 @@ def test_jobs_of_a_log_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         ("group 2", 1),
     ]
     assert _factors(told, "loading_factor") == [[0.9], [1.0], [0.1]]
-    assert "1 jobs left out: run time 0 or not known" in told["notes"]
+    assert "jobs left out: 1 (run time 0 or not known)" in told["notes"]
 
 
 def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -159,8 +159,8 @@ def test_a_png_is_drawn_and_other_kinds_are_refused() -> None:
 
 def test_the_corners_of_the_teeth_are_the_formula() -> None:
     corners = sawteeth(60, 250)
-    assert corners[:5] == [(0.0, 0.0), (60, 1.0), (60, 0.5), (120, 1.0), (120, 2 / 3)]
-    assert corners[-1] == (250, loading_factor(250, 60))
+    assert corners[:5] == [(0.0, 0.0), (60.0, 1.0), (60.0, 0.5), (120.0, 1.0), (120.0, 2 / 3)]
+    assert corners[-1] == (250.0, loading_factor(250, 60))
     assert len(sawteeth(1, 1e9)) <= 2 * MOST_TEETH + 1
 
 

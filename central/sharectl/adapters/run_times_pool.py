@@ -77,7 +77,9 @@ def ask(access: Access) -> PoolCadence:
         )
     known: CollectorAnswer = first["collector"].value
     negotiator = _chosen(first["negotiators"].value or [], access.negotiator)
-    schedds = {f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds}
+    schedds = {
+        f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds if "Name" in location
+    }
     answers = ask_all(_questions(access, schedds, negotiator))
     jobs, told = _together([answers[name].value for name in schedds], access.limit)
     return PoolCadence(

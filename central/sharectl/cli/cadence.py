@@ -167,7 +167,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.chart:
             _print_charts(arguments.interval or DEFAULT_PLOT_INTERVALS)
     for problem in seen.problems:
-        print(f"sharectl: {problem}", file=sys.stderr)
+        print(f"sharectl: {cadence.printable(problem)}", file=sys.stderr)
     return 75 if seen.problems else 0
 
 

@@ -40,7 +40,8 @@ def look(arguments: argparse.Namespace) -> Look:
     """
     if arguments.run_time:
         laws = tuple(Load(name, ((1.0, law),)) for name, law in arguments.run_time)
-        return Look("laws of run times", laws)
+        ignored = ("a law has no sizes or groups: --by is left aside",) if arguments.by else ()
+        return Look("laws of run times", laws, notes=ignored)
     config = load(arguments.config) if arguments.config else None
     groups = tuple(config.groups) if config else None
     if arguments.history:
@@ -90,7 +91,7 @@ def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
 
 
 def _left_out(jobs: Jobs) -> list[str]:
-    notes = [f"{count} jobs left out: {why}" for why, count in jobs.left_out.items()]
+    notes = [f"jobs left out: {count} ({why})" for why, count in jobs.left_out.items()]
     if jobs.limit is not None:
         notes.append(f"no more than {jobs.limit} jobs were looked at (--limit), of each schedd or the file")
     return notes

@@ -70,7 +70,7 @@ class Load:
 
         Only the ratio of times matters: longer jobs are the same as a shorter cadence and worklife.
         """
-        factors = (1 + change * step / 4 for step in range(-4, 5))
+        factors = (1 + change * step / 2 for step in range(-2, 3))
         return min(self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors)
 
 

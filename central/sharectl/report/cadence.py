@@ -215,11 +215,15 @@ def _loss(option: Option, cores: Optional[int]) -> str:
     return lost if hours is None else f"{lost}, {_brief(hours)} idle core-hours a day on {cores} cores"
 
 
+def printable(text: str) -> str:
+    """Text without control characters: names come from ads, and must not steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in text)
+
+
 def _comment(text: str) -> str:
-    """Text as comments of HTCondor's configuration, without what would end one or steer a terminal."""
-    shown = "".join(character if character.isprintable() else "?" for character in text).rstrip("\\")
+    """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
     return textwrap.fill(
-        shown,
+        printable(text).rstrip("\\"),
         _COLUMNS,
         initial_indent="# ",
         subsequent_indent="# ",
