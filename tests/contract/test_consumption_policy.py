@@ -321,10 +321,17 @@ def test_ads_are_the_same_again_after_each_question(process: CondorProcess) -> N
     assert apart[::2] == apart[1::2] == together[0] == together[1]
 
 
-def test_what_hangs_or_ends_the_library_is_told_by_its_deadline() -> None:
-    doubling = {f"A{at}": f"A{at - 1} + A{at - 1}" for at in range(1, 60)}
-    with (
-        CondorProcess(Source().root_file(), Source().environment, 0.5) as process,
-        pytest.raises(UnreadableConfigurationError, match="no answer"),
-    ):
-        matched(process, {**SLOT, "ConsumptionCpus": "target.A59"}, {**JOB, "A0": "1", **doubling})
+def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
+    names = [f"R{number}" for number in range(12)]
+    slot = {
+        **SLOT,
+        "MachineResources": f'"{" ".join(names)}"',
+        **{name: "1" for name in names},
+        **{f"Consumption{name}": f"TARGET.Request{name}" for name in names},
+    }
+    # A7 is worth 30 to the 7th, counted one by one; the library gives up after a second or so.
+    bomb = {"A0": "1", **{f"A{at}": "sum({" + ", ".join([f"A{at - 1}"] * 30) + "})" for at in range(1, 8)}}
+    with CondorProcess(Source().root_file(), Source().environment, 3) as process:
+        assert matched(process, slot, {**bomb, "RequestR0": "A1"}).consumed["R0"] == 30
+        with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):
+            matched(process, slot, {**bomb, **{f"Request{name}": "A7" for name in names}})

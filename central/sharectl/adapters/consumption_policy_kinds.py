@@ -19,6 +19,10 @@ from sharectl.errors import InputError
 MOST_CULPRITS = 5
 """Ads that may make HTCondor's library end or hang before all the others are given up too."""
 SLOTS_AT_ONCE = 100
+ANSWER_SECONDS = 20.0
+"""Wait for an answer, which takes some 0.1 s."""
+SEARCH_SECONDS = 4.0
+"""The same while what hangs is searched for: that takes a dozen questions that hang."""
 BLANK = -1
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -111,19 +115,20 @@ class Guard(Generic[Result]):
     Parameters
     ----------
     open_process
-        A fresh process, with a deadline.
+        A fresh process with a deadline, in seconds, for each of its answers.
     ask
         A row for each slot, with a result for each job; the job `BLANK` has no attributes.
     """
 
     def __init__(
         self,
-        open_process: Callable[[], CondorProcess],
+        open_process: Callable[[float], CondorProcess],
         ask: Callable[[CondorProcess, Sequence[int], Sequence[int]], list[list[Result]]],
     ) -> None:
         self._open = open_process
         self._ask = ask
         self._process: Optional[CondorProcess] = None
+        self._deadline_seconds = ANSWER_SECONDS
         self.culprits: list[Culprit] = []
 
     def results(self, slots: int, jobs: int) -> Mapping[tuple[int, int], Result]:
@@ -167,11 +172,12 @@ class Guard(Generic[Result]):
     def _tried(self, slots: Sequence[int], jobs: Sequence[int]) -> list[list[Result]] | str:
         """Rows, or why there are none."""
         if self._process is None:
-            self._process = self._open()
+            self._process = self._open(self._deadline_seconds)
         try:
             return self._ask(self._process, slots, jobs)
         except UnreadableConfigurationError as error:
             self._end()
+            self._deadline_seconds = SEARCH_SECONDS
             return str(error) or "HTCondor's library ended"
 
     def _accuse(self, slot: int, job: int, problem: str) -> None:

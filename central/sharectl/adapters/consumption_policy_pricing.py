@@ -10,7 +10,7 @@ from typing import Optional
 from sharectl.adapters.condor_config import Source
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.adapters.consumption_policy import MOST_CLAIMS, Ad, in_sequence, judged
-from sharectl.adapters.consumption_policy_kinds import BLANK, Guard, kinds
+from sharectl.adapters.consumption_policy_kinds import ANSWER_SECONDS, BLANK, Guard, kinds
 from sharectl.adapters.slot_ads import AdOfFile, number_of, text_of
 from sharectl.adapters.slot_ads_live import NO_SLOT
 from sharectl.core.claim_capacity import Demand, Group, Offer, group_of
@@ -18,8 +18,6 @@ from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots, Support
 from sharectl.core.match_cost import Match, Refusal
 from sharectl.errors import InputError
 
-ANSWER_SECONDS = 20.0
-"""Wait for an answer of HTCondor's library: ads of outside origin may make it hang."""
 SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
 """Smallest requests that condor_submit makes: what a policy takes for them are its minimum charges."""
 _STANDARD = ("cpus", "memory", "disk")
@@ -247,9 +245,9 @@ def emptied(slot: AdOfFile) -> AdOfFile:
     )
 
 
-def _process() -> CondorProcess:
+def _process(deadline_seconds: float = ANSWER_SECONDS) -> CondorProcess:
     """A child with HTCondor's defaults."""
-    return CondorProcess(Source().root_file(), Source().environment, ANSWER_SECONDS)
+    return CondorProcess(Source().root_file(), Source().environment, deadline_seconds)
 
 
 def _priced(slots: Sequence[AdOfFile], members: Sequence[int], ad: Ad, support: Support) -> PricedSlots:

@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
+from sharectl.adapters.consumption_policy_kinds import BLANK, MOST_CULPRITS, Culprit, Guard, kinds
+from sharectl.cli.main import main
+from sharectl.core.claim_capacity import Demand, Group, Offer, claims_within, group_cost, leftover_claims
+from sharectl.core.match_cost import Claim, Match, whole_if_it_is
+from sharectl.errors import InputError
+from sharectl.report.match_cost import groups
+from sharectl.report.match_cost_tables import cost_tables
+
+SLOT = {
+    "Name": '"slot1@wn-1"',
+    "SlotType": '"Partitionable"',
+    "SlotTypeID": "1",
+    "PartitionableSlot": "true",
+    "MachineResources": '"Cpus Memory Disk"',
+    "State": '"Unclaimed"',
+    "Cpus": "6",
+    "TotalSlotCpus": "10",
+    "Memory": "4000",
+    "Disk": "100000",
+    "SlotWeight": "Cpus",
+    "NumClaims": "4",
+    "ConsumptionCpus": "target.RequestCpus",
+    "ConsumptionMemory": "quantize(target.RequestMemory, {128})",
+    "ConsumptionDisk": "target.RequestDisk",
+    "Requirements": "Start && MY.ConsumptionCpus <= MY.Cpus",
+    "Start": "true",
+}
+PLAIN = {name: text for name, text in SLOT.items() if not name.startswith("Consumption")} | {
+    "Name": '"slot1@wn-2"',
+    "Requirements": "TARGET.RequestCpus <= MY.Cpus",
+}
+JOB = {
+    "RequestCpus": "1",
+    "RequestMemory": "100",
+    "RequestDisk": "10",
+    "AcctGroup": '"cms"',
+    "JobStatus": "1",
+    "Requirements": "true",
+}
+QUOTAS = "GROUP_QUOTA_cms = 3\nGROUP_QUOTA_DYNAMIC_atlas = 0.5\n"
+
+
+def long(*ads: Mapping[str, str]) -> str:
+    return "\n\n".join("\n".join(f"{name} = {text}" for name, text in ad.items()) for ad in ads)
+
+
+class Files:
+    """Files for the command, and what it prints."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.folder, self.capsys = folder, capsys
+        self.write("quotas", QUOTAS)
+        self.slots(SLOT, PLAIN)
+        self.jobs(JOB, {**JOB, "RequestCpus": "4"}, JOB)
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).write_text(text)
+
+    def slots(self, *ads: Mapping[str, str]) -> None:
+        self.write("slots", long(*ads))
+
+    def jobs(self, *ads: Mapping[str, str]) -> None:
+        self.write("jobs", long(*ads))
+
+    def run(self, verb: str, *options: str, expect: int = 0) -> str:
+        files = ["--slots", str(self.folder / "slots"), "--quotas", str(self.folder / "quotas")]
+        code = main(["consumption", verb, *files, "--jobs", str(self.folder / "jobs"), *options])
+        printed = self.capsys.readouterr()
+        assert code == expect, printed
+        return printed.err if expect else printed.out
+
+    def json(self, verb: str, *options: str) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self.run(verb, "--json", *options))
+        return content
+
+
+@pytest.fixture
+def files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Files:
+    return Files(tmp_path, capsys)
+
+
+# ---- the command, on files
+
+
+def test_cost_of_files(files: Files) -> None:
+    content = files.json("cost")
+    assert (content["kind"], content["missing"], content["notes"]) == ("consumption-cost", [], [])
+    assert [job["count"] for job in content["jobs"]] == [2, 1]
+    assert [
+        (
+            match["slots"],
+            match["jobs"],
+            match["cost"],
+            match["usage"],
+            match["fits"],
+            match["fits_in_a_cycle"],
+        )
+        for match in content["matches"]
+    ] == [(0, 0, 1, 1, 6, 4), (0, 1, 4, 4, 1, 1), (1, 0, 6, 1, 6, 6), (1, 1, 6, 4, 1, 1)]
+    assert content["matches"][0]["remaining"] == {"Cpus": 5, "Memory": 3872, "Disk": 99990}
+    assert content["slots"][1]["no_policy_because"] == [
+        f"no Consumption{asset}" for asset in ("Cpus", "Disk", "Memory")
+    ]
+
+
+def test_cost_as_a_table(files: Files) -> None:
+    printed = files.run("cost")
+    assert "slot1@wn-1" in printed
+    assert f"{files.folder}/jobs:1 (2 alike)" in printed
+    assert "1, then leftovers" in printed
+    assert "slot1@wn-2: no policy: no ConsumptionCpus" in printed
+
+
+def test_one_after_another(files: Files) -> None:
+    first, second = files.json("cost", "--sequence")["sequences"]
+    assert (first["slots"], first["cost"]) == (["slot1@wn-1"], 6)
+    assert [match["cost"] for match in first["matches"]] == [1, 4, 1]
+    assert [match["cost"] for match in second["matches"]] == [6, None, None]
+    assert "slot has one match a cycle" in second["matches"][1]["refused"][0]
+    assert "cost 6 in all" in files.run("cost", "--sequence")
+
+
+def test_an_empty_slot_has_all_its_assets(files: Files) -> None:
+    assert files.json("cost", "--empty")["matches"][0]["weight_before"] == 10
+
+
+def test_constraints_choose(files: Files) -> None:
+    content = files.json(
+        "cost", "--constraint", 'Name == "slot1@wn-2"', "--job-constraint", "RequestCpus > 1"
+    )
+    assert [slots["names"] for slots in content["slots"]] == [["slot1@wn-2"]]
+    assert [jobs["count"] for jobs in content["jobs"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["--constraint", "Cpus >"],
+            "--constraint: 'Cpus >' is no expression of HTCondor; write such as Cpus >= 8",
+        ),
+        (["--constraint", "Cpus > 99"], "no slot: the pool, or the file, has none that meets --constraint"),
+        (["--job-constraint", "1 +"], "--job-constraint: '1 +' is no expression of HTCondor"),
+    ],
+)
+def test_constraints_that_choose_nothing(files: Files, options: list[str], said: str) -> None:
+    assert said in files.run("cost", *options, expect=65)
+
+
+def test_jobs_that_do_not_wait_and_dynamic_slots_are_left_out(files: Files) -> None:
+    files.jobs(JOB, {**JOB, "JobStatus": "2"}, {**JOB, "JobUniverse": "7"})
+    files.slots(SLOT, {**SLOT, "SlotType": '"Dynamic"'})
+    content = files.json("cost")
+    assert [job["count"] for job in content["jobs"]] == [1]
+    assert [slots["count"] for slots in content["slots"]] == [1]
+    assert content["notes"] == [f"{files.folder}/jobs: 2 jobs left out that do not wait for a slot"]
+
+
+def test_groups_against_their_quotas(files: Files) -> None:
+    content = files.json("cost", "--group")
+    cms = next(group for group in content["groups"] if group["name"] == "cms")
+    assert (cms["quota"], cms["jobs"], cms["cost"], cms["smallest_cost"], cms["smallest_weight"]) == (
+        3,
+        3,
+        6,
+        1,
+        6,
+    )
+    assert (cms["starves_without_policy"], cms["quota_below_every_cost"]) == (True, False)
+    # 2 jobs of a core, or one of 4, on the slot that a match of cost 1, or of 4, opens to the schedd.
+    assert (cms["leftover_claims"], cms["leftover_usage"], cms["past_quota"]) == (1, 4, 1)
+    assert "taken to be on" in content["notes"][0]
+    off = next(
+        group
+        for group in files.json("cost", "--group", "--leftovers", "off")["groups"]
+        if group["name"] == "cms"
+    )
+    assert (off["leftover_claims"], off["past_quota"]) == (0, 0)
+    printed = files.run("cost", "--group")
+    assert "cms: its quota of 3 is below the weight of every slot that its jobs match (6 at least)" in printed
+    assert (
+        "cms: may run past its quota through leftovers: 1 claims that are charged 4 later, 1 beyond its room"
+        in printed
+    )
+
+
+def test_capacity_of_files(files: Files) -> None:
+    content = files.json("capacity", "--request", "2", "--request", "1,8000")
+    assert (content["kind"], content["claims"]) == ("consumption-capacity", 12)
+    assert content["types"] == [{"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}]
+    assert [
+        (slot["claims_each"], slot["claims_in_a_cycle"], slot["cost"], slot["because"])
+        for slot in content["slots"]
+    ] == [(6, 4, 1, ""), (6, 1, 6, "")]
+    assert [(job["names"][0], job["claims"], job["claims_within_quota"]) for job in content["jobs"][:2]] == [
+        ("request 2", 6, None),
+        ("request 1,8000", 0, None),
+    ]
+    cms = next(job for job in content["jobs"] if job["quota_group"] == "cms")
+    assert (cms["count"], cms["claims"], cms["claims_within_quota"]) == (2, 12, 3)
+    printed = files.run("capacity")
+    assert "claims of the smallest request now: 12" in printed
+    assert "by group's quota" in printed
+
+
+def test_slots_that_have_nothing_to_give(files: Files) -> None:
+    files.slots(
+        {**SLOT, "State": '"Drained"'},
+        {**SLOT, "ConsumptionCpus": "undefined"},
+        {**SLOT, "Cpus": "0"},
+        {**SLOT, "Requirements": "false"},
+    )
+    content = files.json("capacity")
+    assert [(slot["claims"], slot["because"]) for slot in content["slots"]] == [
+        (0, "Drained"),
+        (None, "no smallest request is matched"),
+        (0, "Cpus: not enough is left"),
+        (6, ""),
+    ]
+    # What is not known of one slot is not known of all.
+    assert content["claims"] is None
+    assert "claims of the smallest request now: ?" in files.run("capacity")
+
+
+def test_custom_resources_that_are_all_that_is_charged(files: Files) -> None:
+    files.slots(
+        {
+            **SLOT,
+            "MachineResources": '"Cpus Memory Disk Tokens"',
+            "Tokens": "3",
+            "ConsumptionTokens": "target.RequestTokens",
+            **{f"Consumption{asset}": "0" for asset in ("Cpus", "Memory", "Disk")},
+            "SlotWeight": "Tokens",
+        }
+    )
+    (slot,) = files.json("capacity")["slots"]
+    assert (slot["claims"], slot["consumed"]["Tokens"]) == (3, 1)
+    assert "the startd takes 1 at least of Cpus, Memory for each claim" in files.run("cost")
+
+
+@pytest.mark.parametrize("request_", ["", "x", "1,2,3,4", "-1", "1,,2"])
+def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
+    with pytest.raises(SystemExit):
+        files.run("capacity", f"--request={request_}")
+
+
+# ---- groups
+
+
+def made(cost: float, fits: int, usage: float, weight: Optional[float] = None) -> Match:
+    before = fits * cost if weight is None else weight
+    return Match(
+        {},
+        (),
+        Claim({}, before, before - cost, cost),
+        {},
+        fits,
+        weight_after_all=before - fits * cost,
+        usage=usage,
+    )
+
+
+def test_claims_of_a_group_are_bound_by_what_is_charged_for_good() -> None:
+    # Costs 2 in its cycle, 1 afterwards: the quota fills in a few cycles.
+    assert claims_within(3, [Offer(1, made(2, 10, 1), has_policy=True)]) == 3
+    # Costs nothing in its cycle.
+    assert claims_within(3, [Offer(1, made(0, 10, 1, weight=1), has_policy=True)]) == 10
+    # Each match of a slot without policy costs all of it, until the next cycle.
+    assert claims_within(3, [Offer(1, made(10, 10, 1, weight=10), has_policy=False)]) == 3
+    assert claims_within(0, [Offer(1, made(1, 10, 1), has_policy=True)]) == 0
+
+
+def test_leftovers_fill_what_was_matched() -> None:
+    assert leftover_claims(1, [Offer(3, made(10, 10, 1, weight=10), has_policy=False)]) == (10, 10)
+    assert leftover_claims(1, [Offer(1, made(10, 1, 10), has_policy=False, partitionable=False)]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        (Group("cms", None, 0.0, "no"), (None, None, None)),
+        (Group("cms", 3.0, None, "no"), (True, False, None)),
+        (Group("cms", 30.0, 0.0, "no"), (False, False, 0.0)),
+        (Group("<none>", 3.0, 0.0, None), (None, None, None)),
+        (Group("cms", 0.9, 0.0, "regroup"), (True, True, 0.0)),
+    ],
+)
+def test_what_is_not_known_is_not_said(group: Group, expected: tuple[Optional[bool], ...]) -> None:
+    cost = group_cost(group, [Demand(4, [Offer(2, made(1, 10, 1), has_policy=True)])], leftovers=True)
+    assert (cost.starves_without_policy, cost.quota_below_every_cost, cost.past_quota) == expected
+    (told,) = groups([cost])
+    assert bool(told["verdicts"]) is (group.name != "<none>" and group.quota != 30.0)
+    cost_tables({"groups": [told]}, io.StringIO())
+
+
+def test_jobs_without_a_slot_cost_nothing_that_is_known() -> None:
+    cost = group_cost(Group("cms", 3.0, 0.0, "no"), [Demand(4, [])], leftovers=True)
+    assert (cost.jobs_without_slot, cost.cost, cost.usage, cost.smallest_weight) == (4, None, None, None)
+
+
+def test_integers_stay_integers() -> None:
+    assert [repr(whole_if_it_is(amount)) for amount in (3.0, 2.5, 1e300)] == ["3", "2.5", "1e+300"]
+
+
+# ---- kinds and culprits
+
+
+def test_kinds_are_told_apart_by_what_is_referred_to() -> None:
+    slots = [{**SLOT, "Name": f'"slot1@{number}"', "LoadAvg": str(number)} for number in range(3)]
+    of_slots, of_jobs = kinds(slots, [JOB, {**JOB, "ClusterId": "2"}])
+    assert [len(kind.members) for kind in (*of_slots, *of_jobs)] == [3, 2]
+    of_slots, _ = kinds(slots, [{**JOB, "Requirements": "TARGET.LoadAvg < 2"}])
+    assert [len(kind.members) for kind in of_slots] == [1, 1, 1]
+    # eval() can see what nobody writes down.
+    of_slots, _ = kinds(slots, [{**JOB, "Requirements": 'eval(strcat("Load", "Avg")) < 2'}])
+    assert [len(kind.members) for kind in of_slots] == [1, 1, 1]
+
+
+class Tricky:
+    """Answers for numbers, unless one of those that end the library is among them."""
+
+    def __init__(self, bad_slots: Sequence[int] = (), bad_jobs: Sequence[int] = ()) -> None:
+        self.bad_slots, self.bad_jobs = set(bad_slots), set(bad_jobs)
+        self.opened = 0
+
+    def open(self, deadline_seconds: float) -> CondorProcess:
+        assert deadline_seconds >= 1
+        self.opened += 1
+        return CondorProcess("", {})
+
+    def ask(
+        self, process: CondorProcess, slots: Sequence[int], jobs: Sequence[int]
+    ) -> list[list[tuple[int, int]]]:
+        del process
+        if self.bad_slots & set(slots) or self.bad_jobs & set(jobs):
+            raise UnreadableConfigurationError("it ended")
+        return [[(slot, job) for job in jobs] for slot in slots]
+
+
+@pytest.mark.parametrize(
+    ("slots", "jobs"), [([], []), ([3], []), ([], [0]), ([3], [1]), ([0, 6], [2]), ([0, 1, 2, 3], [])]
+)
+def test_culprits_are_found_and_left_out(slots: list[int], jobs: list[int]) -> None:
+    tricky = Tricky(slots, jobs)
+    guard = Guard(tricky.open, tricky.ask)
+    found = guard.results(7, 3)
+    assert set(found) == {
+        (slot, job) for slot in range(7) for job in range(3) if slot not in slots and job not in jobs
+    }
+    assert all(found[pair] == pair for pair in found)
+    assert sorted(guard.culprits, key=lambda each: (each.is_slot, each.number)) == [
+        *(Culprit(is_slot=False, number=job, problem="it ended") for job in jobs),
+        *(Culprit(is_slot=True, number=slot, problem="it ended") for slot in slots),
+    ]
+    assert BLANK not in {job for _, job in found}
+
+
+def test_so_many_culprits_are_too_many() -> None:
+    tricky = Tricky(range(MOST_CULPRITS + 1))
+    with pytest.raises(InputError, match="more than 5 ads make HTCondor's library end or hang"):
+        Guard(tricky.open, tricky.ask).results(20, 1)

@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters.slot_ads import MOST_CHARACTERS, AdOfFile, from_long, number_of, parse, read, text_of
+from sharectl.adapters.slot_ads_groups import groups_of
+from sharectl.core.claim_capacity import Group, group_of
+from sharectl.errors import InputError
+
+LONG = r"""
+
+-- Schedd: ap-1.example.org : <127.0.0.1:42621?...
+ClusterId = 7
+Requirements = TARGET.Arch == "X86_64" && regexp("\.x", TARGET.Name)
+Name = "a \"b\" = c"
+
+RequestCpus=2
+"""
+JSON = r"""
+[
+{
+  "ClusterId": 7,
+  "Requirements": "\/Expr(TARGET.Arch == \"X86_64\" && regexp(\"\\\\.x\", TARGET.Name))\/",
+  "Name": "a \"b\" = c"
+}
+]
+[
+{ "RequestCpus": 2, "Flag": true, "No": false, "Zero": 0, "Half": 0.5, "Null": null,
+  "List": [ 1, "x", { "Nested": 1 } ] }
+]
+"""
+
+
+def test_long_and_json_are_the_same() -> None:
+    (first, second), (same, other) = parse(LONG, "a"), parse(JSON, "b")
+    assert first.attributes == same.attributes
+    assert (first.place, second.place, same.place, other.place) == ("a:4", "a:8", "b: ad 1", "b: ad 2")
+    assert second.attributes == {"RequestCpus": "2"}
+    assert other.attributes == {
+        "RequestCpus": "2",
+        "Flag": "true",
+        "No": "false",
+        "Zero": "0",
+        "Half": "0.5",
+        "Null": "undefined",
+        "List": '{ 1, "x", [ Nested = 1 ] }',
+    }
+
+
+def test_every_line_that_is_no_attribute_is_named() -> None:
+    with pytest.raises(InputError) as raised:
+        parse(f"A = 1\nwhat is this\nB == 2\nC = {'1' * MOST_CHARACTERS}\n", "f")
+    assert [problem.partition(";")[0] for problem in raised.value.problems] == [
+        "f:2: no attribute",
+        "f:3: no attribute",
+        "f:4: too long",
+    ]
+
+
+def test_no_more_problems_than_people_read() -> None:
+    with pytest.raises(InputError) as raised:
+        parse("x\n" * 100, "f")
+    assert len(raised.value.problems) == 21
+    assert raised.value.problems[-1] == "f: and 80 problems more"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "f: no ad in it"),
+        ("[]", "f: no ad in it"),
+        ('[{"A": 1},\n', "f:2: no JSON"),
+        ("[1]", "f: ad 1: no object"),
+        ('{"A": ' + "[" * 100_000, "f:1: no JSON"),
+    ],
+)
+def test_what_is_no_ad(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=f"^{problem}"):
+        parse(text, "f")
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="No such file or directory; name a file that condor_status"):
+        read(tmp_path / "missing")
+
+
+def test_values_that_are_written_down() -> None:
+    ad = from_long('Name = "slot1@a"\nCpus = 8\nMemory = 2 * 4\nText = "a\\"b"\nnot an attribute')
+    assert (text_of(ad, "name"), text_of(ad, "Text"), text_of(ad, "Cpus")) == ("slot1@a", 'a"b', "")
+    assert number_of(ad, "CPUS") == 8
+    assert number_of(ad, "Memory") != number_of(ad, "Memory")
+
+
+# ---- groups
+
+
+def test_groups_of_accounting_ads() -> None:
+    ads = [
+        AdOfFile(
+            "1",
+            {
+                "Name": '"<none>"',
+                "EffectiveQuota": "4.0",
+                "ConfigQuota": "0.0",
+                "WeightedResourcesUsed": "1.0",
+            },
+        ),
+        AdOfFile(
+            "2",
+            {
+                "Name": '"cms"',
+                "EffectiveQuota": "3.5",
+                "ConfigQuota": "3.5",
+                "WeightedResourcesUsed": "2.0",
+                "SurplusPolicy": '"byquota"',
+            },
+        ),
+        # Before the first cycle.
+        AdOfFile("3", {"Name": '"atlas"', "EffectiveQuota": "0.0", "ConfigQuota": "0.5"}),
+        AdOfFile("4", {"Name": '"none"', "EffectiveQuota": "0.0", "ConfigQuota": "0.0"}),
+    ]
+    assert groups_of(ads, None) == [
+        Group("atlas", None, None, None),
+        Group("cms", 3.5, 2.0, "byquota"),
+        Group("none", 0.0, None, None),
+        Group("<none>", 4.0, 1.0, None),
+    ]
+
+
+def test_groups_of_knobs() -> None:
+    (ad,) = parse(
+        "# a comment\nGROUP_NAMES = cms, atlas, cms.prod\nGROUP_QUOTA_cms = 4\nGroup_Quota_Dynamic_atlas = 0.5\n"
+        "GROUP_QUOTA_DYNAMIC_lhcb = 0.25\nGROUP_QUOTA_DYNAMIC_cms.prod = 0.5\nGROUP_ACCEPT_SURPLUS = True\n"
+        "GROUP_ACCEPT_SURPLUS_cms = False\nGROUP_AUTOREGROUP_atlas = true\n",
+        "f",
+    )
+    assert groups_of([ad], 20.0) == [
+        Group("atlas", 8.0, 0.0, "regroup"),
+        Group("cms", 4.0, 0.0, "no"),
+        Group("cms.prod", None, 0.0, "byquota"),
+        Group("lhcb", 4.0, 0.0, "byquota"),
+    ]
+    assert {group.name: group.quota for group in groups_of([ad], None)}["atlas"] is None
+
+
+def test_shares_beyond_one_are_scaled() -> None:
+    ad = AdOfFile("f", {"GROUP_QUOTA_DYNAMIC_a": "1.5", "GROUP_QUOTA_DYNAMIC_b": "0.5"})
+    assert [group.quota for group in groups_of([ad], 10.0)] == [7.5, 2.5]
+
+
+def test_an_ad_that_is_no_group() -> None:
+    with pytest.raises(InputError, match=r"f:3: no group; write GROUP_QUOTA_<group>"):
+        groups_of([AdOfFile("f:3", {"Cpus": "1"})], None)
+
+
+@pytest.mark.parametrize(
+    ("accounting_group", "group"),
+    [
+        ("cms.prod.alice", "cms.prod"),
+        ("CMS.user.bob", "cms"),
+        ("cms", "cms"),
+        ("cmsx.alice", "<none>"),
+        ("", "<none>"),
+    ],
+)
+def test_jobs_count_for_the_innermost_group_that_there_is(accounting_group: str, group: str) -> None:
+    assert group_of(accounting_group, ["cms", "cms.prod"]) == group
