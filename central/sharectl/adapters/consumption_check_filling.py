@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Optional
 
 from sharectl.adapters.consumption_check_requests import Ad, Amounts, sizes, slot_ad, smallest
@@ -13,6 +14,8 @@ from sharectl.core.match_cost import Match
 MOST_CLAIMS = 512
 """Claims that are followed on a slot of a check: more than the cores of any node."""
 _AT_ONCE = 32
+_SIZES = 4
+"""Slots that are filled: the larger ones only for policies to which the smaller are too small."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,8 @@ def filled_slots(subject: Subject) -> Iterator[list[Filled]]:
     for node, slot in subject.sound:
         amounts, _ = sizes(node, slot, subject.size)
         for job in (smallest(slot.policies, with_custom=True), smallest(slot.policies, with_custom=False)):
-            filled = [one for whole in amounts if (one := _filled(subject, node, slot, whole, job)).claims]
+            runs = (_filled(subject, node, slot, whole, job) for whole in amounts)
+            filled = list(islice((one for one in runs if one.claims), _SIZES))
             if filled and all(match.cost is not None for one in filled for match in one.claims):
                 yield filled
                 break

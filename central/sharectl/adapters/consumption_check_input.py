@@ -46,7 +46,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class _Printed:
+class Printed:
     """What a dump says."""
 
     definitions: tuple[Definition, ...]
@@ -80,12 +80,41 @@ def inputs(
         )
     if not paths:
         return [_read_source(THIS_MACHINE, None, macros, with_local=False)]
-    return [
-        _read_source(str(path), path, macros, with_local=with_local)
-        if path != STDIN and path.is_dir()
-        else _read_text(path, macros)
-        for path in paths
-    ]
+    with _Parser() as parser:
+        return [
+            _read_source(str(path), path, macros, with_local=with_local)
+            if path != STDIN and path.is_dir()
+            else _read_text(path, macros, parser)
+            for path in paths
+        ]
+
+
+class _Parser:
+    """HTCondor's parser, in one process for all files until one of them ends it."""
+
+    def __init__(self) -> None:
+        self._process: Optional[CondorProcess] = None
+
+    def __enter__(self) -> _Parser:  # noqa: PYI034 - Self came with Python 3.11
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def expand(self, source: Source, names: Sequence[str]) -> dict[str, str]:
+        """Macro → expanded text; UnreadableConfigurationError if HTCondor refuses the source."""
+        if self._process is None:
+            self._process = CondorProcess(Source().root_file(), Source().environment)
+        try:
+            return expand(source, names, self._process)
+        except UnreadableConfigurationError:
+            self._end()
+            raise
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.__exit__(None, None, None)
+        self._process = None
 
 
 def _read_source(
@@ -100,14 +129,16 @@ def _read_source(
     return Input(name, configuration, is_whole=source.main_file is not None), None
 
 
-def _read_text(path: Path, macros: Sequence[str]) -> tuple[Input, Optional[UnreadableConfigurationError]]:
+def _read_text(
+    path: Path, macros: Sequence[str], parser: _Parser
+) -> tuple[Input, Optional[UnreadableConfigurationError]]:
     content = _content(path)
     is_dump = any(_HEADER.match(line) for line in content.splitlines()[:5])
     with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
         copy = Path(folder) / "configuration"
         if is_dump:
-            printed = _printed(content, path)
-            definitions, text = printed.definitions, printed.assignments
+            said = printed(content, path)
+            definitions, text = said.definitions, said.assignments
         elif path == STDIN:
             copy.write_text(content, encoding="utf-8")
             definitions = tuple(replace(found, file=path) for found in definitions_in([copy]))
@@ -119,11 +150,17 @@ def _read_text(path: Path, macros: Sequence[str]) -> tuple[Input, Optional[Unrea
         root = Path(folder) / "root"
         isolated = "".join(f"{name} =\n" for name in _ISOLATED)
         root.write_text(isolated + text + isolated, encoding="utf-8")
-        return _expanded(path, Source(main_file=root), definitions, macros, is_dump=is_dump)
+        return _expanded(path, Source(main_file=root), definitions, macros, parser, is_dump=is_dump)
 
 
 def _expanded(
-    path: Path, source: Source, definitions: tuple[Definition, ...], macros: Sequence[str], *, is_dump: bool
+    path: Path,
+    source: Source,
+    definitions: tuple[Definition, ...],
+    macros: Sequence[str],
+    parser: _Parser,
+    *,
+    is_dump: bool,
 ) -> tuple[Input, Optional[UnreadableConfigurationError]]:
     names = tuple(dict.fromkeys((*macros, *(found.name for found in definitions if found.name))))
     going_round = circle(definitions)
@@ -134,10 +171,11 @@ def _expanded(
         )
         return Input(str(path), _nothing(source), is_whole=False), error
     try:
-        with CondorProcess(Source().root_file(), Source().environment) as process:
-            defaults = expand(Source(), names, process) if is_dump else {}
-            values = expand(source, names, process)
+        defaults = parser.expand(Source(), names) if is_dump else {}
+        values = parser.expand(source, names)
     except UnreadableConfigurationError as refused:
+        if source.main_file is not None and refused.place.startswith(f"{source.main_file.parent}/"):
+            refused.place = str(path)  # it is a copy, which is gone
         return Input(str(path), _nothing(source), is_whole=False), refused
     if is_dump:
         # A dump has all that HTCondor has a default for; what is empty means something only for a slot type.
@@ -191,7 +229,7 @@ def _refuse_commands(path: Path, definitions: Iterable[Definition]) -> None:
         )
 
 
-def _printed(content: str, path: Path) -> _Printed:
+def printed(content: str, path: Path) -> Printed:
     """Assignments of a dump, at the places that it names, or else at its own lines."""
     definitions: list[Definition] = []
     kept: list[str] = []
@@ -213,7 +251,7 @@ def _printed(content: str, path: Path) -> _Printed:
         if match["name"].upper() not in _ISOLATED:
             kept.append(f"{match['name']} = {text}\n")
     written = tuple(found for found in definitions if not str(found.file).startswith(_NOBODYS_FILE))
-    return _Printed(written, "".join(kept))
+    return Printed(written, "".join(kept))
 
 
 def _moved(definition: Definition, file: str, line: Optional[str]) -> Definition:

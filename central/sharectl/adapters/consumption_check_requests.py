@@ -27,12 +27,12 @@ DISK_KIB_PER_CORE = 10 * 1024 * 1024
 DEVICES = 4
 """Of a custom resource whose amount only a script on the node knows."""
 
-_CPUS = (1, 2, 3, 8, 16)
-_MEMORY_MIB = (1, 100, 128, 1000, 1024, 2000, 4097)
+_CPUS = (1, 3, 8)
+_MEMORY_MIB = (1, 100, 1000, 1024, 4097)
 _DISK_KIB = (1, 1000, 1048576)
 _CUSTOM = (None, 0, 1)
-_MOST_ON_THE_GRID = 600
-_DRAWN = 100
+_MOST_ON_THE_GRID = 200
+_DRAWN = 50
 _SEED = 20130819
 _HOSTILE = (
     "-1",

@@ -118,8 +118,8 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
             "leftovers",
             node.configuration.place(LEFTOVERS),
             f"{LEFTOVERS} is {node.configuration.text(LEFTOVERS).strip() or 'True'} beside a consumption policy: access "
-            "points that want leftovers get them, and start jobs that the negotiator has neither counted nor charged "
-            "(group quotas, concurrency limits)",
+            "points that want leftovers get them, and start jobs there that the negotiator has not weighed against "
+            "group quotas and concurrency limits",
             f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 the access "
             "point's alone decides",
         )
