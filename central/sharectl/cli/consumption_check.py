@@ -84,7 +84,7 @@ def _as_json(report: Report) -> str:
         "checks": [{"check": name, "holds": holds} for name, holds, _ in CHECKS],
         "findings": [asdict(finding) for finding in report.findings],
     }
-    return as_json.dumps("consumption-check", content)
+    return as_json.dumps("consumption_check", content)
 
 
 def _line(text: str) -> str:
