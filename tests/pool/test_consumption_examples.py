@@ -56,7 +56,7 @@ EXPECTED = {
     # nothing but a token; the startd gives a core and 1 MiB all the same
     "custom-tokens": Expected(["2 1500 0"] * 6, [(1, 1)] * 3, [0]),
     # two of three with 4 of 8 actuators, and all that ask for none
-    "optional-actuators": Expected(["1 64 4"] * 3 + ["1 32 0"] * 2, [(1, 32)] * 2 + [(1, 64)] * 2, [4]),
+    "optional-actuators": Expected(["1 50 4"] * 3 + ["1 20 0"] * 2, [(1, 32)] * 2 + [(1, 64)] * 2, [4]),
     "static-slot": Expected(["1 100 0"] * 3, [(CORES, MEMORY_MIB)], [0]),
     # three of 2048 MiB: 5 cores are left, and 1856 MiB, 7 times 256
     "multi-centric": Expected(["1 2000 0"] * 6, [(1, 2048)] * 3, [5]),
@@ -68,7 +68,8 @@ EXPECTED = {
     "quanta-all": Expected(["1 900 0"] * 6, [(2, 1200)] * 4, [0]),
     # no quantum of cores is left, but 8 of memory: the weight is the most
     "quanta-any": Expected(["1 900 0"] * 6, [(2, 1200)] * 4, [8]),
-    "minimum-charge": Expected(["1 3000 0"] * 4, [(1, 3000)] * 2, [1]),
+    # what is asked for, and at least 1024 MiB; 904 MiB are left
+    "minimum-charge": Expected(["1 3000 0"] + ["1 100 0"] * 6, [(1, 1024)] * 4 + [(1, 3000)], [0]),
 }
 SLOT_TYPES = "slot-types"
 # quanta of a core, 400 MiB and a GPU; a twelfth of 4000 MiB, and no more claims than cores; 300 MiB as 512
@@ -232,9 +233,9 @@ def test_the_weight_in_the_pool_is_that_of_the_model(filled: Box, name: str) -> 
 
 def test_requests_are_not_rounded_by_the_startd_alone(filled: Box) -> None:
     """With HTCondor's default the startd takes 3072 MiB where the negotiator took 3000."""
-    rounded, as_charged = (dynamic(filled, host(name)) for name in (UNROUNDED, LEAST))
-    assert rounded == [(1, 3072)] * 2
-    assert as_charged == [(1, 3000)] * 2
+    filled.wait_until(partial(running, filled, UNROUNDED, 5), 90, "five jobs run")
+    assert dynamic(filled, host(UNROUNDED)) == [*[(1, 1024)] * 4, (1, 3072)]
+    assert dynamic(filled, host(LEAST)) == [*[(1, 1024)] * 4, (1, 3000)]
 
 
 def test_leftovers_are_switched_off_at_the_access_point(filled: Box) -> None:
