@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+from typing import get_args
+
 import pytest
 
+from sharectl.adapters.consumption_config import ASSETS, FileConfig, SlotConfig
 from sharectl.adapters.consumption_examples import example, examples
 from sharectl.adapters.consumption_file import load, parse
 from sharectl.core.consumption_rules import (
@@ -10,6 +14,7 @@ from sharectl.core.consumption_rules import (
     Even,
     LeastCharge,
     Levels,
+    ModelName,
     Requested,
     SlotPolicy,
     Whole,
@@ -229,3 +234,11 @@ def test_an_example_that_is_not_there() -> None:
         example("memory-centrik")
     with pytest.raises(InputError, match="write one of cpu-centric, "):
         example("../../x")
+
+
+def test_the_documentation_has_every_key() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "consumption.md").read_text(encoding="utf-8")
+    models = {*ASSETS, "none"}
+    keys = {key for section in (SlotConfig, FileConfig, *ASSETS.values()) for key in section.model_fields}
+    assert [word for word in sorted(models | keys) if f"`{word}" not in text and f"{word}:" not in text] == []
+    assert models == set(get_args(ModelName))
