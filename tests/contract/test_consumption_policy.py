@@ -326,7 +326,7 @@ def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
     slot = {
         **SLOT,
         "MachineResources": f'"{" ".join(names)}"',
-        **{name: "1" for name in names},
+        **dict.fromkeys(names, "1"),
         **{f"Consumption{name}": f"TARGET.Request{name}" for name in names},
     }
     # A7 is worth 30 to the 7th, counted one by one; the library gives up after a second or so.

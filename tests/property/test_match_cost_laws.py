@@ -176,6 +176,22 @@ def test_kinds_share_out_all_ads(slots: list[dict[str, str]], jobs: list[dict[st
             assert all(ads[member].items() >= kind.ad.items() for member in kind.members)
 
 
+@given(
+    st.lists(st.one_of(st.floats(0, 1e12), st.sampled_from(["undefined", "1 + 1", "-3", "nan"])), min_size=1)
+)
+def test_disk_makes_kinds_in_steps_of_a_hundredth(disks: list[object]) -> None:
+    """Slots of a kind differ by no more than 1 % of Disk, and the kind has the least of it."""
+    slots = [{"MachineResources": '"Cpus Disk"', "Disk": str(disk)} for disk in disks]
+    found, _ = kinds(slots, [])
+    for kind in found:
+        members = [disks[member] for member in kind.members]
+        numbers = [disk for disk in members if isinstance(disk, float)]
+        if len({str(disk) for disk in members}) > 1:
+            assert numbers == members
+            assert max(numbers) <= 1.0101 * min(numbers)
+        assert kind.ad["Disk"] == str(min(numbers) if numbers else members[0])
+
+
 @given(ADS, ADS)
 def test_ads_of_a_kind_do_not_differ_in_what_is_referred_to(
     slots: list[dict[str, str]], jobs: list[dict[str, str]]

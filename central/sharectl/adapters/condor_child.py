@@ -110,7 +110,7 @@ class Kept:
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
         self.slots = [KeptSlot(slot, asked["weight"]) for slot in asked["slots"]]
-        self.jobs = [ad_of(job) for job in asked["jobs"]]
+        self.jobs = [KeptJob(job) for job in asked["jobs"]]
 
     def facts(self) -> list[dict[str, Any]]:
         """What is known of each slot by itself."""
@@ -119,6 +119,32 @@ class Kept:
     def looks(self, asked: Sequence[Sequence[Any]]) -> list[list[Any]]:
         """For each slot, job and assets: weight, what the policy takes by asset, Requirements of slot and job."""
         return [self.slots[slot].look(self.jobs[job], assets) for slot, job, assets in asked]
+
+
+class KeptJob:
+    """A job, and what it looks like to Requirements when a policy takes something else than it asks for."""
+
+    MOST_LOOKS = 100
+
+    def __init__(self, attributes: Mapping[str, str]) -> None:
+        self.attributes = attributes
+        self.ad = ad_of(attributes)
+        self._taking: dict[tuple[tuple[str, float], ...], Any] = {}
+
+    def taking(self, consumed: Mapping[str, float]) -> Any:
+        """The ad with each request replaced by what is taken; a request that is missing stays so."""
+        key = tuple(consumed.items())
+        if key not in self._taking:
+            if len(self._taking) >= self.MOST_LOOKS:
+                self._taking.clear()
+            ad = ad_of(self.attributes)
+            for asset, amount in consumed.items():
+                name = f"Request{asset}"
+                if name in ad:
+                    ad[f"_cp_orig_{name}"] = ad.lookup(name)
+                    ad[name] = int(amount) if amount < BEYOND_INTEGERS and amount == int(amount) else amount
+            self._taking[key] = ad
+        return self._taking[key]
 
 
 class KeptSlot:
@@ -146,45 +172,41 @@ class KeptSlot:
             "charged": [asset for asset in self.assets if self.charges + asset in self.ad],
         }
 
-    def look(self, job: Any, assets: Any) -> list[Any]:
+    def look(self, job: KeptJob, assets: Any) -> list[Any]:
         """Weight, what is taken by asset, and Requirements of slot and job, with these assets left (null: those it has)."""
         for asset, amount in (self.first if assets is None else assets).items():
             self.ad[asset] = amount
-        consumed = {asset: self._consumed(asset, job) for asset in self.assets}
+        consumed = {asset: self._consumed(asset, job.ad) for asset in self.assets}
         return [number(value_of("SlotWeight", self.ad)), consumed, *self._accepted(job, consumed)]
 
     def _consumed(self, asset: str, job: Any) -> Any:
         """What a job takes of an asset, its request being 0 if it names none."""
         name = f"Request{asset}"
-        before = job.lookup(name) if name in job else None
+        missing = name not in job
         sent = f"_condor_{name}"
         override = number(value_of(sent, job)) if sent in job else None
+        before = None
         if override is not None:
+            before = job.lookup(name)
             job[name] = override
-        elif before is None and self.overrides:
+        elif missing and self.overrides:
             job[name] = 0
         consumed = number(value_of(self.charges + asset, self.ad, job))
-        put_back(job, name, before)
+        if missing:
+            job.pop(name, None)
+        elif override is not None:
+            job[name] = before
         return consumed
 
-    def _accepted(self, job: Any, consumed: Mapping[str, Any]) -> list[Any]:
+    def _accepted(self, job: KeptJob, consumed: Mapping[str, Any]) -> list[Any]:
         """Whether the Requirements of slot and job hold, null for an ad without any, or where nothing can be taken."""
         if any(amount is None or not 0 <= amount < float("inf") for amount in consumed.values()):
             return [None, None]
-        before = {}
-        for asset, amount in consumed.items() if self.overrides else ():
-            name = f"Request{asset}"
-            if name in job:
-                before[name] = job[f"_cp_orig_{name}"] = job.lookup(name)
-                job[name] = int(amount) if amount < BEYOND_INTEGERS and amount == int(amount) else amount
-        accepted = [
+        ad = job.taking(consumed) if self.overrides else job.ad
+        return [
             truth(value_of("Requirements", mine, other)) if "Requirements" in mine else None
-            for mine, other in ((self.ad, job), (job, self.ad))
+            for mine, other in ((self.ad, ad), (ad, self.ad))
         ]
-        for name, tree in before.items():
-            job[name] = tree
-            del job[f"_cp_orig_{name}"]
-        return accepted
 
 
 @lru_cache(maxsize=1000)
@@ -217,14 +239,6 @@ def number(value: Any) -> Any:
 def truth(value: Any) -> bool:
     """Whether HTCondor takes ``value`` for true."""
     return isinstance(value, (bool, int, float)) and bool(value)
-
-
-def put_back(ad: Any, name: str, tree: Any) -> None:
-    """Let an attribute be what it was; None if there was none."""
-    if tree is None:
-        ad.pop(name, None)
-    else:
-        ad[name] = tree
 
 
 def answer_to(asked: Mapping[str, Any], kept: Kept) -> tuple[dict[str, Any], Kept]:

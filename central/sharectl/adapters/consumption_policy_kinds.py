@@ -1,7 +1,7 @@
 """Many slots and many jobs, each kind of them evaluated once, and none of them able to stop the others.
 
 Slots are of a kind if all that policies, weights and Requirements can see of them is the same: what the schedd calls an
-autocluster.
+autocluster. Disk may differ by 1 %: a kind has that of its poorest member.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import floor, isfinite, log
 from typing import Callable, Generic, Optional, TypeVar
 
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.adapters.consumption_policy import Ad
+from sharectl.adapters.slot_ads import number_of
 from sharectl.errors import InputError
 
 MOST_CULPRITS = 5
@@ -33,7 +35,9 @@ _REQUESTS = ("request", "_condor_request")
 _EVERYTHING = "eval"
 """The function that can see attributes whose names are not written down."""
 
-Value = TypeVar("Value")
+_UNSTEADY, _STEP = "disk", 1.01
+"""The asset that differs from node to node and from minute to minute: steps of 1 % make no kinds of their own."""
+
 Result = TypeVar("Result")
 
 
@@ -90,9 +94,26 @@ class _Seen:
         seen = self.seen(words)
         found: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for number, ad in enumerate(self.ads):
-            key = tuple(sorted((name, text) for name, text in ad.items() if name.lower() in seen))
+            key = tuple(
+                sorted(
+                    (name, _step(text) if name.lower() == _UNSTEADY else text)
+                    for name, text in ad.items()
+                    if name.lower() in seen
+                )
+            )
             found.setdefault(key, []).append(number)
-        return [Kind(dict(key), tuple(members)) for key, members in found.items()]
+        return [self._kind([name for name, _ in key], members) for key, members in found.items()]
+
+    def _kind(self, names: Iterable[str], members: Sequence[int]) -> Kind:
+        """What is seen of the member that has the least Disk."""
+        least = self.ads[min(members, key=lambda member: number_of(self.ads[member], _UNSTEADY))]
+        return Kind({name: least[name] for name in names}, tuple(members))
+
+
+def _step(text: str) -> str:
+    """``text`` if it is no number above 0, else which step that is in."""
+    value = number_of({_UNSTEADY: text}, _UNSTEADY)
+    return f"step {floor(log(value, _STEP))}" if isfinite(value) and value > 0 else text
 
 
 @lru_cache(maxsize=10_000)
