@@ -22,8 +22,8 @@ from sharectl.core.consumption_rules import (
 )
 from sharectl.errors import ConfigError, InputError
 
-ASSETS = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
-LEAST = f"startd: {{model: minimum_charge, {ASSETS}}}"
+CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
+LEAST = f"startd: {{model: minimum_charge, {CHARGES}}}"
 
 
 def problems_of(text: str) -> list[str]:

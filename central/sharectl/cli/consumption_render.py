@@ -6,13 +6,22 @@ import argparse
 import sys
 
 _EPILOG = """\
-the file, in YAML: `sharectl consumption examples` lists ready ones, and docs/consumption.md says what each key means.
+the file, in YAML (`sharectl consumption examples` lists ready ones, docs/consumption.md has every key):
+
+  slot_types:                   or `startd:`, with one policy for every slot of the node
+    1:                          N of SLOT_TYPE_<N>
+      model: minimum_charge     or fixed_claims, quanta_all, quanta_any, expressions, none
+      assets:                   every asset that the slot has
+        cpus: {charge: 1}       cores
+        memory: {charge: 1024}  MiB
+        disk: {charge: 1048576} KiB
 
   sharectl consumption examples memory-centric > policy.yaml
-  sharectl consumption render policy.yaml > /etc/condor/config.d/70-consumption.conf
-  sharectl consumption check /etc/condor/config.d/70-consumption.conf; condor_restart -startd
+  sharectl consumption render policy.yaml > /etc/condor/config.d/70-consumption.conf     on execute points
+  sharectl consumption check /etc/condor/config.d/70-consumption.conf && condor_restart -startd
 
-what HTCondor does otherwise than the policy says is in the text as NOTE, and on standard error.
+access points need CLAIM_PARTITIONABLE_LEFTOVERS = False besides. What HTCondor does otherwise than the policy says is in the
+text as NOTE, and on standard error. Everything that is wrong in the file is named at once, by line; nothing is printed then.
 """
 
 
