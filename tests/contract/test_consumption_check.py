@@ -93,6 +93,7 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "not partitionable",
         "PARTITIONABLE = True",
     ),
+    TYPE_1 + "SLOT_TYPE_12_CONSUMPTION_CPUS = 1": ("slot types", "from 10 on", "below 10"),
     "CONSUMPTION_POLICY = False": ("slot types", "has no effect", "CONSUMPTION_POLICY = True"),
     "A = $(B)\nB = $(A)\nSLOT_WEIGHT = $(A)": ("syntax", "circle", "mend"),
 }
@@ -216,6 +217,17 @@ def test_a_dump_is_judged_with_its_own_size_and_places(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, dump)
     assert finding.place == "/etc/condor/config.d/50-cp.conf:9"
     assert "Cpus = 0" in finding.problem
+
+
+def test_a_dump_without_places_is_not_said_to_lack_what_may_be_a_default(tmp_path: Path) -> None:
+    head, own = (
+        "# Configuration from machine: wn-1\n",
+        "CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {2048})\n",
+    )
+    assert found(tmp_path, head + GOOD + own) == []
+    without = GOOD.replace("CONSUMPTION_CPUS", " # at: /a.conf, line 1\n# ")
+    (advice,) = found(tmp_path, head + without + own)
+    assert (advice.check, advice.place) == ("assets", "/a.conf:1")
 
 
 def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:

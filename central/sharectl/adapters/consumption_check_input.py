@@ -25,7 +25,7 @@ THIS_MACHINE = "this machine"
 
 _HEADER = re.compile(r"\s*# Configuration from \w+", re.IGNORECASE)
 _ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_][\w.]*)\s*(?:@=(?P<tag>\w+)|=(?P<text>.*))")
-_WRITTEN_AT = re.compile(r"\s*# at: (?P<file>.+?)(?:, line (?P<line>\d+))?\s*")
+_WRITTEN_AT = re.compile(r"\s*# at: (?P<file>.+?)(?:, line (?P<line>\d+).*)?\s*")
 _STATEMENTS = frozenset({"use", "include", "if", "elif", "else", "endif", "error", "warning"})
 _COMMAND = re.compile(r"\s*@?include\b(?:[^:=]*\bcommand\b|.*\|)", re.IGNORECASE)
 _ISOLATED = ("LOCAL_CONFIG_DIR", "LOCAL_CONFIG_FILE", "USER_CONFIG_FILE")
@@ -43,6 +43,8 @@ class Input:
     configuration: Configuration
     is_whole: bool
     """Whether it is all that a node reads, and not only a part of it."""
+    knows_defaults: bool = True
+    """Whether it tells what a file sets from HTCondor's own defaults; a dump without places does not."""
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,13 @@ def _expanded(
         definitions = tuple(
             found
             for found in definitions
-            if values.get(found.name, "") != defaults.get(found.name, "") or _TYPED.match(found.name)
+            if values.get(found.name, "") != defaults.get(found.name, "")
+            or found.file != path
+            or _TYPED.match(found.name)
         )
-    return Input(str(path), _configuration(source, definitions, values), is_whole=is_dump), None
+    has_places = not is_dump or any(found.file != path for found in definitions)
+    configuration = _configuration(source, definitions, values)
+    return Input(str(path), configuration, is_whole=is_dump, knows_defaults=has_places), None
 
 
 def _configuration(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from sharectl.adapters.consumption_check_subject import (
     LEFTOVERS,
+    MAX_SLOT_TYPES,
     STANDARD_ASSETS,
     Node,
     Setting,
@@ -50,8 +51,10 @@ def without_policy(subject: Subject) -> Iterator[Finding]:
     says that custom resources have none. A single Consumption attribute missing in the ad, and the negotiator would
     take it for a slot without policy (cp_supports_policy).
     """
-    for _, slot in subject.slots:
-        some_set = any(not policy.is_default for policy in slot.policies.values())
+    for node, slot in subject.slots:
+        some_set = node.input.knows_defaults and not all(
+            policy.is_default for policy in slot.policies.values()
+        )
         for asset, policy in slot.policies.items():
             if policy.is_default and (some_set or asset not in STANDARD_ASSETS):
                 knob = policy.macro.upper() if asset in STANDARD_ASSETS else policy.macro
@@ -129,8 +132,18 @@ def slot_types(subject: Subject) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that are not there."""
     for node in subject.nodes:
         configuration = node.configuration
+        written = configuration.text("MAX_SLOT_TYPES").strip()
+        most = int(written) if written.isdecimal() else MAX_SLOT_TYPES
         for definition in configuration.definitions:
             number, knob = typed(definition.name) or (-1, "")
+            if number >= most:
+                yield Finding(
+                    "slot types",
+                    definition.place,
+                    f"{definition.name}: HTCondor takes no notice of slot types from {most} on (MAX_SLOT_TYPES)",
+                    f"use a number below {most}, or write MAX_SLOT_TYPES = {number + 1}",
+                )
+                continue
             if number in node.unused_types and knob.upper().startswith(("CONSUMPTION_", "NUM_CLAIMS")):
                 yield Finding(
                     "slot types",
