@@ -228,6 +228,17 @@ def _sharectl(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@contextlib.contextmanager
+def _stopped(pid: int) -> Iterator[None]:
+    """A daemon that hangs."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
 def _deadlines(folder: Path) -> list[str]:
     path = folder / "sharectl.yaml"
     path.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 3}\n")
@@ -248,20 +259,15 @@ def test_the_live_pool_tells_run_times_cores_and_cycles(pool: Box, measured: dic
     notes = " ".join(told["notes"])
     assert "the negotiator's last cycles took" in notes
     # That is what the negotiator has; it is told as what it costs now.
-    assert f"Now NEGOTIATOR_INTERVAL is {INTERVALS[-1]}" in " ".join(told["recommendation"]["why"])
+    assert f"a cycle begins up to {INTERVALS[-1]} s after the last" in " ".join(told["recommendation"]["why"])
 
 
 def test_a_negotiator_that_is_silent_is_not_taken_for_a_fast_one(
     pool: Box, measured: dict[int, Measured], tmp_path: Path
 ) -> None:
     assert measured
-    negotiator = pool.daemon_pid(CENTRAL, "NEGOTIATOR")
-    os.kill(negotiator, signal.SIGSTOP)
-    try:
+    with _stopped(pool.daemon_pid(CENTRAL, "NEGOTIATOR")):
         done = _sharectl(pool, "--json", *_deadlines(tmp_path))
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(negotiator, signal.SIGCONT)
     assert done.returncode == 75, done.stderr
     assert "negotiator: no answer within 3 s" in done.stderr
     told = json.loads(done.stdout)
@@ -269,6 +275,17 @@ def test_a_negotiator_that_is_silent_is_not_taken_for_a_fast_one(
     assert told["cycle_duration_seconds"] is None
     assert "how long a negotiation cycle takes is not known" in " ".join(told["notes"])
     assert told["run_times"][0]["intervals"][0]["loading_factor"] > 0
+
+
+def test_a_schedd_that_is_silent_has_no_empty_history(
+    pool: Box, measured: dict[int, Measured], tmp_path: Path
+) -> None:
+    assert measured
+    with _stopped(pool.daemon_pid(ACCESS, "SCHEDD")):
+        done = _sharectl(pool, "--json", *_deadlines(tmp_path))
+    assert (done.returncode, done.stdout) == (75, "")
+    assert f"schedd {ACCESS}: no answer within 3 s" in done.stderr
+    assert "no schedd told of a job that ran" in done.stderr
 
 
 def test_what_condor_history_prints_is_read_as_the_live_history_is(

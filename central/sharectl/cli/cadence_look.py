@@ -11,10 +11,12 @@ from sharectl.adapters import negotiation_cycles, run_times_history, run_times_p
 from sharectl.adapters.config_file import load
 from sharectl.adapters.negotiation_cycles import Cycle
 from sharectl.cli.cadence_options import DEFAULT_INTERVALS
-from sharectl.core.cadence_knobs import CHANGE, CLOCK_SECONDS, Knobs, Option, choose, options
+from sharectl.core.cadence_knobs import CHANGE, CLOCK_SECONDS, DAY_SECONDS, Knobs, Option, choose, options
 from sharectl.core.run_times_jobs import Jobs, Load, loads
 from sharectl.errors import PoolUnavailableError
 from sharectl.report.cadence import Cost, Findings, actual_period
+
+_FEW_JOBS = 100
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ def _access(
 def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
     source = arguments.history or arguments.swf
     notes = [f"run times of {jobs.jobs} jobs, {jobs.core_seconds / 3600:.0f} core-hours", *_left_out(jobs)]
+    if jobs.jobs < _FEW_JOBS:
+        notes.append("that are few: the next ones may be quite different")
     return Look(str(source), loads(jobs, arguments.by), notes=tuple(notes))
 
 
@@ -102,7 +106,7 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
     duration = arguments.cycle_duration
     if duration is None and seen.cycles:
         duration = max(cycle.duration_seconds for cycle in seen.cycles) + CLOCK_SECONDS
-    chosen = arguments.interval or DEFAULT_INTERVALS
+    chosen = arguments.interval or _intervals(seen)
     costs = tuple(_cost(load, chosen, arguments.claim_worklife, duration) for load in seen.loads)
     # The first of them are all jobs together; a recommendation for one of several laws would be none.
     one = len(costs) == 1 or seen.loads[0].jobs is not None
@@ -129,11 +133,19 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
     )
 
 
+def _intervals(seen: Look) -> tuple[float, ...]:
+    """The usual ones, and the one that the negotiator has."""
+    own = float(seen.knobs.get("NEGOTIATOR_INTERVAL", 0))
+    return tuple(sorted({*DEFAULT_INTERVALS, *([own] if 0 < own <= DAY_SECONDS else [])}))
+
+
 def _now(seen: Look, duration: Optional[float], worklife: float) -> Optional[Option]:
     """What the negotiator's configuration costs now; None if it did not tell it."""
     if len(seen.knobs) < len(negotiation_cycles.KNOBS):
         return None
     period = max(1.0, _knobs(seen).period_seconds(duration or 0))
+    if period > DAY_SECONDS:
+        return None
     return options([(period, seen.loads[0].loading(period, worklife))], duration)[0]
 
 

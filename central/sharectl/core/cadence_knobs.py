@@ -68,7 +68,7 @@ class Choice:
     worst_loading: float
     """Its loading factor if run times came out up to `CHANGE` shorter or longer, at worst."""
     phase: bool
-    """Whether that is clearly worse: the interval is good because jobs end just before a cycle begins."""
+    """Whether that is clearly worse: it matters where in a cycle jobs end."""
 
 
 def options(loading: Sequence[tuple[float, float]], duration_seconds: Optional[float]) -> tuple[Option, ...]:

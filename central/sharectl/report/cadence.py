@@ -52,7 +52,7 @@ class Findings:
     most_negotiating: float
     tolerance: float
     now: Optional[Option]
-    """The interval that the negotiator has."""
+    """What the negotiator's own configuration comes to."""
     choice: Optional[Choice]
     notes: tuple[str, ...]
     """What was assumed, and what is not known."""
@@ -167,6 +167,7 @@ def reasons(found: Findings) -> list[str]:
     if choice is None or duration is None:
         return []
     share = f"{found.most_negotiating:.0%}"
+    tolerance = f"at most {found.tolerance:.1%} of the cores' time more"
     said = [
         (
             f"A cycle takes up to {_brief(duration)} s, and is to take at most {share} of the negotiator's time: "
@@ -174,15 +175,21 @@ def reasons(found: Findings) -> list[str]:
             f"{_brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
         ),
         (
-            f"{_brief(choice.option.interval_seconds)} s is the longest of them that loses at most "
-            f"{found.tolerance:.1%} of the cores' time more: {_loss(choice.option, found.cores)}. The negotiator pays "
-            f"{choice.option.negotiating:.1%} of its time for it, in {choice.option.cycles_per_day:.0f} cycles a day."
+            f"No longer one of them loses {tolerance}."
+            if choice.option == choice.best
+            else f"{_brief(choice.option.interval_seconds)} s is the longest of them that loses {tolerance}: "
+            f"{_loss(choice.option, found.cores)}."
+        ),
+        (
+            f"The negotiator pays {choice.option.negotiating:.1%} of its time for it, in "
+            f"{choice.option.cycles_per_day:.0f} cycles a day."
         ),
     ]
     if choice.phase:
         said.append(
             f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to {1 - choice.worst_loading:.1%}: "
-            "it is good because jobs end just before a cycle begins. NEGOTIATOR_MIN_INTERVAL keeps cycles in step."
+            "these jobs are so regular that it matters where in a cycle they end. NEGOTIATOR_MIN_INTERVAL keeps cycles in "
+            "step."
         )
     busiest = choice.knobs.shortest_period_seconds(duration)
     if busiest < choice.option.interval_seconds:
@@ -192,7 +199,8 @@ def reasons(found: Findings) -> list[str]:
         )
     if found.now is not None:
         said.append(
-            f"Now NEGOTIATOR_INTERVAL is {_brief(found.now.interval_seconds)}: {_loss(found.now, found.cores)}."
+            f"As it is configured now, a cycle begins up to {_brief(found.now.interval_seconds)} s after the last: "
+            f"{_loss(found.now, found.cores)}."
         )
     return said
 
