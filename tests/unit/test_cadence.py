@@ -76,7 +76,7 @@ LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
 ]
 
 
-@pytest.mark.parametrize("worklife", [0, 20, 600, 1200])
+@pytest.mark.parametrize("worklife", [0, 1200])
 @pytest.mark.parametrize("cadence", [60, 300])
 @pytest.mark.parametrize(("run_times", "draw"), [law[1:] for law in LAWS], ids=[law[0] for law in LAWS])
 def test_the_expectation_is_what_sampling_gives(
