@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from math import exp, floor
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sharectl.core.cadence import combined, cycles_held, jobs_of_claim, loading_factor
@@ -92,6 +92,7 @@ def test_claims_bounds(run_times: Seen, cadence: float, worklife: float) -> None
     assert factor >= worklife / (worklife + cadence) - CLOSE
 
 
+@settings(max_examples=25)  # each takes a tenth of a second
 @given(st.floats(5, 2000), st.integers(5, 600), st.integers(1, 6000))
 def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) -> None:
     """An exponential law forgets: a claim lasts for W and one more job's time, whose sum over cycles is geometric."""
