@@ -16,6 +16,7 @@ from sharectl.core.consumption import CLAIMS, exact_amounts, fits
 from sharectl.core.consumption_expressions import consumed, macros, weight
 from sharectl.core.consumption_models import model_of
 from sharectl.core.consumption_rules import (
+    Even,
     LeastCharge,
     Levels,
     ModelName,
@@ -206,3 +207,17 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     ]
     jobs = [job_ad(each, frozenset()) for each in (asked, next_job)]
     assert library.evaluate(texts, [ad], jobs) == [[[True, True]]] * len(texts)
+
+
+@given(data=st.data(), claims=st.integers(1, 60))
+def test_as_many_even_parts_fit_as_there_are_claims(
+    library: CondorProcess, data: st.DataObject, claims: int
+) -> None:
+    """Of every asset that has a unit for each claim, ``fixed_claims`` gives even parts that fit ``claims`` times."""
+    total = {asset: data.draw(st.integers(claims * 2, most * 60)) for asset, most in MOST.items()}
+    policy = SlotPolicy(1, "fixed_claims", dict.fromkeys(total, Even()), claims=claims)
+    texts = [
+        f"{claims} * ({text}) <= MY.{attribute_of(asset)} && ({text}) > 0"
+        for asset, text in consumed(policy).items()
+    ]
+    assert library.evaluate(texts, [slot_ad(total, total)], [{}]) == [[[True]]] * len(texts)

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from pydantic import BaseModel
 
 from sharectl.adapters.consumption_config import ASSETS, FileConfig, SlotConfig
 from sharectl.adapters.consumption_examples import example, examples
@@ -239,6 +240,7 @@ def test_an_example_that_is_not_there() -> None:
 def test_the_documentation_has_every_key() -> None:
     text = (Path(__file__).parents[2] / "docs" / "consumption.md").read_text(encoding="utf-8")
     models = {*ASSETS, "none"}
-    keys = {key for section in (SlotConfig, FileConfig, *ASSETS.values()) for key in section.model_fields}
+    sections: list[type[BaseModel]] = [SlotConfig, FileConfig, *ASSETS.values()]
+    keys = {key for section in sections for key in section.model_fields}
     assert [word for word in sorted(models | keys) if f"`{word}" not in text and f"{word}:" not in text] == []
     assert models == set(get_args(ModelName))
