@@ -19,8 +19,8 @@ from sharectl.core.consumption_snippet import snippet
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
 """Access points: HTCondor's default, which starts further jobs in what a claim leaves over, and one that must not."""
 NEGOTIATOR_LOGS_COSTS = "NEGOTIATOR_DEBUG = D_FULLDEBUG\n"
-ALL_AT_ONCE = "SCHEDD_ENABLE_PER_USER_MATCH_LIMITS = False\n"
-"""Of access points: 25.14.1 offers no more than 20 jobs of a submitter in one cycle, 23.9.6 all of them."""
+ALL_AT_ONCE = "MAX_CONCURRENT_UPLOADS_PER_USER = 0\n"
+"""Of access points: from 25.11.0 on they offer no more than 20 jobs of a user in one cycle, before that all of them."""
 NO_LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
 SLEEP_SECONDS = 600
 _MATCH = re.compile(r"Successfully matched with (slot\d+)@(\S+)\n(?:.*match cost= (\S+))?")

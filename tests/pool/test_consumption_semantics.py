@@ -137,6 +137,6 @@ def test_a_claim_of_no_cores_takes_one_from_the_startd_beyond_what_there_is(seen
 def test_jobs_that_a_schedd_offers_in_a_cycle_are_limited_in_the_later_version(
     seen: Seen, pool_suite: str
 ) -> None:
-    """SCHEDD_ENABLE_PER_USER_MATCH_LIMITS: 20 of one submitter, a fifth of MAX_CONCURRENT_UPLOADS."""
+    """MAX_CONCURRENT_UPLOADS_PER_USER: a fifth of MAX_CONCURRENT_UPLOADS, since 25.11.0."""
     assert seen.matches("wide")[0] == MOST_OFFERED[pool_suite]
     assert seen.running("wide") == 30
