@@ -56,8 +56,10 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 
 @pytest.fixture
 def box(pool: Box) -> Iterator[Box]:
-    """The pool, without jobs before and after."""
+    """The pool, without jobs, targets and draining before and after."""
     yield pool
+    publish(pool, "")
+    pool.run(["condor_drain", "-cancel", TYPED], check=False)  # fails where nothing drains
     pool.remove_jobs()
 
 
