@@ -77,7 +77,7 @@ def near_files(draw: st.DrawFn) -> dict[str, Any]:
 
     def policy() -> dict[str, Any]:
         model = draw(st.sampled_from(list(ASSETS)))
-        rules = {
+        rules: dict[str, dict[str, Any]] = {
             "minimum_charge": {"charge": 2},
             "fixed_claims": {"even": True},
             "expressions": draw(
@@ -91,7 +91,7 @@ def near_files(draw: st.DrawFn) -> dict[str, Any]:
         more |= {"weight": "cpus"} if model == "expressions" or draw(st.booleans()) else {}
         return {
             "model": model,
-            "assets": {name: some(rules.get(model, {"levels": 4})) for name in names},
+            "assets": {name: some(dict(rules.get(model, {"levels": 4}))) for name in names},
             **more,
         }
 

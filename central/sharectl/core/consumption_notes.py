@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sharectl.core.consumption_rules import Always, Levels, Requested, SlotPolicy
+from sharectl.core.consumption_rules import ALWAYS_THERE, Always, Levels, Requested, SlotPolicy, attribute_of
 
 _SUMMARIES = {
     "fixed_claims": "fixed_claims, {claims} claims, each of which costs 1.",
@@ -42,6 +42,13 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
         yield _NO_CORES
     if _may_be_zero(policy, "memory"):
         yield _NO_MEMORY
+    if policy.model in ("minimum_charge", "quanta_all"):
+        for asset in policy.assets:
+            if asset not in ALWAYS_THERE:
+                yield (
+                    f"every claim takes {attribute_of(asset)}, also of a job that asks for none; where that is not meant, take "
+                    "quanta_any, or expressions with `missing: 0`."
+                )
     if any(isinstance(rule, Levels) and rule.total is None for rule in policy.assets.values()):
         yield (
             "the weight of a dynamic slot counts quanta of the machine's total, too few where it has several partitionable "
