@@ -233,3 +233,13 @@ def test_a_claim_that_does_not_fit_is_refused() -> None:
     """What remains is never below 0."""
     with pytest.raises(InputError, match="does not fit"):
         after_claim(FixedClaims(1), {CLAIMS: Fraction(0)}, {})
+
+
+@given(fresh_slots())
+def test_a_fresh_slot_has_all_its_quanta(slot: Slot) -> None:
+    """A slot without claims has exactly as many quanta as levels, or, in whole units, that many where it has as many units."""
+    model, start = slot
+    if isinstance(model, Quanta):
+        for asset, levels in model.levels.items():
+            quanta = model.quanta(asset, start)
+            assert quanta >= min(levels, int(start[asset])) if model.whole else quanta == levels

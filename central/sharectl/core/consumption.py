@@ -125,7 +125,7 @@ class Quanta:
     then takes one quantum of the first asset of ``levels``: a claim for nothing would never use the slot up.
 
     ``whole`` is for assets that HTCondor divides into whole units only: a quantum is then rounded down to whole
-    units, at least one, and what is left over at the end of ``total`` is not given to claims.
+    units, at least one. Where an asset has few units there may be more quanta of it than levels.
     """
 
     total: Amounts
@@ -154,15 +154,9 @@ class Quanta:
         exactly = self.total[asset] / self.levels[asset]
         return Fraction(max(1, _whole(exactly))) if self.whole else exactly
 
-    def count(self, asset: str) -> int:
-        """Quanta of a slot without claims: Q(a), or fewer if there are not as many whole units."""
-        return min(self.levels[asset], _whole(self.total[asset] / self.size(asset)))
-
     def quanta(self, asset: str, remaining: Amounts) -> int:
         """q(a): quanta left."""
-        beyond = self.total[asset] - self.count(asset) * self.size(asset)
-        left = _whole((remaining.get(asset, Fraction(0)) - beyond) / self.size(asset))
-        return max(0, min(self.count(asset), left))
+        return _whole(remaining.get(asset, Fraction(0)) / self.size(asset))
 
     def claims(self, remaining: Amounts) -> int:
         """W(R) from the quanta left."""

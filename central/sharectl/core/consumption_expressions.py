@@ -26,8 +26,8 @@ from sharectl.core.consumption_rules import (
 
 DISK_TENTHS = 9
 """Tenths of TotalSlotDisk that are divided: a slot's Disk is what is free now, which may be less."""
-MACROS = ("TOTAL", "QUANTUM", "LEVELS", "BEYOND")
-"""Of one asset that is cut into quanta: amount of the slot, size of a quantum, how many, what is left over."""
+MACROS = ("TOTAL", "QUANTUM")
+"""Of one asset that is cut into quanta: amount of the slot, size of a quantum."""
 
 
 def consumed(policy: SlotPolicy) -> dict[str, str]:
@@ -79,16 +79,10 @@ def total(asset: str) -> str:
     return f"floor(0.{DISK_TENTHS} * {there})" if asset == "disk" else there
 
 
-def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str, str, str]:
+def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str]:
     """Texts of `MACROS`."""
-    whole, size, count, _ = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
-    return (
-        total(asset) if rule.total is None else str(rule.total),
-        f"max({{1, floor({whole} / {rule.levels}.0)}})",
-        f"min({{{rule.levels}, floor({whole})}})",
-        # A dynamic slot is made of whole quanta.
-        f"ifThenElse(MY.PartitionableSlot =?= true, {whole} - {count} * {size}, 0)",
-    )
+    whole = total(asset) if rule.total is None else str(rule.total)
+    return whole, f"max({{1, floor($({macro_name(policy, 'TOTAL', asset)}) / {rule.levels}.0)}})"
 
 
 def _guarded(asset: str, taken: str) -> str:
@@ -156,8 +150,7 @@ def _left(policy: SlotPolicy, asset: str, rule: Rule) -> str:
     name = f"MY.{attribute_of(asset)}"
     if isinstance(rule, LeastCharge):
         return f"floor({name})" if rule.amount == 1 else f"floor({name} / {rule.amount}.0)"
-    _, size, count, beyond = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
-    return f"max({{0, min({{{count}, floor(({name} - {beyond}) / ({size} * 1.0))}})}})"
+    return f"floor({name} / ($({macro_name(policy, 'QUANTUM', asset)}) * 1.0))"
 
 
 def _one_of(function: str, expressions: Iterable[str]) -> str:

@@ -54,7 +54,7 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     yield f"{prefix}CONSUMPTION_POLICY = True"
     made = macros(policy)
     if made:
-        yield "# Of each asset: amount of the slot, size of a quantum, how many there are, what is left over beyond them."
+        yield "# Amount of the slot and size of a quantum of each asset, in the asset's unit."
         yield from (f"{macro} = {text}" for macro, text in made.items())
     yield "# What a claim takes of each asset, in the asset's unit. -1 refuses the match: no request is negative, or no number."
     for asset, text in _all_consumed(consumption, policy).items():
