@@ -16,7 +16,7 @@ _SUMMARIES = {
 }
 _NO_CORES = (
     "a claim that takes no cores gets one all the same: the startd takes it from the slot, the negotiator learns of "
-    "that with the slot's next ad. No more claims than the slot has cores."
+    "that with the slot's next ad, and claims beyond the slot's cores are refused sooner or later."
 )
 _NO_MEMORY = "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is limited (CGROUP_MEMORY_LIMIT_POLICY)."
 
