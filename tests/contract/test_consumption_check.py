@@ -17,6 +17,7 @@ from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
 from sharectl.core.consumption_snippet import snippet
 
+GOLDEN = sorted((Path(__file__).parent.parent / "golden" / "consumption").glob("*.conf"))
 GOOD = """CONSUMPTION_POLICY = True
 CONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {1})
 CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {128})
@@ -62,6 +63,14 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "CONSUMPTION_POLCY = True": ("knobs", "no knob", "write CONSUMPTION_POLICY"),
     "SLOT_TYPE_1_CONSUMTION_CPUS = 1": ("knobs", "no knob", "write SLOT_TYPE_1_CONSUMPTION_CPUS"),
     "MACHINE_RESOURCE_GPUs = 2\nCONSUMPTION_GPU = 1": ("knobs", "no knob", "write CONSUMPTION_GPUS"),
+    "CONSUMPTION_GPU = 1": ("knobs", "no knob", "write CONSUMPTION_GPUS"),
+    "SLOT_TYPE_1_CONSUMPTION_MEM = 1": ("knobs", "no knob", "write SLOT_TYPE_1_CONSUMPTION_MEMORY"),
+    "MACHINE_RESOURCE_NAMES = tokens\nCONSUMPTION_TOKEN = 1": (
+        "knobs",
+        "no knob",
+        "write CONSUMPTION_TOKENS",
+    ),
+    "CONSUMPTION_TOKENS = 1": ("knobs", "no asset of that name", "MACHINE_RESOURCE_TOKENS"),
     "CONSUMPTION_WAFFLES = 1": ("knobs", "no asset of that name", "MACHINE_RESOURCE_WAFFLES"),
     "SLOT_TYPE_1_NUM_CLAIM = 3": ("knobs", "no knob", "write SLOT_TYPE_1_NUM_CLAIMS"),
     "MACHINE_RESOURCE_NAMES = a\nMACHINE_RESOURCE_b = 1": (
@@ -119,6 +128,35 @@ def test_the_good_policy_has_no_fault(tmp_path: Path) -> None:
 def test_a_shipped_example_has_no_fault(example: Path, tmp_path: Path) -> None:
     text = snippet(parse(example.read_text(), example.name))
     assert found(tmp_path, text) == []
+
+
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
+def test_what_is_rendered_has_no_fault(golden: Path) -> None:
+    assert [str(finding) for finding in check([golden], {}).findings if not finding.advice] == []
+
+
+def test_gpus_need_no_declaration(tmp_path: Path) -> None:
+    """The startd finds them by itself, with or without ``use feature:GPUs``."""
+    of_gpus = "CONSUMPTION_GPUS = ifThenElse((TARGET.RequestGPUs ?: 0) >= 0, TARGET.RequestGPUs ?: 0, -1)\n"
+    weight = "SLOT_WEIGHT = Cpus + 0 * GPUs\n"
+    assert found(tmp_path, GOOD + of_gpus + weight) == []
+    for without in ("use feature:GPUs\n", weight):
+        (advice,) = found(tmp_path, GOOD + without)
+        assert (advice.check, advice.advice) == ("assets", True)
+        assert "every slot: GPUs has no policy" in advice.problem
+    assert found(tmp_path, GOOD) == []
+
+
+def test_slots_without_a_type_are_called_every_slot(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.conf"
+    path.write_text(f"{GOOD}CONSUMPTION_CPUS = 1000000\n")
+    assert main(["consumption", "check", str(path)]) == 1
+    printed = capsys.readouterr().out
+    assert f"{path}, every slot: SLOT_WEIGHT = Cpus\n" in printed
+    assert "every slot: no room for any job" in printed
+    assert "slot type 0" not in printed
 
 
 @pytest.fixture(scope="module")

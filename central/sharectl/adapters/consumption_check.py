@@ -85,6 +85,9 @@ class Slot:
 
     configuration: str
     slot_type: int
+    """0 where knobs are for every slot."""
+    name: str
+    """For people."""
     policies: Mapping[str, str]
     """Asset → expression."""
     weight: str
@@ -141,7 +144,7 @@ def _slots(nodes: Sequence[Node]) -> Iterator[Slot]:
     for node in nodes:
         for slot in node.with_policy:
             policies = {asset: policy.text for asset, policy in slot.policies.items()}
-            yield Slot(node.input.name, slot.number, policies, slot.weight.text)
+            yield Slot(node.input.name, slot.number, slot.name, policies, slot.weight.text)
 
 
 def _refusal(given: Input, error: UnreadableConfigurationError) -> Finding:

@@ -7,13 +7,13 @@ from typing import Any
 
 from sharectl.adapters.consumption_check_filling import filled_slots
 from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
+from sharectl.adapters.consumption_check_settings import setting
 from sharectl.adapters.consumption_check_subject import (
     REQUESTS,
     STANDARD_ASSETS,
     Node,
     SlotType,
     Subject,
-    setting,
 )
 from sharectl.adapters.consumption_check_trials import amounts_said, plain, said, tried
 from sharectl.adapters.snippet_subject import Finding

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Callable, Optional
 
 from sharectl.adapters.condor_config import Configuration, Source, expand
 from sharectl.adapters.condor_files import Definition
+from sharectl.adapters.consumption_check_settings import GPUS
 from sharectl.adapters.consumption_check_subject import (
     ATTRIBUTE_LISTS,
     LEFTOVERS,
@@ -20,6 +21,7 @@ from sharectl.adapters.consumption_check_subject import (
     NEGOTIATORS,
     NUM_CLAIMS,
     POLICY,
+    STANDARD_ASSETS,
     WEIGHT,
     Node,
     Subject,
@@ -35,6 +37,8 @@ _NUMBERED = re.compile(r"MACHINE_RESOURCE_|NUM_SLOTS_TYPE_\d|SLOT_TYPE_\d", re.I
 _CONSUMPTION = "CONSUMPTION_"
 _ALIKE, _VERY_ALIKE = 0.75, 0.88
 """Of 1: how alike a misspelt knob is to the one that was meant; more is asked of names that begin otherwise."""
+_ASSET_ALIKE = 0.66
+"""Of the asset alone, where the rest of the knob is right."""
 
 _OF_TYPES = (
     POLICY,
@@ -186,11 +190,9 @@ def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str,
     is_known = rest.lower() in {knob.lower() for knob in (*known, *MACROS)}
     if is_known or not rest or name.lower() in used or (number is None and _NUMBERED.match(name)):
         return None
-    alike = _ALIKE if _FAMILY.match(rest) else _VERY_ALIKE
-    close = difflib.get_close_matches(rest.upper(), [knob.upper() for knob in known], 1, alike)
-    if close:
+    if meant := _meant(rest.upper(), [knob.upper() for knob in known]):
         prefix = name[: len(name) - len(rest)]
-        return f"HTCondor has no knob {name}, so nothing reads it", f"write {prefix}{close[0]}"
+        return f"HTCondor has no knob {name}, so nothing reads it", f"write {prefix}{meant}"
     if not rest.upper().startswith(_CONSUMPTION):
         return None
     assets = sorted({asset for slot in node.slot_types for asset in slot.policies})
@@ -200,9 +202,25 @@ def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str,
     )
 
 
+def _meant(written: str, known: Sequence[str]) -> Optional[str]:
+    """The knob that is most like ``written``, the first of those that are equally so; None if none is like it."""
+    start, least = "", _ALIKE if _FAMILY.match(written) else _VERY_ALIKE
+    if written.startswith(_CONSUMPTION):
+        # What all of them begin with would make any two assets alike.
+        start, least = _CONSUMPTION, _ASSET_ALIKE
+    alike = [(_likeness(written, knob, len(start)), knob) for knob in known if knob.startswith(start)]
+    close = [found for found in alike if found[0] >= least]
+    return max(close, key=lambda found: found[0])[1] if close else None
+
+
+def _likeness(written: str, knob: str, after: int) -> float:
+    return difflib.SequenceMatcher(None, knob[after:], written[after:]).ratio()
+
+
 def _known(node: Node, *, is_typed: bool) -> tuple[str, ...]:
-    policies = [f"CONSUMPTION_{asset}" for slot in node.slot_types for asset in slot.policies]
-    policies += [f"CONSUMPTION_{asset}" for asset in ("CPUS", "MEMORY", "DISK", *node.resources)]
+    named = node.configuration.words("MACHINE_RESOURCE_NAMES")
+    assets = dict.fromkeys((*STANDARD_ASSETS, GPUS, *node.resources, *named))
+    policies = [f"{_CONSUMPTION}{asset}" for asset in assets]
     if is_typed:
         return (*_OF_TYPES, *policies)
     return (POLICY, WEIGHT, NUM_CLAIMS, LEFTOVERS, *NEGOTIATORS, "SlotWeight", *policies)

@@ -78,7 +78,7 @@ def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[
             "Memory": memory,
             "Disk": known.get("disk", cpus * DISK_KIB_PER_CORE),
             **{
-                name: known.get(name.lower(), _declared(chosen.text, chosen.macro))
+                name: known.get(name.lower(), _of_slot(slot, name, _declared(chosen.text, chosen.macro)))
                 for name, chosen in node.resources.items()
             },
         }
@@ -209,6 +209,11 @@ def _declared(text: str, macro: str) -> float:
     words = [word for word in re.split(r"[\s,]+", text) if word]
     number = _number(text)
     return number if number is not None else len(words)
+
+
+def _of_slot(slot: SlotType, asset: str, total: float) -> float:
+    amount = share(slot.shares, asset, total)
+    return total if amount is None else amount
 
 
 def _number(text: str) -> Optional[float]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from sharectl.adapters.consumption_check_settings import Setting
 from sharectl.adapters.consumption_check_subject import (
     LEFTOVERS,
     MAX_SLOT_TYPES,
     STANDARD_ASSETS,
     Node,
-    Setting,
     SlotType,
     Subject,
     typed,
@@ -162,7 +162,7 @@ def _not_partitionable(slot: SlotType) -> Finding:
     return Finding(
         "slot types",
         slot.policy.place,
-        f"{slot.name} is not partitionable: HTCondor leaves its consumption policy aside",
+        f"{slot.name}: not partitionable, so HTCondor leaves the consumption policy aside",
         f"write SLOT_TYPE_{slot.number}_PARTITIONABLE = True, or {slot.policy.macro} = False for it",
         advice=not typed(slot.policy.macro),
     )
@@ -175,7 +175,8 @@ def _switched_off(node: Node, slot: SlotType) -> Iterator[Finding]:
             yield Finding(
                 "slot types",
                 policy.place,
-                f"{policy.macro} has no effect: {slot.policy.macro} is not True for {slot.name}",
+                f"{policy.macro} has no effect: {slot.policy.macro} is not True"
+                + (f" for {slot.name}" if slot.number else ""),
                 f"write {_scope(slot, policy)}CONSUMPTION_POLICY = True, or take the line out",
             )
 

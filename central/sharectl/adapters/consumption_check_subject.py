@@ -16,6 +16,7 @@ from typing import Optional
 from sharectl.adapters.condor_config import Configuration
 from sharectl.adapters.condor_process import CondorProcess
 from sharectl.adapters.consumption_check_input import Input
+from sharectl.adapters.consumption_check_settings import GPUS_FOUND, Setting, resources_of, setting
 from sharectl.adapters.consumption_policy import in_sequence, matches
 from sharectl.core.match_cost import Match
 
@@ -48,6 +49,7 @@ MACROS = (
     *REQUESTS.values(),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
     "MACHINE_RESOURCE_NAMES",
+    GPUS_FOUND,
     "MAX_SLOT_TYPES",
     "DAEMON_LIST",
     "GROUP_NAMES",
@@ -62,20 +64,6 @@ MACROS = (
 """What the checks want expanded, whether or not a file sets it."""
 
 _TYPED = re.compile(r"(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?", re.IGNORECASE)
-_RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a knob is for slots of one type."""
-
-    macro: str
-    """The name under which it is set, or would be."""
-    text: str
-    """Expanded; HTCondor's own default if no file sets it."""
-    place: str
-    """``file:line``; the macro if no file sets it."""
-    is_default: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,8 +84,8 @@ class SlotType:
 
     @property
     def name(self) -> str:
-        """For people."""
-        return f"slot type {self.number}"
+        """For people: knobs without a type are for every slot of the node."""
+        return f"slot type {self.number}" if self.number else "every slot"
 
     @property
     def has_policy(self) -> bool:
@@ -198,7 +186,7 @@ class Subject:
 def node_of(given: Input) -> Node:
     """The slots that a configuration makes."""
     configuration = given.configuration
-    resources = _resources(configuration)
+    resources = resources_of(configuration)
     assets = (*STANDARD_ASSETS, *resources)
     numbers, unused = _types(given)
     return Node(
@@ -215,17 +203,6 @@ def typed(knob: str) -> Optional[tuple[int, str]]:
     """N and the rest of ``SLOT_TYPE_<N>_<REST>`` (or NUM_SLOTS_TYPE_<N>, whose rest is empty); None for others."""
     match = _TYPED.fullmatch(knob)
     return (int(match["number"]), match["knob"] or "") if match else None
-
-
-def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
-    """What a knob is for slots of a type."""
-    own = f"SLOT_TYPE_{number}_{knob}"
-    if written := configuration.assignments(own):
-        return Setting(written[-1].name, configuration.text(own), configuration.place(own))
-    text, written = configuration.text(knob), configuration.assignments(knob)
-    if written and text:
-        return Setting(written[-1].name, text, configuration.place(knob))
-    return Setting(knob, text or default, configuration.place(knob), is_default=True)
 
 
 def _slot_type(configuration: Configuration, number: int, assets: Iterable[str]) -> SlotType:
@@ -250,21 +227,6 @@ def _slot_type(configuration: Configuration, number: int, assets: Iterable[str])
         claims=setting(configuration, number, NUM_CLAIMS, ""),
         shares=configuration.text(f"SLOT_TYPE_{number}"),
     )
-
-
-def _resources(configuration: Configuration) -> dict[str, Setting]:
-    """Custom resources, as the startd finds them (MachAttributes::init_machine_resources)."""
-    allowed = [word.lower() for word in configuration.words("MACHINE_RESOURCE_NAMES")]
-    found: dict[str, Setting] = {}
-    for definition in configuration.definitions:
-        match = _RESOURCE.fullmatch(definition.name)
-        text = configuration.text(definition.name)
-        if match is None or match["name"].upper() == "NAMES" or not text:
-            continue
-        known = next((name for name in found if name.lower() == match["name"].lower()), match["name"])
-        if not allowed or known.lower() in allowed:
-            found[known] = Setting(definition.name, text, definition.place)
-    return found
 
 
 def _types(given: Input) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -15,7 +15,8 @@ from sharectl.adapters.consumption_check_requests import (
     slot_ad,
     smallest,
 )
-from sharectl.adapters.consumption_check_subject import Node, Setting, SlotType, Subject
+from sharectl.adapters.consumption_check_settings import Setting
+from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.core.match_cost import Match, Refusal
 
@@ -60,7 +61,7 @@ def zero(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "zero",
                 policy.place,
-                f"{slot.name} takes nothing of any asset for {_many(failed, jobs)}: the negotiator refuses them, with "
+                f"{slot.name}: the policy takes nothing of any asset for {_many(failed, jobs)}: the negotiator refuses them, with "
                 "a warning in its log at each look",
                 f"let one policy be positive always, such as {policy.macro} = quantize(TARGET.RequestCpus, {{1}})",
             )
@@ -107,7 +108,7 @@ def accepted(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "room",
                 policy.place,
-                f"{slot.name} has no room for any job: one with {said(jobs[-1])} takes {amounts_said(took)} of "
+                f"{slot.name}: no room for any job, one with {said(jobs[-1])} takes {amounts_said(took)} of "
                 f"{amounts_said(amounts[-1])}",
                 f"let {policy.macro} take less",
             )

@@ -26,6 +26,10 @@ from sharectl.adapters.snippet_subject import Finding
 from sharectl.core.references import TARGET, Reference, references
 
 _CLOCK = re.compile(r"\b(time|random|formatTime)\s*\(|\bCurrentTime\b", re.IGNORECASE)
+_REMEDY = (
+    "make the weight what the policy makes of the slot, such as the least of floor(asset / smallest charge) over all "
+    "assets that the slot can run out of (sharectl consumption render writes it)"
+)
 _ALLOWED = ("CurrentTime", "SlotWeight", "PartitionableSlot", "DynamicSlot", "SlotTypeID")
 
 
@@ -108,7 +112,7 @@ def follows(subject: Subject) -> Iterator[Finding]:
                     "weight",
                     slot.weight.place,
                     f"{slot.weight.macro} = {_flat(slot.weight.text)}: {told[0]}",
-                    _remedy(slot),
+                    _REMEDY,
                 )
                 break
 
@@ -174,13 +178,6 @@ def _others(subject: Subject, node: Node, slot: SlotType) -> list[Reference]:
         and reference.name.lower() not in known
         and not reference.name.lower().startswith("request")
     ]
-
-
-def _remedy(slot: SlotType) -> str:
-    return (
-        "make the weight what the policy makes of the slot, such as the least of floor(asset / smallest charge) over all "
-        f"assets that {slot.name} can run out of (sharectl consumption render writes it)"
-    )
 
 
 def _weights(subject: Subject, ads: Sequence[Ad]) -> list[Any]:

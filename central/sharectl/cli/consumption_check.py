@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _as_text(report: Report) -> str:
     lines = [f"read: {name}" for name in report.configurations]
     for slot in report.slots:
-        lines.append(f"{slot.configuration}, slot type {slot.slot_type}: SLOT_WEIGHT = {_line(slot.weight)}")
+        lines.append(f"{slot.configuration}, {slot.name}: SLOT_WEIGHT = {_line(slot.weight)}")
         lines += [f"  {asset}: {_line(text)}" for asset, text in slot.policies.items()]
     lines += [str(finding) for finding in report.findings]
     wrong = sum(not finding.advice for finding in report.findings)

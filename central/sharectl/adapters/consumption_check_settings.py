@@ -1,0 +1,73 @@
+"""What knobs of slots are set to, and which custom resources a node has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sharectl.adapters.condor_config import Configuration
+
+GPUS, GPUS_FOUND = "GPUs", "MACHINE_RESOURCE_INVENTORY_GPUs"
+"""The asset, and the knob that ``use feature:GPUs`` sets; newer startds look for GPUs without it."""
+
+_RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
+_OF_GPUS = re.compile(r"(SLOT_TYPE_\d+_)?CONSUMPTION_GPUS", re.IGNORECASE)
+_MAY_NAME_GPUS = re.compile(r"SLOT_TYPE_\d+|(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a knob is for slots of one type."""
+
+    macro: str
+    """The name under which it is set, or would be."""
+    text: str
+    """Expanded; HTCondor's own default if no file sets it."""
+    place: str
+    """``file:line``; the macro if no file sets it."""
+    is_default: bool = False
+
+
+def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
+    """What a knob is for slots of a type."""
+    own = f"SLOT_TYPE_{number}_{knob}"
+    if written := configuration.assignments(own):
+        return Setting(written[-1].name, configuration.text(own), configuration.place(own))
+    text, written = configuration.text(knob), configuration.assignments(knob)
+    if written and text:
+        return Setting(written[-1].name, text, configuration.place(knob))
+    return Setting(knob, text or default, configuration.place(knob), is_default=True)
+
+
+def resources_of(configuration: Configuration) -> dict[str, Setting]:
+    """Custom resources, as the startd finds them (MachAttributes::init_machine_resources)."""
+    allowed = [word.lower() for word in configuration.words("MACHINE_RESOURCE_NAMES")]
+    found: dict[str, Setting] = {}
+    for definition in configuration.definitions:
+        match = _RESOURCE.fullmatch(definition.name)
+        text = configuration.text(definition.name)
+        if match is None or match["name"].upper() == "NAMES" or not text:
+            continue
+        known = next((name for name in found if name.lower() == match["name"].lower()), match["name"])
+        if not allowed or known.lower() in allowed:
+            found[known] = Setting(definition.name, text, definition.place)
+    if GPUS.lower() not in map(str.lower, found) and (not allowed or GPUS.lower() in allowed):
+        found.update(_gpus(configuration))
+    return found
+
+
+def _gpus(configuration: Configuration) -> Iterator[tuple[str, Setting]]:
+    """GPUs that the startd finds by itself: by the feature, or as knobs of slots count on them."""
+    text = configuration.text(GPUS_FOUND)
+    named = [
+        definition.place
+        for definition in configuration.definitions
+        if _OF_GPUS.fullmatch(definition.name)
+        or (
+            _MAY_NAME_GPUS.fullmatch(definition.name)
+            and re.search(rf"\b{GPUS}\b", definition.text, re.IGNORECASE)
+        )
+    ]
+    if text or named:
+        yield GPUS, Setting(GPUS_FOUND, text, named[0] if named else GPUS_FOUND)
