@@ -135,6 +135,10 @@ def test_the_short_form() -> None:
         (LEAST.replace("charge: 1", "charge: .nan"), "startd.assets.cpus.charge: nan is no whole number"),
         (LEAST.replace("charge: 1", "charge: 10000000000000000"), "is out of range"),
         (LEAST.replace("cpus: ", "cpu: "), "F:1: startd.assets: cpus is missing; every slot has it"),
+        (
+            LEAST.replace("memory: ", "memori: "),
+            'F:1: startd.assets.memori: "memori" is no asset of every slot, did you mean memory? Of a custom resource write declare',
+        ),
         (LEAST.replace("cpus: ", "swap: "), "startd.assets.swap: HTCondor leaves swap out"),
         (LEAST.replace("cpus: ", '"a b": '), 'startd.assets.a b: "a b" is no asset; write letters'),
         (LEAST.replace("cpus: ", "Memory: "), "startd.assets.memory: is the same asset as Memory"),
@@ -217,6 +221,14 @@ def test_what_another_slot_type_declares_is_an_asset_of_this_one_too() -> None:
     assert problems_of(text) == [
         "F:3: slot_types.2.assets: tokens is missing; it is declared, so slots of every type have it"
     ]
+
+
+def test_an_asset_that_is_known_or_declared_is_not_taken_for_another() -> None:
+    for name, more in (("gpus", ""), ("cpu", ", declare: 2")):
+        text = LEAST.replace("cpus: {charge: 1", f"{name}: {{charge: 1{more}")
+        assert problems_of(text) == [
+            "F:1: startd.assets: cpus is missing; every slot has it, write how claims take of it"
+        ]
 
 
 def test_a_file_that_is_not_there() -> None:

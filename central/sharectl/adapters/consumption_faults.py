@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Optional
 
 from pydantic import BaseModel
@@ -15,7 +16,7 @@ from sharectl.adapters.yaml_syntax import Fault
 from sharectl.adapters.yaml_syntax import Path as ValuePath
 from sharectl.adapters.yaml_tree import Tree
 from sharectl.core.consumption import CLAIMS
-from sharectl.core.consumption_rules import ALWAYS_THERE, attribute_of
+from sharectl.core.consumption_rules import ALWAYS_THERE, UNITS, attribute_of
 
 Problem = tuple[ValuePath, str]
 """Path below the policy, and what is wrong there."""
@@ -108,17 +109,35 @@ def _unnamed_problems(
     if slot.model == "none":
         return
     named = {name.lower() for name in written}
-    for name in ALWAYS_THERE:
-        if name not in named:
-            yield (*path, "assets"), f"{name} is missing; every slot has it, write how claims take of it"
+    missing = [name for name in ALWAYS_THERE if name not in named]
+    for name in missing:
+        yield (*path, "assets"), f"{name} is missing; every slot has it, write how claims take of it"
     custom = {
         name.lower()
         for _, assets in slots.values()
         for name, asset in assets.items()
         if getattr(asset, "declare", None) is not None
     }
+    yield from _misspelt_problems(path, written, missing, {*UNITS, *custom})
     for name in sorted(custom - named):
         yield (*path, "assets"), f"{name} is missing; it is declared, so slots of every type have it"
+
+
+def _misspelt_problems(
+    path: ValuePath, written: Mapping[str, Any], missing: Sequence[str], known: Collection[str]
+) -> Iterator[Problem]:
+    """Names that are like an asset that is missing: one that is known or declared is meant as it stands."""
+    for name, rule in written.items():
+        near = get_close_matches(name.lower(), missing, n=1)
+        is_declared = isinstance(rule, dict) and "declare" in rule
+        if near and name.lower() not in known and not is_declared:
+            yield (
+                (*path, "assets", name),
+                (
+                    f"{quoted(name)} is no asset of every slot, did you mean {near[0]}? Of a custom resource write declare: "
+                    "with the machine's units"
+                ),
+            )
 
 
 def _slot_problems(
