@@ -118,13 +118,16 @@ def test_a_schedd_that_the_collector_does_not_know_is_missed_if_it_is_named(shar
 def test_a_second_cycle_leaves_when_the_first_takes_too_long(sharectl: Sharectl) -> None:
     before = contents(sharectl)
     with hung(sharectl.box, SECOND, "SCHEDD"):
-        first = sharectl.start("cycle", pool=DEADLINES)
+        # Long enough for the second to start meanwhile on a busy machine.
+        first = sharectl.start("cycle", pool={**DEADLINES, "schedd_deadline_seconds": 10.0})
         wait_for(lambda: locked_by(first.pid), 10, "the first cycle holds the lock")
-        second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0.2)
+        second = sharectl.run("cycle", expect=None, pool=DEADLINES, lock_wait_seconds=0.2)
+        running = first.poll() is None
+        first.communicate(timeout=2 * 10 + OVERHEAD_SECONDS)
+        assert running
+        assert second.returncode == 75
         assert "another cycle holds the lock" in second.stderr
         assert second.stdout == ""
-        assert first.poll() is None
-        first.communicate(timeout=2 * DEADLINE_SECONDS + OVERHEAD_SECONDS)
     assert first.returncode == 75
     assert contents(sharectl) == before
 
