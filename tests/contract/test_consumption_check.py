@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from sharectl.adapters.consumption_check import CHECKS, check
+from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_file import parse
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
@@ -19,9 +20,9 @@ from sharectl.core.consumption_snippet import snippet
 
 GOLDEN = sorted((Path(__file__).parent.parent / "golden" / "consumption").glob("*.conf"))
 GOOD = """CONSUMPTION_POLICY = True
-CONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {1})
-CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {128})
-CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
+CONSUMPTION_CPUS = ifThenElse((TARGET.RequestCpus ?: 0) >= 0, quantize(TARGET.RequestCpus, {1}), -1)
+CONSUMPTION_MEMORY = ifThenElse((TARGET.RequestMemory ?: 0) >= 0, quantize(TARGET.RequestMemory, {128}), -1)
+CONSUMPTION_DISK = ifThenElse((TARGET.RequestDisk ?: 0) >= 0, quantize(TARGET.RequestDisk, {1024}), -1)
 CLAIM_PARTITIONABLE_LEFTOVERS = False
 SLOT_WEIGHT = Cpus
 """
@@ -83,7 +84,12 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "in vain",
         "quantizing does not change",
     ),
-    "NEGOTIATOR_DEPTH_FIRST = True": ("combinations", "passes over", "= False"),
+    "NEGOTIATOR_DEPTH_FIRST = True": ("combinations", "passes over", "NEGOTIATOR_MATCHLIST_CACHING = False"),
+    "CLAIM_PARTITIONABLE_LEFTOVERS = True\nCLAIM_RECYCLING_CONSIDER_LIMITS = False": (
+        "combinations",
+        "whatever their concurrency limits say",
+        "CLAIM_RECYCLING_CONSIDER_LIMITS = True",
+    ),
     "NEGOTIATOR_USE_SLOT_WEIGHTS = False": ("combinations", "two units", "= True"),
     "ALLOW_PSLOT_PREEMPTION = True": ("combinations", "below zero", "= False"),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True": ("combinations", "refuses", "= False"),
@@ -106,10 +112,51 @@ BROKEN: dict[str, tuple[str, str, str]] = {
     "CONSUMPTION_POLICY = False": ("slot types", "has no effect", "CONSUMPTION_POLICY = True"),
     "A = $(B)\nB = $(A)\nSLOT_WEIGHT = $(A)": ("syntax", "circle", "mend"),
 }
-ADVICE: dict[str, str] = {
-    "MACHINE_RESOURCE_tokens = 3": "assets",
-    "CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {32})": "modified",
+ADVICE: dict[str, tuple[str, str, str]] = {
+    "MACHINE_RESOURCE_tokens = 3": (
+        "assets",
+        "tokens has no policy",
+        "ifThenElse((TARGET.Requesttokens ?: 0) >= 0",
+    ),
+    "CONSUMPTION_MEMORY = ifThenElse((TARGET.RequestMemory ?: 0) >= 0, quantize(TARGET.RequestMemory, {32}), -1)": (
+        "modified",
+        "coarser",
+        "MODIFY_REQUEST_EXPR_REQUESTMEMORY = RequestMemory",
+    ),
+    "CONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {128})": (
+        "requests",
+        'RequestMemory = real("NaN") passes',
+        "write CONSUMPTION_MEMORY = ifThenElse((TARGET.RequestMemory ?: 0) >= 0, quantize(TARGET.RequestMemory, {128}), -1)",
+    ),
+    "CONSUMPTION_DISK = ifThenElse(quantize(TARGET.RequestDisk, {8}) >= 0, quantize(TARGET.RequestDisk, {1024}), -1)": (
+        "requests",
+        'RequestDisk = "1" passes: it is matched in every cycle and never starts',
+        "write CONSUMPTION_DISK = ifThenElse((TARGET.RequestDisk ?: 0) >= 0, ",
+    ),
+    "MACHINE_RESOURCE_t = 2\nCONSUMPTION_t = 1\nCONSUMPTION_CPUS = 0\nSLOT_WEIGHT = t": (
+        "cores",
+        "the policy takes 0, and the startd gives it one core",
+        "1 at least",
+    ),
+    "MACHINE_RESOURCE_t = 2\nCONSUMPTION_t = 1\nCONSUMPTION_CPUS = 0.5\nSLOT_WEIGHT = t": (
+        "cores",
+        "the policy takes 0.5, and the startd gives it one core",
+        "1 at least",
+    ),
+    "CONSUMPTION_MEMORY = 0": ("cores", "the startd gives it 1 MiB", "what a job may use"),
+    "NEGOTIATOR_PRE_JOB_RANK = 1000 * MY.Cpus": (
+        "combinations",
+        "opposite order",
+        "NEGOTIATOR_MATCHLIST_CACHING = False",
+    ),
 }
+ADVICE_ON_EXAMPLES = {
+    # Its claims take tokens, and nothing of what the startd gives them beside.
+    "custom-tokens": ["CONSUMPTION_CPUS", "CONSUMPTION_MEMORY"],
+    # Its expression makes a number of a text before it asks whether it is one.
+    "slot-types": ["SLOT_TYPE_7_CONSUMPTION_MEMORY"],
+}
+"""Example → knobs of which something is recommended."""
 
 
 def found(tmp_path: Path, *texts: str, size: Mapping[str, float] | None = None) -> list[Finding]:
@@ -117,6 +164,12 @@ def found(tmp_path: Path, *texts: str, size: Mapping[str, float] | None = None) 
     for path, text in zip(paths, texts):
         path.write_text(text)
     return list(check(paths, size or {}).findings)
+
+
+def advised(findings: Sequence[Finding]) -> list[str]:
+    """Knobs of which something is recommended, where nothing is wrong."""
+    assert [str(finding) for finding in findings if not finding.advice] == []
+    return [finding.problem.partition(":")[0] for finding in findings]
 
 
 def test_the_good_policy_has_no_fault(tmp_path: Path) -> None:
@@ -127,12 +180,12 @@ def test_the_good_policy_has_no_fault(tmp_path: Path) -> None:
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda entry: entry.name)
 def test_a_shipped_example_has_no_fault(example: Path, tmp_path: Path) -> None:
     text = snippet(parse(example.read_text(), example.name))
-    assert found(tmp_path, text) == []
+    assert advised(found(tmp_path, text)) == ADVICE_ON_EXAMPLES.get(example.stem, [])
 
 
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
 def test_what_is_rendered_has_no_fault(golden: Path) -> None:
-    assert [str(finding) for finding in check([golden], {}).findings if not finding.advice] == []
+    assert advised(check([golden], {}).findings) == ADVICE_ON_EXAMPLES.get(golden.stem, [])
 
 
 def test_gpus_need_no_declaration(tmp_path: Path) -> None:
@@ -187,11 +240,34 @@ def test_a_broken_policy_is_found(added: str, findings: dict[str, list[Finding]]
 
 @pytest.mark.parametrize("added", ADVICE)
 def test_what_works_but_is_not_meant_is_advice(added: str, findings: dict[str, list[Finding]]) -> None:
-    assert [(finding.check, finding.advice) for finding in findings[added]] == [(ADVICE[added], True)]
+    check_name, problem, remedy = ADVICE[added]
+    (finding,) = findings[added]
+    assert (finding.check, finding.advice) == (check_name, True)
+    assert problem in finding.problem
+    assert remedy in finding.remedy
+
+
+@pytest.mark.parametrize("added", [added for added, (name, *_) in ADVICE.items() if name == "requests"])
+def test_a_guard_that_is_recommended_is_one(added: str, tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, f"{GOOD}{added}\n")
+    better = finding.remedy.partition("write ")[2].partition(", which refuses")[0]
+    assert found(tmp_path, f"{GOOD}{better}\n") == []
+
+
+def test_policies_of_htcondors_own_let_any_request_through(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, "CONSUMPTION_POLICY = True\nCLAIM_PARTITIONABLE_LEFTOVERS = False\n")
+    assert (finding.check, finding.advice, finding.place) == (
+        "requests",
+        True,
+        f"{tmp_path / 'node-0.conf'}:1",
+    )
+    assert finding.problem.startswith("CONSUMPTION_CPUS, CONSUMPTION_MEMORY, CONSUMPTION_DISK: ")
 
 
 def test_every_check_is_shown_to_fire() -> None:
-    shown = {expected for expected, _, _ in BROKEN.values()} | set(ADVICE.values())
+    shown = {expected for expected, _, _ in BROKEN.values()} | {
+        expected for expected, _, _ in ADVICE.values()
+    }
     # Shown by tests of their own, below.
     assert {name for name, _, _ in CHECKS} == (shown) | {"policy", "zero", "nodes"}
 
@@ -237,7 +313,8 @@ def test_the_seeds_static_slot_is_free_of_charge(tmp_path: Path) -> None:
 
 
 def test_a_weight_is_judged_for_the_slot_that_is_named(tmp_path: Path) -> None:
-    text = GOOD + "CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {1024})\n"
+    memory = guarded("Memory", "quantize(TARGET.RequestMemory, {1024})")
+    text = f"{GOOD}CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = {memory}\n"
     text += "SLOT_WEIGHT = floor(Memory / 1024)\n"
     assert found(tmp_path, text) == []
     assert found(tmp_path, text, size={"cpus": 8, "memory": 8192}) == []
@@ -260,7 +337,7 @@ def test_a_dump_is_judged_with_its_own_size_and_places(tmp_path: Path) -> None:
 def test_a_dump_without_places_is_not_said_to_lack_what_may_be_a_default(tmp_path: Path) -> None:
     head, own = (
         "# Configuration from machine: wn-1\n",
-        "CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {2048})\n",
+        f"CONSUMPTION_DISK = {guarded('Disk', 'quantize(TARGET.RequestDisk, {2048})')}\n",
     )
     assert found(tmp_path, head + GOOD + own) == []
     without = GOOD.replace("CONSUMPTION_CPUS", " # at: /a.conf, line 1\n# ")

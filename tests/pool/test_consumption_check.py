@@ -25,13 +25,17 @@ SLOT_TYPE_1_CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
 SLOT_WEIGHT = Cpus
 """
 NOTHING = "".join(f"SLOT_TYPE_1_CONSUMPTION_{asset} = 0\n" for asset in ("CPUS", "MEMORY", "DISK"))
-GOOD, TOKENS, ZERO, FRACTION, DIVIDES = "good", "tokens", "zero", "fraction", "divides"
+GOOD, TOKENS, ZERO, FRACTION, DIVIDES, TEXT = "good", "tokens", "zero", "fraction", "divides", "text"
 OWN = {
     GOOD: "",
     TOKENS: "MACHINE_RESOURCE_tokens = 3\n",
     ZERO: NOTHING,
     FRACTION: "SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
     DIVIDES: "SLOT_WEIGHT = 8 / Cpus\n",
+    TEXT: "SLOT_TYPE_1_CONSUMPTION_CPUS = ifThenElse((TARGET.RequestCpus ?: 0) >= 0, quantize(TARGET.RequestCpus, {1}), -1)\n"
+    "SLOT_TYPE_1_CONSUMPTION_DISK = 1024\n"
+    "SLOT_TYPE_1_CONSUMPTION_MEMORY = "
+    "ifThenElse(quantize(TARGET.RequestMemory, {8}) >= 0, quantize(TARGET.RequestMemory, {128}), -1)\n",
 }
 CORES = 2
 CENTRAL = "cm-1.example.org"
@@ -56,8 +60,8 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
-    """What the check finds in the node's own dump: name of the check → finding; only what is no mere advice."""
+def verdict(box: Box, folder: Path, name: str, *, advice: bool = False) -> dict[str, dict[str, Any]]:
+    """What the check finds in the node's own dump: name of the check → finding; what is wrong, or only what is recommended."""
     printed = box.run(["condor_config_val", "-dump", "-verbose"], host=host(name)).stdout
     dump = folder / f"{name}.dump"
     dump.write_text(printed)
@@ -70,15 +74,17 @@ def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
         timeout=90,
     )
     found = {
-        finding["check"]: finding for finding in json.loads(done.stdout)["findings"] if not finding["advice"]
+        finding["check"]: finding
+        for finding in json.loads(done.stdout)["findings"]
+        if finding["advice"] is advice
     }
-    assert done.returncode == (1 if found else 0), done.stderr
+    assert advice or done.returncode == (1 if found else 0), done.stderr
     return found
 
 
-def submit(box: Box, name: str, jobs: int) -> int:
+def submit(box: Box, name: str, jobs: int, memory: str = "request_memory = 100") -> int:
     return box.submit(
-        "executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 100\nrequest_disk = 1000\n"
+        f"executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\n{memory}\nrequest_disk = 1000\n"
         f'requirements = TARGET.Machine == "{host(name)}"\nqueue {jobs}\n'
     )
 
@@ -137,6 +143,20 @@ def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(box: Box, tm
     box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 1, 60, "the job is matched again")
     assert "Request to create dslot resource refused" in box.log_text(host(FRACTION), "STARTD")
     assert running(box, cluster) == 0
+
+
+def test_a_policy_that_reads_texts_is_found_and_its_matches_never_start(box: Box, tmp_path: Path) -> None:
+    assert verdict(box, tmp_path, TEXT) == {}
+    advice = verdict(box, tmp_path, TEXT, advice=True)["requests"]
+    assert 'SLOT_TYPE_1_CONSUMPTION_MEMORY: a job with RequestMemory = "1" passes' in advice["problem"]
+    cluster = submit(box, TEXT, 1, 'MY.RequestMemory = "1"')
+    box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 2, 60, "the job is matched again")
+    assert running(box, cluster) == 0
+    better = advice["remedy"].partition("write ")[2].partition(", which refuses")[0]
+    box.write_config(host(TEXT), f"{better}\n")
+    box.reconfig(host(TEXT))
+    refused = f"ConsumptionMemory on resource slot1@{host(TEXT)} failed to evaluate"
+    box.wait_until(lambda: refused in negotiator(box), 60, "the negotiator refuses it")
 
 
 def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator(

@@ -9,6 +9,7 @@ from typing import Callable
 
 from sharectl.adapters import (
     consumption_check_claims,
+    consumption_check_guards,
     consumption_check_knobs,
     consumption_check_nodes,
     consumption_check_static,
@@ -52,13 +53,22 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     ),
     ("numbers", "policies are numbers, and not negative, for every job", (consumption_check_trials.numbers,)),
     ("zero", "every job takes something", (consumption_check_trials.zero,)),
+    (
+        "requests",
+        "the negotiator refuses requests that are no amounts",
+        (consumption_check_guards.unguarded,),
+    ),
     ("room", "an empty slot has room for a job", (consumption_check_trials.accepted,)),
     (
         "claims",
         "what is matched is claimed: claim ids suffice, and dynamic slots satisfy the policy",
         (consumption_check_claims.activated, consumption_check_claims.claim_ids),
     ),
-    ("cores", "there is a core for every claim", (consumption_check_claims.cores,)),
+    (
+        "cores",
+        "there is a core for every claim, and the policy knows what the startd gives",
+        (consumption_check_claims.cores, consumption_check_claims.given_more),
+    ),
     (
         "start",
         "START is the same for what is requested and what the policy makes of it",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sharectl.adapters.consumption_check_filling import filled_slots
+from sharectl.adapters.consumption_check_filling import Filled, filled_slots
 from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
 from sharectl.adapters.consumption_check_settings import setting
 from sharectl.adapters.consumption_check_subject import (
@@ -18,6 +18,17 @@ from sharectl.adapters.consumption_check_subject import (
 from sharectl.adapters.consumption_check_trials import amounts_said, plain, said, tried
 from sharectl.adapters.snippet_subject import Finding
 
+_STARTD_GIVES = {
+    "Cpus": (
+        "one core, which the negotiator does not deduct: when cores run out first, the startd refuses what is matched",
+        "1 at least, or let the slot have a core for every claim (NUM_CPUS, where jobs share cores)",
+    ),
+    "Memory": (
+        "1 MiB: where memory is limited (CGROUP_MEMORY_LIMIT_POLICY), the job is held to that",
+        "what a job may use",
+    ),
+}
+"""Asset of which a dynamic slot has one at least → what that means, and what to write."""
 _MOST_ACTIVATED = 60
 """Dynamic slots on which a policy is asked again."""
 
@@ -57,7 +68,7 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
 def cores(subject: Subject) -> Iterator[Finding]:
     """Policies that count on more claims than there are cores: every dynamic slot gets one at least (create_dslot)."""
     for found in filled_slots(subject):
-        if all(len(filled.claims) > filled.whole["Cpus"] for filled in found):
+        if _run_out_of_cores(found):
             filled = found[0]
             knob = filled.slot.policies["Cpus"]
             yield Finding(
@@ -68,6 +79,39 @@ def cores(subject: Subject) -> Iterator[Finding]:
                 "others, which are matched again in every cycle",
                 f"let {knob.macro} be 1 at least, or let another asset run out sooner",
             )
+
+
+def given_more(subject: Subject) -> Iterator[Finding]:
+    """Policies that take less of a job than the startd gives it, of jobs that request a core and more.
+
+    Of Cpus where they never suffice, `cores` tells. Seen on both versions: 8 matches and 6 claims of 0 cores on 4, half as many
+    claims as matches of half a core, and dynamic slots of 1 MiB.
+    """
+    out_of_cores = [
+        (found[0].node, found[0].slot) for found in filled_slots(subject) if _run_out_of_cores(found)
+    ]
+    for node, slot in subject.sound:
+        jobs = _that_request_all(slot)
+        for asset, least in _STARTD_GIVES.items():
+            policy = slot.policies[asset]
+            less = [
+                (job, match.claim.consumed[asset])
+                for job, match in zip(jobs, tried(subject, node, slot, jobs))
+                if match.claim is not None and not match.refused and match.claim.consumed[asset] < 1
+            ]
+            if less and not (asset == "Cpus" and any(slot is other for _, other in out_of_cores)):
+                job, took = less[0]
+                yield Finding(
+                    "cores",
+                    policy.place,
+                    f"{policy.macro}: of a job with {said(job)} the policy takes {plain(took)}, and the startd gives it {least[0]}",
+                    f"let {policy.macro} be {least[1]}",
+                    advice=True,
+                )
+
+
+def _run_out_of_cores(found: Sequence[Filled]) -> bool:
+    return all(len(filled.claims) > filled.whole["Cpus"] for filled in found)
 
 
 def activated(subject: Subject) -> Iterator[Finding]:

@@ -55,6 +55,10 @@ _OF_TYPES = (
 )
 """Knobs that a slot type may have of its own; any attribute and policy expression may be one, so others pass."""
 
+_CACHING = "NEGOTIATOR_MATCHLIST_CACHING"
+_RECYCLING = "CLAIM_RECYCLING_CONSIDER_LIMITS"
+_RANKS = ("NEGOTIATOR_PRE_JOB_RANK", "NEGOTIATOR_POST_JOB_RANK")
+
 Applies = Callable[[Subject, Node], bool]
 
 
@@ -67,6 +71,15 @@ class _Combination:
     problem: str
     remedy: str
     advice: bool = False
+    set_by: tuple[str, ...] = ()
+    """Knobs that make it matter: the place of a default is theirs."""
+
+    def place(self, configuration: Configuration) -> str:
+        """Where it comes from."""
+        places = [
+            configuration.place(knob) for knob in (self.knob, *self.set_by) if configuration.assignments(knob)
+        ]
+        return places[0] if places else self.knob
 
 
 def _on(knob: str) -> Applies:
@@ -92,7 +105,27 @@ _COMBINATIONS = (
         _on("NEGOTIATOR_DEPTH_FIRST"),
         "after a match the negotiator passes over as many jobs as the rest of the slot could take, since it expects the "
         "access point to start them from leftovers: with a consumption policy nobody starts them in this cycle",
-        "write NEGOTIATOR_DEPTH_FIRST = False: with a consumption policy slots are filled one after the other anyway",
+        "write NEGOTIATOR_DEPTH_FIRST = False; what fills slots one after the other with a consumption policy is "
+        "NEGOTIATOR_MATCHLIST_CACHING = False",
+    ),
+    # negotiate() keeps the ranks of a list of equal jobs' matches; cp_deduct_assets() does not bring them up to date.
+    _Combination(
+        _CACHING,
+        lambda _, node: node.is_on(_CACHING) and any(map(node.configuration.assignments, _RANKS)),
+        "slots are ranked once for a list of equal jobs, and not again after its matches: with a consumption policy a rank by "
+        "free cores fills slots in the opposite order",
+        f"write {_CACHING} = False if the order matters; negotiation takes longer then",
+        advice=True,
+        set_by=_RANKS,
+    ),
+    # The schedd asks it of leftovers too, before it starts a job there.
+    _Combination(
+        _RECYCLING,
+        lambda _, node: (
+            node.is_on(LEFTOVERS) and bool(node.configuration.text(_RECYCLING)) and not node.is_on(_RECYCLING)
+        ),
+        "beside leftovers, access points start jobs whatever their concurrency limits say: 6 ran where 3 were allowed and matched",
+        f"write {_RECYCLING} = True, and {LEFTOVERS} = False on the access points",
     ),
     # matchmakingAlgorithm(): pslotMultiMatch() may overrule cp_sufficient_assets(), and all is deducted below zero.
     _Combination(
@@ -157,7 +190,7 @@ def combinations(subject: Subject) -> Iterator[Finding]:
                 text = node.configuration.text(found.knob).strip()
                 yield Finding(
                     "combinations",
-                    node.configuration.place(found.knob),
+                    found.place(node.configuration),
                     f"{found.knob} = {text}: {found.problem}",
                     found.remedy,
                     advice=found.advice,

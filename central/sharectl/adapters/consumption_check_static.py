@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_settings import Setting
 from sharectl.adapters.consumption_check_subject import (
     LEFTOVERS,
@@ -17,6 +18,7 @@ from sharectl.adapters.consumption_check_subject import (
     Node,
     SlotType,
     Subject,
+    left_to_htcondor,
     typed,
 )
 from sharectl.adapters.snippet_subject import Finding
@@ -52,19 +54,15 @@ def without_policy(subject: Subject) -> Iterator[Finding]:
     take it for a slot without policy (cp_supports_policy).
     """
     for node, slot in subject.slots:
-        some_set = node.input.knows_defaults and not all(
-            policy.is_default for policy in slot.policies.values()
-        )
-        for asset, policy in slot.policies.items():
-            if policy.is_default and (some_set or asset not in STANDARD_ASSETS):
-                knob = policy.macro.upper() if asset in STANDARD_ASSETS else policy.macro
-                yield Finding(
-                    "assets",
-                    slot.policy.place,
-                    f"{slot.name}: {asset} has no policy, so HTCondor takes its own, {_one_line(policy.text)}",
-                    f"write {_scope(slot)}{knob} = {_one_line(policy.text)}, or what it is to be",
-                    advice=True,
-                )
+        for asset, policy in left_to_htcondor(node, slot).items():
+            knob = policy.macro.upper() if asset in STANDARD_ASSETS else policy.macro
+            yield Finding(
+                "assets",
+                slot.policy.place,
+                f"{slot.name}: {asset} has no policy, so HTCondor takes its own, {_one_line(policy.text)}",
+                f"write {_scope(slot)}{knob} = {guarded(asset, policy.text)}, or what it is to be",
+                advice=True,
+            )
 
 
 def unreadable(subject: Subject) -> Iterator[Finding]:

@@ -32,6 +32,7 @@ NEGOTIATORS = (
     "FORCE_NEGOTIATOR_SLOT_WEIGHT",
     "ALLOW_PSLOT_PREEMPTION",
     "NEGOTIATOR_CONSIDER_PREEMPTION",
+    "NEGOTIATOR_MATCHLIST_CACHING",
 )
 REQUESTS = {asset: f"MODIFY_REQUEST_EXPR_REQUEST{asset.upper()}" for asset in ("Cpus", "Disk", "Memory")}
 """Asset → what the startd makes of a request of it, in its order."""
@@ -48,6 +49,7 @@ MACROS = (
     *NEGOTIATORS,
     *REQUESTS.values(),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
+    "CLAIM_RECYCLING_CONSIDER_LIMITS",
     "MACHINE_RESOURCE_NAMES",
     GPUS_FOUND,
     "MAX_SLOT_TYPES",
@@ -192,6 +194,16 @@ def node_of(given: Input) -> Node:
     return Node(
         given, tuple(_slot_type(configuration, number, assets) for number in numbers), unused, resources
     )
+
+
+def left_to_htcondor(node: Node, slot: SlotType) -> Mapping[str, Setting]:
+    """Assets without policy beside others that have one, and custom resources without: HTCondor takes its own."""
+    some_set = node.input.knows_defaults and not all(policy.is_default for policy in slot.policies.values())
+    return {
+        asset: policy
+        for asset, policy in slot.policies.items()
+        if policy.is_default and (some_set or asset not in STANDARD_ASSETS)
+    }
 
 
 def is_true(text: str) -> bool:
