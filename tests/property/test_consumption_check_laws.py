@@ -14,6 +14,7 @@ from sharectl.adapters.condor_config import Configuration, Source, evaluator
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.condor_process import CondorProcess
 from sharectl.adapters.consumption_check import Report, check
+from sharectl.adapters.consumption_check_guards import guarded, unguarded
 from sharectl.adapters.consumption_check_input import Input, printed
 from sharectl.adapters.consumption_check_knobs import unknown
 from sharectl.adapters.consumption_check_requests import share, slot_ad
@@ -121,6 +122,16 @@ def test_what_passes_takes_and_costs_something_of_any_job(
         why = {refused.why for refused in match.refused}
         assert not why & {Refusal.NOT_A_NUMBER, Refusal.NEGATIVE, Refusal.ALL_ZERO, Refusal.WEIGHT}, job
         assert match.refused or (match.cost is not None and match.cost >= 0), job
+
+
+@settings(max_examples=30)
+@given(drawn=policies)
+def test_a_guarded_policy_is_not_found_again(drawn: tuple[object, ...], htcondor: CondorProcess) -> None:
+    """Whatever a policy makes of requests, written as the check recommends it lets none through that is no amount."""
+    _, chosen, weight = configuration(drawn)
+    knobs = {"CONSUMPTION_POLICY": "True", "SLOT_WEIGHT": weight}
+    knobs.update({f"CONSUMPTION_{asset}": guarded(asset, text) for asset, text in chosen.items()})
+    assert list(unguarded(Subject((node_of(read(knobs)),), htcondor))) == []
 
 
 @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
