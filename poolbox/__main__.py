@@ -76,7 +76,9 @@ def up(arguments: argparse.Namespace) -> int:
         access_points=tuple(f"ap-{number}.example.org" for number in range(1, arguments.access_points + 1)),
         suite=arguments.suite,
         groups=dict(arguments.group),
-        config="".join(_text(path) for path in arguments.config),
+        **{
+            name: "".join(_text(path) for path in getattr(arguments, name)) for name, _whose in CONFIGURATIONS
+        },
     )
     box = Box(spec)
     background.start(arguments.name, box)
@@ -132,13 +134,14 @@ def _up_arguments(verb: argparse.ArgumentParser) -> None:
         metavar="NAME=QUOTA",
         help="an accounting group; 40 is a quota in cores, 0.4 a share of the pool; may be repeated",
     )
-    verb.add_argument(
-        "--config",
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="HTCondor configuration for every daemon, - for standard input; may be repeated",
-    )
+    for name, whose in CONFIGURATIONS:
+        verb.add_argument(
+            f"--{name.replace('_', '-')}",
+            action="append",
+            default=[],
+            metavar="FILE",
+            help=f"HTCondor configuration {whose}, - for standard input; may be repeated",
+        )
 
 
 def _run_arguments(verb: argparse.ArgumentParser) -> None:
@@ -166,6 +169,16 @@ VERBS = (
     ("run", run, "run a command inside, as the pool's user"),
     ("submit", submit, "submit jobs and print their cluster id"),
 )
+CONFIGURATIONS = (
+    ("config", "for every daemon"),
+    ("central_config", "for the central manager alone"),
+    ("access_config", "for access points alone"),
+    (
+        "execute_config",
+        "for execute points alone, where snippets of config.d/ and consumption policies belong",
+    ),
+)
+"""Field of `BoxSpec` and option, and whom it is for."""
 ARGUMENTS = {
     "up": _up_arguments,
     "down": _no_arguments,

@@ -45,8 +45,10 @@ def poolbox(runtime: Path, pool_suite: str, box: Box) -> Poolbox:  # noqa: ARG00
 @pytest.fixture(scope="module")
 def up(poolbox: Poolbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """What `up` printed; its pool runs as long as the tests of this module."""
-    extra = tmp_path_factory.mktemp("extra") / "extra.config"
-    extra.write_text('STARTD_ATTRS = $(STARTD_ATTRS) Colour\nColour = "blue"\n')
+    extra = tmp_path_factory.mktemp("extra")
+    (extra / "all.config").write_text('STARTD_ATTRS = $(STARTD_ATTRS) Colour\nColour = "blue"\n')
+    for whose in ("central", "access", "execute"):
+        (extra / f"{whose}.config").write_text(f"WHOSE = {whose}\n")
     options = (
         "--nodes",
         "1",
@@ -57,7 +59,8 @@ def up(poolbox: Poolbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         "--group",
         "cms=3",
         "--config",
-        str(extra),
+        str(extra / "all.config"),
+        *(f"--{whose}-config={extra}/{whose}.config" for whose in ("central", "access", "execute")),
     )
     done = poolbox("up", *options)
     assert done.returncode == 0, done.stderr
@@ -79,6 +82,10 @@ def test_options_of_up_shape_the_pool(up: str, poolbox: Poolbox) -> None:  # noq
     done = poolbox("run", "condor_status", "-af", "TotalSlotCpus", "Colour", "t1_wn_hs06")
     assert done.stdout.split() == ["3", "blue", "80.0"]
     assert poolbox("run", "condor_config_val", "GROUP_QUOTA_cms").stdout == "3\n"
+    hosts = {"cm-1": "central", "ap-1": "access", "wn-001": "execute"}
+    for host, whose in hosts.items():
+        told = poolbox("run", "--host", f"{host}.example.org", "condor_config_val", "WHOSE").stdout
+        assert told == f"{whose}\n"
 
 
 def test_submit_takes_a_description_and_prints_the_cluster(up: str, poolbox: Poolbox) -> None:  # noqa: ARG001
