@@ -122,7 +122,7 @@ def print_findings(found: Findings, to: TextIO) -> None:
             "one job a claim %",
             f"idle core-h/day per {per}",
             *((f"claims reused {_age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
-            "negotiating",
+            "in cycles",
             "cycles/day",
         ),
         _rows(found, reuse=reuse),

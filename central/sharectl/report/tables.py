@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
-_PLAIN_WIDTH = 200
-
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], to: TextIO) -> None:
-    """Print one table; cells that are numbers are set right. Text is shown as it is, never as markup."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    """Print one table; numbers are set right. Text is shown as it is, never as markup.
 
-    console = Console(file=to, width=None if to.isatty() else _PLAIN_WIDTH, highlight=False)
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD if to.isatty() else None)
-    rows = [list(row) for row in rows]
-    for number, column in enumerate(columns):
-        numeric = all(isinstance(row[number], (int, float)) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(_shown(cell)) for cell in row))
-    console.print(table)
+    On a terminal lines are no longer than it is wide (`table_layout`); elsewhere they are as long as they must be.
+    """
+    from sharectl.report.table_layout import laid_out, shown
+
+    is_terminal = to.isatty()
+    width = shutil.get_terminal_size().columns if is_terminal else None
+    heading, *rest = laid_out(
+        [shown(column) for column in columns], [[shown(cell) for cell in row] for row in rows], width
+    )
+    lines = [line for row in rest for line in row]
+    if not is_terminal:
+        to.writelines(f"{line}\n" for line in (shown(title), *heading, *lines))
+        return
+    from rich.console import Console
+
+    console = Console(file=to, highlight=False, markup=False, emoji=False, soft_wrap=True)
+    for line, style in (("", None), (shown(title), "italic"), *((line, "bold") for line in heading)):
+        console.print(line, style=style)
+    for line in lines:
+        console.print(line)
 
 
 def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
@@ -73,7 +79,3 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
         ],
         to,
     )
-
-
-def _shown(cell: object) -> str:
-    return "".join(character if character.isprintable() else "?" for character in str(cell))
