@@ -228,6 +228,8 @@ def test_slots_that_have_nothing_to_give(files: Files) -> None:
         (0, "Cpus: not enough is left"),
         (6, ""),
     ]
+    assert [slot["weight"] for slot in content["slots"]] == [6, 6, 0, 6]
+    assert content["types"][0]["weight"] == 18
     # What is not known of one slot is not known of all.
     assert content["claims"] is None
     assert "claims of the smallest request now: ?" in files.run("capacity")

@@ -56,6 +56,7 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
     guard = Guard(_process, ask)
     found = guard.results(len(slot_kinds), len(job_kinds))
     supports = {slot: support for (slot, _), (support, _) in found.items()}
+    weights = {slot: match.weight for (slot, _), (_, match) in found.items()}
     known = sorted(supports)
     renumbered = {slot: number for number, slot in enumerate(known)}
     culprits = [
@@ -64,7 +65,8 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
     ]
     return Priced(
         slots=tuple(
-            _priced(slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot]) for slot in known
+            _priced(slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot], weights.get(slot))
+            for slot in known
         ),
         jobs=tuple(
             PricedJobs(
@@ -250,7 +252,9 @@ def _process(deadline_seconds: float = ANSWER_SECONDS) -> CondorProcess:
     return CondorProcess(Source().root_file(), Source().environment, deadline_seconds)
 
 
-def _priced(slots: Sequence[AdOfFile], members: Sequence[int], ad: Ad, support: Support) -> PricedSlots:
+def _priced(
+    slots: Sequence[AdOfFile], members: Sequence[int], ad: Ad, support: Support, weight: Optional[float]
+) -> PricedSlots:
     state = text_of(ad, "State")
     return PricedSlots(
         names=tuple(_name(slots[member]) for member in members),
@@ -258,6 +262,7 @@ def _priced(slots: Sequence[AdOfFile], members: Sequence[int], ad: Ad, support: 
         state="" if state in FREE_STATES else state,
         num_claims=_whole(ad, "NumClaims") if support.supported else None,
         support=support,
+        weight=weight,
     )
 
 

@@ -49,6 +49,8 @@ class PricedSlots:
     num_claims: Optional[int]
     """Claim ids for one cycle, where there is a policy; None if not known."""
     support: Support
+    weight: Optional[float]
+    """SlotWeight of one of them as it is; None if it is no number."""
 
     @property
     def partitionable(self) -> bool:

@@ -109,6 +109,8 @@ class Match:
     """SlotWeight after all of them; None if it is not known."""
     usage: Optional[float] = None
     """SlotWeight of the dynamic slot that the match makes: what is charged from the next cycle on; None if not known."""
+    weight: Optional[float] = None
+    """SlotWeight of the slot as it is, also if there is no match; None if it is not known."""
 
     @property
     def cost(self) -> Optional[float]:
@@ -212,7 +214,7 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
     consumed, refused = look.consumed, refusals(slot, slot.assets, look, 0)
     taken = _taken(look)
     if taken is None or any(reason.why not in _REQUIREMENTS for reason in refused):
-        return [Match(consumed, refused, None, slot.assets, 0)]
+        return [Match(consumed, refused, None, slot.assets, 0, weight=look.weight)]
     remaining = assets = deducted(slot.assets, taken)
     following = yield job, assets
     claim = _claim(slot, taken, look, following)
@@ -220,14 +222,14 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
     if slot.has_policy and following.weight is None:
         refused = (*refused, Refused(Refusal.WEIGHT))
     if refused:
-        return [Match(consumed, refused, claim, remaining, 0, usage=usage)]
+        return [Match(consumed, refused, claim, remaining, 0, usage=usage, weight=look.weight)]
     fits = 1
     while fits < most and not refusals(slot, assets, following, fits):
         assets = deducted(assets, _taken(following) or {})
         following = yield job, assets
         fits += not (slot.has_policy and following.weight is None)
     at_least = fits == most and not refusals(slot, assets, following, fits)
-    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage)]
+    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage, look.weight)]
 
 
 def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:

@@ -160,7 +160,7 @@ def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
         return {
             **dict.fromkeys(("claims_each", "claims", "claims_in_a_cycle"), 0 if slots.state else None),
             "cost": None,
-            "weight": offer.weight if offer else None,
+            "weight": slots.weight,
             "consumed": {},
             "because": slots.state or "no smallest request is matched",
         }
@@ -171,7 +171,7 @@ def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
         "claims": fits * offer.slots,
         "claims_in_a_cycle": fits if cycle is None else min(fits, cycle),
         "cost": offer.match.cost,
-        "weight": offer.weight,
+        "weight": slots.weight,
         "consumed": dict(offer.match.consumed),
         "because": "; ".join(map(str, offer.match.refused)),
     }
@@ -184,7 +184,7 @@ def _total(members: Iterable[tuple[PricedSlots, Optional[Offer]]]) -> Optional[i
 
 
 def _weight(members: Iterable[tuple[PricedSlots, Optional[Offer]]]) -> Optional[float]:
-    weights = [(len(slots.names), offer.weight if offer else None) for slots, offer in members]
+    weights = [(len(slots.names), slots.weight) for slots, _ in members]
     return (
         None
         if any(weight is None for _, weight in weights)
