@@ -158,6 +158,27 @@ def test_constraints_that_choose_nothing(files: Files, options: list[str], said:
     assert said in files.run("cost", *options, expect=65)
 
 
+@pytest.mark.parametrize("verb", ["cost", "capacity"])
+@pytest.mark.parametrize("my_type", [True, False])
+def test_files_in_each_others_place_are_refused(files: Files, verb: str, *, my_type: bool) -> None:
+    slot, job = ({**SLOT, "MyType": '"Machine"'}, {**JOB, "MyType": '"Job"'}) if my_type else (SLOT, JOB)
+    for ads in ((slot, PLAIN), (job, JOB)):
+        files.write("other", long(*ads))
+        option = "--jobs" if slot in ads else "--slots"
+        said = files.run(verb, option, str(files.folder / "other"), expect=65)
+        assert f"{files.folder}/other:1: " in said
+        why = f"MyType is '{'Machine' if slot in ads else 'Job'}'" if my_type else "no MyType"
+        assert why in said
+        assert f"give {option} what condor_" in said
+        assert "and 1 more ads like this" in said
+
+
+def test_files_with_my_type_are_taken(files: Files) -> None:
+    files.slots({**SLOT, "MyType": '"Machine"'}, {**SLOT, "MyType": '"Slot"'})
+    files.jobs({**JOB, "MyType": '"Job"'})
+    assert files.json("cost")["matches"][0]["fits"] == 6
+
+
 def test_jobs_that_do_not_wait_and_dynamic_slots_are_left_out(files: Files) -> None:
     files.jobs(JOB, {**JOB, "JobStatus": "2"}, {**JOB, "JobUniverse": "7"})
     files.slots(SLOT, {**SLOT, "SlotType": '"Dynamic"'})

@@ -67,13 +67,15 @@ class Given:
         """Partitionable and static slots."""
         from sharectl.adapters.consumption_policy_pricing import emptied, restricted
         from sharectl.adapters.slot_ads import read, text_of
+        from sharectl.adapters.slot_ads_sorts import SLOTS, checked
         from sharectl.errors import InputError
 
         arguments = self._arguments
         if arguments.slots is None:
             slots = list(self._asked().slots)
         else:
-            every = [ad for ad in read(arguments.slots) if text_of(ad.attributes, "SlotType") != "Dynamic"]
+            given = checked(read(arguments.slots), SLOTS)
+            every = [ad for ad in given if text_of(ad.attributes, "SlotType") != "Dynamic"]
             slots = restricted(every, arguments.constraint, "--constraint")
         if not slots:
             raise InputError(["no slot: the pool, or the file, has none that meets --constraint"])
@@ -84,10 +86,11 @@ class Given:
         from sharectl.adapters.consumption_policy_pricing import Jobs, restricted, waits
         from sharectl.adapters.slot_ads import read
         from sharectl.adapters.slot_ads_live import pending
+        from sharectl.adapters.slot_ads_sorts import JOBS, checked
 
         constraint = self._arguments.job_constraint
         if file is not None:
-            every = read(file)
+            every = checked(read(file), JOBS)
             waiting = [ad for ad in every if waits(ad)]
             if len(waiting) < len(every):
                 self.notes.append(
