@@ -6,6 +6,7 @@ import pytest
 
 from sharectl.adapters.slot_ads import MOST_CHARACTERS, AdOfFile, from_long, number_of, parse, read, text_of
 from sharectl.adapters.slot_ads_groups import groups_of
+from sharectl.adapters.slot_ads_quotas import of_knobs
 from sharectl.core.claim_capacity import Group, group_of
 from sharectl.errors import InputError
 
@@ -121,7 +122,7 @@ def test_groups_of_accounting_ads() -> None:
         AdOfFile("3", {"Name": '"atlas"', "EffectiveQuota": "0.0", "ConfigQuota": "0.5"}),
         AdOfFile("4", {"Name": '"none"', "EffectiveQuota": "0.0", "ConfigQuota": "0.0"}),
     ]
-    assert groups_of(ads, None) == [
+    assert groups_of(ads) == [
         Group("atlas", None, None, None),
         Group("cms", 3.5, 2.0, "byquota"),
         Group("none", 0.0, None, None),
@@ -129,30 +130,96 @@ def test_groups_of_accounting_ads() -> None:
     ]
 
 
+def knobs(text: str, pool_weight: float | None = None) -> list[Group]:
+    return of_knobs(text, "f", lambda: pool_weight)
+
+
+KNOBS = """\
+# a comment
+GROUP_NAMES = cms, atlas, cms.prod lhcb
+GROUP_QUOTA_cms = 4
+
+Group_Quota_Dynamic_atlas = 0.5
+GROUP_QUOTA_DYNAMIC_lhcb = 0.25
+GROUP_QUOTA_DYNAMIC_cms.prod = 0.5
+# another
+GROUP_ACCEPT_SURPLUS = True
+GROUP_ACCEPT_SURPLUS_cms = False
+GROUP_AUTOREGROUP_atlas = true
+GROUP_QUOTA_MAX_ALLOCATION_ROUNDS = 3
+GROUP_PRIO_FACTOR_cms = 10
+NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False
+"""
+
+
 def test_groups_of_knobs() -> None:
-    (ad,) = parse(
-        "# a comment\nGROUP_NAMES = cms, atlas, cms.prod\nGROUP_QUOTA_cms = 4\nGroup_Quota_Dynamic_atlas = 0.5\n"
-        "GROUP_QUOTA_DYNAMIC_lhcb = 0.25\nGROUP_QUOTA_DYNAMIC_cms.prod = 0.5\nGROUP_ACCEPT_SURPLUS = True\n"
-        "GROUP_ACCEPT_SURPLUS_cms = False\nGROUP_AUTOREGROUP_atlas = true\n",
-        "f",
-    )
-    assert groups_of([ad], 20.0) == [
+    assert knobs(KNOBS, 20.0) == [
         Group("atlas", 8.0, 0.0, "regroup"),
         Group("cms", 4.0, 0.0, "no"),
         Group("cms.prod", None, 0.0, "byquota"),
         Group("lhcb", 4.0, 0.0, "byquota"),
     ]
-    assert {group.name: group.quota for group in groups_of([ad], None)}["atlas"] is None
+    assert {group.name: group.quota for group in knobs(KNOBS)}["atlas"] is None
 
 
 def test_shares_beyond_one_are_scaled() -> None:
-    ad = AdOfFile("f", {"GROUP_QUOTA_DYNAMIC_a": "1.5", "GROUP_QUOTA_DYNAMIC_b": "0.5"})
-    assert [group.quota for group in groups_of([ad], 10.0)] == [7.5, 2.5]
+    text = "GROUP_QUOTA_DYNAMIC_a = 1.5\nGROUP_QUOTA_DYNAMIC_b = 0.5"
+    assert [group.quota for group in knobs(text, 10.0)] == [7.5, 2.5]
 
 
-def test_an_ad_that_is_no_group() -> None:
-    with pytest.raises(InputError, match=r"f:3: no group; write GROUP_QUOTA_<group>"):
-        groups_of([AdOfFile("f:3", {"Cpus": "1"})], None)
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("GROUP_QUOTA_cms = lots", "GROUP_QUOTA_cms is 'lots'; write a number of weighted slots such as 40"),
+        ("GROUP_QUOTA_cms = -1", "GROUP_QUOTA_cms is '-1'; write a number of weighted slots such as 40"),
+        ("GROUP_QUOTA_cms = inf", "GROUP_QUOTA_cms is 'inf'; write a number of weighted slots such as 40"),
+        ("GROUP_QUOTA_DYNAMIC_cms =", "GROUP_QUOTA_DYNAMIC_cms is ''; write a share such as 0.25"),
+        ("GROPU_QUOTA_cms = 4", "GROPU_QUOTA_cms is no knob of quotas; write GROUP_QUOTA_cms"),
+        ("GROUP_QOUTA_cms.Prod = 4", "GROUP_QOUTA_cms.Prod is no knob of quotas; write GROUP_QUOTA_cms.Prod"),
+        (
+            "GROUP_QUOTA_DYNMIC = 4\nGROUP_QUTA_x = 1",
+            "GROUP_QUTA_x is no knob of quotas; write GROUP_QUOTA_x",
+        ),
+        (
+            "GROUP_ACEPT_SURPLUS = True",
+            "GROUP_ACEPT_SURPLUS is no knob of quotas; write GROUP_ACCEPT_SURPLUS",
+        ),
+        ("CPUS = 4", "CPUS is no knob of quotas; write GROUP_QUOTA_<group> = number"),
+        ("GROUP_QUOTA_ = 4", "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number"),
+        ("GROUP_AUTOREGROUP = maybe", "GROUP_AUTOREGROUP is 'maybe'; write True or False"),
+        ("use POLICY : x", "'use POLICY : x' is no knob; write GROUP_QUOTA_<group> = number"),
+        (
+            "GROUP_NAMES = cmss\nGROUP_QUOTA_cms = 4",
+            "group 'cms' is not in GROUP_NAMES, so that HTCondor ignores it; write cmss, or add it there",
+        ),
+    ],
+)
+def test_lines_that_set_no_quota_are_named(line: str, said: str) -> None:
+    with pytest.raises(InputError) as raised:
+        knobs(f"{line}\n")
+    last = len(line.splitlines())
+    assert f"f:{last}: {said}" in raised.value.problems
+
+
+def test_all_problems_of_a_file_of_quotas_at_once() -> None:
+    with pytest.raises(InputError) as raised:
+        knobs("GROUP_QUOTA_a = 1\nGROUP_QUOTA_b = x\nwhat\nGROPU_QUOTA_c = 1\n")
+    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == ["f:2", "f:3", "f:4"]
+
+
+def test_a_file_without_any_quota() -> None:
+    with pytest.raises(InputError, match="f: no quota in it; write GROUP_QUOTA_<group>"):
+        knobs("GROUP_NAMES = cms\n")
+
+
+@pytest.mark.parametrize(
+    "ad", [{"Cpus": "1"}, {"Name": '"slot1@a"', "MyType": '"Machine"', "ConfigQuota": "1"}]
+)
+def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
+    with pytest.raises(InputError) as raised:
+        groups_of([AdOfFile("f:3", ad), AdOfFile("f:9", ad)])
+    assert raised.value.problems[0].startswith("f:3: no group; write GROUP_QUOTA_<group>")
+    assert raised.value.problems[1:] == ("and 1 more ads like this",)
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,17 @@ def read(path: Path) -> list[AdOfFile]:
     InputError
         If there is none, with every place that is no ad.
     """
+    return parse(*content_of(path))
+
+
+def content_of(path: Path) -> tuple[str, str]:
+    """Text of a file, ``-`` being standard input, and what to call it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is too long.
+    """
     name = "standard input" if str(path) == "-" else str(path)
     try:
         if str(path) == "-":
@@ -59,7 +70,7 @@ def read(path: Path) -> list[AdOfFile]:
         ) from None
     if len(content) > MOST_BYTES:
         raise InputError([f"{name}: more than {MOST_BYTES >> 20} MiB; restrict it with -constraint"])
-    return parse(content.decode("utf-8", errors="replace"), name)
+    return content.decode("utf-8", errors="replace"), name
 
 
 def parse(text: str, name: str) -> list[AdOfFile]:

@@ -110,12 +110,12 @@ class Given:
 
     def _groups(self, slots: Sequence[AdOfFile]) -> list[Group]:
         from sharectl.adapters.consumption_policy_pricing import pool_weight
-        from sharectl.adapters.slot_ads import read
         from sharectl.adapters.slot_ads_groups import groups_of
+        from sharectl.adapters.slot_ads_quotas import quotas
 
         arguments = self._arguments
         if arguments.quotas is not None:
-            return groups_of(read(arguments.quotas), pool_weight(slots))
+            return quotas(arguments.quotas, lambda: pool_weight(slots))
         if arguments.slots is not None and self._pool is None:
             return []
         if not self._asked().groups:
@@ -123,7 +123,7 @@ class Given:
                 "groups are missing: the collector has no ad of one; wait for a negotiation cycle, or see "
                 "NEGOTIATOR_ADVERTISE_ACCOUNTING"
             )
-        return groups_of(self._asked().groups, None)
+        return groups_of(self._asked().groups)
 
     def leftovers(self) -> bool:
         """Whether schedds use what is left of slots."""

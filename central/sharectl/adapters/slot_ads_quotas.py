@@ -1,0 +1,183 @@
+"""Quotas of groups from a file of the knobs that set them, each line of which must be one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from math import isfinite
+from pathlib import Path
+from typing import Callable, Optional
+
+from sharectl.adapters.slot_ads import content_of, parse
+from sharectl.adapters.slot_ads_groups import groups_of
+from sharectl.core.claim_capacity import Group
+from sharectl.errors import InputError
+
+_STATIC, _DYNAMIC = "group_quota_", "group_quota_dynamic_"
+_SURPLUS = {"group_accept_surplus": "byquota", "group_autoregroup": "regroup"}
+_NAMES = "group_names"
+_OF_NO_ACCOUNT = (
+    "group_prefix",
+    "group_sort_expr",
+    "group_dynamic_mach_constraint",
+    "group_quota_max_allocation_rounds",
+    "group_quota_round_robin_rate",
+)
+_OF_NO_ACCOUNT_PREFIXES = ("group_prio_factor_", "negotiator_")
+_PREFIXES = (_DYNAMIC, _STATIC, *(f"{knob}_" for knob in _SURPLUS))
+_TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
+_KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
+_OF_ADS = re.compile(r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE)
+_WRITE = "write GROUP_QUOTA_<group> = number"
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class _Knob:
+    place: str
+    name: str
+    value: str
+
+
+def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group]:
+    """Groups of a file of accounting ads, or of knobs, whose groups count as idle.
+
+    Parameters
+    ----------
+    pool_weight
+        Sum of the weights of all slots, when nothing runs: dynamic quotas are shares of it; None if not known.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, with every line that is neither.
+    """
+    text, name = content_of(path)
+    if text.lstrip()[:1] in ("[", "{") or _OF_ADS.search(text):
+        return groups_of(parse(text, name))
+    return of_knobs(text, name, pool_weight)
+
+
+def of_knobs(text: str, name: str, pool_weight: Callable[[], Optional[float]]) -> list[Group]:
+    """Groups by name of the knobs in a text, which ``name`` stands for; see `quotas`."""
+    problems: list[str] = []
+    knobs = {knob.name.lower(): knob for knob in _knobs(text, name, problems)}
+    problems += [problem for knob in knobs.values() for problem in _problems(knob, knobs)]
+    if not problems and not any(_group(lower) for lower in knobs if lower.startswith(_STATIC)):
+        problems.append(
+            f"{name}: no quota in it; {_WRITE}, or what condor_status -any -constraint "
+            "IsAccountingGroup -long prints"
+        )
+    if problems:
+        rest = len(problems) - _MOST_PROBLEMS
+        more = [f"{name}: and {rest} problems more"] if rest > 0 else []
+        raise InputError([*problems[:_MOST_PROBLEMS], *more])
+    quota_of = _quotas(knobs, pool_weight)
+    return sorted(
+        (Group(group, quota, 0.0, _surplus(knobs, group)) for group, quota in quota_of.items()),
+        key=lambda group: group.name.lower(),
+    )
+
+
+def _knobs(text: str, name: str, problems: list[str]) -> Iterator[_Knob]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        found = _KNOB.fullmatch(line)
+        if found is None:
+            problems.append(f"{name}:{number}: {line.strip()[:40]!r} is no knob; {_WRITE}")
+        else:
+            yield _Knob(f"{name}:{number}", found[1], found[2])
+
+
+def _problems(knob: _Knob, knobs: Mapping[str, _Knob]) -> Iterator[str]:
+    lower = knob.name.lower()
+    if lower in _OF_NO_ACCOUNT or lower.startswith(_OF_NO_ACCOUNT_PREFIXES) or lower == _NAMES:
+        return
+    group = _group(lower)
+    if lower not in _SURPLUS and not group:
+        yield f"{knob.place}: {knob.name[:60]} is no knob of quotas; {_meant(knob.name)}"
+        return
+    if lower.startswith(_STATIC):
+        if _number(knob.value) is None:
+            what = (
+                "a share such as 0.25"
+                if lower.startswith(_DYNAMIC)
+                else "a number of weighted slots such as 40"
+            )
+            yield f"{knob.place}: {knob.name[:60]} is {knob.value[:40]!r}; write {what}"
+    elif knob.value.lower() not in (*_TRUE, *_FALSE):
+        yield f"{knob.place}: {knob.name[:60]} is {knob.value[:40]!r}; write True or False"
+    names = re.split(r"[\s,]+", knobs[_NAMES].value.lower()) if _NAMES in knobs else []
+    if group and names and group not in names:
+        close = get_close_matches(group, [known for known in names if known], 1)
+        meant = f"write {close[0]}, or add it there" if close else "add it there"
+        yield f"{knob.place}: group {group[:60]!r} is not in GROUP_NAMES, so that HTCondor ignores it; {meant}"
+
+
+def _group(lower: str) -> str:
+    """The group that a knob is about; empty if there is none."""
+    prefix = next((prefix for prefix in _PREFIXES if lower.startswith(prefix)), None)
+    return "" if prefix is None or lower in _OF_NO_ACCOUNT else lower[len(prefix) :]
+
+
+def _meant(name: str) -> str:
+    """What to write instead of a name: the nearest beginning of a knob, with what follows it."""
+    lower = name.lower()
+    beginnings = {
+        lower[:length]: prefix
+        for prefix in _PREFIXES
+        for length in range(len(prefix) - 2, len(prefix) + 3)
+        if lower[:length].endswith("_")
+    }
+    guesses = [prefix + lower[len(start) :] for start, prefix in beginnings.items()]
+    near = get_close_matches(lower, [*guesses, *_SURPLUS, _NAMES], 1, 0.75)
+    if not near:
+        return _WRITE
+    known = next((prefix for prefix in _PREFIXES if near[0].startswith(prefix)), near[0])
+    # What follows is the group, in its own letters.
+    group = name[len(name) - len(near[0]) + len(known) :] if known != near[0] else ""
+    return f"write {known.upper()}{group[:60]}"
+
+
+def _quotas(
+    knobs: Mapping[str, _Knob], pool_weight: Callable[[], Optional[float]]
+) -> dict[str, Optional[float]]:
+    static = _named(knobs, _STATIC, but=_DYNAMIC)
+    lower = {name.lower() for name in static}
+    shares = {name: share for name, share in _named(knobs, _DYNAMIC).items() if name.lower() not in lower}
+    weight = pool_weight() if shares else None
+    left = max(0.0, (weight or 0.0) - sum(quota for name, quota in static.items() if "." not in name))
+    total = max(1.0, sum(share for name, share in shares.items() if "." not in name))
+    # A share of a parent's quota would need the whole tree: such a quota is not known.
+    dynamic = {
+        name: share * left / total if weight is not None and "." not in name else None
+        for name, share in shares.items()
+    }
+    return {**static, **dynamic}
+
+
+def _named(knobs: Mapping[str, _Knob], prefix: str, but: str = "\n") -> dict[str, float]:
+    return {
+        knob.name[len(prefix) :]: float(knob.value)
+        for lower, knob in knobs.items()
+        if lower.startswith(prefix) and not lower.startswith(but) and lower not in _OF_NO_ACCOUNT
+    }
+
+
+def _surplus(knobs: Mapping[str, _Knob], group: str) -> str:
+    for name, policy in reversed(_SURPLUS.items()):
+        knob = knobs.get(f"{name}_{group.lower()}", knobs.get(name))
+        if knob is not None and knob.value.lower() in _TRUE:
+            return policy
+    return "no"
+
+
+def _number(text: str) -> Optional[float]:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) and value >= 0 else None
