@@ -80,8 +80,10 @@ def spec() -> BoxSpec:
             ExecutePoint(FREE, cores=12, power_hs06=120.0),
         ),
         access_points=(FIRST, SECOND),
-        # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes.
-        access_config=event_log.EVENT_TIMES + "SCHEDD_ATTRS = ClassAdLifetime\nClassAdLifetime = 900\n",
+        # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes. A claim without a job whose schedd
+        # has died, which counts for CMS_LIMIT too, ends after six times ALIVE_INTERVAL; HTCondor's own is half an hour.
+        access_config=event_log.EVENT_TIMES
+        + "SCHEDD_ATTRS = ClassAdLifetime\nClassAdLifetime = 900\nALIVE_INTERVAL = 15\n",
         # Of a node that died, the slot of a job of cms counts for CMS_LIMIT until its ad is that old.
         central_config="CMS_LIMIT = 1\nATLAS_LIMIT = 4\nCLASSAD_LIFETIME = 30\n",
         # The master waits so long before it starts a daemon again that has died; HTCondor's own are 9 s and more.
