@@ -99,6 +99,52 @@ def test_jobs_of_a_log_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Pa
     assert "jobs left out: 1 (run time 0 or not known)" in told["notes"]
 
 
+def test_idle_hours_of_groups_add_up_to_those_of_the_pool(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "log.swf"
+    row = "1 0 -1 {} {} -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
+    path.write_text("".join(row.format(30 * group, 1 + group % 3, group) for group in range(1, 26)))
+    options = ["--swf", path, "--by", "group", "--cores", 1000, "--cycle-duration", 3]
+    every, *groups = _json(capsys, *options)["run_times"]
+    assert (len(groups), groups[-1]["name"]) == (20, "others (6)")
+    assert sum(group["share_of_core_seconds"] for group in groups) == pytest.approx(1)
+    for key in ("idle_core_hours_per_day", "idle_core_hours_per_day_claims_reused"):
+        for at, interval in enumerate(every["intervals"]):
+            assert sum(group["intervals"][at][key] for group in groups) == pytest.approx(interval[key])
+    code, out, _ = _run(capsys, *options)
+    assert code == 0
+    table = out[out.index("the same by group or size at ") : out.index("# idle core-hours of a group")]
+    assert "which is recommended" in table
+    assert len(table.splitlines()) == 2 + 20
+
+
+def test_groups_without_cores_get_no_core_hours(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("1 0 -1 300 8 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")
+    options = ["--swf", path, "--by", "group"]
+    assert _json(capsys, *options)["run_times"][1]["intervals"][0]["idle_core_hours_per_day"] is None
+    _, out, _ = _run(capsys, *options)
+    row = next(line for line in out.splitlines() if line.startswith("group 1"))
+    assert row.split()[:5] == ["group", "1", "1", "300", "100.0"]
+    assert row.split()[6] == "?"
+
+
+@pytest.mark.parametrize(
+    ("worklife", "column"),
+    [(1200, "claims reused 1200 s"), (-1, "claims reused for ever"), (0, "one job a claim")],
+)
+def test_the_column_that_is_recommended_by_is_named(
+    capsys: pytest.CaptureFixture[str], worklife: int, column: str
+) -> None:
+    options = ["--run-time", "exponential:900", "--cycle-duration", 3, f"--claim-worklife={worklife}"]
+    told = _json(capsys, *options)["recommendation"]
+    assert told["by_column"] == column
+    out = _run(capsys, *options)[1]
+    assert f"# By the column '{column}' (--claim-worklife)." in out
+    assert f"{column} %" in out
+
+
 def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("rubbish\n")

@@ -155,7 +155,7 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     from sharectl.cli.cadence_look import findings, look
-    from sharectl.report import as_json, cadence
+    from sharectl.report import as_json, cadence, cadence_tables
 
     _draw(arguments)
     seen: Look = look(arguments)
@@ -163,7 +163,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("cadence", {"source": seen.source, **cadence.as_content(found)}))
     else:
-        cadence.print_findings(found, sys.stdout)
+        cadence_tables.print_findings(found, sys.stdout)
         if arguments.chart:
             _print_charts(arguments.interval or DEFAULT_PLOT_INTERVALS)
     for problem in seen.problems:

@@ -51,10 +51,15 @@ class Load:
     """None of a law."""
 
     @property
+    def work(self) -> float:
+        """Core seconds of all parts, or any measure of work."""
+        return sum(work for work, _ in self.parts)
+
+    @property
     def mean_seconds(self) -> float:
         """Mean run time of a job, jobs counted by their cores."""
         jobs = sum(work / run_times.mean_seconds for work, run_times in self.parts)
-        return sum(work for work, _ in self.parts) / jobs
+        return self.work / jobs
 
     def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
         """Fraction of their cores' time that slots work; see `expected_loading`."""
@@ -83,7 +88,7 @@ BY = tuple(_KEYS)
 
 
 def loads(jobs: Jobs, by: Optional[str] = None) -> tuple[Load, ...]:
-    """All jobs together, then each size or group, the `MOST_ROWS` that worked most and the rest as one.
+    """All jobs together, then each size or group: `MOST_ROWS` at most, the last for the rest.
 
     Raises
     ------
@@ -102,7 +107,7 @@ def _by_key(counted: Mapping[Job, int], key: Callable[[Job], tuple[object, str]]
     work: Counter[tuple[object, str]] = Counter()
     for job, jobs in counted.items():
         work[key(job)] += _core_seconds(job, jobs)
-    shown = {row for row, _ in work.most_common(MOST_ROWS)}
+    shown = {row for row, _ in work.most_common(MOST_ROWS if len(work) <= MOST_ROWS else MOST_ROWS - 1)}
     split: defaultdict[tuple[object, str], dict[Job, int]] = defaultdict(dict)
     rest: dict[Job, int] = {}
     for job, jobs in counted.items():

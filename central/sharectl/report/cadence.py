@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Optional, TextIO
+from typing import Any, Optional
 
 from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Choice, Knobs, Option
 from sharectl.core.run_times_jobs import Load
-from sharectl.report.tables import print_table
 
 _HOUR_SECONDS = 3600
 _COLUMNS = 110
@@ -57,6 +56,33 @@ class Findings:
     notes: tuple[str, ...]
     """What was assumed, and what is not known."""
 
+    @property
+    def parts(self) -> tuple[Cost, ...]:
+        """The groups or sizes that the first of the costs, all jobs, is made of; none of laws."""
+        return self.costs[1:] if self.costs[0].load.jobs is not None else ()
+
+    @property
+    def basis(self) -> str:
+        """Column that the recommendation goes by."""
+        return (
+            "one job a claim" if self.worklife_seconds == 0 else f"claims reused {age(self.worklife_seconds)}"
+        )
+
+    def idle_hours(self, cost: Cost, number: int, *, reused: bool) -> Optional[float]:
+        """Idle core-hours a day at the interval of that number; None if the cores are not known.
+
+        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its jobs hold.
+        """
+        if self.cores is None:
+            return None
+        option, every = ((each.reused if reused else each.alone)[number] for each in (cost, self.costs[0]))
+        share = self.share(cost) * every.loading / option.loading if cost in self.parts else 1.0
+        return idle_hours(option, self.cores * share)
+
+    def share(self, cost: Cost) -> float:
+        """Share of the core-seconds of all jobs that those of a group or size worked."""
+        return cost.load.work / self.costs[0].load.work
+
 
 def as_content(found: Findings) -> dict[str, Any]:
     """Keys: claim_worklife_seconds, cores, cycle_duration_seconds, run_times, recommendation, notes."""
@@ -64,28 +90,29 @@ def as_content(found: Findings) -> dict[str, Any]:
         "claim_worklife_seconds": found.worklife_seconds,
         "cores": found.cores,
         "cycle_duration_seconds": found.duration_seconds,
-        "run_times": [_cost(cost, found.cores) for cost in found.costs],
+        "run_times": [_cost(cost, found) for cost in found.costs],
         "recommendation": _recommendation(found),
         "notes": list(found.notes),
     }
 
 
-def _cost(cost: Cost, cores: Optional[int]) -> dict[str, Any]:
+def _cost(cost: Cost, found: Findings) -> dict[str, Any]:
     return {
         "name": cost.load.name,
         "jobs": cost.load.jobs,
         "mean_seconds": cost.load.mean_seconds,
+        "share_of_core_seconds": found.share(cost) if cost.load.jobs is not None else None,
         "intervals": [
             {
                 "interval_seconds": alone.interval_seconds,
                 "loading_factor": alone.loading,
                 "loading_factor_claims_reused": reused.loading,
-                "idle_core_hours_per_day": _idle_hours(alone, cores),
-                "idle_core_hours_per_day_claims_reused": _idle_hours(reused, cores),
+                "idle_core_hours_per_day": found.idle_hours(cost, number, reused=False),
+                "idle_core_hours_per_day_claims_reused": found.idle_hours(cost, number, reused=True),
                 "negotiating_ratio": alone.negotiating,
                 "cycles_per_day": alone.cycles_per_day,
             }
-            for alone, reused in zip(cost.alone, cost.reused)
+            for number, (alone, reused) in enumerate(zip(cost.alone, cost.reused))
         ],
     }
 
@@ -96,8 +123,9 @@ def _recommendation(found: Findings) -> Optional[dict[str, Any]]:
     values = asdict(found.choice.knobs)
     return {
         **{name: round(values[field]) for name, field, _ in _KNOBS},
+        "by_column": found.basis,
         "loading_factor": found.choice.option.loading,
-        "idle_core_hours_per_day": _idle_hours(found.choice.option, found.cores),
+        "idle_core_hours_per_day": idle_hours(found.choice.option, found.cores),
         "negotiating_ratio": found.choice.option.negotiating,
         "worst_loading_factor": found.choice.worst_loading,
         "depends_on_phase": found.choice.phase,
@@ -105,48 +133,9 @@ def _recommendation(found: Findings) -> Optional[dict[str, Any]]:
     }
 
 
-def _idle_hours(option: Option, cores: Optional[int]) -> Optional[float]:
+def idle_hours(option: Option, cores: Optional[float]) -> Optional[float]:
+    """Idle core-hours a day of so many cores; None if they are not known."""
     return None if cores is None else option.idle * cores * DAY_SECONDS / _HOUR_SECONDS
-
-
-def print_findings(found: Findings, to: TextIO) -> None:
-    """Print the table, what is recommended as configuration, and the notes as its comments."""
-    reuse = found.worklife_seconds != 0
-    per = "pool" if found.cores else "core"
-    print_table(
-        "loading factor: share of their time that slots work while jobs wait",
-        (
-            "run times",
-            "mean s",
-            "interval s",
-            "one job a claim %",
-            f"idle core-h/day per {per}",
-            *((f"claims reused {_age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
-            "in cycles",
-            "cycles/day",
-        ),
-        _rows(found, reuse=reuse),
-        to,
-    )
-    for note in found.notes:
-        print(_comment(note), file=to)
-    for line in snippet(found):
-        print(line, file=to)
-
-
-def _rows(found: Findings, *, reuse: bool) -> Iterable[Sequence[object]]:
-    for cost in found.costs:
-        for alone, reused in zip(cost.alone, cost.reused):
-            yield (
-                cost.load.name,
-                _brief(cost.load.mean_seconds),
-                _brief(alone.interval_seconds),
-                _percent(alone.loading),
-                _brief(_idle_hours(alone, found.cores or 1)),
-                *((_percent(reused.loading), _brief(_idle_hours(reused, found.cores or 1))) if reuse else ()),
-                "?" if alone.negotiating is None else f"{min(alone.negotiating, 9.99):.1%}",
-                round(alone.cycles_per_day),
-            )
 
 
 def snippet(found: Findings) -> list[str]:
@@ -155,9 +144,9 @@ def snippet(found: Findings) -> list[str]:
         return []
     values: Mapping[str, float] = asdict(found.choice.knobs)
     lines = ["", "# For the central manager; nothing has been changed."]
-    lines += map(_comment, reasons(found))
+    lines += map(comment, reasons(found))
     for name, field, meaning in _KNOBS:
-        lines += [_comment(f"{meaning}, s"), f"{name} = {values[field]:.0f}"]
+        lines += [comment(f"{meaning}, s"), f"{name} = {values[field]:.0f}"]
     return lines
 
 
@@ -169,15 +158,16 @@ def reasons(found: Findings) -> list[str]:
     share = f"{found.most_negotiating:.0%}"
     tolerance = f"at most {found.tolerance:.1%} of the cores' time more"
     said = [
+        f"By the column '{found.basis}' (--claim-worklife).",
         (
-            f"A cycle takes up to {_brief(duration)} s, and is to take at most {share} of the negotiator's time: "
-            f"{_brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
-            f"{_brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
+            f"A cycle takes up to {brief(duration)} s, and is to take at most {share} of the negotiator's time: "
+            f"{brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
+            f"{brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
         ),
         (
             f"No longer one of them loses {tolerance}."
             if choice.option == choice.best
-            else f"{_brief(choice.option.interval_seconds)} s is the longest of them that loses {tolerance}: "
+            else f"{brief(choice.option.interval_seconds)} s is the longest of them that loses {tolerance}: "
             f"{_loss(choice.option, found.cores)}."
         ),
         (
@@ -194,12 +184,12 @@ def reasons(found: Findings) -> list[str]:
     busiest = choice.knobs.shortest_period_seconds(duration)
     if busiest < choice.option.interval_seconds:
         said.append(
-            f"Schedds that call for a cycle after each submission get one every {_brief(busiest)} s at the soonest "
+            f"Schedds that call for a cycle after each submission get one every {brief(busiest)} s at the soonest "
             f"({duration / busiest:.1%} of the negotiator's time); slots then wait less than said here."
         )
     if found.now is not None:
         said.append(
-            f"As it is configured now, a cycle begins up to {_brief(found.now.interval_seconds)} s after the last: "
+            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} s after the last: "
             f"{_loss(found.now, found.cores)}."
         )
     return said
@@ -211,16 +201,16 @@ def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
     if period <= knobs.interval_seconds:
         return None
     return (
-        f"NEGOTIATOR_INTERVAL = {_brief(knobs.interval_seconds)} cannot be kept: a cycle of {_brief(duration_seconds)} s, "
-        f"NEGOTIATOR_CYCLE_DELAY = {_brief(knobs.cycle_delay_seconds)} and NEGOTIATOR_MIN_INTERVAL = "
-        f"{_brief(knobs.min_interval_seconds)} make it {_brief(period)} s"
+        f"NEGOTIATOR_INTERVAL = {brief(knobs.interval_seconds)} cannot be kept: a cycle of {brief(duration_seconds)} s, "
+        f"NEGOTIATOR_CYCLE_DELAY = {brief(knobs.cycle_delay_seconds)} and NEGOTIATOR_MIN_INTERVAL = "
+        f"{brief(knobs.min_interval_seconds)} make it {brief(period)} s"
     )
 
 
 def _loss(option: Option, cores: Optional[int]) -> str:
-    hours = _idle_hours(option, cores)
+    hours = idle_hours(option, cores)
     lost = f"{option.idle:.1%} of the cores' time"
-    return lost if hours is None else f"{lost}, {_brief(hours)} idle core-hours a day on {cores} cores"
+    return lost if hours is None else f"{lost}, {brief(hours)} idle core-hours a day on {cores} cores"
 
 
 def printable(text: str) -> str:
@@ -228,7 +218,7 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
     """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
     return textwrap.fill(
         printable(text).rstrip("\\"),
@@ -240,15 +230,17 @@ def _comment(text: str) -> str:
     )
 
 
-def _age(worklife_seconds: float) -> str:
-    return "for ever" if worklife_seconds < 0 else f"{_brief(worklife_seconds)} s"
+def age(worklife_seconds: float) -> str:
+    """For how long claims are reused."""
+    return "for ever" if worklife_seconds < 0 else f"{brief(worklife_seconds)} s"
 
 
-def _percent(share: float) -> float:
+def percent(share: float) -> float:
+    """A share as shown in tables."""
     return round(100 * share, 2)
 
 
-def _brief(value: Optional[float]) -> str:
+def brief(value: Optional[float]) -> str:
     """A number with three digits at least, none of them in vain."""
     assert value is not None  # noqa: S101 - callers have looked
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"  # noqa: PLR2004

@@ -1,0 +1,108 @@
+"""What an interval costs and which to choose, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Optional, TextIO
+
+from sharectl.report.cadence import Cost, Findings, age, brief, comment, idle_hours, percent, snippet
+from sharectl.report.tables import print_table
+
+
+def print_findings(found: Findings, to: TextIO) -> None:
+    """Print the tables, the notes as comments, and what is recommended as configuration."""
+    reuse = found.worklife_seconds != 0
+    per = "pool" if found.cores else "core"
+    print_table(
+        "loading factor: share of their time that slots work while jobs wait",
+        (
+            "run times",
+            "mean s",
+            "interval s",
+            "one job a claim %",
+            f"idle core-h/day per {per}",
+            *((f"claims reused {age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
+            "in cycles",
+            "cycles/day",
+        ),
+        _rows(found, reuse=reuse),
+        to,
+    )
+    if found.parts:
+        _print_parts(found, to, reuse=reuse)
+    for note in found.notes:
+        print(comment(note), file=to)
+    for line in snippet(found):
+        print(line, file=to)
+
+
+def _rows(found: Findings, *, reuse: bool) -> Iterable[Sequence[object]]:
+    for cost in found.costs[:1] if found.parts else found.costs:
+        for alone, reused in zip(cost.alone, cost.reused):
+            yield (
+                cost.load.name,
+                brief(cost.load.mean_seconds),
+                brief(alone.interval_seconds),
+                percent(alone.loading),
+                brief(idle_hours(alone, found.cores or 1)),
+                *((percent(reused.loading), brief(idle_hours(reused, found.cores or 1))) if reuse else ()),
+                "?" if alone.negotiating is None else f"{min(alone.negotiating, 9.99):.1%}",
+                round(alone.cycles_per_day),
+            )
+
+
+def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
+    """Groups or sizes at one interval: all of them at all intervals are more than anybody reads."""
+    number, why = _interval_of_parts(found)
+    interval = brief(found.costs[0].alone[number].interval_seconds)
+    to.write("\n")
+    print_table(
+        f"the same by group or size at {interval} s, {why} (--json has all intervals)",
+        (
+            "run times",
+            "jobs",
+            "mean s",
+            "work %",
+            "one job a claim %",
+            "idle core-h/day",
+            *((f"claims reused {age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
+        ),
+        [_part(found, cost, number, reuse=reuse) for cost in found.parts],
+        to,
+    )
+    if found.cores:
+        print(
+            comment(
+                "idle core-hours of a group or size are those of its share of the cores: its share of the core-seconds that "
+                "all jobs hold, worked and idle"
+            ),
+            file=to,
+        )
+
+
+def _interval_of_parts(found: Findings) -> tuple[int, str]:
+    """Number of the interval to show parts at, and why that one."""
+    options = found.costs[0].reused
+    if found.choice is not None:
+        return options.index(found.choice.option), "which is recommended"
+    return len(options) - 1, "the longest of them"
+
+
+def _part(found: Findings, cost: Cost, number: int, *, reuse: bool) -> Sequence[object]:
+    return (
+        cost.load.name,
+        cost.load.jobs,
+        brief(cost.load.mean_seconds),
+        percent(found.share(cost)),
+        percent(cost.alone[number].loading),
+        _hours(found.idle_hours(cost, number, reused=False)),
+        *(
+            (percent(cost.reused[number].loading), _hours(found.idle_hours(cost, number, reused=True)))
+            if reuse
+            else ()
+        ),
+    )
+
+
+def _hours(hours: Optional[float]) -> str:
+    return "?" if hours is None else brief(hours)
