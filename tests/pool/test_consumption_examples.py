@@ -262,3 +262,17 @@ def test_no_request_starves_a_slot(filled: Box) -> None:
     before = refusals(filled, PLAIN)
     filled.wait_until(lambda: refusals(filled, PLAIN) > before, 60, "the next cycle is lost too")
     assert dynamic(filled, host(PLAIN)) == []
+
+
+def test_the_text_in_the_configuration_of_every_daemon_stops_no_job(open_box: OpenBox) -> None:
+    """A schedd that took the node's weight for its own would tell the negotiator that a group with small jobs wants nothing."""
+    group, quota = "small", 3
+    spec = BoxSpec(
+        execute_points=(ExecutePoint(host(group), CORES, MEMORY_MIB, power_hs06=None),),
+        access_points=(FIRST,),
+        config=f"{rendered(LEAST)}GROUP_ACCEPT_SURPLUS = False\n",
+        groups={group: quota},
+    )
+    with open_box(spec) as box:
+        submit(box, group, ["1 100 0"] * (quota + 1))
+        box.wait_until(partial(running, box, group, quota), 60, "as many jobs run as the group's quota allows")

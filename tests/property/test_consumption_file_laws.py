@@ -126,7 +126,7 @@ def test_what_is_rendered_is_one_assignment_a_line(text: str) -> None:
     seen = outcome(text)
     if isinstance(seen, Consumption):
         lines = [line for line in snippet(seen).splitlines() if line and not line.startswith("#")]
-        names = [re.fullmatch(r"([A-Za-z_][A-Za-z0-9_]*) = \S.*", line) for line in lines]
+        names = [re.fullmatch(r"((?:STARTD\.)?[A-Za-z_][A-Za-z0-9_]*) = \S.*", line) for line in lines]
         assert all(names)
         assert len({name[1].lower() for name in names if name}) == len(lines)
         assert not any(line.endswith("\\") for line in lines)

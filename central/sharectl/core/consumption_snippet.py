@@ -11,8 +11,13 @@ from sharectl.core.consumption_rules import Consumption, SlotPolicy, attribute_o
 
 _HEAD = """\
 # Consumption policies of this node, by `sharectl consumption render`. Change the YAML, then render again.
+# It belongs on execute points. Access points need CLAIM_PARTITIONABLE_LEFTOVERS = False only.
 # Of consumption policies, HTCondor takes up weights and amounts on condor_reconfig, slot types and numbers of claims when
 # the startd is restarted.
+"""
+_STARTD_ONLY = """\
+# `STARTD.`: no other daemon is to read it. A schedd would take it as the weight of jobs, 0 of one that asks for less than a
+# charge, and the negotiator then matches no job of a group with a quota. `condor_config_val -subsystem STARTD` shows it.
 """
 _LEFTOVERS = """\
 # No schedd is to split what a claim leaves over: the negotiator has matched it, and leftovers heed neither quotas nor
@@ -61,7 +66,9 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
         yield f"# {unit_of(asset)}; HTCondor's default is what the job asks for."
         yield f"{prefix}CONSUMPTION_{asset.upper()} = {text}"
     yield "# Claims that the slot can still support; a match costs what it takes of this. HTCondor's default is Cpus."
-    yield f"{prefix}SLOT_WEIGHT = {weight(policy)}"
+    if not prefix:
+        yield _STARTD_ONLY.rstrip()
+    yield f"{prefix or 'STARTD.'}SLOT_WEIGHT = {weight(policy)}"
     yield "# Matches of one cycle, at most; HTCondor's default is one for each core of the slot."
     claims = "$(NUM_CPUS)" if policy.num_claims is None else str(policy.num_claims)
     yield f"{prefix}NUM_CLAIMS = {claims}"
