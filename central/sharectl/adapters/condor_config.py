@@ -79,9 +79,8 @@ class Configuration:
         return tuple(word for word in re.split(r"[\s,]+", self.text(macro)) if word)
 
     def assignments(self, macro: str) -> tuple[Definition, ...]:
-        """Every assignment of a macro, in the order of reading; of ``STARTD.<macro>`` if there is one: the startd prefers it."""
-        name = macro.lower()
-        return self._by_name.get(f"startd.{name}") or self._by_name.get(name, ())
+        """Every assignment of a macro, in the order of reading."""
+        return self._by_name.get(macro.lower(), ())
 
     def place(self, macro: str) -> str:
         """``file:line`` where a macro got its value; the name itself if no file set it."""
