@@ -150,7 +150,7 @@ def test_constraints_choose(files: Files) -> None:
             ["--constraint", "Cpus >"],
             "--constraint: 'Cpus >' is no expression of HTCondor; write such as Cpus >= 8",
         ),
-        (["--constraint", "Cpus > 99"], "no slot: the pool, or the file, has none that meets --constraint"),
+        (["--constraint", "Cpus > 99"], "/slots has none that meets --constraint"),
         (["--job-constraint", "1 +"], "--job-constraint: '1 +' is no expression of HTCondor"),
     ],
 )
@@ -198,7 +198,8 @@ def test_groups_against_their_quotas(files: Files) -> None:
         1,
         6,
     )
-    assert (cms["starves_without_policy"], cms["quota_below_every_cost"]) == (True, False)
+    assert (cms["quota_below_every_weight"], cms["quota_below_every_cost"]) == (True, False)
+    assert cms["one_match_at_a_time"] is True
     # 2 jobs of a core, or one of 4, on the slot that a match of cost 1, or of 4, opens to the schedd.
     assert (cms["leftover_claims"], cms["leftover_usage"], cms["past_quota"]) == (1, 4, 1)
     assert "taken to be on" in content["notes"][0]
@@ -209,11 +210,40 @@ def test_groups_against_their_quotas(files: Files) -> None:
     )
     assert (off["leftover_claims"], off["past_quota"]) == (0, 0)
     printed = files.run("cost", "--group")
-    assert "cms: its quota of 3 is below the weight of every slot that its jobs match (6 at least)" in printed
+    assert "cms: on slots without policy it gets one match at a time, charged with the whole slot" in printed
+    assert "its quota of 3 is below the weight of every such slot that its jobs match (6 at least)" in printed
     assert (
         "cms: may run past its quota through leftovers: 1 claims that are charged 4 later, 1 beyond its room"
         in printed
     )
+
+
+def test_where_every_slot_has_a_policy_nobody_is_alarmed(files: Files) -> None:
+    files.slots(SLOT)
+    content = files.json("cost", "--group", "--leftovers", "off")
+    cms = next(group for group in content["groups"] if group["name"] == "cms")
+    assert (cms["quota_below_every_weight"], cms["one_match_at_a_time"], cms["verdicts"]) == (True, None, [])
+    assert "weight of every" not in files.run("cost", "--group", "--leftovers", "off")
+
+
+def test_what_leftovers_would_give_is_not_said_where_they_are_off(files: Files) -> None:
+    files.write("quotas", "GROUP_QUOTA_cms = 3\n")
+    for option in ("on", "off"):
+        content = files.json("capacity", "--leftovers", option)
+        (cms,) = content["groups"]
+        assert (content["leftovers"], cms["claims"]) == (option == "on", 3)
+        assert (cms["leftover_claims"] is None) is (option == "off")
+        row = next(
+            line for line in files.run("capacity", "--leftovers", option).splitlines() if line[:3] == "cms"
+        )
+        assert (row.split()[5] == "-") is (option == "off")
+
+
+def test_no_slot_is_said_without_a_constraint(files: Files) -> None:
+    files.slots({**SLOT, "SlotType": '"Dynamic"'})
+    said = files.run("cost", expect=65)
+    assert f"no slot: {files.folder}/slots has none, but for dynamic ones at most" in said
+    assert "--constraint" not in said
 
 
 def test_capacity_of_files(files: Files) -> None:
@@ -321,9 +351,10 @@ def test_leftovers_fill_what_was_matched() -> None:
 )
 def test_what_is_not_known_is_not_said(group: Group, expected: tuple[Optional[bool], ...]) -> None:
     cost = group_cost(group, [Demand(4, [Offer(2, made(1, 10, 1), has_policy=True)])], leftovers=True)
-    assert (cost.starves_without_policy, cost.quota_below_every_cost, cost.past_quota) == expected
+    assert (cost.quota_below_every_weight, cost.quota_below_every_cost, cost.past_quota) == expected
     (told,) = groups([cost])
-    assert bool(told["verdicts"]) is (group.name != "<none>" and group.quota != 30.0)
+    assert bool(told["verdicts"]) is (group.quota in (None, 0.9))
+    assert cost.one_match_at_a_time is None
     cost_tables({"groups": [told]}, io.StringIO())
 
 

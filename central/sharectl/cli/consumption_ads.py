@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from sharectl.adapters.slot_ads_live import PoolAds, PoolPlace
     from sharectl.core.claim_capacity import Group
 
+EPILOG = """\
+<none> is the root group: jobs that are in no other. It has no quota of its own but what the groups leave, so its quota may
+be 0 while all that slots have counts as within it. ? is what is not known, - what is not there. docs/match-cost.md tells
+more."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what both verbs have."""
@@ -78,7 +83,9 @@ class Given:
             every = [ad for ad in given if text_of(ad.attributes, "SlotType") != "Dynamic"]
             slots = restricted(every, arguments.constraint, "--constraint")
         if not slots:
-            raise InputError(["no slot: the pool, or the file, has none that meets --constraint"])
+            where = "the pool" if arguments.slots is None else str(arguments.slots)
+            which = " that meets --constraint" if arguments.constraint else ", but for dynamic ones at most"
+            raise InputError([f"no slot: {where} has none{which}"])
         return [emptied(slot) for slot in slots] if arguments.empty else slots
 
     def jobs(self, file: Optional[Path]) -> list[Jobs]:

@@ -13,6 +13,8 @@ _REQUEST = ("RequestCpus", "RequestMemory", "RequestDisk")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = consumption_ads.EPILOG
     parser.add_argument(
         "--jobs",
         type=Path,

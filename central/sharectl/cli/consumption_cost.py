@@ -8,9 +8,20 @@ from pathlib import Path
 
 from sharectl.cli import consumption_ads
 
+_EPILOG = """\
+columns of --group, in weighted slots:
+  their cost    of all pending jobs of the group that match a slot, each on the one where it costs least, in that cycle
+  usage later   what these jobs are charged from the next cycle on
+  least cost    the smallest cost of such a match
+  least weight  the smallest SlotWeight of a slot that they match: what a match costs at least on slots without policy
+  past quota    by how much leftovers could take the group past its quota
+"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = f"{_EPILOG}\n{consumption_ads.EPILOG}"
     parser.add_argument(
         "--jobs",
         type=Path,
@@ -26,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--group",
         action="store_true",
-        help="sums by accounting group against its quota: who would starve without policies, who may run past it",
+        help="sums by accounting group against its quota: who gets one match at a time without policies, who may run past it",
     )
     consumption_ads.add_arguments(parser)
 

@@ -137,7 +137,9 @@ class GroupCost:
     smallest_cost: Optional[float]
     """Of a job on a slot as it is; None if none matches."""
     smallest_weight: Optional[float]
-    """Of the slots that they match: what a match costs at least where there is no policy."""
+    """Of the slots that they match: what a match costs at least if they have no policy."""
+    smallest_weight_without_policy: Optional[float]
+    """Of those of them that have none; None if there is no such slot, or if it is not known."""
     usage: Optional[float]
     """What they are charged from the cycle after on; None if it is not known of one of them, or there is none."""
     leftover_claims: int
@@ -145,9 +147,14 @@ class GroupCost:
     leftover_usage: float
 
     @property
-    def starves_without_policy(self) -> Optional[bool]:
+    def quota_below_every_weight(self) -> Optional[bool]:
         """Whether its quota is below the weight of every slot that it could match; None if that is not known."""
         return self._quota_is_below(self.smallest_weight)
+
+    @property
+    def one_match_at_a_time(self) -> Optional[bool]:
+        """Whether slots without policy, for that reason, give it no second match; None if not known, or there are none."""
+        return self._quota_is_below(self.smallest_weight_without_policy)
 
     @property
     def quota_below_every_cost(self) -> Optional[bool]:
@@ -186,7 +193,7 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         for offers in [[offer for offer in demand.taken if offer.match.cost is not None]]
         if offers
     ]
-    weights = [offer.weight for offer in taken if offer.weight is not None]
+    weights = [(offer.weight, offer.has_policy) for offer in taken if offer.weight is not None]
     claims, leftover_usage = _most_leftovers(group.room, demands) if leftovers else (0, 0.0)
     costs = [(jobs, match.cost or 0.0) for jobs, match in cheapest]
     usages = [(jobs, match.usage) for jobs, match in cheapest if match.usage is not None]
@@ -196,7 +203,10 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         jobs_without_slot=sum(demand.jobs for demand in demands if not demand.taken),
         cost=sum(jobs * cost for jobs, cost in costs) if costs else None,
         smallest_cost=min((cost for _, cost in costs), default=None),
-        smallest_weight=min(weights, default=None),
+        smallest_weight=min((weight for weight, _ in weights), default=None),
+        smallest_weight_without_policy=min(
+            (weight for weight, has_policy in weights if not has_policy), default=None
+        ),
         usage=sum(jobs * usage for jobs, usage in usages) if usages and len(usages) == len(costs) else None,
         leftover_claims=claims,
         leftover_usage=leftover_usage,

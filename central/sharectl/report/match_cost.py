@@ -47,7 +47,8 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
             **asdict(cost),
             **asdict(cost.group),
             "room": cost.group.room,
-            "starves_without_policy": cost.starves_without_policy,
+            "quota_below_every_weight": cost.quota_below_every_weight,
+            "one_match_at_a_time": cost.one_match_at_a_time,
             "quota_below_every_cost": cost.quota_below_every_cost,
             "past_quota": cost.past_quota,
             "verdicts": _verdicts(cost),
@@ -59,7 +60,7 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
 def capacity(
     smallest: Sequence[tuple[PricedSlots, Optional[Offer]]], known: Sequence[Group], *, leftovers: bool
 ) -> dict[str, Any]:
-    """Keys: slots, types, groups, claims: how many claims of the smallest request there are.
+    """Keys: slots, types, groups, leftovers, claims: how many claims of the smallest request there are.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ def capacity(
                 by_type.items(), key=lambda item: (item[0] is None, item[0] or 0)
             )
         ],
+        "leftovers": leftovers if known else None,
         "groups": [_room(group, free, leftovers=leftovers) for group in known],
         "slots": [{**_slots(slots), **_claims(slots, offer)} for slots, offer in smallest],
     }
@@ -198,7 +200,7 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str
     known = {**asdict(group), "room": group.room}
     if room is None:
         return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
-    unasked, usage = leftover_claims(room, offers) if leftovers else (0, 0.0)
+    unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
     return {
         **known,
         "claims": claims_within(room, offers),
@@ -215,10 +217,10 @@ def _verdicts(cost: GroupCost) -> list[str]:
         "regroup": "competes for what is left over after its quota, with the root group (autoregroup)",
         None: "whether it takes surplus is not known",
     }.get(group.surplus)
-    starving = (
-        f"its quota of {quota} is below the weight of every slot that its jobs match "
-        f"({shown_number(cost.smallest_weight)} at least): without a policy it starves up to HTCondor 8.6, and from 8.8 on "
-        "gets one match at a time, charged with the whole slot"
+    one_by_one = (
+        f"on slots without policy it gets one match at a time, charged with the whole slot (none at all up to HTCondor 8.6): "
+        f"its quota of {quota} is below the weight of every such slot that its jobs match "
+        f"({shown_number(cost.smallest_weight_without_policy)} at least)"
     )
     running_past = (
         f"may run past its quota through leftovers: {cost.leftover_claims} claims that are charged "
@@ -232,7 +234,7 @@ def _verdicts(cost: GroupCost) -> list[str]:
     lines = [
         (group.quota is None, unknown),
         (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
-        (cost.starves_without_policy, starving),
+        (cost.one_match_at_a_time, one_by_one),
         (cost.quota_below_every_cost, above),
         (cost.past_quota, running_past),
         (cost.jobs_without_slot, f"{cost.jobs_without_slot} of {cost.jobs} jobs match no slot as it is"),

@@ -67,7 +67,8 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                         shown_number(group["used"]),
                         _or(group["surplus"]),
                     ),
-                    *(shown_number(group[key]) for key in ("claims", "leftover_claims")),
+                    shown_number(group["claims"]),
+                    shown_number(group["leftover_claims"]) if content["leftovers"] else _NONE,
                     _past_quota(group),
                 )
                 for group in content["groups"]
