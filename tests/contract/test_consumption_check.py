@@ -109,7 +109,28 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "PARTITIONABLE = True",
     ),
     TYPE_1 + "SLOT_TYPE_12_CONSUMPTION_CPUS = 1": ("slot types", "from 10 on", "below 10"),
-    "CONSUMPTION_POLICY = False": ("slot types", "has no effect", "CONSUMPTION_POLICY = True"),
+    "CONSUMPTION_POLICY = False": ("slot types", "have no effect", "CONSUMPTION_POLICY = True"),
+    TYPE_1 + "SLOT_TYPE_1 = cpus=4, foo=3": ("slot types", "the machine has no foo", "MACHINE_RESOURCE_foo"),
+    TYPE_1 + "SLOT_TYPE_1 = cpus=4, ram=1000, cpu=50%, gpu=3": (
+        "slot types",
+        "the machine has no gpu",
+        "write gpus",
+    ),
+    "DAEMON_LIST = MASTER, SCHEDD, STARTD\nSLOT_WEIGHT = floor(Memory / 1024)": (
+        "access points",
+        "weighs 0 there",
+        "STARTD.SLOT_WEIGHT",
+    ),
+    "DAEMON_LIST = MASTER, SCHEDD\nSLOT_WEIGHT = Cpus / 8.0": (
+        "access points",
+        "and any other, weighs 0.125 there",
+        "SCHEDD_SLOT_WEIGHT = RequestCpus",
+    ),
+    "SCHEDD_SLOT_WEIGHT = RequestMemory / 8192": (
+        "access points",
+        "weighs 0 there",
+        "1 at least",
+    ),
     "A = $(B)\nB = $(A)\nSLOT_WEIGHT = $(A)": ("syntax", "circle", "mend"),
 }
 ADVICE: dict[str, tuple[str, str, str]] = {
@@ -142,6 +163,11 @@ ADVICE: dict[str, tuple[str, str, str]] = {
         "cores",
         "the policy takes 0.5, and the startd gives it one core",
         "1 at least",
+    ),
+    "SLOT_WEIGHT = min({Cpus, floor(Memory / 128.0)})\nSCHEDD.SLOT_WEIGHT = Cpus - 1": (
+        "access points",
+        "SCHEDD.SLOT_WEIGHT on access points, if this is for them too",
+        "STARTD.SLOT_WEIGHT",
     ),
     "CONSUMPTION_MEMORY = 0": ("cores", "the startd gives it 1 MiB", "what a job may use"),
     "NEGOTIATOR_PRE_JOB_RANK = 1000 * MY.Cpus": (
@@ -304,6 +330,181 @@ def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_poli
     assert finding.place == f"{tmp_path / 'node-1.conf'}:2"
 
 
+WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        f"STARTD.{WEIGHED}",
+        f"STARTD.{WEIGHED}SLOT_WEIGHT = Cpus\n",
+        f"{TYPE_1}SLOT_TYPE_1_{WEIGHED}",
+        f"{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n",
+        f"{WEIGHED}SCHEDD_USE_SLOT_WEIGHT = False\n",
+        f"{WEIGHED}DAEMON_LIST = MASTER, STARTD\n",
+        "SLOT_WEIGHT = Memory\n",
+        "MACHINE_RESOURCE_t = 8\nCONSUMPTION_t = 1\nSLOT_WEIGHT = MY.t\n",
+    ],
+)
+def test_a_weight_that_no_schedd_takes_or_that_counts_a_job_is_not_one_for_access_points(
+    added: str, tmp_path: Path
+) -> None:
+    assert [one for one in found(tmp_path, GOOD + added) if one.check == "access points"] == []
+
+
+def test_the_dump_of_an_access_point_is_judged_by_what_its_schedd_weighs(tmp_path: Path) -> None:
+    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+    (finding,) = found(tmp_path, head + WEIGHED)
+    assert (finding.check, finding.advice) == ("access points", False)
+    assert "on an access point: an idle job with RequestCpus = 1, RequestMemory = 128" in finding.problem
+    assert found(tmp_path, f"{head}{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n") == []
+    (advice,) = [one for one in found(tmp_path, GOOD + WEIGHED) if one.check == "access points"]
+    assert advice.advice
+    assert "if this is for them too" in advice.problem
+
+
+def test_claim_ids_are_counted_for_jobs_without_custom_resources_too(tmp_path: Path) -> None:
+    of_resource = "".join(
+        f"MACHINE_RESOURCE_{name} = {units}\n"
+        f"CONSUMPTION_{name} = ifThenElse((TARGET.Request{name} ?: 0) >= 0, TARGET.Request{name} ?: 0, -1)\n"
+        for name, units in (("GPUs", 2), ("Licence", 10))
+    )
+    (finding,) = found(tmp_path, f"{GOOD}{of_resource}NUM_CLAIMS = 2\n")
+    assert "8 jobs with RequestCpus = 1, RequestMemory = 1, RequestDisk = 1 fit" in finding.problem
+    assert found(tmp_path, f"{GOOD}{of_resource}NUM_CLAIMS = 8\n") == []
+    (finding,) = found(tmp_path, f"{GOOD}{of_resource}NUM_CLAIMS = 8\n", size={"cpus": 64})
+    assert "write 64 or more" in finding.remedy
+
+
+TWO_TYPES = "".join(f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\n" for n in (1, 2))
+LICENCES = "MACHINE_RESOURCE_Licence = 10\nCONSUMPTION_LICENCE = 5\n"
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        "= cpus=12, memory=64000, licence=4",
+        "= c=12 r=50% Licence=40%",
+        "@=end\ncpus=12\nmemory=64G\nlicence=4\n@end",
+    ],
+)
+def test_each_slot_type_has_its_own_amounts(shares: str, tmp_path: Path) -> None:
+    text = f"{GOOD}{TWO_TYPES}{LICENCES}SLOT_TYPE_1 {shares}\nSLOT_TYPE_2 = cpus=4, memory=6400\n"
+    findings = found(tmp_path, text)
+    (room,) = [one for one in findings if one.check == "room"]
+    assert "slot type 1: no room" in room.problem
+    assert "Cpus = 12," in room.problem
+    assert room.problem.endswith("Licence = 4")
+    # The other one has what is left.
+    (weight,) = [one for one in findings if one.check == "weight"]
+    assert "after 1 jobs" in weight.problem
+    assert "Cpus = 3, Memory = 6272" in weight.problem
+    assert "Licence = 1," in weight.problem
+
+
+def test_a_type_without_gpus_has_no_room_for_a_policy_that_takes_one(tmp_path: Path) -> None:
+    text = f"{GOOD}{TWO_TYPES}CONSUMPTION_GPUS = 1\nSLOT_TYPE_1 = 50%, gpus=0\nSLOT_TYPE_2 = 50%, gpus=2\n"
+    (room,) = [one for one in found(tmp_path, text) if one.check == "room"]
+    assert "slot type 1: no room" in room.problem
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "problem"),
+    [
+        ("cpus=12, memory=4096", "cpus=8, memory=4096", "Cpus = 12 + 8 of 16"),
+        ("cpus=8, Licence=4", "cpus=8, Licence=7", "Licence = 4 + 7 of 10"),
+        ("75%", "cpus=4, memory=1/2", "Memory = 75% + 50%"),
+        ("75%, cpus=8", "25%", ""),
+        ("cpus=8, Licence=4", "cpus=8", ""),
+    ],
+)
+def test_slot_types_that_want_more_than_there_is_are_found(
+    first: str, second: str, problem: str, tmp_path: Path
+) -> None:
+    text = f"{GOOD}{TWO_TYPES}NUM_CPUS = 16\nMACHINE_RESOURCE_Licence = 10\nSLOT_TYPE_1 = {first}\nSLOT_TYPE_2 = {second}\n"
+    findings = [one.problem for one in found(tmp_path, text) if one.check == "slot types"]
+    assert len(findings) == bool(problem)
+    assert all(f"more than the machine has, {problem}:" in one for one in findings)
+    backfill = f"{text}SLOT_TYPE_2_BACKFILL = True\n"
+    assert [one for one in found(tmp_path, backfill) if one.check == "slot types"] == []
+
+
+def test_the_cause_comes_first_and_what_follows_from_it_is_one_finding(tmp_path: Path) -> None:
+    typed = GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
+    cause, effect = found(tmp_path, TYPE_1 + typed.replace("_POLICY", "_POLCY"))
+    assert cause.remedy == "write SLOT_TYPE_1_CONSUMPTION_POLICY"
+    names = ", ".join(f"SLOT_TYPE_1_CONSUMPTION_{asset}" for asset in ("CPUS", "MEMORY", "DISK"))
+    assert effect.problem.startswith(f"{names} have no effect: CONSUMPTION_POLICY is not True")
+    dump = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
+    (wrong,) = found(tmp_path, dump + TYPE_1 + typed.replace("TYPE_1", "TYPE_3"))
+    assert wrong.problem.endswith("SLOT_TYPE_3_CONSUMPTION_DISK: the node has no slot of type 3")
+
+
+def test_knobs_of_the_startd_alone_go_before_those_of_all_daemons(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, f"{GOOD}STARTD.SLOT_WEIGHT = 8 / Cpus\n")
+    assert finding.problem.startswith("STARTD.SLOT_WEIGHT is error where Cpus = 0")
+    (finding,) = found(tmp_path, f"{TYPE_1}{GOOD}STARTD.SLOT_TYPE_1_CONSUMPTION_CPUS = 1000000\n")
+    assert finding.check == "room"
+    (finding,) = found(tmp_path, f"{GOOD}STARTD.SLOT_TYPE_1_CONSUMPTION_CPU = 1\n")
+    assert finding.remedy == "write STARTD.SLOT_TYPE_1_CONSUMPTION_CPUS"
+
+
+@pytest.mark.parametrize(
+    ("size", "problem"),
+    [
+        ("cpu=4", "no asset cpu (they have cpus, memory, disk); write cpus,"),
+        ("cpus=4,foo=3", "no asset foo (they have cpus, memory, disk); declare it"),
+        ("gpu=2", "write gpus,"),
+    ],
+)
+def test_an_amount_of_what_slots_do_not_have_is_refused(
+    size: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.conf"
+    path.write_text(GOOD)
+    assert main(["consumption", "check", "--slot", size, str(path)]) == 65
+    assert problem in capsys.readouterr().err
+
+
+def test_gpus_of_the_slot_that_is_named_are_some_that_the_startd_finds(tmp_path: Path) -> None:
+    (advice,) = found(tmp_path, GOOD, size={"cpus": 4, "gpus": 2})
+    assert "GPUs has no policy" in advice.problem
+    assert found(tmp_path, GOOD, size={"cpus": 4, "gpus": 0}) == []
+    levels = {"cpus": 8, "memory": 8, "disk": 8, "gpus": 2}
+    assets = "".join(f"    {name}: {{levels: {many}}}\n" for name, many in levels.items())
+    text = snippet(parse(f"startd:\n  model: quanta_any\n  assets:\n{assets}", "-"))
+    for size in ({}, {"cpus": 16, "memory": 64000, "gpus": 2}):
+        assert advised(found(tmp_path, text, size=size)) == []
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (
+            EXAMPLES[0].read_bytes(),
+            "is YAML for `sharectl consumption render`, and no configuration; render it first",
+        ),
+        (bytes(range(256)), "is no text, so it is no configuration"),
+        (b"\xff\xfe\x9c\x81\xaa\xbb", "is no text, so it is no configuration"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_named(
+    content: bytes, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "good.yaml"
+    path.write_bytes(content)
+    assert main(["consumption", "check", str(path)]) == 65
+    printed = capsys.readouterr().err
+    assert f"{path}:" in printed
+    assert problem in printed
+
+
+def test_a_comment_in_another_encoding_is_no_fault(tmp_path: Path) -> None:
+    path = tmp_path / "a.conf"
+    path.write_bytes(b"# f\xfcr gro\xdfe Knoten\n" + GOOD.encode())
+    assert list(check([path], {}).findings) == []
+
+
 def test_the_seeds_static_slot_is_free_of_charge(tmp_path: Path) -> None:
     """As published: SLOT_WEIGHT = 1 before and after the match."""
     text = GOOD + "CONSUMPTION_CPUS = TotalSlotCpus\nCONSUMPTION_MEMORY = TotalSlotMemory\n"
@@ -315,7 +516,7 @@ def test_the_seeds_static_slot_is_free_of_charge(tmp_path: Path) -> None:
 def test_a_weight_is_judged_for_the_slot_that_is_named(tmp_path: Path) -> None:
     memory = guarded("Memory", "quantize(TARGET.RequestMemory, {1024})")
     text = f"{GOOD}CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = {memory}\n"
-    text += "SLOT_WEIGHT = floor(Memory / 1024)\n"
+    text += "STARTD.SLOT_WEIGHT = floor(Memory / 1024)\n"
     assert found(tmp_path, text) == []
     assert found(tmp_path, text, size={"cpus": 8, "memory": 8192}) == []
     (finding,) = found(tmp_path, text, size={"cpus": 8, "memory": 65536})

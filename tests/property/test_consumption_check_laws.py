@@ -17,7 +17,8 @@ from sharectl.adapters.consumption_check import Report, check
 from sharectl.adapters.consumption_check_guards import guarded, unguarded
 from sharectl.adapters.consumption_check_input import Input, printed
 from sharectl.adapters.consumption_check_knobs import unknown
-from sharectl.adapters.consumption_check_requests import share, slot_ad
+from sharectl.adapters.consumption_check_requests import slot_ad
+from sharectl.adapters.consumption_check_shares import amount_of
 from sharectl.adapters.consumption_check_subject import Subject, node_of
 from sharectl.adapters.consumption_check_trials import numbers, paid_for, zero
 from sharectl.adapters.consumption_policy import matches
@@ -174,5 +175,5 @@ def test_a_knob_that_lacks_a_letter_or_has_one_twice_is_named(
 def test_a_share_in_percent_is_that_part(part: int, total: int) -> None:
     """A slot type's share of an asset is that part of the machine's, said for all assets or for the one."""
     for shares in (f"{part}%", f"cpus=1, memory={part}%"):
-        assert share(shares, "Memory", total) == pytest.approx(total * part / 100)
-    assert share(f"memory={total}", "Memory", 1) == total
+        assert amount_of(shares, "Memory", total) == pytest.approx(total * part / 100)
+    assert amount_of(f"memory={total}", "Memory", 1) == total

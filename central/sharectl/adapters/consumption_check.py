@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,8 @@ from sharectl.adapters import (
     consumption_check_guards,
     consumption_check_knobs,
     consumption_check_nodes,
+    consumption_check_schedds,
+    consumption_check_shares,
     consumption_check_static,
     consumption_check_trials,
     consumption_check_weights,
@@ -19,24 +22,29 @@ from sharectl.adapters import (
 from sharectl.adapters.condor_config import evaluator
 from sharectl.adapters.condor_process import UnreadableConfigurationError
 from sharectl.adapters.consumption_check_input import Input, inputs
-from sharectl.adapters.consumption_check_subject import MACROS, Node, Subject, node_of
+from sharectl.adapters.consumption_check_settings import GPUS
+from sharectl.adapters.consumption_check_subject import MACROS, STANDARD_ASSETS, Node, Subject, node_of
 from sharectl.adapters.snippet_subject import Finding
+from sharectl.errors import InputError
+
+_ALIKE = 0.6
 
 Check = Callable[[Subject], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     # name, what holds if nothing is found, functions
     ("syntax", "HTCondor reads every file", ()),
-    ("policy", "there is a consumption policy", (consumption_check_static.none,)),
-    (
-        "slot types",
-        "policies are for slots that exist and can have one",
-        (consumption_check_static.slot_types,),
-    ),
+    # Before all that follows from a knob that nothing reads.
     (
         "knobs",
         "HTCondor has the knobs",
         (consumption_check_knobs.unknown, consumption_check_knobs.resource_limits),
+    ),
+    ("policy", "there is a consumption policy", (consumption_check_static.none,)),
+    (
+        "slot types",
+        "policies are for slots that exist and can have one, and the machine has what slots are to have",
+        (consumption_check_static.slot_types, consumption_check_shares.allotted),
     ),
     ("expressions", "HTCondor can read policies and weights", (consumption_check_static.unreadable,)),
     ("assets", "every asset has a policy", (consumption_check_static.without_policy,)),
@@ -85,6 +93,7 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
             consumption_check_weights.follows,
         ),
     ),
+    ("access points", "an idle job counts on access points", (consumption_check_schedds.weighed,)),
     ("nodes", "a match costs the same on all nodes that are given", (consumption_check_nodes.units,)),
 )
 
@@ -129,15 +138,39 @@ def check(paths: Sequence[Path], size: Mapping[str, float], *, with_local: bool 
     Raises
     ------
     InputError
-        If a path cannot be read.
+        If a path cannot be read, or no slot has an asset of ``size``.
     """
     given = inputs(paths, MACROS, with_local=with_local)
     findings = [_refusal(one, error) for one, error in given if error is not None]
     with evaluator() as htcondor:
-        nodes = tuple(node_of(one) for one, error in given if error is None)
+        has_gpus = bool(size.get(GPUS.lower()))
+        nodes = tuple(node_of(one, has_gpus=has_gpus) for one, error in given if error is None)
+        _refuse_unknown(nodes, size)
         subject = Subject(nodes, htcondor, size)
         findings += _found(subject)
     return Report(tuple(one.name for one, _ in given), tuple(_slots(nodes)), tuple(findings))
+
+
+def _refuse_unknown(nodes: Sequence[Node], size: Mapping[str, float]) -> None:
+    """InputError for amounts of assets that none of the configurations has."""
+    assets = {name.lower(): name for node in nodes for name in (*STANDARD_ASSETS, *node.resources)}
+    problems = []
+    for name in size if nodes else ():
+        # No GPU is what a slot may have anyway.
+        if name in assets or (name == GPUS.lower() and not size[name]):
+            continue
+        close = difflib.get_close_matches(name, [*assets, GPUS.lower()], 1, _ALIKE)
+        problems.append(
+            f"--slot: slots have no asset {name} (they have {', '.join(asset.lower() for asset in assets)}); "
+            + (
+                f"write {close[0]}"
+                if close
+                else f"declare it in the configuration, MACHINE_RESOURCE_{name} = AMOUNT"
+            )
+            + ", or leave it out"
+        )
+    if problems:
+        raise InputError(problems)
 
 
 def _found(subject: Subject) -> Iterator[Finding]:

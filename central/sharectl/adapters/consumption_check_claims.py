@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sharectl.adapters.consumption_check_filling import Filled, filled_slots
+from sharectl.adapters.consumption_check_filling import Filled, filled_slots, filled_with_each
 from sharectl.adapters.consumption_check_requests import Ad, dynamic_slot_ad, ordinary, sizes, slot_ad
 from sharectl.adapters.consumption_check_settings import setting
 from sharectl.adapters.consumption_check_subject import (
@@ -39,15 +39,16 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
     The negotiator has a claim id for each match ("has no claim id"); HTCondor's own NUM_CLAIMS is the slot's cores,
     rounded up, and that is enough, since every dynamic slot has a core at least.
     """
-    for found in filled_slots(subject):
-        node, slot = found[0].node, found[0].slot
+    for of_jobs in filled_with_each(subject):
+        node, slot = of_jobs[0][0].node, of_jobs[0][0].slot
         written = [definition.text for definition in node.configuration.assignments(slot.claims.macro)]
         # What is made of macros of this machine, such as NUM_CPUS, is another number on the node.
         if not slot.claims.text or (not node.input.is_whole and any("$" in text for text in written)):
             continue
         rows = subject.htcondor.evaluate([slot.claims.text], [{}], [{}])[0]
         number = rows[0][0] if rows is not None else None
-        fewest = min(found, key=lambda filled: len(filled.claims))
+        # On the size of slot that takes the fewest, the job of which it takes the most.
+        fewest = max((min(found, key=_taken) for found in of_jobs), key=_taken)
         if not isinstance(number, (int, float)):
             yield Finding(
                 "claims",
@@ -63,6 +64,10 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
                 f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no claim id)",
                 f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the slot's cores",
             )
+
+
+def _taken(filled: Filled) -> int:
+    return len(filled.claims)
 
 
 def cores(subject: Subject) -> Iterator[Finding]:

@@ -40,14 +40,26 @@ class Filled:
 
 def filled_slots(subject: Subject) -> Iterator[list[Filled]]:
     """Each slot, of all sizes that it may have, filled with the smallest ordinary job that it takes."""
+    for found in filled_with_each(subject):
+        yield found[0]
+
+
+def filled_with_each(subject: Subject) -> Iterator[list[list[Filled]]]:
+    """For each slot that takes any, each kind of smallest job; and for each of these the sizes that the slot may have.
+
+    First the job that requests one of everything, then the one that requests no custom resource.
+    """
     for node, slot in subject.sound:
         amounts, _ = sizes(node, slot, subject.size)
-        for job in (smallest(slot.policies, with_custom=True), smallest(slot.policies, with_custom=False)):
+        found = []
+        jobs = [smallest(slot.policies, with_custom=True), smallest(slot.policies, with_custom=False)]
+        for job in jobs if jobs[0] != jobs[1] else jobs[:1]:
             runs = (_filled(subject, node, slot, whole, job) for whole in amounts)
             filled = list(islice((one for one in runs if one.claims), _SIZES))
             if filled and all(match.cost is not None for one in filled for match in one.claims):
-                yield filled
-                break
+                found.append(filled)
+        if found:
+            yield found
 
 
 def after(left: Amounts, match: Match) -> dict[str, float]:

@@ -17,6 +17,7 @@ from typing import Optional
 from sharectl.adapters.condor_config import Configuration, Source, expand, read, reader, source_of
 from sharectl.adapters.condor_files import MAX_BYTES, Definition, circle, definitions_in
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
+from sharectl.adapters.consumption_check_texts import refuse_others
 from sharectl.adapters.files import read_regular
 from sharectl.errors import InputError
 
@@ -135,6 +136,7 @@ def _read_text(
     path: Path, macros: Sequence[str], parser: _Parser
 ) -> tuple[Input, Optional[UnreadableConfigurationError]]:
     content = _content(path)
+    refuse_others(content, path)
     is_dump = any(_HEADER.match(line) for line in content.splitlines()[:5])
     with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
         copy = Path(folder) / "configuration"

@@ -218,7 +218,8 @@ def resource_limits(subject: Subject) -> Iterator[Finding]:
 
 def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str, str]]:
     """What is wrong with a name, and what to write; None if it is a knob, or nothing of ours."""
-    number, rest = typed(name) or (None, name)
+    # A name may have a daemon's before it.
+    number, rest = typed(name) or (None, name.rpartition(".")[2])
     known = _known(node, is_typed=number is not None)
     is_known = rest.lower() in {knob.lower() for knob in (*known, *MACROS)}
     if is_known or not rest or name.lower() in used or (number is None and _NUMBERED.match(name)):

@@ -10,10 +10,10 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
+from sharectl.adapters.consumption_check_shares import amount_of, declared, of_slot
 from sharectl.adapters.consumption_check_subject import STANDARD_ASSETS, Node, SlotType
 from sharectl.core.references import MY, references
 
@@ -24,8 +24,6 @@ Amounts = Mapping[str, float]
 NODES = ((8, 512), (8, 4096), (32, 1024), (32, 8192), (256, 8192))
 """Cores, and MiB for each, of nodes that a policy may be meant for, where the node itself is not known."""
 DISK_KIB_PER_CORE = 10 * 1024 * 1024
-DEVICES = 4
-"""Of a custom resource whose amount only a script on the node knows."""
 
 _CPUS = (1, 3, 8)
 _MEMORY_MIB = (1, 100, 1000, 1024, 4097)
@@ -53,8 +51,6 @@ _HOSTILE = (
     "1/0",
 )
 
-_ONE = re.compile(r"\s*(?P<asset>[A-Za-z_]\w*)\s*=\s*(?P<share>[^,]+)")
-
 
 def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[Amounts, ...], bool]:
     """Amounts of slots of that type, and whether they are this node's; else they are those of all kinds of nodes."""
@@ -65,10 +61,12 @@ def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[
         detected, reserved = _number(text("DETECTED_MEMORY")), _number(text("RESERVED_MEMORY")) or 0
         memory = detected - reserved if memory is None and detected is not None else memory
         for asset, total in (("Cpus", _number(text("NUM_CPUS"))), ("Memory", memory)):
-            amount = share(slot.shares, asset, total) if total is not None else None
-            amount = total if amount is None else amount
-            if amount is not None:
-                known.setdefault(asset.lower(), amount)
+            if total is not None:
+                known.setdefault(asset.lower(), of_slot(node, slot, asset, total))
+    for asset in ("Cpus", "Memory", "Disk"):
+        # A part of what is not known is nothing.
+        if told := amount_of(slot.shares, asset, 0.0):
+            known.setdefault(asset.lower(), told)
     found = []
     for cores, mib_per_core in NODES:
         cpus = known.get("cpus", cores)
@@ -78,25 +76,13 @@ def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[
             "Memory": memory,
             "Disk": known.get("disk", cpus * DISK_KIB_PER_CORE),
             **{
-                name: known.get(name.lower(), _of_slot(slot, name, _declared(chosen.text, chosen.macro)))
+                name: known.get(name.lower(), of_slot(node, slot, name, declared(chosen)))
                 for name, chosen in node.resources.items()
             },
         }
         if amounts not in found:
             found.append(amounts)
     return tuple(found), {"cpus", "memory"} <= known.keys()
-
-
-def share(shares: str, asset: str, total: float) -> Optional[float]:
-    """What a slot of that type has of an asset of which its machine has ``total``; None if it is not said plainly."""
-    said = {match["asset"].lower(): match["share"].strip() for match in _ONE.finditer(shares)}
-    plain = [word.strip() for word in shares.split(",") if word.strip() and "=" not in word]
-    text = said.get(asset.lower(), plain[0] if plain else "100%" if not shares.strip() else "")
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text):
-        return total * float(match[1]) / 100
-    if match := re.fullmatch(r"(\d+)\s*/\s*([1-9]\d*)", text):
-        return total * int(match[1]) / int(match[2])
-    return float(text) if re.fullmatch(r"\d+(\.\d+)?", text) else None
 
 
 def slot_ad(node: Node, slot: SlotType, whole: Amounts, left: Optional[Amounts] = None) -> dict[str, str]:
@@ -200,20 +186,6 @@ def _drawn(draw: random.Random, asset: str) -> Optional[float]:
     if asset not in STANDARD_ASSETS:
         return draw.choice([None, 0, 1, 2, 3])
     return int(2 ** draw.uniform(0, {"Cpus": 5, "Memory": 15}.get(asset, 25)))
-
-
-def _declared(text: str, macro: str) -> float:
-    """Amount of a custom resource: a number, or as many as there are names in a list."""
-    if "INVENTORY_" in macro.upper():
-        return DEVICES
-    words = [word for word in re.split(r"[\s,]+", text) if word]
-    number = _number(text)
-    return number if number is not None else len(words)
-
-
-def _of_slot(slot: SlotType, asset: str, total: float) -> float:
-    amount = share(slot.shares, asset, total)
-    return total if amount is None else amount
 
 
 def _number(text: str) -> Optional[float]:

@@ -12,8 +12,8 @@ GPUS, GPUS_FOUND = "GPUs", "MACHINE_RESOURCE_INVENTORY_GPUs"
 """The asset, and the knob that ``use feature:GPUs`` sets; newer startds look for GPUs without it."""
 
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
-_OF_GPUS = re.compile(r"(SLOT_TYPE_\d+_)?CONSUMPTION_GPUS", re.IGNORECASE)
-_MAY_NAME_GPUS = re.compile(r"SLOT_TYPE_\d+|(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE)
+_OF_GPUS = re.compile(r"(STARTD\.)?(SLOT_TYPE_\d+_)?CONSUMPTION_GPUS", re.IGNORECASE)
+_MAY_NAME_GPUS = re.compile(r"SLOT_TYPE_\d+|(STARTD\.)?(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,18 @@ class Setting:
 def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
     """What a knob is for slots of a type."""
     own = f"SLOT_TYPE_{number}_{knob}"
-    if written := configuration.assignments(own):
-        return Setting(written[-1].name, configuration.text(own), configuration.place(own))
-    text, written = configuration.text(knob), configuration.assignments(knob)
-    if written and text:
-        return Setting(written[-1].name, text, configuration.place(knob))
-    return Setting(knob, text or default, configuration.place(knob), is_default=True)
+    # A name with the daemon's before it goes before the one without: HTCondor reads the configuration as a startd.
+    for name in (f"STARTD.{own}", own):
+        if written := configuration.assignments(name):
+            return Setting(written[-1].name, configuration.text(name), configuration.place(name))
+    for name in (f"STARTD.{knob}", knob):
+        text, written = configuration.text(name), configuration.assignments(name)
+        if written and text:
+            return Setting(written[-1].name, text, configuration.place(name))
+    return Setting(knob, configuration.text(knob) or default, configuration.place(knob), is_default=True)
 
 
-def resources_of(configuration: Configuration) -> dict[str, Setting]:
+def resources_of(configuration: Configuration, *, has_gpus: bool = False) -> dict[str, Setting]:
     """Custom resources, as the startd finds them (MachAttributes::init_machine_resources)."""
     allowed = [word.lower() for word in configuration.words("MACHINE_RESOURCE_NAMES")]
     found: dict[str, Setting] = {}
@@ -53,11 +56,11 @@ def resources_of(configuration: Configuration) -> dict[str, Setting]:
         if not allowed or known.lower() in allowed:
             found[known] = Setting(definition.name, text, definition.place)
     if GPUS.lower() not in map(str.lower, found) and (not allowed or GPUS.lower() in allowed):
-        found.update(_gpus(configuration))
+        found.update(_gpus(configuration, has_gpus=has_gpus))
     return found
 
 
-def _gpus(configuration: Configuration) -> Iterator[tuple[str, Setting]]:
+def _gpus(configuration: Configuration, *, has_gpus: bool) -> Iterator[tuple[str, Setting]]:
     """GPUs that the startd finds by itself: by the feature, or as knobs of slots count on them."""
     text = configuration.text(GPUS_FOUND)
     named = [
@@ -69,5 +72,5 @@ def _gpus(configuration: Configuration) -> Iterator[tuple[str, Setting]]:
             and re.search(rf"\b{GPUS}\b", definition.text, re.IGNORECASE)
         )
     ]
-    if text or named:
+    if text or named or has_gpus:
         yield GPUS, Setting(GPUS_FOUND, text, named[0] if named else GPUS_FOUND)

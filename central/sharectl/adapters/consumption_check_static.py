@@ -7,8 +7,9 @@ on HTCondor 23.9.6 and 25.14.1.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_settings import Setting
 from sharectl.adapters.consumption_check_subject import (
@@ -30,15 +31,17 @@ _ALIKE = 0.6
 
 def none(subject: Subject) -> Iterator[Finding]:
     """Configurations that have no consumption policy at all."""
-    slots = [slot for node in subject.nodes for slot in node.slot_types]
+    nodes = [node for node in subject.nodes if not (node.runs("SCHEDD") and not node.runs("STARTD"))]
     told_elsewhere = any(
-        slot.wants_policy or not all(policy.is_default for policy in slot.policies.values()) for slot in slots
-    )
-    if told_elsewhere or not subject.nodes:
+        slot.wants_policy or not all(policy.is_default for policy in slot.policies.values())
+        for node in subject.nodes
+        for slot in node.slot_types
+    ) or any(_in_vain(node) for node in nodes)
+    if told_elsewhere or not nodes:
         return
     yield Finding(
         "policy",
-        ", ".join(node.input.name for node in subject.nodes),
+        ", ".join(node.input.name for node in nodes),
         "no slot has a consumption policy: nothing to check, and the negotiator matches one job a cycle on each "
         "partitionable slot",
         "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for slots of one type",
@@ -127,33 +130,53 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
 
 
 def slot_types(subject: Subject) -> Iterator[Finding]:
-    """Policies for slots that cannot have one, or that are not there."""
+    """Policies for slots that cannot have one, or that are not there; one finding for all knobs of a type."""
     for node in subject.nodes:
-        configuration = node.configuration
-        written = configuration.text("MAX_SLOT_TYPES").strip()
-        most = int(written) if written.isdecimal() else MAX_SLOT_TYPES
-        for definition in configuration.definitions:
-            number, knob = typed(definition.name) or (-1, "")
+        most = _most_types(node)
+        for number, definitions in _in_vain(node).items():
+            names = _together([definition.name for definition in definitions])
             if number >= most:
                 yield Finding(
                     "slot types",
-                    definition.place,
-                    f"{definition.name}: HTCondor takes no notice of slot types from {most} on (MAX_SLOT_TYPES)",
+                    definitions[0].place,
+                    f"{names}: HTCondor takes no notice of slot types from {most} on (MAX_SLOT_TYPES)",
                     f"use a number below {most}, or write MAX_SLOT_TYPES = {number + 1}",
                 )
                 continue
-            if number in node.unused_types and knob.upper().startswith(("CONSUMPTION_", "NUM_CLAIMS")):
-                yield Finding(
-                    "slot types",
-                    definition.place,
-                    f"{definition.name}: the node has no slot of type {number}",
-                    f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has",
-                )
+            yield Finding(
+                "slot types",
+                definitions[0].place,
+                f"{names}: the node has no slot of type {number}",
+                f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has",
+            )
         for slot in node.slot_types:
             if slot.wants_policy and not slot.partitionable:
                 yield _not_partitionable(slot)
             elif not slot.wants_policy:
                 yield from _switched_off(node, slot)
+
+
+def _in_vain(node: Node) -> dict[int, list[Definition]]:
+    """Slot type that the node does not have → knobs of policies for it."""
+    found: dict[int, list[Definition]] = {}
+    most = _most_types(node)
+    for definition in node.configuration.definitions:
+        number, knob = typed(definition.name) or (-1, "")
+        is_policy = knob.upper().startswith(("CONSUMPTION_", "NUM_CLAIMS"))
+        if number >= most or (number in node.unused_types and is_policy):
+            found.setdefault(number, []).append(definition)
+    return found
+
+
+def _most_types(node: Node) -> int:
+    written = node.configuration.text("MAX_SLOT_TYPES").strip()
+    return int(written) if written.isdecimal() else MAX_SLOT_TYPES
+
+
+def _together(names: Sequence[str], most: int = 6) -> str:
+    """Knobs, each once."""
+    once = tuple(dict.fromkeys(names))
+    return ", ".join(once[:most]) + (f" and {len(once) - most} more" if len(once) > most else "")
 
 
 def _not_partitionable(slot: SlotType) -> Finding:
@@ -168,15 +191,20 @@ def _not_partitionable(slot: SlotType) -> Finding:
 
 def _switched_off(node: Node, slot: SlotType) -> Iterator[Finding]:
     others = any(other.wants_policy for other in node.slot_types)
-    for policy in slot.policies.values():
-        if not policy.is_default and (typed(policy.macro) or not others):
-            yield Finding(
-                "slot types",
-                policy.place,
-                f"{policy.macro} has no effect: {slot.policy.macro} is not True"
-                + (f" for {slot.name}" if slot.number else ""),
-                f"write {_scope(slot, policy)}CONSUMPTION_POLICY = True, or take the line out",
-            )
+    idle = [
+        policy
+        for policy in slot.policies.values()
+        if not policy.is_default and (typed(policy.macro) or not others)
+    ]
+    if idle:
+        (first, *more) = idle
+        yield Finding(
+            "slot types",
+            first.place,
+            f"{_together([policy.macro for policy in idle])} {'have' if more else 'has'} no effect: {slot.policy.macro} is not True"
+            + (f" for {slot.name}" if slot.number else ""),
+            f"write {_scope(slot, first)}CONSUMPTION_POLICY = True, or take the {'lines' if more else 'line'} out",
+        )
 
 
 def _out_of_scope(

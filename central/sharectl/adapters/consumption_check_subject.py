@@ -22,6 +22,7 @@ from sharectl.core.match_cost import Match
 
 Ad = Mapping[str, str]
 POLICY, WEIGHT, NUM_CLAIMS = "CONSUMPTION_POLICY", "SLOT_WEIGHT", "NUM_CLAIMS"
+SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
@@ -57,6 +58,8 @@ MACROS = (
     "GROUP_NAMES",
     "START",
     "NUM_SLOTS",
+    SCHEDD_WEIGHT,
+    SCHEDD_USES_WEIGHT,
     "SLOT_TYPE_0_PARTITIONABLE",
     "NUM_CPUS",
     "MEMORY",
@@ -65,7 +68,9 @@ MACROS = (
 )
 """What the checks want expanded, whether or not a file sets it."""
 
-_TYPED = re.compile(r"(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?", re.IGNORECASE)
+_TYPED = re.compile(
+    r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,8 @@ class SlotType:
     """NUM_CLAIMS; empty text for HTCondor's own."""
     shares: str
     """SLOT_TYPE_<N>, such as ``cpus=50%, memory=50%``."""
+    count: int = 1
+    """Slots of that type that the node has."""
 
     @property
     def name(self) -> str:
@@ -185,10 +192,10 @@ class Subject:
         )
 
 
-def node_of(given: Input) -> Node:
-    """The slots that a configuration makes."""
+def node_of(given: Input, *, has_gpus: bool = False) -> Node:
+    """The slots that a configuration makes; ``has_gpus`` where it is known that the startd will find some."""
     configuration = given.configuration
-    resources = resources_of(configuration)
+    resources = resources_of(configuration, has_gpus=has_gpus)
     assets = (*STANDARD_ASSETS, *resources)
     numbers, unused = _types(given)
     return Node(
@@ -238,6 +245,9 @@ def _slot_type(configuration: Configuration, number: int, assets: Iterable[str])
         weight=setting(configuration, number, WEIGHT, "Cpus"),
         claims=setting(configuration, number, NUM_CLAIMS, ""),
         shares=configuration.text(f"SLOT_TYPE_{number}"),
+        count=int(count)
+        if (count := configuration.text(f"NUM_SLOTS_TYPE_{number}").strip()).isdecimal()
+        else 1,
     )
 
 
