@@ -119,6 +119,12 @@ def test_idle_hours_of_groups_add_up_to_those_of_the_pool(
     assert len(table.splitlines()) == 2 + 20
 
 
+def test_one_is_not_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("1 0 -1 3600 1 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")
+    assert "run times of 1 job, 1 core-hour" in _json(capsys, "--swf", path)["notes"]
+
+
 def test_groups_without_cores_get_no_core_hours(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     path.write_text("1 0 -1 300 8 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")

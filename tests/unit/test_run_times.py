@@ -61,7 +61,8 @@ def test_all_wrong_lines_are_named(tmp_path: Path) -> None:
 
 def test_many_wrong_lines_are_counted(tmp_path: Path) -> None:
     said = _refused(_written(tmp_path / "log.swf", "rubbish\n" * 50)).splitlines()
-    assert (len(said), said[-1]) == (21, "… and 30 more like these")
+    assert len(said) == 1
+    assert said[0].endswith(" (also at 2, 3, 4, and 46 more like this)")
 
 
 @pytest.mark.parametrize("content", [b"", b"; only\n; comments\n"])

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import MOST_CHARACTERS, AdOfFile, from_long, number_of, parse, read, text_of
 from sharectl.adapters.slot_ads_groups import groups_of
 from sharectl.adapters.slot_ads_quotas import of_knobs
@@ -55,16 +56,17 @@ def test_every_line_that_is_no_attribute_is_named() -> None:
         parse(f"A = 1\nwhat is this\nB == 2\nC = {'1' * MOST_CHARACTERS}\n", "f")
     assert [problem.partition(";")[0] for problem in raised.value.problems] == [
         "f:2: no attribute",
-        "f:3: no attribute",
         "f:4: too long",
     ]
+    assert raised.value.problems[0].endswith(" (also at 3)")
 
 
 def test_no_more_problems_than_people_read() -> None:
     with pytest.raises(InputError) as raised:
         parse("x\n" * 100, "f")
-    assert len(raised.value.problems) == 21
-    assert raised.value.problems[-1] == "f: and 80 problems more"
+    assert raised.value.problems == (
+        "f:1: no attribute; write Name = expression, an empty line between ads (also at 2, 3, 4, and 96 more like this)",
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,6 +82,21 @@ def test_no_more_problems_than_people_read() -> None:
 def test_what_is_no_ad(text: str, problem: str) -> None:
     with pytest.raises(InputError, match=f"^{problem}"):
         parse(text, "f")
+
+
+def test_problems_that_differ_are_told_up_to_a_number() -> None:
+    problems = Problems(most=7)
+    assert not problems
+    for number in range(9):
+        problems.add(f"f:{number}", f"{'x' * number!r} is no number")
+    for letter in "abc":
+        problems.add("f", letter)
+    assert [line.partition(": ")[0] for line in problems.lines()] == [
+        *(f"f:{number}" for number in range(5)),
+        "f",
+        "f",
+        "… and 5 more problems",
+    ]
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
@@ -219,7 +236,8 @@ def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
     with pytest.raises(InputError) as raised:
         groups_of([AdOfFile("f:3", ad), AdOfFile("f:9", ad)])
     assert raised.value.problems[0].startswith("f:3: no group; write GROUP_QUOTA_<group>")
-    assert raised.value.problems[1:] == ("and 1 more ads like this",)
+    assert raised.value.problems[0].endswith(" (also at 9)")
+    assert len(raised.value.problems) == 1
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from sharectl.adapters import pipes
+from sharectl.adapters.problems_alike import Problems
 from sharectl.core.run_times_jobs import Job, Jobs
 from sharectl.errors import InputError
 
 MOST_BYTES = 2**30
 """Of text, unpacked: some ten million jobs."""
-MOST_PROBLEMS = 20
 MOST_CORES = 1_000_000
 MOST_SECONDS = 10**9
 _GZIP = b"\x1f\x8b"
@@ -33,8 +33,7 @@ class Tally:
     """Jobs that are counted at most."""
     counted: Counter[Job] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    problems: list[str] = field(default_factory=list)
-    wrong: int = 0
+    problems: Problems = field(default_factory=Problems)
     seen: int = 0
 
     @property
@@ -44,9 +43,7 @@ class Tally:
 
     def problem(self, line: int, said: str) -> None:
         """Note what is wrong in a line."""
-        self.wrong += 1
-        if self.wrong <= MOST_PROBLEMS:
-            self.problems.append(f"{self.name}:{line}: {said}")
+        self.problems.add(f"{self.name}:{line}", said)
 
     def jobs(self) -> Jobs:
         """What was counted.
@@ -56,9 +53,8 @@ class Tally:
         InputError
             If there was a problem, or no job with a run time.
         """
-        rest = self.wrong - len(self.problems)
-        if self.wrong:
-            raise InputError([*self.problems, f"… and {rest} more like these"] if rest else self.problems)
+        if self.problems:
+            raise InputError(self.problems.lines())
         if not self.counted:
             reasons = ", ".join(f"{jobs} left out: {why}" for why, jobs in self.left_out.items())
             raise InputError([f"{self.name}: no job with a known run time is in it ({reasons or 'no job'})"])

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sharectl.adapters.problems_alike import Problems
 from sharectl.errors import InputError
 
 MOST_BYTES = 2**28
@@ -20,7 +21,6 @@ MOST_BYTES = 2**28
 MOST_ADS = 100_000
 MOST_CHARACTERS = 2**16
 """Of an expression: longer ones are no requests or policies."""
-MOST_PROBLEMS = 20
 
 _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*)\s*=(?!=)\s*(.*?)\s*")
 _EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
@@ -81,21 +81,14 @@ def parse(text: str, name: str) -> list[AdOfFile]:
     InputError
         As for `read`.
     """
-    problems: list[str] = []
+    problems = Problems()
     ads = list((_from_json if text.lstrip()[:1] in ("[", "{") else _from_long)(text, name, problems))
     if not ads and not problems:
-        problems.append(
-            f"{name}: no ad in it; write what condor_status or condor_q prints with -long or -json"
-        )
+        problems.add(name, "no ad in it; write what condor_status or condor_q prints with -long or -json")
     if len(ads) > MOST_ADS:
-        problems.append(f"{name}: more than {MOST_ADS} ads; restrict it with -constraint")
+        problems.add(name, f"more than {MOST_ADS} ads; restrict it with -constraint")
     if problems:
-        more = (
-            [f"{name}: and {len(problems) - MOST_PROBLEMS} problems more"]
-            if len(problems) > MOST_PROBLEMS
-            else []
-        )
-        raise InputError([*problems[:MOST_PROBLEMS], *more])
+        raise InputError(problems.lines())
     return ads
 
 
@@ -129,7 +122,7 @@ def _attribute(ad: Mapping[str, str], name: str) -> str:
     return next((text for known, text in ad.items() if known.lower() == wanted), "")
 
 
-def _from_long(text: str, name: str, problems: list[str]) -> Iterator[AdOfFile]:
+def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
     attributes: dict[str, str] = {}
     began = 0
     for number, line in enumerate([*text.splitlines(), ""], 1):
@@ -141,27 +134,27 @@ def _from_long(text: str, name: str, problems: list[str]) -> Iterator[AdOfFile]:
         found = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
         if found is None:
             what = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
-            problems.append(f"{name}:{number}: {what}; write Name = expression, an empty line between ads")
+            problems.add(f"{name}:{number}", f"{what}; write Name = expression, an empty line between ads")
             continue
         began = number if not attributes else began
         attributes[found[1]] = found[2]
 
 
-def _from_json(text: str, name: str, problems: list[str]) -> Iterator[AdOfFile]:
+def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
     for at, ad in enumerate(_objects(text, name, problems), 1):
         place = f"{name}: ad {at}"
         if not isinstance(ad, dict):
-            problems.append(f"{place}: no object; write what condor_status or condor_q prints with -json")
+            problems.add(place, "no object; write what condor_status or condor_q prints with -json")
             continue
         try:
             attributes = {key: _expression(value) for key, value in ad.items() if key.isidentifier()}
         except RecursionError:
-            problems.append(f"{place}: nested too deeply; leave that attribute out")
+            problems.add(place, "nested too deeply; leave that attribute out")
             continue
         yield AdOfFile(place, {key: text for key, text in attributes.items() if len(text) <= MOST_CHARACTERS})
 
 
-def _objects(text: str, name: str, problems: list[str]) -> Iterable[Any]:
+def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
     """What is in the lists, or stands side by side: condor_q prints a list for each schedd."""
     decoder = json.JSONDecoder()
     at = 0
@@ -173,7 +166,7 @@ def _objects(text: str, name: str, problems: list[str]) -> Iterable[Any]:
             value, at = decoder.raw_decode(text, at)
         except (json.JSONDecodeError, RecursionError) as error:
             line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            problems.append(f"{name}:{line}: no JSON; write what condor_status or condor_q prints with -json")
+            problems.add(f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json")
             return
         yield from value if isinstance(value, list) else [value]
 

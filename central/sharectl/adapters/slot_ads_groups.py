@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Optional
 
+from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import AdOfFile, number_of, text_of
 from sharectl.core.claim_capacity import ROOT, Group
 from sharectl.errors import InputError
 
+_NO_GROUP = "no group; write GROUP_QUOTA_<group> = number, or what condor_status -any -constraint IsAccountingGroup -long prints"
 _POLICIES = ("no", "byquota", "regroup")
 
 
@@ -21,13 +23,12 @@ def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
     InputError
         If an ad is no accounting ad of a group.
     """
-    wrong = [ad for ad in ads if not _is_group(ad.attributes)]
-    if wrong:
-        said = (
-            f"{wrong[0].place}: no group; write GROUP_QUOTA_<group> = number, or what condor_status -any -constraint "
-            "IsAccountingGroup -long prints"
-        )
-        raise InputError([said, *([f"and {len(wrong) - 1} more ads like this"] if len(wrong) > 1 else [])])
+    problems = Problems()
+    for ad in ads:
+        if not _is_group(ad.attributes):
+            problems.add(ad.place, _NO_GROUP)
+    if problems:
+        raise InputError(problems.lines())
     found = {name: _of_ad(name, ad.attributes) for ad in ads for name in [text_of(ad.attributes, "Name")]}
     return sorted(found.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
 

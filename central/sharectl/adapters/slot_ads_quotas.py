@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Callable, Optional
 
+from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import content_of, parse
 from sharectl.adapters.slot_ads_groups import groups_of
 from sharectl.core.claim_capacity import Group
@@ -31,7 +32,6 @@ _TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 _KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
 _OF_ADS = re.compile(r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE)
 _WRITE = "write GROUP_QUOTA_<group> = number"
-_MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
@@ -62,18 +62,18 @@ def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group
 
 def of_knobs(text: str, name: str, pool_weight: Callable[[], Optional[float]]) -> list[Group]:
     """Groups by name of the knobs in a text, which ``name`` stands for; see `quotas`."""
-    problems: list[str] = []
+    problems = Problems()
     knobs = {knob.name.lower(): knob for knob in _knobs(text, name, problems)}
-    problems += [problem for knob in knobs.values() for problem in _problems(knob, knobs)]
+    for knob in knobs.values():
+        for problem in _problems(knob, knobs):
+            problems.add(knob.place, problem)
     if not problems and not any(_group(lower) for lower in knobs if lower.startswith(_STATIC)):
-        problems.append(
-            f"{name}: no quota in it; {_WRITE}, or what condor_status -any -constraint "
-            "IsAccountingGroup -long prints"
+        problems.add(
+            name,
+            f"no quota in it; {_WRITE}, or what condor_status -any -constraint IsAccountingGroup -long prints",
         )
     if problems:
-        rest = len(problems) - _MOST_PROBLEMS
-        more = [f"{name}: and {rest} problems more"] if rest > 0 else []
-        raise InputError([*problems[:_MOST_PROBLEMS], *more])
+        raise InputError(problems.lines())
     quota_of = _quotas(knobs, pool_weight)
     return sorted(
         (Group(group, quota, 0.0, _surplus(knobs, group)) for group, quota in quota_of.items()),
@@ -81,13 +81,13 @@ def of_knobs(text: str, name: str, pool_weight: Callable[[], Optional[float]]) -
     )
 
 
-def _knobs(text: str, name: str, problems: list[str]) -> Iterator[_Knob]:
+def _knobs(text: str, name: str, problems: Problems) -> Iterator[_Knob]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         found = _KNOB.fullmatch(line)
         if found is None:
-            problems.append(f"{name}:{number}: {line.strip()[:40]!r} is no knob; {_WRITE}")
+            problems.add(f"{name}:{number}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
         else:
             yield _Knob(f"{name}:{number}", found[1], found[2])
 
@@ -98,7 +98,7 @@ def _problems(knob: _Knob, knobs: Mapping[str, _Knob]) -> Iterator[str]:
         return
     group = _group(lower)
     if lower not in _SURPLUS and not group:
-        yield f"{knob.place}: {knob.name[:60]} is no knob of quotas; {_meant(knob.name)}"
+        yield f"{knob.name[:60]} is no knob of quotas; {_meant(knob.name)}"
         return
     if lower.startswith(_STATIC):
         if _number(knob.value) is None:
@@ -107,14 +107,14 @@ def _problems(knob: _Knob, knobs: Mapping[str, _Knob]) -> Iterator[str]:
                 if lower.startswith(_DYNAMIC)
                 else "a number of weighted slots such as 40"
             )
-            yield f"{knob.place}: {knob.name[:60]} is {knob.value[:40]!r}; write {what}"
+            yield f"{knob.name[:60]} is {knob.value[:40]!r}; write {what}"
     elif knob.value.lower() not in (*_TRUE, *_FALSE):
-        yield f"{knob.place}: {knob.name[:60]} is {knob.value[:40]!r}; write True or False"
+        yield f"{knob.name[:60]} is {knob.value[:40]!r}; write True or False"
     names = re.split(r"[\s,]+", knobs[_NAMES].value.lower()) if _NAMES in knobs else []
     if group and names and group not in names:
         close = get_close_matches(group, [known for known in names if known], 1)
         meant = f"write {close[0]}, or add it there" if close else "add it there"
-        yield f"{knob.place}: group {group[:60]!r} is not in GROUP_NAMES, so that HTCondor ignores it; {meant}"
+        yield f"group {group[:60]!r} is not in GROUP_NAMES, so that HTCondor ignores it; {meant}"
 
 
 def _group(lower: str) -> str:

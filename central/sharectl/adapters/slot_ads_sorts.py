@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import AdOfFile, text_of
 from sharectl.errors import InputError
 
@@ -50,15 +51,12 @@ def checked(ads: Sequence[AdOfFile], sort: Sort) -> Sequence[AdOfFile]:
     InputError
         If one says by its MyType that it is something else, or has none and does not look like one.
     """
-    wrong = [
-        f"{ad.place}: {problem}; give {sort.option} what {sort.made_by} prints"
-        for ad in ads
-        for problem in [_problem(ad, sort)]
-        if problem
-    ]
-    if wrong:
-        more = [f"and {len(wrong) - 1} more ads like this"] if len(wrong) > 1 else []
-        raise InputError([wrong[0], *more])
+    problems = Problems()
+    for ad in ads:
+        if problem := _problem(ad, sort):
+            problems.add(ad.place, f"{problem}; give {sort.option} what {sort.made_by} prints")
+    if problems:
+        raise InputError(problems.lines())
     return ads
 
 

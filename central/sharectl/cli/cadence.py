@@ -156,6 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
     from sharectl.cli.cadence_look import findings, look
     from sharectl.report import as_json, cadence, cadence_tables
+    from sharectl.report.table_layout import shown
 
     _draw(arguments)
     seen: Look = look(arguments)
@@ -167,7 +168,7 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.chart:
             _print_charts(arguments.interval or DEFAULT_PLOT_INTERVALS)
     for problem in seen.problems:
-        print(f"sharectl: {cadence.printable(problem)}", file=sys.stderr)
+        print(f"sharectl: {shown(problem)}", file=sys.stderr)
     return 75 if seen.problems else 0
 
 

@@ -15,6 +15,7 @@ from sharectl.core.cadence_knobs import CHANGE, CLOCK_SECONDS, DAY_SECONDS, Knob
 from sharectl.core.run_times_jobs import Jobs, Load, loads
 from sharectl.errors import PoolUnavailableError
 from sharectl.report.cadence import Cost, Findings, actual_period
+from sharectl.report.words import counted
 
 _FEW_JOBS = 100
 
@@ -60,7 +61,7 @@ def look(arguments: argparse.Namespace) -> Look:
         raise PoolUnavailableError("\n".join([*problems, nothing]))
     seen = _of_jobs(told.jobs, arguments)
     return Look(
-        f"the live pool, {told.schedds} schedds",
+        f"the live pool, {counted(told.schedds, 'schedd')}",
         seen.loads,
         told.cores,
         told.cycles,
@@ -88,7 +89,10 @@ def _access(
 
 def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
     source = arguments.history or arguments.swf
-    notes = [f"run times of {jobs.jobs} jobs, {jobs.core_seconds / 3600:.0f} core-hours", *_left_out(jobs)]
+    notes = [
+        f"run times of {counted(jobs.jobs, 'job')}, {counted(round(jobs.core_seconds / 3600), 'core-hour')}",
+        *_left_out(jobs),
+    ]
     if jobs.jobs < _FEW_JOBS:
         notes.append("that are few: the next ones may be quite different")
     return Look(str(source), loads(jobs, arguments.by), notes=tuple(notes))

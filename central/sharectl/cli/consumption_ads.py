@@ -94,6 +94,7 @@ class Given:
         from sharectl.adapters.slot_ads import read
         from sharectl.adapters.slot_ads_live import pending
         from sharectl.adapters.slot_ads_sorts import JOBS, checked
+        from sharectl.report.words import counted
 
         constraint = self._arguments.job_constraint
         if file is not None:
@@ -101,7 +102,7 @@ class Given:
             waiting = [ad for ad in every if waits(ad)]
             if len(waiting) < len(every):
                 self.notes.append(
-                    f"{file}: {len(every) - len(waiting)} jobs left out that do not wait for a slot"
+                    f"{file}: {counted(len(every) - len(waiting), 'job')} left out that do not wait for a slot"
                 )
             return [Jobs(ad) for ad in restricted(waiting, constraint, "--job-constraint")]
         if constraint is not None:

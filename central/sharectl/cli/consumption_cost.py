@@ -49,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.core.claim_capacity import group_cost
     from sharectl.errors import PoolUnavailableError
     from sharectl.report import as_json, match_cost, match_cost_tables
+    from sharectl.report.table_layout import shown
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
@@ -73,5 +74,5 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         match_cost_tables.cost_tables(content, sys.stdout)
     for missing in given.missing:
-        print(f"sharectl: {missing}", file=sys.stderr)
+        print(f"sharectl: {shown(missing)}", file=sys.stderr)
     return PoolUnavailableError.exit_code if given.missing else 0

@@ -9,6 +9,8 @@ from typing import Any, Optional
 
 from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Choice, Knobs, Option
 from sharectl.core.run_times_jobs import Load
+from sharectl.report.table_layout import shown
+from sharectl.report.words import counted
 
 _HOUR_SECONDS = 3600
 _COLUMNS = 110
@@ -210,18 +212,17 @@ def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
 def _loss(option: Option, cores: Optional[int]) -> str:
     hours = idle_hours(option, cores)
     lost = f"{option.idle:.1%} of the cores' time"
-    return lost if hours is None else f"{lost}, {brief(hours)} idle core-hours a day on {cores} cores"
-
-
-def printable(text: str) -> str:
-    """Text without control characters: names come from ads, and must not steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in text)
+    return (
+        lost
+        if hours is None
+        else f"{lost}, {brief(hours)} idle {'core-hour' if brief(hours) == '1' else 'core-hours'} a day on {counted(cores or 0, 'core')}"
+    )
 
 
 def comment(text: str) -> str:
     """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
     return textwrap.fill(
-        printable(text).rstrip("\\"),
+        shown(text).rstrip("\\"),
         _COLUMNS,
         initial_indent="# ",
         subsequent_indent="# ",

@@ -9,6 +9,7 @@ from typing import Any, Optional
 from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
 from sharectl.core.match_cost import STARTD_LEAST, Match
+from sharectl.report.words import counted
 
 UNKNOWN = "?"
 
@@ -223,7 +224,7 @@ def _verdicts(cost: GroupCost) -> list[str]:
         f"({shown_number(cost.smallest_weight_without_policy)} at least)"
     )
     running_past = (
-        f"may run past its quota through leftovers: {cost.leftover_claims} claims that are charged "
+        f"may run past its quota through leftovers: {counted(cost.leftover_claims, 'claim')}, charged "
         f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its room"
     )
     nothing = f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
@@ -237,7 +238,10 @@ def _verdicts(cost: GroupCost) -> list[str]:
         (cost.one_match_at_a_time, one_by_one),
         (cost.quota_below_every_cost, above),
         (cost.past_quota, running_past),
-        (cost.jobs_without_slot, f"{cost.jobs_without_slot} of {cost.jobs} jobs match no slot as it is"),
+        (
+            cost.jobs_without_slot,
+            f"{cost.jobs_without_slot} of {counted(cost.jobs, 'job')} match no slot as it is",
+        ),
         (group.has_quota_of_its_own, surplus),
     ]
     return [text for applies, text in lines if applies and text]

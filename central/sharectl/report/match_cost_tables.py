@@ -7,6 +7,7 @@ from typing import Any, Optional, TextIO
 
 from sharectl.core.claim_capacity import ROOT
 from sharectl.report.match_cost import UNKNOWN, shown_number
+from sharectl.report.table_layout import shown
 from sharectl.report.tables import print_table
 
 _NONE = "-"
@@ -35,7 +36,7 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
         _matches_table(content, to)
     if "groups" in content:
         _groups_table(content["groups"], to)
-    to.writelines(f"note: {note}\n" for note in content.get("notes", ()))
+    to.writelines(f"note: {shown(note)}\n" for note in content.get("notes", ()))
 
 
 def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
@@ -116,7 +117,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
         ],
         to,
     )
-    to.writelines(f"note: {note}\n" for note in content.get("notes", ()))
+    to.writelines(f"note: {shown(note)}\n" for note in content.get("notes", ()))
 
 
 def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
@@ -141,7 +142,9 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
     )
     for slot in slots:
         if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
-            to.write(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}\n")
+            to.write(
+                shown(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}") + "\n"
+            )
     for number, slot in enumerate(slots):
         raised = {
             asset
@@ -151,7 +154,7 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
         }
         if raised and slot["kind"] == "consumption policy":
             to.write(
-                f"{_some(slot['names'])}: the startd takes 1 at least of {', '.join(sorted(raised))} for each claim, more than "
+                f"{shown(_some(slot['names']))}: the startd takes 1 at least of {shown(', '.join(sorted(raised)))} for each claim, more than "
                 "the policy: it refuses some of the claims that are counted here\n"
             )
 
@@ -195,7 +198,7 @@ def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
         to,
     )
     for group in found:
-        to.writelines(f"{group['name']}: {verdict}\n" for verdict in group["verdicts"])
+        to.writelines(f"{shown(group['name'])}: {verdict}\n" for verdict in group["verdicts"])
 
 
 def _some(names: Sequence[str], count: Optional[int] = None) -> str:
