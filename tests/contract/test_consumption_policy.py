@@ -147,6 +147,17 @@ def test_what_a_job_takes(
         ({"ConsumptionCpus": "error"}, JOB, [Refusal.NOT_A_NUMBER]),
         ({"ConsumptionCpus": '"1"'}, JOB, [Refusal.NOT_A_NUMBER]),
         ({"ConsumptionCpus": 'real("INF")'}, JOB, [Refusal.NOT_A_NUMBER]),
+        ({"ConsumptionCpus": 'real("NaN")'}, JOB, [Refusal.NAN]),
+        (
+            {"ConsumptionCpus": 'real("NaN")', "ConsumptionMemory": "-1"},
+            JOB,
+            [Refusal.NEGATIVE, Refusal.NOT_A_NUMBER],
+        ),
+        (
+            {"ConsumptionCpus": 'real("NaN")', "ConsumptionMemory": "0", "ConsumptionDisk": "0"},
+            JOB,
+            [Refusal.ALL_ZERO, Refusal.NOT_A_NUMBER],
+        ),
         ({"ConsumptionCpus": "-1"}, JOB, [Refusal.NEGATIVE]),
         (
             {f"Consumption{asset}": f"target.Request{asset}" for asset in ("Cpus", "Memory", "Disk")},

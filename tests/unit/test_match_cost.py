@@ -226,6 +226,22 @@ def test_where_every_slot_has_a_policy_nobody_is_alarmed(files: Files) -> None:
     assert "weight of every" not in files.run("cost", "--group", "--leftovers", "off")
 
 
+def test_nan_is_matched_and_refused_by_the_node(files: Files) -> None:
+    files.slots(SLOT)
+    nan = {**JOB, "RequestMemory": 'real("NaN")'}
+    files.jobs(JOB, nan, {**JOB, "RequestCpus": "2"})
+    match = files.json("cost")["matches"][1]
+    assert (match["fits"], match["cost"], match["consumed"]["Memory"]) == (0, None, None)
+    assert match["refused"][0].startswith(
+        "Memory: NaN: matched (where Requirements let it), and refused by the node"
+    )
+    (found,) = files.json("cost", "--sequence")["sequences"]
+    first, second, third = found["matches"]
+    assert (first["cost"], second["cost"], third["cost"]) == (1, None, None)
+    # What NaN was taken of counts as used up.
+    assert third["refused"][0] == "Memory: not enough is left"
+
+
 def test_what_leftovers_would_give_is_not_said_where_they_are_off(files: Files) -> None:
     files.write("quotas", "GROUP_QUOTA_cms = 3\n")
     for option in ("on", "off"):

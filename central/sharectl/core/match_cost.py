@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import isfinite
+from math import isfinite, isnan
 from typing import Optional, Union
 
 Amount = Union[int, float]
@@ -18,6 +18,8 @@ Amount = Union[int, float]
 
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
+_USED_UP = -_BEYOND_INTEGERS
+"""What the negotiator makes of an asset of which NaN was taken."""
 WEIGHT_OF_THE_WEIGHTLESS = 1.0
 """What a match without policy costs on a slot whose SlotWeight is negative or no number."""
 
@@ -27,6 +29,7 @@ class Refusal(Enum):
 
     NO_ASSET = "slot has no such asset: a negotiator that sees a policy ends"
     NOT_A_NUMBER = "what the job takes is no number"
+    NAN = "NaN: matched (where Requirements let it), and refused by the node; the slot counts as used up for the cycle"
     NEGATIVE = "what the job takes is negative"
     ALL_ZERO = "the job takes nothing of any asset"
     SHORT = "not enough is left"
@@ -142,7 +145,7 @@ def policy_refusals(
     *,
     zero_allowed: bool = False,
 ) -> tuple[Refused, ...]:
-    """Why assets do not suffice; empty if they do.
+    """Why assets do not suffice, or the node will refuse what the negotiator matches; empty if neither is so.
 
     Parameters
     ----------
@@ -154,10 +157,16 @@ def policy_refusals(
         Whether to take nothing of any asset is no refusal, as for a slot without policy.
     """
     amounts = {asset: amount for asset, amount in consumed.items() if amount is not None and isfinite(amount)}
+    # A slot without policy is split by its schedd, which does not match what is no number.
+    nans = [
+        asset
+        for asset, amount in consumed.items()
+        if not zero_allowed and amount is not None and isnan(amount)
+    ]
     have = {asset: assets.get(asset) for asset in amounts}
     sorts = {
         Refusal.NO_ASSET: [asset for asset in consumed if assets.get(asset) is None],
-        Refusal.NOT_A_NUMBER: [asset for asset in consumed if asset not in amounts],
+        Refusal.NOT_A_NUMBER: [asset for asset in consumed if asset not in amounts and asset not in nans],
         Refusal.NEGATIVE: [asset for asset, amount in amounts.items() if amount < 0],
         Refusal.SHORT: [
             asset
@@ -167,8 +176,10 @@ def policy_refusals(
         ],
     }
     found = [Refused(why, tuple(which)) for why, which in sorts.items() if which]
-    if not zero_allowed and len(amounts) == len(consumed) and not any(amounts.values()):
+    if not zero_allowed and len(amounts) + len(nans) == len(consumed) and not any(amounts.values()):
         found.append(Refused(Refusal.ALL_ZERO))
+    if nans:
+        found.append(Refused(Refusal.NOT_A_NUMBER if found else Refusal.NAN, tuple(nans)))
     return tuple(found)
 
 
@@ -179,7 +190,11 @@ def whole_if_it_is(amount: float) -> Amount:
 
 def deducted(assets: Mapping[str, Amount], consumed: Mapping[str, float]) -> dict[str, Amount]:
     """What is left of each asset after a match; assets that the policy does not name stay."""
-    return {**assets, **{asset: whole_if_it_is(assets[asset] - amount) for asset, amount in consumed.items()}}
+    left = {
+        asset: _USED_UP if isnan(amount) else whole_if_it_is(assets[asset] - amount)
+        for asset, amount in consumed.items()
+    }
+    return {**assets, **left}
 
 
 def dynamic_slot(assets: Mapping[str, Amount], taken: Mapping[str, float]) -> dict[str, Amount]:
@@ -242,7 +257,8 @@ def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:
         look = yield job, assets if made else None
         refused = refusals(slot, assets, look, len(made))
         taken = _taken(look)
-        if not refused and taken is not None:
+        is_matched = {reason.why for reason in refused} <= {Refusal.NAN}
+        if is_matched and taken is not None:
             made.append((at, look, taken))
             assets = deducted(assets, taken)
         found.append(Match(look.consumed, refused, None, assets, 0 if refused else 1))
@@ -250,7 +266,8 @@ def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:
         last = yield jobs[-1], assets
         following = [look for _, look, _ in made[1:]] + [last]
         for (at, look, given), after in zip(made, following):
-            found[at] = replace(found[at], claim=_claim(slot, given, look, after))
+            if not found[at].refused:
+                found[at] = replace(found[at], claim=_claim(slot, given, look, after))
     return found
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from typing import Any, Optional
 
 from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
@@ -134,7 +135,7 @@ def _jobs(jobs: PricedJobs) -> dict[str, Any]:
 def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
     claim = match.claim
     return {
-        "consumed": dict(match.consumed),
+        "consumed": _numbers(match.consumed),
         "cost": match.cost,
         "weight_before": claim.weight_before if claim else None,
         "weight_after": claim.weight_after if claim else None,
@@ -145,6 +146,14 @@ def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
         "usage": match.usage,
         "startd_takes_more": _raised(match),
         "refused": [str(reason) for reason in match.refused],
+    }
+
+
+def _numbers(consumed: Mapping[str, Optional[float]]) -> dict[str, Optional[float]]:
+    """What is taken; None where that is no number, such as NaN, of which JSON has none."""
+    return {
+        asset: amount if amount is not None and isfinite(amount) else None
+        for asset, amount in consumed.items()
     }
 
 
@@ -175,7 +184,7 @@ def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
         "claims_in_a_cycle": fits if cycle is None else min(fits, cycle),
         "cost": offer.match.cost,
         "weight": slots.weight,
-        "consumed": dict(offer.match.consumed),
+        "consumed": _numbers(offer.match.consumed),
         "because": "; ".join(map(str, offer.match.refused)),
     }
 
