@@ -16,12 +16,15 @@ from sharectl.core.consumption import CLAIMS, exact_amounts, fits
 from sharectl.core.consumption_expressions import consumed, macros, weight
 from sharectl.core.consumption_models import model_of
 from sharectl.core.consumption_rules import (
+    Always,
     Even,
     LeastCharge,
     Levels,
     ModelName,
     Requested,
+    Rule,
     SlotPolicy,
+    Whole,
     attribute_of,
 )
 
@@ -221,3 +224,20 @@ def test_as_many_even_parts_fit_as_there_are_claims(
         for asset, text in consumed(policy).items()
     ]
     assert library.evaluate(texts, [slot_ad(total, total)], [{}]) == [[[True]]] * len(texts)
+
+
+@pytest.mark.parametrize("rule", [Always(0), Always(3), Even(), Whole()])
+@pytest.mark.parametrize("hostile", ['real("NaN")', "-1", '"text"', "error", "{1}", "RequestX"])
+def test_what_is_taken_whatever_is_asked_for_needs_a_number_all_the_same(
+    library: CondorProcess, rule: Rule, hostile: str
+) -> None:
+    policy = SlotPolicy(None, "expressions", {"memory": rule}, claims=2)
+    slot = {"PartitionableSlot": "true", "TotalSlotMemory": "8"}
+    jobs = [{"RequestMemory": hostile, "RequestX": "error"}, {"RequestMemory": "5"}, {}]
+    (text,) = consumed(policy).values()
+    answers = library.evaluate([text], [slot], jobs)[0]
+    assert answers is not None
+    refused, *taken = answers[0]
+    assert refused in ("undefined", "error", -1)
+    assert min(taken) >= 0
+    assert len(set(taken)) == 1

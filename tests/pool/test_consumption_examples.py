@@ -275,4 +275,6 @@ def test_the_text_in_the_configuration_of_every_daemon_stops_no_job(open_box: Op
     )
     with open_box(spec) as box:
         submit(box, group, ["1 100 0"] * (quota + 1))
-        box.wait_until(partial(running, box, group, quota), 60, "as many jobs run as the group's quota allows")
+        box.wait_until(
+            partial(running, box, group, quota), 60, "as many jobs run as the group's quota allows"
+        )

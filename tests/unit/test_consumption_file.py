@@ -17,13 +17,17 @@ from sharectl.core.consumption_rules import (
     Levels,
     ModelName,
     Requested,
+    Rule,
     SlotPolicy,
     Whole,
     Written,
 )
+from sharectl.core.consumption_snippet import snippet
 from sharectl.errors import ConfigError, InputError
 
 CHARGES = "assets: {cpus: {charge: 1}, memory: {charge: 1}, disk: {charge: 1}}"
+# What a slot has none of: a job that asks for it is refused.
+NONE: dict[str, Rule] = {name: Requested(1, zero_allowed=True) for name in ("gpus", "licences")}
 LEAST = f"startd: {{model: minimum_charge, {CHARGES}}}"
 
 
@@ -52,12 +56,12 @@ slot_types:
   2:
     model: fixed_claims
     claims: 5
-    resources: cpus=25%
+    resources: cpus=25%, gpus=0, licences=0
     assets: {cpus: {}, memory: {even: true}, disk: {always: 9}, tokens: {always: 0}}
   3: {model: none, resources: cpus=25%}
   12:
     model: quanta_any
-    resources: cpus=1
+    resources: cpus=1, gpus=0, Licences=0%
     assets: {tokens: {levels: 2}, cpus: {levels: 4}, memory: {levels: 5, total: 900}, disk: {levels: 6}}
 """
     assert parse(text, "F") == Consumption(
@@ -81,16 +85,16 @@ slot_types:
             SlotPolicy(
                 2,
                 "fixed_claims",
-                {"cpus": Even(), "memory": Even(), "disk": Always(9), "tokens": Always(0)},
+                {"cpus": Even(), "memory": Even(), "disk": Always(9), "tokens": Always(0), **NONE},
                 claims=5,
-                resources="cpus=25%",
+                resources="cpus=25%, gpus=0, licences=0",
             ),
             SlotPolicy(3, "none", resources="cpus=25%"),
             SlotPolicy(
                 12,
                 "quanta_any",
-                {"tokens": Levels(2), "cpus": Levels(4), "memory": Levels(5, 900), "disk": Levels(6)},
-                resources="cpus=1",
+                {"tokens": Levels(2), "cpus": Levels(4), "memory": Levels(5, 900), "disk": Levels(6), **NONE},
+                resources="cpus=1, gpus=0, Licences=0%",
             ),
         ),
         {"tokens": 3},
@@ -179,6 +183,7 @@ slot_types:
       disk: {expression: RequestDisk + 5}
       gpus: {request: true, missing: 5}
       tokens: {always: 1, declare: 3}
+    resources: gpu=2
   2:
     model: fixed_claims
     assets:
@@ -191,24 +196,25 @@ slot_types:
     model: none
     weight: cpus
 """)
-    assert "write a whole number, 0 to 1000000000000000" in problems[11]
+    assert any("write a whole number, 0 to 1000000000000000" in line for line in problems)
     assert [line.split(": ", 2)[:2] for line in problems] == [
         ["F:3", "slot_types.1"],  # no weight
-        ["F:3", "slot_types.1"],  # no resources beside fixed_claims
         ["F:5", "slot_types.1.asets"],
         ["F:7", "slot_types.1.assets.cpus"],
         ["F:8", "slot_types.1.assets.memory"],
         ["F:8", "slot_types.1.assets.memory.step"],
         ["F:9", "slot_types.1.assets.disk.expression"],
         ["F:10", "slot_types.1.assets.gpus.missing"],
-        ["F:12", "slot_types.2"],
-        ["F:12", "slot_types.2"],
-        ["F:15", "slot_types.2.assets.cpus"],
-        ["F:16", "slot_types.2.assets.memory.always"],
-        ["F:18", "slot_types.2.assets.tokens.declare"],
-        ["F:19", "slot_types.2.assets.claims"],
-        ["F:20", "slot_types.3"],
-        ["F:22", "slot_types.3.weight"],
+        ["F:12", "slot_types.1.resources"],
+        ["F:13", "slot_types.2"],  # no resources
+        ["F:13", "slot_types.2"],  # no claims
+        ["F:15", "slot_types.2.assets"],  # no gpus
+        ["F:16", "slot_types.2.assets.cpus"],
+        ["F:17", "slot_types.2.assets.memory.always"],
+        ["F:19", "slot_types.2.assets.tokens.declare"],
+        ["F:20", "slot_types.2.assets.claims"],
+        ["F:21", "slot_types.3"],
+        ["F:23", "slot_types.3.weight"],
     ]
 
 
@@ -219,7 +225,11 @@ def test_what_another_slot_type_declares_is_an_asset_of_this_one_too() -> None:
         for number, more in ((1, ", tokens: {charge: 1, declare: 2}"), (2, ""))
     )
     assert problems_of(text) == [
-        "F:3: slot_types.2.assets: tokens is missing; it is declared, so slots of every type have it"
+        (
+            "F:3: slot_types.2.assets: tokens is missing; it is named elsewhere in the file, and HTCondor has it on slots of every "
+            "type; write how claims take of it (where jobs may do without: model: expressions, tokens: {request: true, missing: 0}, "
+            "or model: quanta_any), or tokens=0 in resources of a type that has none"
+        )
     ]
 
 
@@ -229,6 +239,78 @@ def test_an_asset_that_is_known_or_declared_is_not_taken_for_another() -> None:
         assert problems_of(text) == [
             "F:1: startd.assets: cpus is missing; every slot has it, write how claims take of it"
         ]
+
+
+def typed(policy: str) -> str:
+    return "slot_types: {1: " + LEAST[len("startd: ") : -1] + f", {policy}}}}}"
+
+
+def test_a_model_that_is_misspelt_hides_nothing() -> None:
+    for model in ("minimum_chrge", "least", "5"):
+        text = LEAST.replace("minimum_charge", model).replace("memory: {charge: 1", "memory: {charge: 2GB")
+        problems = problems_of(text.replace("cpus: {charge: 1", "cpu: {charge: 0"))
+        assert [line.split(": ")[1] for line in problems] == [
+            "startd.model",
+            "startd.assets",
+            "startd.assets.cpu",
+            "startd.assets.cpu.charge",
+            "startd.assets.memory.charge",
+        ], problems
+
+
+def test_a_key_of_another_model_is_said_to_be_one() -> None:
+    (problem,) = problems_of(LEAST.replace("memory: {charge: 1", "memory: {charge: 4, levels: 20"))
+    assert problem == (
+        "F:1: startd.assets.memory.levels: belongs to model: quanta_all or quanta_any; remove it, or choose that model"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            typed("resources: 'cpus=1, gpu=2'"),
+            '.resources: "gpu=2": assets have no "gpu"; did you mean gpus?',
+        ),
+        (typed("resources: 'seats=2'"), '.resources: "seats=2": assets have no "seats"; write how claims'),
+        (typed("resources: 'gpus=1'"), ".assets: gpus is missing; it is named elsewhere"),
+        (
+            typed("resources: 'gpus=0'").replace("cpus: {", "gpus: {charge: 1}, cpus: {"),
+            ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing could ever run; remove this line",
+        ),
+        (
+            typed("resources: 'gpus=2'").replace("cpus: {", "gpus: {charge: 3}, cpus: {"),
+            "every claim takes 3 at least, and resources give a slot 2: nothing could ever run; give it more in resources",
+        ),
+    ],
+)
+def test_assets_are_compared_with_resources(text: str, problem: str) -> None:
+    assert len(problems_of(text)) == 1
+    assert problem in problems_of(text)[0]
+
+
+def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
+    text = snippet(parse(typed("resources: 'CPU=50%, mem=1/2, gpus=0'"), "F"))
+    assert (
+        "SLOT_TYPE_1_CONSUMPTION_GPUS = ifThenElse((TARGET.RequestGPUs ?: 0) >= 0, quantize((TARGET.RequestGPUs ?: 0), 1), -1)\n"
+        in text
+    )
+    assert "floor(MY.Cpus), floor(MY.Memory), floor(MY.Disk)})" in text
+
+
+def test_resources_that_are_not_declared_are_noted() -> None:
+    for name, remark in (
+        ("gpus", "`use feature:GPUs` finds them"),
+        ("licences", "MACHINE_RESOURCE_Licences"),
+    ):
+        text = LEAST.replace("cpus: {", f"{name}: {{charge: 1}}, cpus: {{")
+        assert remark in snippet(parse(text, "F"))
+        assert (
+            remark
+            not in snippet(parse(text.replace("{charge: 1}", "{charge: 1, declare: 2}", 1), "F")).split(
+                "Every slot"
+            )[1]
+        )
 
 
 def test_a_file_that_is_not_there() -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping
 from typing import Any, Optional
 
 from pydantic import BaseModel
 
 from sharectl.adapters.consumption_config import ExpressionAsset, SharedAsset, SlotConfig
+from sharectl.adapters.consumption_faults_assets import Problem, naming_problems
 from sharectl.adapters.consumption_meaning import Slots
 from sharectl.adapters.wording import quoted, shown
 from sharectl.adapters.yaml_syntax import Fault
 from sharectl.adapters.yaml_syntax import Path as ValuePath
 from sharectl.adapters.yaml_tree import Tree
 from sharectl.core.consumption import CLAIMS
-from sharectl.core.consumption_rules import ALWAYS_THERE, UNITS, attribute_of
-
-Problem = tuple[ValuePath, str]
-"""Path below the policy, and what is wrong there."""
+from sharectl.core.consumption_rules import ALWAYS_THERE, attribute_of
 
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"0|[1-9][0-9]{0,3}")
@@ -33,10 +30,11 @@ _DIVISOR = re.compile(r"[/%][\s(]*(MY\.\w+)", re.IGNORECASE)
 def meaning_faults(tree: Tree, slots: Slots) -> Iterator[Fault]:
     """What is wrong with policies whose keys are sound one by one, each at its place."""
     problems = [*_top_problems(tree), *_declared_problems(slots), *_claims_problems(slots)]
+    written = {path: _written_assets(tree, path) for path in slots}
     for path, (slot, assets) in slots.items():
-        written = _written_assets(tree, path)
-        problems += [((*path, *at), message) for at, message in _slot_problems(path, slot, assets, written)]
-        problems += _unnamed_problems(path, slot, written, slots)
+        found = _slot_problems(path, slot, assets, written[path])
+        problems += [((*path, *at), message) for at, message in found]
+        problems += naming_problems(path, slots, written)
     for path, message in problems:
         at = next(path[:end] for end in range(len(path), -1, -1) if path[:end] in tree.keys or end == 0)
         yield Fault(tree.keys.get(at, 0), path, message)
@@ -101,43 +99,6 @@ def _claims_problems(slots: Slots) -> Iterator[Problem]:
         for name in assets:
             if name.lower() == CLAIMS:
                 yield (*path, "assets", name), f"{CLAIMS} is what fixed_claims counts in; choose another name"
-
-
-def _unnamed_problems(
-    path: ValuePath, slot: SlotConfig, written: Mapping[str, Any], slots: Slots
-) -> Iterator[Problem]:
-    if slot.model == "none":
-        return
-    named = {name.lower() for name in written}
-    missing = [name for name in ALWAYS_THERE if name not in named]
-    for name in missing:
-        yield (*path, "assets"), f"{name} is missing; every slot has it, write how claims take of it"
-    custom = {
-        name.lower()
-        for _, assets in slots.values()
-        for name, asset in assets.items()
-        if getattr(asset, "declare", None) is not None
-    }
-    yield from _misspelt_problems(path, written, missing, {*UNITS, *custom})
-    for name in sorted(custom - named):
-        yield (*path, "assets"), f"{name} is missing; it is declared, so slots of every type have it"
-
-
-def _misspelt_problems(
-    path: ValuePath, written: Mapping[str, Any], missing: Sequence[str], known: Collection[str]
-) -> Iterator[Problem]:
-    """Names that are like an asset that is missing: one that is known or declared is meant as it stands."""
-    for name, rule in written.items():
-        near = get_close_matches(name.lower(), missing, n=1)
-        is_declared = isinstance(rule, dict) and "declare" in rule
-        if near and name.lower() not in known and not is_declared:
-            yield (
-                (*path, "assets", name),
-                (
-                    f"{quoted(name)} is no asset of every slot, did you mean {near[0]}? Of a custom resource write declare: "
-                    "with the machine's units"
-                ),
-            )
 
 
 def _slot_problems(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Optional, TypeVar
 
@@ -27,6 +28,16 @@ from sharectl.errors import ConfigError
 
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _SECTIONS: Sections = {(): FileConfig, ("startd",): SlotConfig, ("slot_types", "*"): SlotConfig}
+_TELLING = {
+    "charge": "minimum_charge",
+    "levels": "quanta_all",
+    "even": "fixed_claims",
+    "claims": "fixed_claims",
+    "request": "expressions",
+    "expression": "expressions",
+    "whole": "expressions",
+}
+"""Key that tells of a model → the model."""
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -82,10 +93,21 @@ def _slots(
         if slot is None:
             wrong = {fault.path[: len(path) + 1] for fault in faults if fault.path}
             sound = {key: value for key, value in content.items() if (*path, key) not in wrong}
+            sound.setdefault("model", _likely_model(content))
             slot = _validated(SlotConfig, tree, path, sound, _SECTIONS, [])
-        assets = dict(_assets(tree, path, content, faults))
         if slot is not None:
-            yield path, (slot, assets)
+            yield path, (slot, dict(_assets(tree, path, slot.model, content, faults)))
+
+
+def _likely_model(content: Mapping[str, Any]) -> Optional[str]:
+    """The model that a policy without a sound one seems to mean, to find what else is wrong in it."""
+    near = get_close_matches(str(content.get("model")).lower(), [*ASSETS, "none"], n=1, cutoff=0.5)
+    if near:
+        return near[0]
+    assets = content.get("assets")
+    rules = assets.values() if isinstance(assets, dict) else ()
+    keys = {*content, *(key for rule in rules if isinstance(rule, dict) for key in rule)}
+    return next((model for key, model in _TELLING.items() if key in keys), None)
 
 
 def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
@@ -111,18 +133,38 @@ def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
 
 
 def _assets(
-    tree: Tree, path: ValuePath, content: Mapping[str, Any], faults: list[Fault]
+    tree: Tree, path: ValuePath, model: str, content: Mapping[str, Any], faults: list[Fault]
 ) -> Iterator[tuple[str, BaseModel]]:
-    """Name and rule of each asset that is sound; of none if there is no model to judge them by."""
-    model, assets = content.get("model"), content.get("assets")
-    section = ASSETS.get(model) if isinstance(model, str) else None
+    """Name and rule of each asset that is sound."""
+    section, assets = ASSETS.get(model), content.get("assets")
     if section is None or not isinstance(assets, dict):
         return
     sections = {**_SECTIONS, (*path, "assets", "*"): section}
     for name, rule in assets.items():
-        asset = _validated(section, tree, (*path, "assets", name), rule, sections, faults)
+        at = (*path, "assets", name)
+        foreign = _foreign(section, rule)
+        faults += [
+            Fault(
+                tree.keys.get((*at, key), 0),
+                (*at, key),
+                f"belongs to model: {others}; remove it, or choose that model",
+            )
+            for key, others in foreign.items()
+        ]
+        own = {key: value for key, value in rule.items() if key not in foreign} if foreign else rule
+        asset = _validated(section, tree, at, own, sections, faults)
         if asset is not None:
             yield name, asset
+
+
+def _foreign(section: type[BaseModel], rule: Any) -> dict[str, str]:
+    """Keys that other models have, not this one → those models."""
+    found: dict[str, str] = {}
+    for key in rule if isinstance(rule, dict) else ():
+        others = [model for model, other in ASSETS.items() if key in other.model_fields]
+        if others and key not in section.model_fields:
+            found[key] = " or ".join(others)
+    return found
 
 
 def _validated(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Callable, cast
 
 from pydantic import BaseModel
@@ -16,6 +17,8 @@ from sharectl.adapters.consumption_config import (
 )
 from sharectl.adapters.yaml_syntax import Path as ValuePath
 from sharectl.core.consumption_rules import (
+    ALWAYS_THERE,
+    UNITS,
     Always,
     Consumption,
     Even,
@@ -27,6 +30,8 @@ from sharectl.core.consumption_rules import (
     Whole,
     Written,
 )
+
+_AS_REQUESTED = Requested(1, zero_allowed=True)
 
 Slots = Mapping[ValuePath, tuple[SlotConfig, Mapping[str, BaseModel]]]
 """Path of a policy in the file → the policy, and its assets."""
@@ -40,14 +45,38 @@ def consumption_of(slots: Slots) -> Consumption:
         for name, asset in assets.items()
         if (units := getattr(asset, "declare", None)) is not None
     }
-    return Consumption(tuple(_policy(path, *slot) for path, slot in slots.items()), declared)
+    machine = custom_assets(slots)
+    return Consumption(tuple(_policy(path, *slot, machine) for path, slot in slots.items()), declared)
 
 
-def _policy(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) -> SlotPolicy:
+def custom_assets(slots: Slots) -> tuple[str, ...]:
+    """Assets, in lower case, that the policies name besides those of every slot: HTCondor has them on all slots of the machine."""
+    named = [name.lower() for _, assets in slots.values() for name in assets]
+    named += [name for slot, _ in slots.values() for name in shares(slot.resources or "") if name in UNITS]
+    return tuple(dict.fromkeys(name for name in named if name not in ALWAYS_THERE))
+
+
+def shares(resources: str) -> dict[str, str]:
+    """Asset, in lower case, → its share, of a text such as ``cpus=50%, gpus=1``; without what gives all assets one share."""
+    pairs = (part.partition("=") for part in resources.split(","))
+    return {name.strip().lower(): share.strip() for name, _, share in pairs if share.strip() and name.strip()}
+
+
+def has_none(slot: SlotConfig, asset: str) -> bool:
+    """Whether ``resources`` give a slot none of an asset."""
+    return re.fullmatch(r"0+(\.0*)?%?", shares(slot.resources or "").get(asset.lower(), "")) is not None
+
+
+def _policy(
+    path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel], machine: Sequence[str]
+) -> SlotPolicy:
+    rules = {name.lower(): rule_of(name.lower(), asset) for name, asset in assets.items()}
+    # What is asked for, so that a job which wants some of what the slot has none of is refused.
+    none = {} if slot.model == "none" else {name: _AS_REQUESTED for name in machine if name not in rules}
     return SlotPolicy(
         slot_type=int(path[1]) if len(path) > 1 else None,
         model=slot.model,
-        assets={name.lower(): _rule(name.lower(), asset) for name, asset in assets.items()},
+        assets={**rules, **none},
         weight=slot.weight or "model",
         num_claims=slot.num_claims,
         claims=slot.claims or 0,
@@ -56,7 +85,8 @@ def _policy(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) 
     )
 
 
-def _rule(name: str, asset: BaseModel) -> Rule:
+def rule_of(name: str, asset: BaseModel) -> Rule:
+    """How claims take of the asset ``name``, in lower case."""
     return _RULES[type(asset)](name, asset)
 
 

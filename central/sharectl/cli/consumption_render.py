@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     said = [
         {"slot_type": policy.slot_type, "note": note}
         for policy in consumption.policies
-        for note in notes(policy)
+        for note in notes(policy, consumption.declared)
     ]
     if arguments.json:
         print(as_json.dumps("consumption_snippet", {"snippet": snippet(consumption), "notes": said}))

@@ -44,7 +44,10 @@ def weight(policy: SlotPolicy) -> str:
     if policy.model == "fixed_claims":
         return f"MY.{attribute_of(CLAIMS)}"
     chosen = "max" if policy.model == "quanta_any" else "min"
-    return _one_of(chosen, (_left(policy, asset, rule) for asset, rule in policy.assets.items()))
+    counted = {
+        asset: rule for asset, rule in policy.assets.items() if isinstance(rule, (LeastCharge, Levels))
+    }
+    return _one_of(chosen, (_left(policy, asset, rule) for asset, rule in counted.items()))
 
 
 def macros(policy: SlotPolicy) -> dict[str, str]:
@@ -110,7 +113,7 @@ def _levels(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
 def _even(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
     share = f"floor({_own_total(asset)} / {policy.claims}.0)"
     share = f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
-    return _if_partitionable(share, _own_total(asset))
+    return _guarded(asset, _if_partitionable(share, _own_total(asset)))
 
 
 def _if_partitionable(taken: str, on_dynamic_slot: str) -> str:
@@ -118,9 +121,9 @@ def _if_partitionable(taken: str, on_dynamic_slot: str) -> str:
     return f"ifThenElse(MY.PartitionableSlot =?= true, {taken}, {on_dynamic_slot})"
 
 
-def _always(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
+def _always(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
     assert isinstance(rule, Always)  # noqa: S101 - by the table
-    return str(rule.amount)
+    return _guarded(asset, str(rule.amount))
 
 
 def _requested(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
@@ -130,7 +133,7 @@ def _requested(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
 
 
 def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
-    return _own_total(asset)
+    return _guarded(asset, _own_total(asset))
 
 
 def _own_total(asset: str) -> str:

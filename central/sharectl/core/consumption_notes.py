@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from sharectl.core.consumption_rules import ALWAYS_THERE, Always, Levels, Requested, SlotPolicy, attribute_of
+from sharectl.core.consumption_rules import (
+    ALWAYS_THERE,
+    Always,
+    LeastCharge,
+    Levels,
+    Requested,
+    SlotPolicy,
+    attribute_of,
+)
 
 _SUMMARIES = {
     "fixed_claims": "fixed_claims, {claims} claims, each of which costs 1.",
@@ -26,9 +34,15 @@ def summary(policy: SlotPolicy) -> str:
     return _SUMMARIES[policy.model].format(claims=policy.claims)
 
 
-def notes(policy: SlotPolicy) -> tuple[str, ...]:
-    """Where HTCondor does something else than the policy says, or needs something that it does not say."""
-    return tuple(_notes(policy))
+def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> tuple[str, ...]:
+    """Where HTCondor does something else than the policy says, or needs something that it does not say.
+
+    Parameters
+    ----------
+    declared
+        Custom resources that the file declares.
+    """
+    return (*_notes(policy), *_elsewhere(policy, declared))
 
 
 def _notes(policy: SlotPolicy) -> Iterator[str]:
@@ -43,8 +57,8 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
     if _may_be_zero(policy, "memory"):
         yield _NO_MEMORY
     if policy.model in ("minimum_charge", "quanta_all"):
-        for asset in policy.assets:
-            if asset not in ALWAYS_THERE:
+        for asset, rule in policy.assets.items():
+            if asset not in ALWAYS_THERE and isinstance(rule, (LeastCharge, Levels)):
                 yield (
                     f"every claim takes {attribute_of(asset)}, also of a job that asks for none; where that is not meant, take "
                     "quanta_any, or expressions with `missing: 0`."
@@ -53,6 +67,18 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
         yield (
             "the weight of a dynamic slot counts quanta of the machine's total, too few where it has several partitionable "
             "slots: write `total` for every asset there."
+        )
+
+
+def _elsewhere(policy: SlotPolicy, declared: Collection[str]) -> Iterator[str]:
+    for asset in policy.assets:
+        if asset in ALWAYS_THERE or asset in declared:
+            continue
+        name = attribute_of(asset)
+        detected = " (`use feature:GPUs` finds them, then it needs nothing more)" if asset == "gpus" else ""
+        yield (
+            f"no {name} are declared here: the node's configuration must say MACHINE_RESOURCE_{name}{detected}, or write declare: "
+            "with the machine's units. On a node without any, a weight that counts them has no value."
         )
 
 

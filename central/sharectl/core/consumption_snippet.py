@@ -49,7 +49,7 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     prefix = "" if policy.slot_type is None else f"SLOT_TYPE_{policy.slot_type}_"
     name = "Every slot of this node" if policy.slot_type is None else f"Slot type {policy.slot_type}"
     yield f"# {name}: {summary(policy)}"
-    yield from (f"# NOTE: {note}" for note in notes(policy))
+    yield from (f"# NOTE: {note}" for note in notes(policy, consumption.declared))
     yield from _slots(consumption, policy)
     if policy.model == "none":
         yield "# Boolean, HTCondor's default is False."
