@@ -38,7 +38,9 @@ OWN = {
     "ifThenElse(quantize(TARGET.RequestMemory, {8}) >= 0, quantize(TARGET.RequestMemory, {128}), -1)\n",
 }
 CORES = 2
-CENTRAL = "cm-1.example.org"
+CENTRAL, ACCESS = "cm-1.example.org", "ap-1"
+WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
+QUOTAS = "GROUP_NAMES = cms\nGROUP_QUOTA_DYNAMIC_cms = 0.5\n"
 
 
 def host(name: str) -> str:
@@ -95,6 +97,17 @@ def running(box: Box, cluster: int) -> int:
 
 def negotiator(box: Box) -> str:
     return box.log_text(CENTRAL, "NEGOTIATOR")
+
+
+def cycles(box: Box) -> int:
+    return negotiator(box).count("Finished Negotiation Cycle")
+
+
+def idle_as_advertised(box: Box) -> list[tuple[int, int]]:
+    """IdleJobs and WeightedIdleJobs of submitters with idle jobs."""
+    printed = box.run(["condor_status", "-submitters", "-af", "IdleJobs", "WeightedIdleJobs"]).stdout
+    numbers = [tuple(map(int, line.split())) for line in printed.splitlines()]
+    return [(idle, weighted) for idle, weighted in numbers if idle]
 
 
 def matches_by_cycle(box: Box, cluster: int) -> list[int]:
@@ -157,6 +170,29 @@ def test_a_policy_that_reads_texts_is_found_and_its_matches_never_start(box: Box
     box.reconfig(host(TEXT))
     refused = f"ConsumptionMemory on resource slot1@{host(TEXT)} failed to evaluate"
     box.wait_until(lambda: refused in negotiator(box), 60, "the negotiator refuses it")
+
+
+def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
+    box: Box, tmp_path: Path
+) -> None:
+    box.remove_jobs()
+    box.write_config(CENTRAL, QUOTAS)
+    box.write_config(host(ACCESS), WEIGHED)
+    for name in (CENTRAL, host(ACCESS)):
+        box.reconfig(name)
+    finding = verdict(box, tmp_path, ACCESS)["access points"]
+    assert "RequestMemory = 128, RequestDisk = 1000 weighs 0 there" in finding["problem"]
+    cluster = submit(box, GOOD, CORES)
+    box.wait_until(lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing")
+    after = cycles(box)
+    box.wait_until(lambda: cycles(box) > after + 2, 60, "the negotiator has looked again")
+    assert matches_by_cycle(box, cluster) == []
+    box.write_config(host(ACCESS), f"STARTD.{WEIGHED}")
+    box.reconfig(host(ACCESS))
+    assert verdict(box, tmp_path, ACCESS) == {}
+    box.wait_until(lambda: running(box, cluster) == CORES, 60, "what startds alone read stops no job")
+    box.write_config(CENTRAL, "")
+    box.reconfig(CENTRAL)
 
 
 def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator(
