@@ -265,6 +265,13 @@ def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
     assert "--group" in verb or "slot\\x1b[31m" in printed
 
 
+def test_what_is_not_there_is_not_unknown(files: Files) -> None:
+    files.slots({**SLOT, "Cpus": "0"})
+    files.write("quotas", "GROUP_QUOTA_cms = 3\nGROUP_QUOTA_atlas = 4\n")
+    for verb in (["capacity"], ["cost"], ["cost", "--group"]):
+        assert "?" not in files.run(*verb)
+
+
 def test_no_slot_is_said_without_a_constraint(files: Files) -> None:
     files.slots({**SLOT, "SlotType": '"Dynamic"'})
     said = files.run("cost", expect=65)

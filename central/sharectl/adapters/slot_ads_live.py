@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
 from typing import Any, Optional
 
 from sharectl.adapters.ads import evaluated, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION
 from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.slot_ads import AdOfFile, from_long
+from sharectl.adapters.negotiation_cycles import locate
+from sharectl.adapters.slot_ads import AdOfFile, from_long, number_of
 from sharectl.core.model import SCHEDD_SOURCE
 from sharectl.errors import PoolUnavailableError
 
 MOST_SHAPES = 500
 """Kinds of pending jobs that a schedd is asked for; those with the most jobs go first."""
 
+_GROUP = re.compile(r"[\w.]+", re.ASCII)
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
@@ -126,6 +130,32 @@ def leftovers(place: PoolPlace, schedds: Iterable[Mapping[str, str]]) -> Optiona
     }
     told = [answer.value for answer in ask_all(questions).values()]
     return True if True in told else False if told and None not in told else None
+
+
+def static_quotas(place: PoolPlace, groups: Iterable[str]) -> dict[str, float]:
+    """GROUP_QUOTA_<group> of those groups that have one, as the pool's one negotiator tells it; none if it does not."""
+    import htcondor2  # noqa: F401
+
+    question = Question(
+        partial(_static_quotas, place.collector, tuple(groups)), place.collector_deadline_seconds
+    )
+    return ask_all({"negotiator": question})["negotiator"].value or {}
+
+
+def _static_quotas(collector: Optional[str], groups: Iterable[str]) -> dict[str, float]:
+    import classad2
+    import htcondor2
+
+    negotiators = locate(collector)
+    if len(negotiators) != 1:
+        return {}
+    told = htcondor2.RemoteParam(classad2.ClassAd(negotiators[0]))
+    found = {
+        group: number_of({"quota": str(told.get(f"GROUP_QUOTA_{group}"))}, "quota")
+        for group in groups
+        if _GROUP.fullmatch(group)
+    }
+    return {group: quota for group, quota in found.items() if isfinite(quota) and quota >= 0}
 
 
 def _leftovers(location: Mapping[str, str]) -> bool:

@@ -131,7 +131,19 @@ class Given:
                 "groups are missing: the collector has no ad of one; wait for a negotiation cycle, or see "
                 "NEGOTIATOR_ADVERTISE_ACCOUNTING"
             )
-        return groups_of(self._asked().groups)
+        return self._with_static_quotas(groups_of(self._asked().groups))
+
+    def _with_static_quotas(self, groups: list[Group]) -> list[Group]:
+        """Groups of which the negotiator has no quota at work, as while there is no slot, have that of its configuration."""
+        from sharectl.adapters.slot_ads_live import static_quotas
+
+        unknown = [group.name for group in groups if group.quota is None and group.has_quota_of_its_own]
+        known = static_quotas(self._place(), unknown) if unknown else {}
+        if known:
+            self.notes.append(
+                f"quotas as configured, since the negotiator has not worked them out yet: {', '.join(known)}"
+            )
+        return [replace(group, quota=known.get(group.name, group.quota)) for group in groups]
 
     def leftovers(self) -> bool:
         """Whether schedds use what is left of slots."""

@@ -108,7 +108,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                 ),
                 *(
                     shown_number(slot["claims_in_a_cycle"]),
-                    shown_number(slot["cost"]),
+                    _NONE if slot["claims_each"] == 0 else shown_number(slot["cost"]),
                     _amounts(slot["consumed"]),
                 ),
                 slot["because"] or _NONE,
@@ -190,7 +190,7 @@ def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
                     _or(group["surplus"]),
                     group["jobs"],
                 ),
-                *(shown_number(group[key]) for key in ("cost", "usage", "smallest_cost", "smallest_weight")),
+                *(_of_jobs(group, key) for key in ("cost", "usage", "smallest_cost", "smallest_weight")),
                 _past_quota(group),
             )
             for group in found
@@ -205,6 +205,11 @@ def _some(names: Sequence[str], count: Optional[int] = None) -> str:
     """The first name, and how many there are."""
     alike = len(names) if count is None else count
     return f"{names[0]} ({alike} alike)" if alike > 1 else str(names[0])
+
+
+def _of_jobs(group: Mapping[str, Any], key: str) -> str:
+    """A figure of those jobs of a group that match a slot, if there are any."""
+    return _NONE if group["jobs"] == group["jobs_without_slot"] else shown_number(group[key])
 
 
 def _past_quota(group: Mapping[str, Any]) -> str:
