@@ -438,6 +438,13 @@ def test_the_cause_comes_first_and_what_follows_from_it_is_one_finding(tmp_path:
     dump = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
     (wrong,) = found(tmp_path, dump + TYPE_1 + typed.replace("TYPE_1", "TYPE_3"))
     assert wrong.problem.endswith("SLOT_TYPE_3_CONSUMPTION_DISK: the node has no slot of type 3")
+    # Another file may have it.
+    (advice,) = found(tmp_path, TYPE_1 + typed.replace("TYPE_1", "TYPE_3"))
+    assert advice.advice
+    assert (
+        "SLOT_TYPE_3_CONSUMPTION_DISK: this configuration has slots of type 1, and none of type 3"
+        in advice.problem
+    )
 
 
 def test_knobs_of_the_startd_alone_go_before_those_of_all_daemons(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def slot_types(subject: Subject) -> Iterator[Finding]:
                 f"{names}: the node has no slot of type {number}",
                 f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has",
             )
+        yield from _counted_on(node)
         for slot in node.slot_types:
             if slot.wants_policy and not slot.partitionable:
                 yield _not_partitionable(slot)
@@ -166,6 +167,26 @@ def _in_vain(node: Node) -> dict[int, list[Definition]]:
         if number >= most or (number in node.unused_types and is_policy):
             found.setdefault(number, []).append(definition)
     return found
+
+
+def _counted_on(node: Node) -> Iterator[Finding]:
+    """Types that a snippet counts on another file to have, though it has slots of others itself."""
+    written = {
+        slot.number: bool(node.configuration.assignments(f"NUM_SLOTS_TYPE_{slot.number}"))
+        for slot in node.slot_types
+    }
+    for slot in node.slot_types:
+        policies = [policy for policy in (slot.policy, *slot.policies.values()) if typed(policy.macro)]
+        if any(written.values()) and not written[slot.number] and policies:
+            own = ", ".join(str(number) for number, is_own in written.items() if is_own)
+            yield Finding(
+                "slot types",
+                policies[0].place,
+                f"{_together([policy.macro for policy in policies])}: this configuration has slots of type {own}, and none of "
+                f"type {slot.number}: unless another file has them, nothing reads that",
+                f"use the number of a type that it has, or write NUM_SLOTS_TYPE_{slot.number} = 1",
+                advice=True,
+            )
 
 
 def _most_types(node: Node) -> int:
