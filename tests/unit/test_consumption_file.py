@@ -37,12 +37,37 @@ def problems_of(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "declare", "said"),
+    [
+        ("memory=60%", "memory=60%", 10, "want 120% memory"),
+        ("cpus=1/2", "cpus=51%", 10, "want 101% cpus"),
+        ("licences=4", "licences=7", 10, "want 11 of 10 licences"),
+        ("licences=50%", "licences=6", 10, "want 11 of 10 licences"),
+        ("cpus=60%, memory=50%, licences=4", "cpus=40%, memory=50%, licences=6", 10, ""),
+        ("cpus=10", "cpus=8", 10, ""),
+    ],
+)
+def test_slot_types_want_no_more_than_there_is(first: str, second: str, declare: int, said: str) -> None:
+    assets = CHARGES.replace("}}", f"}}, licences: {{charge: 1, declare: {declare}}}}}")
+    text = "slot_types:\n" + "".join(
+        f"  {number}:\n    model: minimum_charge\n    resources: {resources}\n    {assets}\n"
+        for number, resources in enumerate((first, second), 1)
+    )
+    if not said:
+        assert len(parse(text, "F").policies) == 2
+        return
+    (problem,) = problems_of(text)
+    assert problem.startswith("F:8: slot_types.2.resources: ")
+    assert said in problem
+
+
 def test_every_rule_is_read() -> None:
     text = """
 slot_types:
   1:
     model: expressions
-    resources: cpus=50%
+    resources: cpus=25%
     slots: 2
     num_claims: 7
     weight: cpus
@@ -79,7 +104,7 @@ slot_types:
                 },
                 "cpus",
                 7,
-                resources="cpus=50%",
+                resources="cpus=25%",
                 slots=2,
             ),
             SlotPolicy(

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from sharectl.adapters.consumption_config import ExpressionAsset, SharedAsset, SlotConfig
 from sharectl.adapters.consumption_faults_assets import Problem, naming_problems
+from sharectl.adapters.consumption_faults_sums import sum_problems
 from sharectl.adapters.consumption_meaning import Slots
 from sharectl.adapters.wording import quoted, shown
 from sharectl.adapters.yaml_syntax import Fault
@@ -29,7 +30,12 @@ _DIVISOR = re.compile(r"[/%][\s(]*(MY\.\w+)", re.IGNORECASE)
 
 def meaning_faults(tree: Tree, slots: Slots) -> Iterator[Fault]:
     """What is wrong with policies whose keys are sound one by one, each at its place."""
-    problems = [*_top_problems(tree), *_declared_problems(slots), *_claims_problems(slots)]
+    problems = [
+        *_top_problems(tree),
+        *_declared_problems(slots),
+        *_claims_problems(slots),
+        *sum_problems(slots),
+    ]
     written = {path: _written_assets(tree, path) for path in slots}
     for path, (slot, assets) in slots.items():
         found = _slot_problems(path, slot, assets, written[path])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 
 from sharectl.core.consumption_rules import (
@@ -72,13 +73,17 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
 
 def _elsewhere(policy: SlotPolicy, declared: Collection[str]) -> Iterator[str]:
     for asset in policy.assets:
-        if asset in ALWAYS_THERE or asset in declared:
+        none_here = re.search(
+            rf"\b{re.escape(asset)}\s*=\s*0+(\.0*)?\s*%?\s*(,|$)", policy.resources, re.IGNORECASE
+        )
+        if asset in ALWAYS_THERE or asset in declared or none_here:
             continue
         name = attribute_of(asset)
         detected = " (`use feature:GPUs` finds them, then it needs nothing more)" if asset == "gpus" else ""
         yield (
             f"no {name} are declared here: the node's configuration must say MACHINE_RESOURCE_{name}{detected}, or write declare: "
-            "with the machine's units. On a node without any, a weight that counts them has no value."
+            "with the machine's units. On a node without any, a weight that counts them has no value, and a startd whose slot types "
+            "want some ends as it starts (23.9.6) or makes no such slot."
         )
 
 
