@@ -80,6 +80,28 @@ def test_a_negotiator_too_slow_for_all_intervals_gets_none(capsys: pytest.Captur
     assert "at none of these intervals" in " ".join(told["notes"])
 
 
+def test_an_interval_that_cannot_be_kept_shows_what_happens_instead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = ["--run-time", "exponential:900", "--cycle-duration", 200, "--interval", "20,220,300"]
+    told = _json(capsys, *options)
+    late, soonest, kept = told["run_times"][0]["intervals"]
+    assert (late.pop("interval_seconds"), late.pop("kept")) == (20, False)
+    assert (soonest.pop("interval_seconds"), soonest.pop("kept"), kept["kept"]) == (220, True, True)
+    assert late == soonest
+    assert late["cycles_begin_seconds_apart"] == 220
+    assert any("NEGOTIATOR_INTERVAL = 20 cannot be kept" in note for note in told["notes"])
+    out = _run(capsys, *options)[1]
+    assert out.count("cannot be kept: cycles would begin 220 s apart") == 1
+    assert "cannot be kept" not in _run(capsys, *options[:2], "--cycle-duration", 1)[1]
+
+
+def test_an_interval_that_may_be_recommended_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    told = _json(capsys, "--run-time", "exponential:60", "--cycle-duration", 5, "--interval", "19,20")
+    assert [at["kept"] for at in told["run_times"][0]["intervals"]] == [False, True]
+    assert told["recommendation"]["NEGOTIATOR_CYCLE_DELAY"] == 15
+
+
 def test_several_laws_get_no_common_recommendation(capsys: pytest.CaptureFixture[str]) -> None:
     told = _json(capsys, "--run-time", "constant:255", "--run-time", "constant:60", "--cycle-duration", 1)
     assert told["recommendation"] is None

@@ -5,13 +5,22 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 from sharectl.adapters import negotiation_cycles, run_times_history, run_times_pool, run_times_swf
 from sharectl.adapters.config_file import load
 from sharectl.adapters.negotiation_cycles import Cycle
 from sharectl.cli.cadence_options import DEFAULT_INTERVALS
-from sharectl.core.cadence_knobs import CHANGE, CLOCK_SECONDS, DAY_SECONDS, Knobs, Option, choose, options
+from sharectl.core.cadence_knobs import (
+    CHANGE,
+    CLOCK_SECONDS,
+    DAY_SECONDS,
+    Knobs,
+    Option,
+    choose,
+    options,
+    options_as_kept,
+)
 from sharectl.core.run_times_jobs import Jobs, Load, loads
 from sharectl.errors import PoolUnavailableError
 from sharectl.report.cadence import Cost, Findings, actual_period
@@ -111,7 +120,18 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
     if duration is None and seen.cycles:
         duration = max(cycle.duration_seconds for cycle in seen.cycles) + CLOCK_SECONDS
     chosen = arguments.interval or _intervals(seen)
-    costs = tuple(_cost(load, chosen, arguments.claim_worklife, duration) for load in seen.loads)
+    delay = float(seen.knobs.get("NEGOTIATOR_CYCLE_DELAY", Knobs().cycle_delay_seconds))
+
+    def at(load: Load, worklife: float) -> tuple[Option, ...]:
+        return options_as_kept(
+            chosen,
+            lambda interval: load.loading(interval, worklife),
+            duration,
+            delay,
+            arguments.most_negotiating,
+        )
+
+    costs = tuple(_cost(load, at, arguments.claim_worklife) for load in seen.loads)
     # The first of them are all jobs together; a recommendation for one of several laws would be none.
     one = len(costs) == 1 or seen.loads[0].jobs is not None
     return Findings(
@@ -133,8 +153,26 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
             if duration is not None and one
             else None
         ),
-        notes=(*seen.notes, *_notes(arguments, seen, duration, chosen)),
+        notes=(
+            *seen.notes,
+            *_notes(arguments, seen, duration, chosen),
+            *_late(costs[0].alone, duration, delay),
+        ),
     )
+
+
+def _late(offered: tuple[Option, ...], duration: Optional[float], delay: float) -> list[str]:
+    """Which intervals cannot be kept."""
+    late = [option for option in offered if option.late_seconds]
+    if not late:
+        return []
+    which = ", ".join(f"{option.interval_seconds:g}" for option in late)
+    said = (
+        f"NEGOTIATOR_INTERVAL = {which} cannot be kept: a cycle takes up to {duration:g} s and the next begins no sooner "
+        f"than NEGOTIATOR_CYCLE_DELAY = {delay:g} s after it, so {late[0].late_seconds:g} s after its start; figures are "
+        "those of what then happens"
+    )
+    return [said]
 
 
 def _intervals(seen: Look) -> tuple[float, ...]:
@@ -157,13 +195,9 @@ def _knobs(seen: Look) -> Knobs:
     return Knobs(*(float(seen.knobs[name]) for name in negotiation_cycles.KNOBS))
 
 
-def _cost(load: Load, chosen: tuple[float, ...], worklife: float, duration: Optional[float]) -> Cost:
-    alone = options([(interval, load.loading(interval)) for interval in chosen], duration)
-    if worklife == 0:
-        return Cost(load, alone, alone)
-    return Cost(
-        load, alone, options([(interval, load.loading(interval, worklife)) for interval in chosen], duration)
-    )
+def _cost(load: Load, at: Callable[[Load, float], tuple[Option, ...]], worklife: float) -> Cost:
+    alone = at(load, 0)
+    return Cost(load, alone, at(load, worklife) if worklife != 0 else alone)
 
 
 def _notes(

@@ -7,7 +7,7 @@ end and MIN_INTERVAL after its start.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Callable, Optional
@@ -45,6 +45,8 @@ class Option:
     """The slots' loading factor, as jobs and claims are."""
     negotiating: Optional[float]
     """Share of the time that the negotiator negotiates; None if it is not known how long its cycles take."""
+    late_seconds: Optional[float] = None
+    """How far apart cycles begin if the interval cannot be kept, which all figures are then of; None if it can be."""
 
     @property
     def idle(self) -> float:
@@ -54,7 +56,7 @@ class Option:
     @property
     def cycles_per_day(self) -> float:
         """Negotiation cycles a day."""
-        return DAY_SECONDS / self.interval_seconds
+        return DAY_SECONDS / (self.late_seconds or self.interval_seconds)
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,43 @@ def options(loading: Sequence[tuple[float, float]], duration_seconds: Optional[f
     )
 
 
+def options_as_kept(
+    intervals: Iterable[float],
+    loading: Callable[[float], float],
+    duration_seconds: Optional[float],
+    cycle_delay_seconds: float,
+    most_negotiating: float,
+) -> tuple[Option, ...]:
+    """Options of intervals, of those that cannot be kept with what comes of them; the shortest interval first.
+
+    Parameters
+    ----------
+    loading
+        Seconds from the start of a cycle to the next -> loading factor.
+    cycle_delay_seconds
+        From a cycle's end to the next; shorter for an interval that `choose` may choose, which brings its own.
+    """
+    if duration_seconds is None:
+        return options([(interval, loading(interval)) for interval in intervals], None)
+    soonest = duration_seconds + cycle_delay_seconds
+    kept = {
+        interval: interval >= soonest or _possible(interval, duration_seconds, most_negotiating)
+        for interval in sorted(intervals)
+    }
+    late = loading(soonest) if not all(kept.values()) else 0.0
+    return tuple(
+        Option(interval, loading(interval), duration_seconds / interval)
+        if keeps
+        else Option(interval, late, duration_seconds / soonest, soonest)
+        for interval, keeps in kept.items()
+    )
+
+
+def _possible(interval_seconds: float, duration_seconds: float, most_negotiating: float) -> bool:
+    """Whether the negotiator negotiates for no more of its time than it may."""
+    return duration_seconds <= most_negotiating * interval_seconds
+
+
 def choose(
     offered: Sequence[Option],
     duration_seconds: float,
@@ -100,7 +139,7 @@ def choose(
         Interval in seconds -> `Choice.worst_loading`.
     """
     possible = [
-        option for option in offered if duration_seconds <= most_negotiating * option.interval_seconds
+        option for option in offered if _possible(option.interval_seconds, duration_seconds, most_negotiating)
     ]
     if not possible:
         return None

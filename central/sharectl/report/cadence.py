@@ -107,6 +107,8 @@ def _cost(cost: Cost, found: Findings) -> dict[str, Any]:
         "intervals": [
             {
                 "interval_seconds": alone.interval_seconds,
+                "kept": None if alone.negotiating is None else alone.late_seconds is None,
+                "cycles_begin_seconds_apart": alone.late_seconds or alone.interval_seconds,
                 "loading_factor": alone.loading,
                 "loading_factor_claims_reused": reused.loading,
                 "idle_core_hours_per_day": found.idle_hours(cost, number, reused=False),

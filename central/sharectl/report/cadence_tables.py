@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Optional, TextIO
 
+from sharectl.core.cadence_knobs import Option
 from sharectl.report.cadence import Cost, Findings, age, brief, comment, idle_hours, percent, snippet
 from sharectl.report.tables import print_table
 
@@ -12,6 +13,7 @@ from sharectl.report.tables import print_table
 def print_findings(found: Findings, to: TextIO) -> None:
     """Print the tables, the notes as comments, and what is recommended as configuration."""
     reuse = found.worklife_seconds != 0
+    late = any(option.late_seconds for cost in found.costs for option in cost.alone)
     per = "pool" if found.cores else "core"
     print_table(
         "loading factor: share of their time that slots work while jobs wait",
@@ -24,8 +26,9 @@ def print_findings(found: Findings, to: TextIO) -> None:
             *((f"claims reused {age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
             "in cycles",
             "cycles/day",
+            *(("remark",) if late else ()),
         ),
-        _rows(found, reuse=reuse),
+        _rows(found, reuse=reuse, late=late),
         to,
     )
     if found.parts:
@@ -36,7 +39,7 @@ def print_findings(found: Findings, to: TextIO) -> None:
         print(line, file=to)
 
 
-def _rows(found: Findings, *, reuse: bool) -> Iterable[Sequence[object]]:
+def _rows(found: Findings, *, reuse: bool, late: bool) -> Iterable[Sequence[object]]:
     for cost in found.costs[:1] if found.parts else found.costs:
         for alone, reused in zip(cost.alone, cost.reused):
             yield (
@@ -46,9 +49,18 @@ def _rows(found: Findings, *, reuse: bool) -> Iterable[Sequence[object]]:
                 percent(alone.loading),
                 brief(idle_hours(alone, found.cores or 1)),
                 *((percent(reused.loading), brief(idle_hours(reused, found.cores or 1))) if reuse else ()),
-                "?" if alone.negotiating is None else f"{min(alone.negotiating, 9.99):.1%}",
+                "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
                 round(alone.cycles_per_day),
+                *((_remark(alone),) if late else ()),
             )
+
+
+def _remark(option: Option) -> str:
+    return (
+        "-"
+        if option.late_seconds is None
+        else f"cannot be kept: cycles would begin {brief(option.late_seconds)} s apart"
+    )
 
 
 def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
