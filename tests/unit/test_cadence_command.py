@@ -147,7 +147,9 @@ def test_one_is_not_many(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert "run times of 1 job, 1 core-hour" in _json(capsys, "--swf", path)["notes"]
 
 
-def test_groups_without_cores_get_no_core_hours(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_groups_without_cores_get_the_idle_hours_of_one_core(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "log.swf"
     path.write_text("1 0 -1 300 8 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")
     options = ["--swf", path, "--by", "group"]
@@ -155,7 +157,24 @@ def test_groups_without_cores_get_no_core_hours(capsys: pytest.CaptureFixture[st
     _, out, _ = _run(capsys, *options)
     row = next(line for line in out.splitlines() if line.startswith("group 1"))
     assert row.split()[:5] == ["group", "1", "1", "300", "100.0"]
-    assert row.split()[6] == "?"
+    assert "idle h/day of a core" in out
+    # 300 s at 600 s
+    assert row.split()[5:7] == ["50.0", "12"]
+
+
+def test_groups_that_are_numbers_sort_as_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    row = "1 0 -1 300 1 -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
+    path.write_text("".join(map(row.format, (10, 2, 1))))
+    told = _json(capsys, "--swf", path, "--by", "group")["run_times"]
+    assert [load["name"] for load in told[1:]] == ["group 1", "group 2", "group 10"]
+
+
+def test_a_limit_says_which_jobs_were_looked_at(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("1 0 -1 300 1 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n" * 2)
+    notes = _json(capsys, "--swf", path, "--limit", 1)["notes"]
+    assert f"no more than 1 job looked at (--limit): the first of {path}" in notes
 
 
 @pytest.mark.parametrize(

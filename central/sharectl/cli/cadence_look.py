@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Callable, Optional
 
 from sharectl.adapters import negotiation_cycles, run_times_history, run_times_pool, run_times_swf
@@ -65,7 +66,7 @@ def look(arguments: argparse.Namespace) -> Look:
     told = run_times_pool.ask(_access(arguments, config, groups))
     problems = tuple(f"{source.name}: {source.problem}" for source in told.sources if source.problem)
     if not told.jobs.counted:
-        left_out = "; ".join(_left_out(told.jobs))
+        left_out = "; ".join(_left_out(told.jobs, None))
         nothing = f"no schedd told of a job that ran ({left_out or 'no history'}): give --run-time, --history or --swf"
         raise PoolUnavailableError("\n".join([*problems, nothing]))
     seen = _of_jobs(told.jobs, arguments)
@@ -100,17 +101,18 @@ def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
     source = arguments.history or arguments.swf
     notes = [
         f"run times of {counted(jobs.jobs, 'job')}, {counted(round(jobs.core_seconds / 3600), 'core-hour')}",
-        *_left_out(jobs),
+        *_left_out(jobs, source),
     ]
     if jobs.jobs < _FEW_JOBS:
         notes.append("that are few: the next ones may be quite different")
     return Look(str(source), loads(jobs, arguments.by), notes=tuple(notes))
 
 
-def _left_out(jobs: Jobs) -> list[str]:
+def _left_out(jobs: Jobs, file: Optional[Path]) -> list[str]:
     notes = [f"jobs left out: {count} ({why})" for why, count in jobs.left_out.items()]
     if jobs.limit is not None:
-        notes.append(f"no more than {jobs.limit} jobs were looked at (--limit), of each schedd or the file")
+        which = f"the first of {file}" if file else "the newest of each schedd"
+        notes.append(f"no more than {counted(jobs.limit, 'job')} looked at (--limit): {which}")
     return notes
 
 

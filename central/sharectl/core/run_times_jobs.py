@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ MOST_ROWS = 20
 _MOST_PARTS = 30
 OTHERS = "others"
 ALL = "all"
+_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,15 @@ class Load:
         return min(self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors)
 
 
+def _with_numbers(name: str) -> tuple[object, ...]:
+    """Sorts names such that numbers in them, of up to 18 digits at a time, count as numbers."""
+    return tuple(int(part) if number % 2 else part for number, part in enumerate(_NUMBER.split(name)))
+
+
 _KEYS: Mapping[str, Callable[[Job], tuple[object, str]]] = {
     # what rows are sorted by, and their name
     "size": lambda job: (job[1], f"{job[1]} core{'s' if job[1] > 1 else ''}"),
-    "group": lambda job: (job[0], job[0]),
+    "group": lambda job: (_with_numbers(job[0]), job[0]),
 }
 BY = tuple(_KEYS)
 

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Optional, TextIO
+from typing import TextIO
 
 from sharectl.core.cadence_knobs import Option
 from sharectl.report.cadence import Cost, Findings, age, brief, comment, idle_hours, percent, snippet
 from sharectl.report.tables import print_table
+from sharectl.report.words import counted
 
 
 def print_findings(found: Findings, to: TextIO) -> None:
     """Print the tables, the notes as comments, and what is recommended as configuration."""
     reuse = found.worklife_seconds != 0
     late = any(option.late_seconds for cost in found.costs for option in cost.alone)
-    per = "pool" if found.cores else "core"
+    idle = _idle(found)
     print_table(
-        "loading factor: share of their time that slots work while jobs wait",
+        "loading factor: share of their time that slots work while jobs wait"
+        + (f"; idle core-hours a day of {counted(found.cores, 'core')}" if found.cores else ""),
         (
             "run times",
             "mean s",
             "interval s",
             "one job a claim %",
-            f"idle core-h/day per {per}",
-            *((f"claims reused {age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
+            idle,
+            *((f"claims reused {age(found.worklife_seconds)} %", idle) if reuse else ()),
             "in cycles",
             "cycles/day",
             *(("remark",) if late else ()),
@@ -76,8 +78,8 @@ def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
             "mean s",
             "work %",
             "one job a claim %",
-            "idle core-h/day",
-            *((f"claims reused {age(found.worklife_seconds)} %", "idle core-h/day") if reuse else ()),
+            _idle(found),
+            *((f"claims reused {age(found.worklife_seconds)} %", _idle(found)) if reuse else ()),
         ),
         [_part(found, cost, number, reuse=reuse) for cost in found.parts],
         to,
@@ -107,14 +109,18 @@ def _part(found: Findings, cost: Cost, number: int, *, reuse: bool) -> Sequence[
         brief(cost.load.mean_seconds),
         percent(found.share(cost)),
         percent(cost.alone[number].loading),
-        _hours(found.idle_hours(cost, number, reused=False)),
-        *(
-            (percent(cost.reused[number].loading), _hours(found.idle_hours(cost, number, reused=True)))
-            if reuse
-            else ()
-        ),
+        _hours(found, cost, number, reused=False),
+        *((percent(cost.reused[number].loading), _hours(found, cost, number, reused=True)) if reuse else ()),
     )
 
 
-def _hours(hours: Optional[float]) -> str:
-    return "?" if hours is None else brief(hours)
+def _idle(found: Findings) -> str:
+    return "idle core-h/day" if found.cores else "idle h/day of a core"
+
+
+def _hours(found: Findings, cost: Cost, number: int, *, reused: bool) -> str:
+    """Idle core-hours a day of a group or size, or those of one core that works for it."""
+    hours = found.idle_hours(cost, number, reused=reused)
+    if hours is None:
+        hours = idle_hours((cost.reused if reused else cost.alone)[number], 1)
+    return brief(hours)
