@@ -330,6 +330,32 @@ def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_poli
     assert finding.place == f"{tmp_path / 'node-1.conf'}:2"
 
 
+@pytest.mark.parametrize(
+    ("added", "place", "problem"),
+    [
+        ("", "", "is True, as by default, on an access point: if any node has"),
+        (
+            "CLAIM_PARTITIONABLE_LEFTOVERS = True\n # at: /etc/condor/a.conf, line 3\n",
+            "/etc/condor/a.conf:3",
+            "is True on an",
+        ),
+    ],
+)
+def test_leftovers_of_an_access_point_alone_are_advice(
+    added: str, place: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "ap.dump"
+    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+    path.write_text(head + added)
+    (advice,) = check([path], {}).findings
+    assert (advice.check, advice.advice, advice.place) == ("leftovers", True, place or str(path))
+    assert problem in advice.problem
+    assert main(["consumption", "check", str(path)]) == 0
+    assert "no slot with a consumption policy was there to check\n" in capsys.readouterr().out
+    path.write_text(f"{head}CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
+    assert check([path], {}).findings == ()
+
+
 WEIGHED = "SLOT_WEIGHT = min({floor(MY.Cpus / 1.0), floor(MY.Memory / 1024.0)})\n"
 
 
@@ -353,7 +379,7 @@ def test_a_weight_that_no_schedd_takes_or_that_counts_a_job_is_not_one_for_acces
 
 
 def test_the_dump_of_an_access_point_is_judged_by_what_its_schedd_weighs(tmp_path: Path) -> None:
-    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\n"
+    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\nCLAIM_PARTITIONABLE_LEFTOVERS = False\n"
     (finding,) = found(tmp_path, head + WEIGHED)
     assert (finding.check, finding.advice) == ("access points", False)
     assert "on an access point: an idle job with RequestCpus = 1, RequestMemory = 128" in finding.problem

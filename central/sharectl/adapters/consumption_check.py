@@ -12,6 +12,7 @@ from sharectl.adapters import (
     consumption_check_claims,
     consumption_check_guards,
     consumption_check_knobs,
+    consumption_check_leftovers,
     consumption_check_nodes,
     consumption_check_schedds,
     consumption_check_shares,
@@ -52,7 +53,7 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     (
         "leftovers",
         "access points get no leftovers of slots with a policy",
-        (consumption_check_static.leftovers,),
+        (consumption_check_leftovers.leftovers,),
     ),
     (
         "combinations",

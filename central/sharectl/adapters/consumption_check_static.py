@@ -13,7 +13,6 @@ from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_settings import Setting
 from sharectl.adapters.consumption_check_subject import (
-    LEFTOVERS,
     MAX_SLOT_TYPES,
     STANDARD_ASSETS,
     Node,
@@ -31,7 +30,7 @@ _ALIKE = 0.6
 
 def none(subject: Subject) -> Iterator[Finding]:
     """Configurations that have no consumption policy at all."""
-    nodes = [node for node in subject.nodes if not (node.runs("SCHEDD") and not node.runs("STARTD"))]
+    nodes = [node for node in subject.nodes if not node.is_access_point]
     told_elsewhere = any(
         slot.wants_policy or not all(policy.is_default for policy in slot.policies.values())
         for node in subject.nodes
@@ -104,29 +103,6 @@ def scoped(subject: Subject) -> Iterator[Finding]:
             if said is not None and key not in seen:
                 seen.add(key)
                 yield Finding("scope", chosen.place, f"{chosen.macro}: {said[0]}", said[1])
-
-
-def leftovers(subject: Subject) -> Iterator[Finding]:
-    """Both ways to use a slot more than once in a cycle: HTCondor's wiki names that an unsupported combination.
-
-    Since 23.7.2 the startd does not ask its own knob for slots with a policy (request_claim in
-    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them. Seen on both versions, with
-    False on the node.
-    """
-    if not subject.slots:
-        return
-    for node in subject.nodes:
-        if not node.is_on(LEFTOVERS) or not (node.with_policy or node.runs("SCHEDD")):
-            continue
-        yield Finding(
-            "leftovers",
-            node.configuration.place(LEFTOVERS),
-            f"{LEFTOVERS} is {node.configuration.text(LEFTOVERS).strip() or 'True'} beside a consumption policy: access "
-            "points that want leftovers get them, and start jobs there that the negotiator has not weighed against "
-            "group quotas and concurrency limits",
-            f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 the access "
-            "point's alone decides",
-        )
 
 
 def slot_types(subject: Subject) -> Iterator[Finding]:

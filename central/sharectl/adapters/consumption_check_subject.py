@@ -132,6 +132,11 @@ class Node:
         return daemon in {word.upper() for word in self.configuration.words("DAEMON_LIST")}
 
     @property
+    def is_access_point(self) -> bool:
+        """Whether it has a schedd and no startd, so no slots."""
+        return self.runs("SCHEDD") and not self.runs("STARTD")
+
+    @property
     def with_policy(self) -> tuple[SlotType, ...]:
         """Slot types that follow a consumption policy."""
         return tuple(slot for slot in self.slot_types if slot.has_policy)

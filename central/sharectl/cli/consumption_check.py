@@ -68,6 +68,8 @@ def _as_text(report: Report) -> str:
     for slot in report.slots:
         lines.append(f"{slot.configuration}, {slot.name}: SLOT_WEIGHT = {_line(slot.weight)}")
         lines += [f"  {asset}: {_line(text)}" for asset, text in slot.policies.items()]
+    if not report.slots:
+        lines.append("no slot with a consumption policy was there to check")
     lines += [str(finding) for finding in report.findings]
     wrong = sum(not finding.advice for finding in report.findings)
     advice = len(report.findings) - wrong
