@@ -319,6 +319,44 @@ def test_slots_that_have_nothing_to_give(files: Files) -> None:
     assert "claims of the smallest request now: ?" in files.run("capacity")
 
 
+def test_jobs_that_never_fit_are_told_from_those_that_wait(files: Files) -> None:
+    files.jobs({**JOB, "RequestCpus": "12"}, {**JOB, "RequestCpus": "8"}, JOB)
+    files.write("quotas", QUOTAS)
+    refused = {tuple(match["refused"][:1]) for match in files.json("cost")["matches"]}
+    assert refused == {("Cpus: more than the slot has when it is empty",), ("Cpus: not enough is left",), ()}
+    cms = next(group for group in files.json("cost", "--group")["groups"] if group["name"] == "cms")
+    assert (cms["jobs_without_slot"], cms["jobs_without_empty_slot"]) == (2, 1)
+    printed = files.run("cost", "--group")
+    assert "cms: 1 of 3 jobs matches no slot, not even if it were empty" in printed
+    assert "cms: 1 of 3 jobs matches no slot as it is, but would if one were empty" in printed
+    shapes = files.json("capacity", "--request", "12", "--request", "8")["jobs"][:2]
+    assert [(job["claims"], job["fits_empty_slot"]) for job in shapes] == [(0, False), (0, True)]
+    assert "never fits" in files.run("capacity", "--request", "12")
+
+
+def test_empty_slots_are_called_so(files: Files) -> None:
+    files.jobs({**JOB, "RequestCpus": "12"})
+    printed = files.run("cost", "--empty")
+    assert "each job with each empty slot" in printed
+    assert "Cpus: more than the slot has when it is empty" in printed
+    assert "not enough is left" not in printed
+    assert "claims of the smallest request on empty slots: 20" in files.run("capacity", "--empty")
+
+
+@pytest.mark.parametrize("options", [[], ["--sequence"]])
+def test_no_job_is_said_in_words(files: Files, options: list[str]) -> None:
+    files.jobs({**JOB, "JobStatus": "2"})
+    printed = files.run("cost", *options)
+    assert printed.startswith("no job waits for a slot")
+    assert "refused" not in printed
+
+
+def test_a_column_without_reasons_is_left_out(files: Files) -> None:
+    assert "because" not in files.run("capacity")
+    files.slots({**SLOT, "Cpus": "0"})
+    assert "because" in files.run("capacity")
+
+
 def test_custom_resources_that_are_all_that_is_charged(files: Files) -> None:
     files.slots(
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Optional
@@ -134,6 +134,8 @@ def price_in_sequence(
     InputError
         If HTCondor's library cannot bear them.
     """
+    if not jobs:
+        return []
     ads = [job.ad.attributes for job in jobs]
     sorts, _ = kinds([slot.attributes for slot in slots], ads)
     try:
@@ -160,14 +162,23 @@ def job_groups(priced: Priced, groups: Sequence[Group]) -> list[tuple[PricedJobs
     return [(jobs, by_name.get(group_of(jobs.accounting_group, by_name))) for jobs in priced.jobs]
 
 
-def demands(priced: Priced, groups: Sequence[Group]) -> list[tuple[Group, list[Demand]]]:
-    """Each group and its jobs, with what slots make of them; a group that is not among ``groups`` is the root."""
+def demands(
+    priced: Priced, groups: Sequence[Group], empty: Mapping[tuple[int, int], Match]
+) -> list[tuple[Group, list[Demand]]]:
+    """Each group and its jobs, with what slots make of them; a group that is not among ``groups`` is the root.
+
+    Parameters
+    ----------
+    empty
+        What `on_empty` tells.
+    """
+    waiting = {job for (_, job), match in empty.items() if not match.refused}
     named = [group_of(jobs.accounting_group, [group.name for group in groups]) for jobs in priced.jobs]
     return [
         (
             group,
             [
-                Demand(jobs.count, priced.offers(number))
+                Demand(jobs.count, priced.offers(number), number in waiting)
                 for number, (jobs, name) in enumerate(zip(priced.jobs, named))
                 if name == group.name
             ],

@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print how many claims slots, slot types and groups can have now."""
     from sharectl.adapters.consumption_policy import MOST_CLAIMS
+    from sharectl.adapters.consumption_policy_empty import on_empty
     from sharectl.adapters.consumption_policy_pricing import Jobs, job_groups, price, smallest_offers
     from sharectl.adapters.slot_ads import AdOfFile
     from sharectl.errors import PoolUnavailableError
@@ -48,14 +49,18 @@ def run(arguments: argparse.Namespace) -> int:
     slots = given.slots()
     groups = given.groups(slots)
     smallest, notes = smallest_offers(slots)
-    content = match_cost.capacity(smallest, groups, leftovers=bool(groups) and given.leftovers())
+    content = match_cost.capacity(
+        smallest, groups, leftovers=bool(groups) and given.leftovers(), empty=arguments.empty
+    )
     jobs = [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
     jobs += given.jobs(arguments.jobs) if arguments.jobs is not None else []
     jobs += given.jobs(None) if arguments.pending else []
     if jobs:
         priced = price(slots, jobs, MOST_CLAIMS)
-        content["jobs"] = match_cost.shapes(priced, job_groups(priced, groups))
+        empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
+        content["jobs"] = match_cost.shapes(priced, job_groups(priced, groups), empty)
         notes = (*notes, *priced.notes)
+    content["empty"] = arguments.empty
     content["notes"], content["missing"] = [*notes, *given.notes], given.missing
     if arguments.json:
         print(as_json.dumps("consumption-capacity", content))

@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print what each job would take of each slot, what it costs, what remains and how many more fit."""
     from sharectl.adapters.consumption_policy import MOST_CLAIMS
+    from sharectl.adapters.consumption_policy_empty import on_empty
     from sharectl.adapters.consumption_policy_pricing import demands, price, price_in_sequence
     from sharectl.core.claim_capacity import group_cost
     from sharectl.errors import PoolUnavailableError
@@ -60,14 +61,19 @@ def run(arguments: argparse.Namespace) -> int:
         )
     else:
         priced = price(slots, jobs, MOST_CLAIMS)
-        content = match_cost.priced(priced)
+        empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
+        content = match_cost.priced(priced, empty)
         if arguments.group:
             groups = given.groups(slots)
             leftovers = given.leftovers()
             content["groups"] = match_cost.groups(
-                [group_cost(group, found, leftovers=leftovers) for group, found in demands(priced, groups)]
+                [
+                    group_cost(group, found, leftovers=leftovers)
+                    for group, found in demands(priced, groups, empty)
+                ]
             )
     content["notes"] = [*content.get("notes", ()), *given.notes]
+    content["empty"] = arguments.empty
     content["missing"] = given.missing
     if arguments.json:
         print(as_json.dumps("consumption-cost", content))

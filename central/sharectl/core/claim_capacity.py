@@ -117,6 +117,8 @@ class Demand:
 
     jobs: int
     offers: Sequence[Offer]
+    match_empty: bool = False
+    """Whether a slot that makes no match as it is would make one if it were empty."""
 
     @property
     def taken(self) -> list[Offer]:
@@ -132,6 +134,8 @@ class GroupCost:
     jobs: int
     jobs_without_slot: int
     """Those that no slot matches as it is."""
+    jobs_without_empty_slot: int
+    """Those of them that no empty slot would match either."""
     cost: Optional[float]
     """Of all jobs that have a slot, each on the one where it costs least; None if there is no such job."""
     smallest_cost: Optional[float]
@@ -201,6 +205,9 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         group=group,
         jobs=sum(demand.jobs for demand in demands),
         jobs_without_slot=sum(demand.jobs for demand in demands if not demand.taken),
+        jobs_without_empty_slot=sum(
+            demand.jobs for demand in demands if not demand.taken and not demand.match_empty
+        ),
         cost=sum(jobs * cost for jobs, cost in costs) if costs else None,
         smallest_cost=min((cost for _, cost in costs), default=None),
         smallest_weight=min((weight for weight, _ in weights), default=None),

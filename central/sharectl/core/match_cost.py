@@ -279,3 +279,20 @@ def _taken(look: Look) -> Optional[dict[str, float]]:
 
 def _claim(slot: Slot, taken: Mapping[str, float], before: Look, after: Look) -> Claim:
     return Claim(taken, before.weight, after.weight, cost(slot, before.weight, after.weight))
+
+
+def reasons(match: Match, empty: Optional[Match]) -> list[str]:
+    """Why there is no match; what is short is told apart from what the empty slot has not either."""
+    never = {
+        asset
+        for reason in (empty.refused if empty else ())
+        if reason.why is Refusal.SHORT
+        for asset in reason.assets
+    }
+    told = []
+    for reason in match.refused:
+        short = [asset for asset in reason.assets if reason.why is Refusal.SHORT and asset in never]
+        left = tuple(asset for asset in reason.assets if asset not in short)
+        told += [f"{', '.join(short)}: more than the slot has when it is empty"] if short else []
+        told += [str(replace(reason, assets=left))] if left or not short else []
+    return told

@@ -9,19 +9,29 @@ from typing import Any, Optional
 
 from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
-from sharectl.core.match_cost import STARTD_LEAST, Match
+from sharectl.core.match_cost import STARTD_LEAST, Match, reasons
 from sharectl.report.words import counted
 
 UNKNOWN = "?"
 
 
-def priced(found: Priced) -> dict[str, Any]:
-    """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes."""
+def priced(found: Priced, empty: Mapping[tuple[int, int], Match]) -> dict[str, Any]:
+    """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes.
+
+    Parameters
+    ----------
+    empty
+        Matches with the empty slots, of the pairs that make none.
+    """
     return {
         "slots": [_slots(slots) for slots in found.slots],
         "jobs": [_jobs(jobs) for jobs in found.jobs],
         "matches": [
-            {"slots": slots, "jobs": jobs, **_match(match, found.slots[slots].num_claims)}
+            {
+                "slots": slots,
+                "jobs": jobs,
+                **_match(match, found.slots[slots].num_claims, empty.get((slots, jobs))),
+            }
             for (slots, jobs), match in sorted(found.matches.items())
         ],
         "notes": list(found.notes),
@@ -60,7 +70,11 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
 
 
 def capacity(
-    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]], known: Sequence[Group], *, leftovers: bool
+    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]],
+    known: Sequence[Group],
+    *,
+    leftovers: bool,
+    empty: bool,
 ) -> dict[str, Any]:
     """Keys: slots, types, groups, leftovers, claims: how many claims of the smallest request there are.
 
@@ -70,6 +84,8 @@ def capacity(
         Each kind of slot and what it makes of the smallest request; None if that takes nothing that can be counted.
     leftovers
         Whether schedds use what is left of slots.
+    empty
+        Whether slots are taken as they are when nothing runs on them.
     """
     free = [offer for slots, offer in smallest if offer is not None and not slots.state]
     by_type: dict[Optional[int], list[tuple[PricedSlots, Optional[Offer]]]] = {}
@@ -91,18 +107,24 @@ def capacity(
         ],
         "leftovers": leftovers if known else None,
         "groups": [_room(group, free, leftovers=leftovers) for group in known],
-        "slots": [{**_slots(slots), **_claims(slots, offer)} for slots, offer in smallest],
+        "slots": [{**_slots(slots), **_claims(slots, offer, empty=empty)} for slots, offer in smallest],
     }
 
 
-def shapes(found: Priced, named: Sequence[tuple[PricedJobs, Optional[Group]]]) -> list[dict[str, Any]]:
+def shapes(
+    found: Priced,
+    named: Sequence[tuple[PricedJobs, Optional[Group]]],
+    empty: Mapping[tuple[int, int], Match],
+) -> list[dict[str, Any]]:
     """Each kind of job that was asked for: claims on all slots as they are, and within its group's quota."""
+    waiting = {job for (_, job), match in empty.items() if not match.refused}
     return [
         {
             **_jobs(jobs),
             "quota_group": group.name if group is not None else None,
             "slots": sum(offer.slots for offer in offers if offer.match.fits),
             "claims": sum(offer.slots * offer.match.fits for offer in offers),
+            "fits_empty_slot": number in waiting or any(offer.match.fits for offer in offers),
             "costs": sorted(
                 {offer.match.cost for offer in offers if offer.match.fits and offer.match.cost is not None}
             ),
@@ -132,7 +154,7 @@ def _jobs(jobs: PricedJobs) -> dict[str, Any]:
     return {"names": list(jobs.names), "count": jobs.count, "accounting_group": jobs.accounting_group or None}
 
 
-def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
+def _match(match: Match, num_claims: Optional[int], empty: Optional[Match] = None) -> dict[str, Any]:
     claim = match.claim
     return {
         "consumed": _numbers(match.consumed),
@@ -145,7 +167,7 @@ def _match(match: Match, num_claims: Optional[int]) -> dict[str, Any]:
         "at_least": match.at_least,
         "usage": match.usage,
         "startd_takes_more": _raised(match),
-        "refused": [str(reason) for reason in match.refused],
+        "refused": reasons(match, empty),
     }
 
 
@@ -166,7 +188,7 @@ def _raised(match: Match) -> list[str]:
     ]
 
 
-def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
+def _claims(slots: PricedSlots, offer: Optional[Offer], *, empty: bool = False) -> dict[str, Any]:
     """What the smallest request takes of a slot, and how many of it there can be."""
     if offer is None or slots.state:
         return {
@@ -185,7 +207,7 @@ def _claims(slots: PricedSlots, offer: Optional[Offer]) -> dict[str, Any]:
         "cost": offer.match.cost,
         "weight": slots.weight,
         "consumed": _numbers(offer.match.consumed),
-        "because": "; ".join(map(str, offer.match.refused)),
+        "because": "; ".join(reasons(offer.match, offer.match if empty else None)),
     }
 
 
@@ -241,19 +263,24 @@ def _verdicts(cost: GroupCost) -> list[str]:
         f"its quota of {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
     )
     unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
+    never = cost.jobs_without_empty_slot
+    waiting = cost.jobs_without_slot - never
     lines = [
         (group.quota is None, unknown),
         (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
         (cost.one_match_at_a_time, one_by_one),
         (cost.quota_below_every_cost, above),
         (cost.past_quota, running_past),
-        (
-            cost.jobs_without_slot,
-            f"{cost.jobs_without_slot} of {counted(cost.jobs, 'job')} match no slot as it is",
-        ),
+        (never, f"{_share(never, cost.jobs)} no slot, not even if it were empty"),
+        (waiting, f"{_share(waiting, cost.jobs)} no slot as it is, but would if one were empty"),
         (group.has_quota_of_its_own, surplus),
     ]
     return [text for applies, text in lines if applies and text]
+
+
+def _share(jobs: int, every: int) -> str:
+    """How many of a group's jobs, and a verb for them."""
+    return f"{jobs} of {counted(every, 'job')} {'matches' if jobs == 1 else 'match'}"
 
 
 def shown_number(value: Optional[float]) -> str:

@@ -16,7 +16,10 @@ _REQUIREMENTS = "Requirements"
 
 def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
     """Print what `priced` or `sequence`, and `groups`, have made."""
-    for found in content.get("sequences", ()):
+    sequences = [found for found in content.get("sequences", ()) if found["matches"]]
+    if not content.get("jobs", sequences) and "groups" not in content:
+        to.write("no job waits for a slot: there is nothing to match\n")
+    for found in sequences:
         print_table(
             f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in all",
             ("job", "takes", "cost", "remains", "refused"),
@@ -32,7 +35,7 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
             ],
             to,
         )
-    if "matches" in content and "groups" not in content:
+    if content.get("jobs") and "groups" not in content:
         _matches_table(content, to)
     if "groups" in content:
         _groups_table(content["groups"], to)
@@ -42,7 +45,7 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
 def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
     """Print what `capacity` and `shapes` have made."""
     print_table(
-        f"claims of the smallest request now: {shown_number(content['claims'])}",
+        f"claims of the smallest request {'on empty slots' if content.get('empty') else 'now'}: {shown_number(content['claims'])}",
         ("slot type", "slots", "with policy", "claims", "weight"),
         [
             (
@@ -79,7 +82,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
     if content.get("jobs"):
         print_table(
             "jobs that were asked for",
-            ("jobs", "of them", "group", "slots", "claims", "within quota", "cost"),
+            ("jobs", "of them", "group", "slots", "claims", "within quota", "cost", "on an empty slot"),
             [
                 (
                     *(
@@ -90,14 +93,16 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                         job["claims"],
                     ),
                     *(shown_number(job["claims_within_quota"]), _span(job["costs"])),
+                    "fits" if job["fits_empty_slot"] else "never fits",
                 )
                 for job in content["jobs"]
             ],
             to,
         )
+    because = ("because",) if any(slot["because"] for slot in content["slots"]) else ()
     print_table(
         "by slot",
-        ("slots", "kind", "weight", "claims each", "in a cycle", "cost of one", "takes", "because"),
+        ("slots", "kind", "weight", "claims each", "in a cycle", "cost of one", "takes", *because),
         [
             (
                 *(
@@ -111,7 +116,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                     _NONE if slot["claims_each"] == 0 else shown_number(slot["cost"]),
                     _amounts(slot["consumed"]),
                 ),
-                slot["because"] or _NONE,
+                *((slot["because"] or _NONE,) if because else ()),
             )
             for slot in content["slots"]
         ],
@@ -123,7 +128,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
 def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
     slots, jobs = content["slots"], content["jobs"]
     print_table(
-        "matches, each job with each slot as it is",
+        f"matches, each job with each {'empty slot' if content.get('empty') else 'slot as it is'}",
         ("slots", "jobs", "takes", "cost", "usage", "remains", "fit", "in a cycle", "refused"),
         [
             (
