@@ -257,6 +257,24 @@ def test_the_corners_of_the_teeth_are_the_formula() -> None:
     assert len(sawteeth(1, 1e9)) <= 2 * MOST_TEETH + 1
 
 
+def test_a_chart_has_the_intervals_of_the_table_and_says_what_it_is_of(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("1 0 -1 150 1 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")
+    out = _run(capsys, "--swf", path, "--chart", "--claim-worklife", 0, "--interval", "150,300")[1]
+    bars = [" ".join(line.split()) for line in out.splitlines() if " s |" in line]
+    assert [(bar.split(" |")[0], bar.split()[-1]) for bar in bars] == [
+        ("150 s", "100.0%"),
+        ("300 s", "50.0%"),
+    ]
+    assert [sum(bar.count(block) for block in "█#") for bar in bars] == [50, 25]
+    assert "all: loading factor at each interval, one job a claim" in out
+    assert "is of the formula, for jobs of one run time each, not of the run times above" in out
+    law = _run(capsys, "--run-time", "exponential:255", "--chart")[1]
+    assert law.count(" s |") == 10
+
+
 def test_the_chart_rises_to_each_cycle_and_falls_after_it() -> None:
     rows = chart(60, 4, "s", blocks=False).splitlines()
     top, bottom = rows[1].ljust(70), rows[10].ljust(70)

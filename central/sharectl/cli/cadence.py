@@ -22,6 +22,7 @@ from sharectl.errors import StateError
 
 if TYPE_CHECKING:
     from sharectl.cli.cadence_look import Look
+    from sharectl.report.cadence import Findings
 
 _MOST_CHART_CYCLES = 16.0
 
@@ -58,10 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="draw the saw-tooth over run times in seconds and in cycles, into FILE.svg or FILE.png (needs the extra "
+        help="draw the saw-tooth of the formula over run times in seconds and in cycles, into FILE.svg or FILE.png (needs the extra "
         "`plot`); may be repeated",
     )
-    out.add_argument("--chart", action="store_true", help="print the saw-tooth as text")
+    out.add_argument(
+        "--chart",
+        action="store_true",
+        help="print as text the loading factor at the intervals of the table, and the saw-tooth of the formula",
+    )
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
@@ -166,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         cadence_tables.print_findings(found, sys.stdout)
         if arguments.chart:
-            _print_charts(arguments.interval or DEFAULT_PLOT_INTERVALS)
+            _print_charts(found, arguments.interval or DEFAULT_PLOT_INTERVALS)
     for problem in seen.problems:
         print(f"sharectl: {shown(problem)}", file=sys.stderr)
     return 75 if seen.problems else 0
@@ -188,10 +193,16 @@ def _draw(arguments: argparse.Namespace) -> None:
             raise StateError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
-def _print_charts(chosen: tuple[float, ...]) -> None:
-    from sharectl.report.cadence_figure import chart
+def _print_charts(found: Findings, chosen: tuple[float, ...]) -> None:
+    from sharectl.report.cadence_figure import bars, chart
+    from sharectl.report.table_layout import shown
 
     blocks = "utf" in (sys.stdout.encoding or "").lower()
+    for cost in found.costs[:1] if found.parts else found.costs:
+        print(f"\n{shown(cost.load.name)}: {bars(cost.reused, found.basis, blocks=blocks)}")
+    print(
+        "\nThe saw-tooth below is of the formula, for jobs of one run time each, not of the run times above."
+    )
     longest = 4 * max(chosen)
     for interval in chosen:
         # On one scale, so that they can be compared, as far as teeth can be told apart.

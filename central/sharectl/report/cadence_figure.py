@@ -11,6 +11,7 @@ from math import floor
 from typing import Any
 
 from sharectl.core.cadence import loading_factor
+from sharectl.core.cadence_knobs import Option
 from sharectl.report.figures import COLOURS, DOTS_PER_INCH, FORMATS, INCHES, LINES, MARKERS, STYLE
 
 MOST_TEETH = 200
@@ -119,6 +120,25 @@ def chart(interval_seconds: float, cycles: float, unit: str, *, blocks: bool, co
         )
     ticks = "".join(f"{tick * cycles / 4 * interval_seconds:>{columns // 4}g}" for tick in range(1, 5))
     return "\n".join([*lines, "     +" + "-" * columns, f"    0 {ticks}"])
+
+
+def bars(offered: Sequence[Option], basis: str, *, blocks: bool, columns: int = 50) -> str:
+    """The loading factor at each interval as text, a bar for each.
+
+    Parameters
+    ----------
+    basis
+        What the factors are of.
+    blocks
+        Whether the output can show block elements; ``#`` if not.
+    """
+    lines = [f"loading factor at each interval, {basis}"]
+    for option in offered:
+        whole, rest = divmod(option.loading * columns, 1)
+        bar = ("█" if blocks else "#") * int(whole) + _cell(rest, blocks=blocks)
+        mark = "" if option.late_seconds is None else f"  cannot be kept: {option.late_seconds:g} s"
+        lines.append(f"{option.interval_seconds:>6g} s |{bar:<{columns + 1}}{option.loading:6.1%}{mark}")
+    return "\n".join(lines)
 
 
 def _cell(filled: float, *, blocks: bool) -> str:
