@@ -330,6 +330,27 @@ def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_poli
     assert finding.place == f"{tmp_path / 'node-1.conf'}:2"
 
 
+def test_nodes_are_compared_like_with_like(tmp_path: Path) -> None:
+    def of(*weights: str) -> str:
+        return "".join(
+            f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\nSLOT_TYPE_{n}_SLOT_WEIGHT = {weight}\n"
+            for n, weight in enumerate(weights, 1)
+        )
+
+    def compared(*texts: str) -> list[Finding]:
+        return [one for one in found(tmp_path, *(GOOD + text for text in texts)) if one.check == "nodes"]
+
+    two = of("Cpus", "2 * Cpus")
+    assert compared(two, two) == []
+    assert compared(two, "") == []
+    assert compared("", two) == []
+    (finding,) = compared(two, of("Cpus", "3 * Cpus"))
+    assert "costs 3 on" in finding.problem
+    assert "slot type 2, and 2 on" in finding.problem
+    (finding,) = compared(two, "SLOT_WEIGHT = 5 * Cpus\n")
+    assert "costs 5 on" in finding.problem
+
+
 @pytest.mark.parametrize(
     ("added", "place", "problem"),
     [
