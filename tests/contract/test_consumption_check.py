@@ -179,8 +179,8 @@ ADVICE: dict[str, tuple[str, str, str]] = {
 ADVICE_ON_EXAMPLES = {
     # Its claims take tokens, and nothing of what the startd gives them beside.
     "custom-tokens": ["CONSUMPTION_CPUS", "CONSUMPTION_MEMORY"],
-    # Its expression makes a number of a text before it asks whether it is one.
-    "slot-types": ["SLOT_TYPE_7_CONSUMPTION_MEMORY"],
+    # It counts on GPUs that are detected; its expression makes a number of a text before it asks whether it is one.
+    "slot-types": ["SLOT_TYPE_1", "SLOT_TYPE_7_CONSUMPTION_MEMORY"],
 }
 """Example → knobs of which something is recommended."""
 
@@ -453,6 +453,25 @@ def test_a_type_without_gpus_has_no_room_for_a_policy_that_takes_one(tmp_path: P
     text = f"{GOOD}{TWO_TYPES}CONSUMPTION_GPUS = 1\nSLOT_TYPE_1 = 50%, gpus=0\nSLOT_TYPE_2 = 50%, gpus=2\n"
     (room,) = [one for one in found(tmp_path, text) if one.check == "room"]
     assert "slot type 1: no room" in room.problem
+
+
+def test_a_type_with_gpus_where_none_are_detected_is_found(tmp_path: Path) -> None:
+    def of(text: str, size: Mapping[str, float] | None = None) -> list[Finding]:
+        return [one for one in found(tmp_path, text, size=size) if one.check == "slot types"]
+
+    text = f"{TYPE_1}{GOOD}SLOT_TYPE_1 = cpus=4, gpus=2\n"
+    dump = f"# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n{text}"
+    (finding,) = of(f"{dump}STARTD_DETECT_GPUS =\n")
+    assert not finding.advice
+    assert "gpus = 2, and the machine has no gpus" in finding.problem
+    assert of(f"{dump}STARTD_DETECT_GPUS = -properties\n") == []
+    assert of(f"{dump}STARTD_DETECT_GPUS =\nMACHINE_RESOURCE_GPUS = 2\n") == []
+    (advice,) = of(text)
+    assert advice.advice
+    assert "condor_config_val STARTD_DETECT_GPUS" in advice.remedy
+    for declared in ("use feature:GPUs\n", "MACHINE_RESOURCE_GPUS = 2\n"):
+        assert of(text + declared) == []
+    assert of(text, {"gpus": 2}) == []
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from typing import Callable
 
 from sharectl.adapters import (
     consumption_check_claims,
+    consumption_check_gpus,
     consumption_check_guards,
     consumption_check_knobs,
     consumption_check_leftovers,
@@ -45,7 +46,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     (
         "slot types",
         "policies are for slots that exist and can have one, and the machine has what slots are to have",
-        (consumption_check_static.slot_types, consumption_check_shares.allotted),
+        (
+            consumption_check_static.slot_types,
+            consumption_check_shares.allotted,
+            consumption_check_gpus.counted_on,
+        ),
     ),
     ("expressions", "HTCondor can read policies and weights", (consumption_check_static.unreadable,)),
     ("assets", "every asset has a policy", (consumption_check_static.without_policy,)),

@@ -10,6 +10,8 @@ from sharectl.adapters.condor_config import Configuration
 
 GPUS, GPUS_FOUND = "GPUs", "MACHINE_RESOURCE_INVENTORY_GPUs"
 """The asset, and the knob that ``use feature:GPUs`` sets; newer startds look for GPUs without it."""
+DETECT_GPUS = "STARTD_DETECT_GPUS"
+"""How the startd looks for GPUs; it does not where that is empty."""
 
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
 _OF_GPUS = re.compile(r"(STARTD\.)?(SLOT_TYPE_\d+_)?CONSUMPTION_GPUS", re.IGNORECASE)

@@ -16,7 +16,13 @@ from typing import Optional
 from sharectl.adapters.condor_config import Configuration
 from sharectl.adapters.condor_process import CondorProcess
 from sharectl.adapters.consumption_check_input import Input
-from sharectl.adapters.consumption_check_settings import GPUS_FOUND, Setting, resources_of, setting
+from sharectl.adapters.consumption_check_settings import (
+    DETECT_GPUS,
+    GPUS_FOUND,
+    Setting,
+    resources_of,
+    setting,
+)
 from sharectl.adapters.consumption_policy import in_sequence, matches
 from sharectl.core.match_cost import Match
 
@@ -53,6 +59,7 @@ MACROS = (
     "CLAIM_RECYCLING_CONSIDER_LIMITS",
     "MACHINE_RESOURCE_NAMES",
     GPUS_FOUND,
+    DETECT_GPUS,
     "MAX_SLOT_TYPES",
     "DAEMON_LIST",
     "GROUP_NAMES",
