@@ -14,6 +14,7 @@ import pytest
 from sharectl.adapters.consumption_check import CHECKS, check
 from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_file import parse
+from sharectl.adapters.snippet_checks import CHECKS as SNIPPET_CHECKS
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
 from sharectl.core.consumption_snippet import snippet
@@ -658,6 +659,19 @@ def test_the_command_prints_findings_and_fails(tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "20-more.conf").write_text("MACHINE_RESOURCE_tokens = 3\n")
     assert main(["consumption", "check", str(tmp_path)]) == 0
     assert "1 recommended" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("command", [("consumption", "check"), ("check", "snippets")])
+def test_the_help_lists_each_check_on_a_line_of_its_own(
+    command: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "--help"])
+    checks = (
+        capsys.readouterr().out.partition("checks, and what holds if nothing is found:\n")[2].splitlines()
+    )
+    known = CHECKS if command[0] == "consumption" else SNIPPET_CHECKS
+    assert [line.split("  ")[1] for line in checks] == [name for name, *_ in known]
 
 
 def test_standard_input_is_a_snippet_or_a_dump(

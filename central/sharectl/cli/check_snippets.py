@@ -47,7 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: True); may be repeated",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
-    parser.epilog = "checks: " + "; ".join(f"{name} ({holds})" for name, holds, _ in CHECKS)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    width = max(len(name) for name, *_ in CHECKS)
+    listed = "\n".join(f"  {name:{width}}  {holds}" for name, holds, _ in CHECKS)
+    parser.epilog = f"checks, and what holds if nothing is found:\n{listed}".replace("%", "%%")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -50,7 +50,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="put folders on top of what this machine's HTCondor reads instead",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
-    parser.epilog = "checks: " + "; ".join(f"{name} ({holds})" for name, holds, _ in CHECKS)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    width = max(len(name) for name, *_ in CHECKS)
+    listed = "\n".join(f"  {name:{width}}  {holds}" for name, holds, _ in CHECKS)
+    parser.epilog = f"checks, and what holds if nothing is found:\n{listed}".replace("%", "%%")
 
 
 def run(arguments: argparse.Namespace) -> int:
