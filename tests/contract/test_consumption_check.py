@@ -456,6 +456,17 @@ def test_a_type_without_gpus_has_no_room_for_a_policy_that_takes_one(tmp_path: P
     assert "slot type 1: no room" in room.problem
 
 
+def test_amounts_that_types_say_are_of_the_machine_that_is_named(tmp_path: Path) -> None:
+    text = f"{GOOD}{TWO_TYPES}SLOT_TYPE_1 = cpus=10\nSLOT_TYPE_2 = cpus=8\n"
+    (finding,) = found(tmp_path, text, size={"cpus": 16})
+    assert "more than the machine has, Cpus = 10 + 8 of 16:" in finding.problem
+    assert found(tmp_path, text, size={"cpus": 18}) == []
+    text = f"{text}NUM_CLAIMS = 10\n"
+    assert found(tmp_path, text, size={"cpus": 18}) == []
+    halves = f"{GOOD}{TWO_TYPES}SLOT_TYPE_1 = 50%\nSLOT_TYPE_2 = 50%\n"
+    assert found(tmp_path, halves, size={"cpus": 16}) == []
+
+
 def test_a_type_with_gpus_where_none_are_detected_is_found(tmp_path: Path) -> None:
     def of(text: str, size: Mapping[str, float] | None = None) -> list[Finding]:
         return [one for one in found(tmp_path, text, size=size) if one.check == "slot types"]

@@ -13,7 +13,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
-from sharectl.adapters.consumption_check_shares import amount_of, declared, of_slot
+from sharectl.adapters.consumption_check_shares import amount_of, declared, is_fixed, of_slot
 from sharectl.adapters.consumption_check_subject import STANDARD_ASSETS, Node, SlotType
 from sharectl.core.references import MY, references
 
@@ -55,7 +55,10 @@ _HOSTILE = (
 def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[Amounts, ...], bool]:
     """Amounts of slots of that type, and whether they are this node's; else they are those of all kinds of nodes."""
     text = node.configuration.text
-    known = dict(said)
+    known = {
+        asset: of_slot(node, slot, asset, amount) if is_fixed(node, asset) else amount
+        for asset, amount in said.items()
+    }
     if node.input.is_whole:
         memory = _number(text("MEMORY"))
         detected, reserved = _number(text("DETECTED_MEMORY")), _number(text("RESERVED_MEMORY")) or 0

@@ -56,6 +56,11 @@ def of_slot(node: Node, slot: SlotType, asset: str, total: float) -> float:
     return max(0.0, left) / max(1, among)
 
 
+def is_fixed(node: Node, asset: str) -> bool:
+    """Whether a slot type says an amount of an asset: what is said of a slot (``--slot``) then is the machine's."""
+    return any(amount_of(slot.shares, asset, 0.0) for slot in node.slot_types)
+
+
 def declared(chosen: Setting) -> float:
     """Amount of a custom resource of a machine: a number, or as many as there are names in a list."""
     if "INVENTORY_" in chosen.macro.upper():
@@ -73,7 +78,7 @@ def allotted(subject: Subject) -> Iterator[Finding]:
     for node in subject.nodes:
         for slot in node.slot_types:
             yield from _unknown(node, slot)
-        for asset, total, is_known in _totals(node):
+        for asset, total, is_known in _totals(node, subject.size):
             yield from _too_much(node, asset, total, is_known=is_known)
 
 
@@ -124,16 +129,23 @@ def _unknown(node: Node, slot: SlotType) -> Iterator[Finding]:
         )
 
 
-def _totals(node: Node) -> Iterator[tuple[str, float, bool]]:
+def _totals(node: Node, size: Mapping[str, float]) -> Iterator[tuple[str, float, bool]]:
     """Assets, what the machine has of each, and whether that is known; else it may be any."""
     for name, chosen in node.resources.items():
-        yield name, declared(chosen), "INVENTORY_" not in chosen.macro.upper()
+        is_scripted = "INVENTORY_" in chosen.macro.upper()
+        if is_scripted and name.lower() in size and is_fixed(node, name):
+            yield name, size[name.lower()], True
+        else:
+            yield name, declared(chosen), not is_scripted
     for asset, knob in (("Cpus", "NUM_CPUS"), ("Memory", "MEMORY")):
         text = node.configuration.text(knob)
         # Memory that is not written is what the startd detects, less what is reserved.
         is_said = bool(node.configuration.assignments(knob)) or (node.input.is_whole and asset == "Cpus")
         is_known = is_said and re.fullmatch(r"\d+(\.\d+)?", text) is not None and float(text) > 0
-        yield asset, float(text) if is_known else 100.0, is_known
+        if not is_known and asset.lower() in size and is_fixed(node, asset):
+            yield asset, size[asset.lower()], True
+        else:
+            yield asset, float(text) if is_known else 100.0, is_known
 
 
 def _items(shares: str) -> tuple[Mapping[str, str], str]:

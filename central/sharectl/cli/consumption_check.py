@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default={},
         metavar="ASSET=AMOUNT,…",
         help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 (default: what a whole "
-        "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them)",
+        "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them); of what a SLOT_TYPE_<N> "
+        "says an amount, such as cpus=10, this is the machine's",
     )
     parser.add_argument(
         "--with-local",
