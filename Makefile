@@ -5,7 +5,7 @@ PYTHON := $(VENV)/bin/python
 # Suites of Debian whose HTCondor the pool tests run on: trixie has 23.9.6, forky 25.14.1.
 SUITES := trixie forky
 # Pool tests run side by side, a file at a time: they wait for daemons most of the time.
-POOLS := 4
+POOLS := 5
 
 .PHONY: help demo test check unit pool bench venv packages clean
 
