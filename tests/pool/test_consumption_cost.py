@@ -101,24 +101,30 @@ def quotas_known(box: Box) -> bool:
 
 
 def used(box: Box) -> dict[str, float]:
-    """WeightedResourcesUsed of each submitter and group, as the accountant says."""
+    """WeightedResourcesUsed of each submitter and group, as the accountant says of those of which it says any."""
     printed = box.run(
         ["condor_userprio", "-negotiator", "-allusers", "-af", "Name", "WeightedResourcesUsed"], check=False
     ).stdout
-    return {name: float(weight) for name, weight in map(str.split, printed.splitlines())}
+    told = map(str.split, printed.splitlines())
+    return {name: float(weight) for name, weight in told if weight != "undefined"}
 
 
-def settled(box: Box, jobs: int) -> int:
-    """Jobs that run once some negotiation cycles, after all ``jobs`` are queued, have started none."""
+def settled(box: Box, jobs: int, predicted: int) -> int:
+    """Jobs that run once all ``jobs`` are queued and some negotiation cycles have started none.
+
+    Where fewer run than were ``predicted``, those cycles count only after a minute: a match may be refused at first.
+    """
 
     def cycles() -> int:
         return box.log_text(SPEC.central_point, "NEGOTIATOR").count("Finished Negotiation Cycle")
 
     box.wait_until(lambda: len(box.jobs("JobStatus == 1 || JobStatus == 2")) == jobs, 30, "all are queued")
     running, since = 0, cycles()
-    deadline = time.monotonic() + 90
-    while cycles() < since + QUIET_CYCLES or running == 0:
-        assert time.monotonic() < deadline, f"{running} run, {cycles() - since} cycles since the last start"
+    began = time.monotonic()
+    while cycles() < since + QUIET_CYCLES or (running < predicted and time.monotonic() < began + 60):
+        assert time.monotonic() < began + 120, (
+            f"{running} run, {cycles() - since} cycles since the last start"
+        )
         now = len(box.jobs("JobStatus == 2"))
         if now != running:
             running, since = now, cycles()
@@ -154,7 +160,7 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
     before = weights(box)
     for kind in kinds:
         box.submit(kind.replace("queue 1", "queue 5"))
-    assert settled(box, 10) == sum(claims)
+    assert settled(box, 10, sum(claims)) == sum(claims)
     predicted = {BY_CORES: 3 * taken[0]["cost"], BY_MEMORY: 2 * taken[1]["cost"], PLAIN: 0}
     assert {machine: before[machine] - weight for machine, weight in weights(box).items()} == predicted
     box.wait_until(
@@ -190,7 +196,7 @@ def test_quotas_hold_as_many_claims_as_told(sharectl: Sharectl) -> None:
     assert claims == {"few": 2, "lone": 1, "bit": 0}
     for kind in kinds:
         box.submit(kind.replace("queue 1", "queue 4"))
-    assert settled(box, 12) == sum(claims.values())
+    assert settled(box, 12, sum(claims.values())) == sum(claims.values())
     groups = [job["AcctGroup"] for job in box.jobs("JobStatus == 2", ("AcctGroup",))]
     assert {group: groups.count(group) for group in claims} == claims
 
@@ -226,7 +232,7 @@ def test_leftovers_run_past_the_quota_as_far_as_told(sharectl: Sharectl) -> None
         (lone,) = [group for group in capacity["groups"] if group["name"] == "lone"]
         assert (lone["claims"], lone["leftover_claims"], lone["past_quota"]) == (1, 4, 3)
         box.run(["condor_release", "-all"], host=ACCESS)
-        assert settled(box, 6) == lone["leftover_claims"]
+        assert settled(box, 6, lone["leftover_claims"]) == lone["leftover_claims"]
         box.wait_until(lambda: used(box).get("lone") == 1 + lone["past_quota"], 30, "the accountant says so")
     finally:
         box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
