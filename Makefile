@@ -35,7 +35,7 @@ unit: packages venv
 # What fails while pools share the machine is run once more, alone: what fails again is a failure.
 pool: packages venv
 	set -e; for suite in $(SUITES); do \
-		$(PYTHON) -m pytest tests/pool --suite $$suite --numprocesses $(POOLS) --dist loadfile \
+		$(PYTHON) -m pytest tests/pool --suite $$suite --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder \
 		|| { echo "make: once more, alone, what failed on $$suite"; \
 			$(PYTHON) -m pytest tests/pool --suite $$suite --last-failed --last-failed-no-failures none; }; done
 

@@ -22,6 +22,17 @@ from poolbox.spec import SUITES
 
 HERE = Path(__file__).parent
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
+LONGEST = (
+    "test_faults_of_delivery",
+    "test_faults_of_daemons",
+    "test_live_actuation",
+    "test_grace_and_failures",
+    "test_off_means_off",
+    "test_start_with_jobs",
+    "test_slot_practice_nodes",
+    "test_snapshot",
+    "test_loop",
+)
 # Boxes that are open now, whose logs belong into the report of a test that fails now.
 OPEN: list[Box] = []
 
@@ -52,10 +63,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark everything below this folder: it needs a pool."""
+    """Mark everything below this folder: it needs a pool. The files that take minutes begin, so that none is left last."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
+    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
 @pytest.hookimpl(wrapper=True)
