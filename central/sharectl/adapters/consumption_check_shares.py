@@ -73,7 +73,7 @@ def allotted(subject: Subject) -> Iterator[Finding]:
     """Slot types that want more than the machine has, or something that it has not.
 
     23.9.6 ends then ("Ran out of system resources", "Unknown attribute"), again and again, and the node has no slot at all;
-    25.14.1 makes a broken slot of what is left, and none of a type that wants what the machine has not. All seen.
+    25.14.1 makes a broken slot of what is left (seen), and by its source none of a type that wants what the machine has not.
     """
     for node in subject.nodes:
         for slot in node.slot_types:
