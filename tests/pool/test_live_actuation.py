@@ -173,24 +173,29 @@ class Look:
 def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out(box: Box) -> None:
     """Beside other jobs, and on a node that the multicore job had to itself."""
     beside, alone, cron = "wn-001", "wn-002", "wn-004"
-    for node, cores in ((beside, MULTICORE), (alone, CORES), (cron, MULTICORE)):
-        log, at = (
-            box.shared_directory / f"{node}.multicore",
-            f'requirements = TARGET.Machine == "{node}.example.org"',
-        )
+    sizes = {beside: MULTICORE, alone: CORES, cron: MULTICORE}
+    here = {node: f'requirements = TARGET.Machine == "{node}.example.org"' for node in sizes}
+    for node, cores in sizes.items():
         if cores < CORES:
-            submit(box, "alice", 1, "600", CORES - cores, box.shared_directory / "fillers", at)
-        submit(box, "cms", cores, "15", 1, log, at)
+            submit(box, "alice", 1, "600", CORES - cores, box.shared_directory / "fillers", here[node])
     box.wait_until(
-        lambda: all(held_cores(box, node, "") == CORES for node in (beside, alone, cron)), 60, "full nodes"
+        lambda: all(held_cores(box, node, "alice") == CORES - cores for node, cores in sizes.items()),
+        90,
+        "fillers",
     )
+    logs = {node: box.shared_directory / f"{node}.multicore" for node in sizes}
+    leave = box.shared_directory / "leave"
+    until_told = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
+    for node, cores in sizes.items():
+        submit(box, "cms", cores, until_told, 1, logs[node], "executable = /bin/sh", here[node])
+    box.wait_until(lambda: all(event_log.times(log, EXECUTE) for log in logs.values()), 90, "full nodes")
     for node in (beside, alone, cron):
         for group in ("alice", "cms"):  # the second is the multicore job's own submitter
-            at = f'requirements = TARGET.Machine == "{node}.example.org"'
-            submit(box, group, 1, "600", 3, box.shared_directory / f"{node}.single", at)
+            submit(box, group, 1, "600", 3, box.shared_directory / f"{node}.single", here[node])
+    leave.touch()
 
     looks: dict[str, list[Look]] = {node: [] for node in (beside, alone, cron)}
-    until = time.monotonic() + 90
+    until = time.monotonic() + 120
     while time.monotonic() < until and not all(started(box, node) for node in looks):
         for node, seen in looks.items():
             rows = asked(box, node, "SlotType", "Cpus", "MC_GRACE")
@@ -200,7 +205,7 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
             ]
         time.sleep(0.2)
     for node, seen in looks.items():
-        ended = event_log.times(box.shared_directory / f"{node}.multicore", TERMINATED)[0]
+        ended = event_log.times(logs[node], TERMINATED)[0]
         first = min(started(box, node), default=float("inf"))
         graces = [look.at - ended for look in seen if look.grace and look.at > ended - 1]
         print(

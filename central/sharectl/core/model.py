@@ -34,8 +34,10 @@ class RunningJobs:
     hs06_per_core: float
     """Power of one of them, HS06, finite and > 0."""
     seconds: int
-    """Seconds that the job has run, >= 0."""
+    """Seconds that each job has run, >= 0."""
     jobs: int = 1
+    memory_mib: int = 0
+    """Memory that each job holds; 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class PendingJobs:
     cores: int
     """Cores that each job requests, >= 1, at most what the adapter was told to cap at."""
     jobs: int
+    memory_mib: int = 0
+    """Memory that each job requests; 0 if unknown."""
 
 
 SCHEDD_SOURCE = "schedd "
@@ -74,6 +78,15 @@ class Node:
     cores: int
     hs06_per_core: float
     controlled: bool
+    memory_mib: int = 0
+    """Memory of its slots; 0 if unknown."""
+    reserved: bool = False
+    """Whether the operator keeps it free of targets, controlled or not."""
+    draining: bool = False
+    obeyed_sequence: Optional[int] = None
+    """Sequence of the plan whose target the node says that it acts on; 0: it acts on none; None: it says nothing."""
+    refusal: Optional[str] = None
+    """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +151,30 @@ class GroupError:
     power_minus_pledge_hs06: float
     """DPHS."""
     usage: GroupUsage
+
+
+@dataclass(frozen=True)
+class GroupControl:
+    """What a controller made of one group's error in one cycle."""
+
+    error: GroupError
+    setpoint_hs06: float
+    """Power that the group is entitled to now."""
+    control_error_hs06: float
+    """Power used less the setpoint: what the controller was given. Positive: over."""
+    output_hs06: float
+    """Power to move: positive, to take from the group; negative, to give to it; 0 in the deadband."""
+    law: str = "latest"
+    """One of `sharectl.core.control.LAWS`."""
+    state: Mapping[str, float] = field(default_factory=dict)
+    """The controller's state after this cycle: name with unit -> number. Handed back to it in the next cycle."""
+    acted: tuple[str, ...] = ()
+    """Codes of what bounded or changed the output (deadband, output limit, no demand …), in order."""
+
+    @property
+    def group(self) -> str:
+        """Name of the group."""
+        return self.error.group
 
 
 @dataclass(frozen=True)

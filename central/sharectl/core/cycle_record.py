@@ -1,0 +1,83 @@
+"""What the ledger keeps of one cycle, and what `explain`, `replay` and `report` are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+from sharectl.core.model import GroupControl, LimitNote, Source, Target
+
+
+@dataclass(frozen=True)
+class HeldJobs:
+    """Jobs of one group and size on one node."""
+
+    group: str
+    cores: int
+    """Cores that each holds."""
+    jobs: int
+    seconds: int
+    """Mean time that they have run, rounded to some per cent."""
+    memory_mib: int = 0
+    """Mean memory that each holds, rounded likewise; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class NodeRecord:
+    """What one node held and was told."""
+
+    node: str
+    cores: int
+    hs06_per_core: float
+    controlled: bool
+    held: tuple[HeldJobs, ...] = ()
+    target: Optional[Target] = None
+    """What stands after the cycle."""
+    reason: Optional[str] = None
+    """Why it was left out or has what it has: one of `sharectl.core.plan.NODE_REASONS`."""
+    wait_seconds: float = 0.0
+    """Expected time until the target's cores are free; 0 without a target."""
+    idle_core_seconds: float = 0.0
+    """Cores expected to stand idle meanwhile, times seconds."""
+    memory_mib: int = 0
+    reserved: bool = False
+    draining: bool = False
+
+    @property
+    def idle_cores(self) -> int:
+        """Cores that no job holds."""
+        return max(0, self.cores - sum(held.jobs * held.cores for held in self.held))
+
+
+@dataclass(frozen=True)
+class CycleRecord:
+    """One cycle."""
+
+    taken_at: int
+    """Unix seconds; what ``explain cycle`` and ``replay`` know it by, besides its number."""
+    seconds: float
+    """How long it took."""
+    complete: bool
+    sources: tuple[Source, ...] = ()
+    groups: tuple[GroupControl, ...] = ()
+    """Empty if it was not complete."""
+    pending_mib: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Group and cores -> most memory that one of its pending jobs requests, where that is known."""
+    nodes: tuple[NodeRecord, ...] = ()
+    sequence: Optional[int] = None
+    """Of the plan that was published; None if none was."""
+    strategy: str = "pair"
+    setpoint: str = "in_use"
+    """One of `sharectl.core.setpoints.SETPOINTS`."""
+    reason: Optional[str] = None
+    """Of the plan, one of `sharectl.core.plan.REASONS`."""
+    limits: tuple[LimitNote, ...] = ()
+    published: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+    configuration: str = ""
+    """First 12 digits of the SHA-256 of what decides, to see when it was changed."""
+    number: int = 0
+    """Counted by the ledger; 0 if it has not been kept yet."""
+    idle_cores: int = 0
+    """Cores of all nodes that no job holds."""
