@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Optional
 
 from sharectl import __version__
+from sharectl.cli.time_options import joined
 from sharectl.errors import SharectlError
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
@@ -56,7 +57,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Exit code of the command with the arguments ``argv``; those of this process if None."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     verb = next((word for word in arguments if word in VERBS), None)
-    parsed = build_parser(verb).parse_args(arguments)
+    parsed = build_parser(verb).parse_args(joined(arguments))
     try:
         code: int = parsed.run(parsed)
         sys.stdout.flush()

@@ -1,0 +1,36 @@
+"""Options whose value is a point in time."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Callable, Sequence
+
+from sharectl.core import time_words
+
+_NEGATIVE = re.compile(r"-[0-9].*[a-z].*", re.IGNORECASE)
+"""Such as ``-2d``, which argparse would take for an option."""
+
+
+def moment(now: int) -> Callable[[str], int]:
+    """Type of an argument: Unix seconds of what was written, at Unix time ``now``."""
+
+    def read(text: str) -> int:
+        try:
+            return time_words.parse(text, now)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def joined(arguments: Sequence[str]) -> list[str]:
+    """``arguments`` in which ``--from -2d`` is ``--from=-2d``."""
+    result: list[str] = []
+    for word in arguments:
+        before = result[-1] if result else ""
+        if _NEGATIVE.fullmatch(word) and before.startswith("--") and before != "--" and "=" not in before:
+            result[-1] = f"{before}={word}"
+        else:
+            result.append(word)
+    return result
