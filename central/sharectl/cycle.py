@@ -8,9 +8,7 @@ from typing import Optional
 from sharectl.core.completeness import with_restart
 from sharectl.core.doubts import doubts
 from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
-from sharectl.core.plan import PlanConfig, plan, withdrawal
-from sharectl.core.shares import group_errors
-from sharectl.core.usage import usage_by_group
+from sharectl.core.plan import PlanConfig, decide, withdrawal
 from sharectl.ports import History, Pool
 from sharectl.publication import (
     Outlets,
@@ -73,9 +71,10 @@ def run_cycle(
     proposal: Optional[Proposal] = None
     warnings: tuple[str, ...] = ()
     if snapshot.complete:
-        errors = group_errors(usage_by_group(snapshot, config.pledge_hs06), config.pledge_hs06)
+        decision = decide(config, state, snapshot, now)
+        errors = tuple(control.error for control in decision.groups)
         warnings = doubts(config, state, snapshot, now)
-        proposal = Proposal(*plan(config, state, snapshot, now), snapshot)
+        proposal = Proposal(decision.plan, decision.state, snapshot)
         # Known from now on, published or not.
         state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     elif withdraw_incomplete:

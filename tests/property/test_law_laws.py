@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.core.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
-from sharectl.core.plan import PlanConfig, State, plan
+from sharectl.core.plan import PlanConfig, State, decide
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import cores_by_node, usage_by_group
 from tests.fakes import NOW, snapshot
@@ -80,13 +80,15 @@ def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig
         nodes=shuffled(taken.nodes),
     )
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
-    assert plan(config, State(), taken, NOW)[0].targets == plan(turned, State(), other, NOW)[0].targets
+    assert (
+        decide(config, State(), taken, NOW).plan.targets == decide(turned, State(), other, NOW).plan.targets
+    )
 
 
 @given(snapshots, configs)
 def test_targets_stay_within_every_limit(taken: Snapshot, config: PlanConfig) -> None:
     """No more targets than pending jobs, than max_nodes, than the smaller error; each on a controlled node once."""
-    decided, _ = plan(config, State(), taken, NOW)
+    decided = decide(config, State(), taken, NOW).plan
     if not decided.targets:
         return
     block = config.limits.multicore_cores
@@ -106,7 +108,7 @@ def test_targets_stay_within_every_limit(taken: Snapshot, config: PlanConfig) ->
 @given(snapshots, configs)
 def test_a_cap_takes_one_block_from_what_is_held(taken: Snapshot, config: PlanConfig) -> None:
     """A cap is what the group holds now, less one block; never below zero."""
-    decided, _ = plan(config, State(), taken, NOW)
+    decided = decide(config, State(), taken, NOW).plan
     for target in decided.targets:
         held_now = cores_by_node(taken, target.held_back)[target.node]
         assert target.cap_cores == held_now - config.limits.multicore_cores >= 0
@@ -116,7 +118,7 @@ def test_a_cap_takes_one_block_from_what_is_held(taken: Snapshot, config: PlanCo
 @given(snapshots, configs)
 def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(taken: Snapshot, config: PlanConfig) -> None:
     """The held-back group has the largest error, above the deadband; no waiting group is owed more than the helped."""
-    decided, _ = plan(config, State(), taken, NOW)
+    decided = decide(config, State(), taken, NOW).plan
     if decided.held_back is None or decided.helped is None:
         return
     rows = group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
@@ -136,7 +138,9 @@ def test_jobs_of_groups_without_a_pledge_change_nothing(taken: Snapshot, config:
         running=tuple(job for job in taken.running if job.group != "other"),
         pending=tuple(jobs for jobs in taken.pending if jobs.group != "other"),
     )
-    assert plan(config, State(), taken, NOW)[0].targets == plan(config, State(), without, NOW)[0].targets
+    assert (
+        decide(config, State(), taken, NOW).plan.targets == decide(config, State(), without, NOW).plan.targets
+    )
 
 
 @given(st.lists(st.builds(PendingJobs, st.sampled_from(GROUPS), st.integers(1, 9), st.integers(1, 9))))

@@ -14,7 +14,7 @@ from sharectl.core.changes import changes
 from sharectl.core.limits import LIMITS, Steerable, dwelling, limited, standing_after
 from sharectl.core.model import PlanLimits, Snapshot, Standing, Target
 from sharectl.core.nodes import nodes_in_share
-from sharectl.core.plan import PlanConfig, State, plan, withdrawal
+from sharectl.core.plan import PlanConfig, State, decide, withdrawal
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import cores_by_node, usage_by_group
 from tests.fakes import NOW
@@ -214,7 +214,8 @@ def test_cycle_after_cycle_stays_within_the_limits(
     for number, taken in enumerate(looks):
         now = NOW + 17 * number
         before = state
-        decided, state = plan(config, before, taken, now)
+        made = decide(config, before, taken, now)
+        decided, state = made.plan, made.state
         controlled = {node.name for node in taken.nodes if node.controlled}
         where = Steerable(controlled, tuple(pledge), len(taken.nodes))
         asked: Asked = (list(before.standing), [], bounds, where, 0)
@@ -234,8 +235,9 @@ def test_kept_targets_count_against_the_error(
 ) -> None:
     """What kept targets are still to take from the group over its share leaves that much less for new ones."""
     config = PlanConfig(pledge, PlanLimits(dwell_seconds=1000), 3060)
-    _, state = plan(config, State(), first, NOW)
-    decided, after = plan(config, state, second, NOW + 17)
+    state = decide(config, State(), first, NOW).state
+    made = decide(config, state, second, NOW + 17)
+    decided, after = made.plan, made.state
     new = [each.target for each in after.standing if each.since == NOW + 17]
     assume(new)
     errors = {row.group: row for row in group_errors(usage_by_group(second, pledge), pledge)}

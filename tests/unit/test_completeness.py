@@ -6,7 +6,7 @@ import pytest
 
 from sharectl.core.completeness import WARMUP_SECONDS, with_restart
 from sharectl.core.model import PlanLimits, Source
-from sharectl.core.plan import PlanConfig, State, plan
+from sharectl.core.plan import PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 
 SEEN = snapshot(
@@ -44,5 +44,5 @@ def test_the_problem_names_what_is_missing_and_until_when() -> None:
 
 
 def test_what_a_cycle_saw_is_what_the_next_one_expects() -> None:
-    _, state = plan(PlanConfig({"alice": 1.0}, PlanLimits(), 60), State(), SEEN, NOW)
+    state = decide(PlanConfig({"alice": 1.0}, PlanLimits(), 60), State(), SEEN, NOW).state
     assert (state.nodes, state.schedds) == (2, 1)

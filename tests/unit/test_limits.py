@@ -7,7 +7,7 @@ import pytest
 
 from sharectl.core.limits import LIMITS, Steerable, limited
 from sharectl.core.model import LimitNote, PlanLimits, Standing, Target
-from sharectl.core.plan import REASONS, PlanConfig, State, plan
+from sharectl.core.plan import REASONS, PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 
 NODES = tuple(f"wn-{number}" for number in range(1, 9))
@@ -151,12 +151,12 @@ def config(**limits: Any) -> PlanConfig:
 def test_a_kept_target_uses_up_a_pending_job_and_its_part_of_the_error() -> None:
     kept = [Standing(Target("wn-4", "alice", 56, "cms", 8), YOUNG)]
     state = State(standing=tuple(kept), standing_until=NOW + 60)
-    decided, _ = plan(config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 2}), NOW)
+    decided = decide(config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 2}), NOW).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-4"]
     assert decided.limits == (), "it is what the errors call for"
     # Once the group has drained to its cap there, nothing is due any more, and the job that waits gets another node.
     drained = [*EVERYWHERE[:3], running("wn-4", "alice", 1, 56)]
-    decided, _ = plan(config(dwell_seconds=60), state, snapshot(drained, {("cms", 8): 2}), NOW)
+    decided = decide(config(dwell_seconds=60), state, snapshot(drained, {("cms", 8): 2}), NOW).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-2", "wn-4"]
     assert decided.limits == (LimitNote("dwell", 1),), "the errors call for a lower cap"
 
@@ -166,14 +166,15 @@ def test_a_small_error_that_a_kept_target_already_removes_gets_no_more() -> None
     held = [running(f"wn-{number}", "alice", 1, 8) for number in range(1, 9)]
     kept = [Standing(Target("wn-7", "alice", 0, "cms", 8), YOUNG)]
     state = State(standing=tuple(kept), standing_until=NOW + 60)
-    decided, _ = plan(config(dwell_seconds=60), state, snapshot(held, {("cms", 8): 9}), NOW)
+    decided = decide(config(dwell_seconds=60), state, snapshot(held, {("cms", 8): 9}), NOW).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-7"]
 
 
 def test_what_ran_out_does_not_stand() -> None:
     stood = (Standing(Target("wn-4", "alice", 56, "cms", 8), YOUNG),)
     state = State(standing=stood, standing_until=NOW)
-    decided, after = plan(config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 4}), NOW)
+    made = decide(config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 4}), NOW)
+    decided, after = made.plan, made.state
     assert len(decided.targets) == 4
     assert {each.since for each in after.standing} == {NOW}
 
@@ -181,13 +182,13 @@ def test_what_ran_out_does_not_stand() -> None:
 def test_dwell_outlives_the_error() -> None:
     stood = (Standing(Target("wn-4", "alice", 56, "cms", 8), YOUNG),)
     state = State(standing=stood, standing_until=NOW + 60)
-    decided, _ = plan(config(dwell_seconds=60), state, snapshot(EVERYWHERE), NOW)
+    decided = decide(config(dwell_seconds=60), state, snapshot(EVERYWHERE), NOW).plan
     assert (decided.targets, decided.reason) == ((stood[0].target,), "no-group-under")
     assert decided.limits == (LimitNote("dwell", 1),)
 
 
 def test_a_plan_without_room_says_so() -> None:
-    decided, _ = plan(config(max_target_ratio=0.1), State(), snapshot(EVERYWHERE, {("cms", 8): 4}), NOW)
+    decided = decide(config(max_target_ratio=0.1), State(), snapshot(EVERYWHERE, {("cms", 8): 4}), NOW).plan
     assert (decided.targets, decided.reason) == ((), "no-room")
     assert decided.reason in REASONS
     assert decided.limits == (LimitNote("max-target-share", 4),)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sharectl.core.model import PlanLimits, RunningJobs, Target
-from sharectl.core.plan import REASONS, PlanConfig, State, plan, withdrawal
+from sharectl.core.plan import REASONS, PlanConfig, State, decide, withdrawal
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
@@ -20,7 +20,7 @@ def config(**limits: object) -> PlanConfig:
 
 def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most() -> None:
     taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 100})
-    decided, _ = plan(config(max_nodes=3), State(), taken, NOW)
+    decided = decide(config(max_nodes=3), State(), taken, NOW).plan
     assert decided.targets == (
         Target("wn-1", "alice", 56, "cms", 8),
         Target("wn-3", "alice", 56, "cms", 8),
@@ -83,7 +83,7 @@ def test_limits(
     nodes: list[str],
     reason: str,
 ) -> None:
-    decided, _ = plan(config(**limits), State(), snapshot(held, pending), NOW)
+    decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
     assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason), name
     assert reason in REASONS
 
@@ -91,34 +91,36 @@ def test_limits(
 def test_no_more_nodes_than_remove_the_smaller_of_the_two_errors() -> None:
     # alice is 427 HS06 over, cms and lhcb 213 under: two blocks of 80 fit into 213, three do not.
     held = [running(f"wn-{n}", "alice", 1, 8) for n in range(8)]
-    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 99}), NOW)
+    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan
     assert [target.node for target in decided.targets] == ["wn-0", "wn-1"]
 
 
 def test_a_strong_node_counts_by_its_power() -> None:
     held = [running(f"wn-{n}", "alice", 1, 8, hs06_per_core=20.0) for n in range(8)]
-    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 99}), NOW)
+    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99}), NOW).plan
     # Errors double with the power, and so does what each node removes.
     assert len(decided.targets) == 2
 
 
 def test_nodes_outside_control_get_no_target() -> None:
     taken = snapshot(ALICE_EVERYWHERE, {("cms", 8): 9}, uncontrolled=["wn-1", "wn-2"])
-    decided, _ = plan(config(), State(), taken, NOW)
+    decided = decide(config(), State(), taken, NOW).plan
     assert [target.node for target in decided.targets] == ["wn-3"]
 
 
 def test_a_group_that_holds_exactly_one_block_is_capped_at_none() -> None:
     held = [running("wn-1", "alice", 8), *(running(f"wn-{n}", "alice", 1, 4) for n in range(2, 22))]
-    decided, _ = plan(config(), State(), snapshot(held, {("cms", 8): 1}), NOW)
+    decided = decide(config(), State(), snapshot(held, {("cms", 8): 1}), NOW).plan
     assert decided.targets == (Target("wn-1", "alice", 0, "cms", 8),)
 
 
 def test_the_sequence_rises_even_if_the_state_was_lost() -> None:
     taken = snapshot()
-    first, state = plan(config(), State(), taken, NOW)
-    second, state = plan(config(), state, taken, NOW)
-    after_loss, _ = plan(config(), State(), taken, NOW + 10)
+    made = decide(config(), State(), taken, NOW)
+    first, state = made.plan, made.state
+    made = decide(config(), state, taken, NOW)
+    second, state = made.plan, made.state
+    after_loss = decide(config(), State(), taken, NOW + 10).plan
     assert first.sequence < second.sequence < after_loss.sequence
 
 

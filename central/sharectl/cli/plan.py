@@ -13,7 +13,7 @@ from sharectl.cli import options
 from sharectl.core.doubts import doubts
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Plan
-from sharectl.core.plan import REASONS, State, plan
+from sharectl.core.plan import REASONS, State, decide
 from sharectl.report import as_json
 
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
     law = options.plan_config(config)
-    decided, _ = plan(law, state, snapshot, now)
+    decided = decide(law, state, snapshot, now).plan
     warnings = doubts(law, state, snapshot, now)
     if arguments.json:
         print(as_json.dumps("plan", {**as_json.plan(decided), "warnings": warnings}))

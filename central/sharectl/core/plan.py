@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import fsum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
+from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.limits import Steerable, dwelling, limited, standing_after
-from sharectl.core.model import (
-    GroupError,
-    LimitNote,
-    Plan,
-    PlanLimits,
-    Snapshot,
-    Standing,
-    Target,
-)
+from sharectl.core.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
+from sharectl.core.node_records import node_records
 from sharectl.core.nodes import ALL_NODES, Controlled
-from sharectl.core.shares import group_errors
-from sharectl.core.usage import cores_by_node, hs06_per_core_by_node, usage_by_group
+from sharectl.core.plan_pair import one_pair
+from sharectl.core.remaining_times import RemainingTimes
+from sharectl.core.steering import steer
+from sharectl.core.wanted import Wanted
 
 REASONS = {
     "targets": "a group over its share gives way to one under it",
@@ -33,8 +28,23 @@ REASONS = {
 }
 """Why a plan has targets, or has none."""
 
-ROUNDING_HS06 = 1e-6
-"""An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
+NODE_REASONS = {
+    "target": "it has the target that the errors call for",
+    "kept": "it keeps its target: moving it would gain too little",
+    "dwell": "it keeps its target, which is younger than control.dwell_seconds",
+    "limit": "a limit keeps it from what the errors call for",
+    "released": "its target has done its work, or nobody waits for it any more",
+    "not-needed": "other nodes are enough, or give their cores sooner",
+    "no-block": "no group over its share holds a block of cores there that a pending job could use",
+    "no-call": "the errors call for no target anywhere",
+    "uncontrolled": "it is not under control (nodes.controlled)",
+    "reserved": "it is reserved (nodes.reserved)",
+    "draining": "it is being drained",
+    "absent": "the collector does not know it any more",
+    "not-obeying": "it has not acted on its target in time",
+    "refused": "it refuses what is published",
+}
+"""Why a node has the target that it has, or has none."""
 
 
 @dataclass(frozen=True)
@@ -76,120 +86,85 @@ class PlanConfig:
     """Which nodes he means; snapshots know which they are."""
 
 
-def plan(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[Plan, State]:
-    """Plan for a complete snapshot at Unix time ``now``, and the state to keep once it is published."""
-    groups = tuple(config.pledge_hs06)
-    errors = group_errors(usage_by_group(snapshot, groups), config.pledge_hs06)
+@dataclass(frozen=True)
+class Known:
+    """What earlier cycles have learnt."""
+
+    remaining: Mapping[str, RemainingTimes] = field(default_factory=dict)
+    """Group -> how long its jobs still run."""
+
+
+NOTHING_KNOWN = Known()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What one cycle decides, and what it goes by."""
+
+    plan: Plan
+    state: State
+    """State to keep once the plan is published."""
+    groups: tuple[GroupControl, ...]
+    """What each group's controller said, in the order of the pledges."""
+    nodes: tuple[NodeRecord, ...]
+    """Every node of the snapshot, and absent ones that had a target; by name."""
+
+
+def decide(
+    config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
+) -> Decision:
+    """Decision on a complete snapshot at Unix time ``now``."""
+    del known
+    groups = steer(config.pledge_hs06, config.limits.deadband_hs06, snapshot)
     standing = state.standing_at(now)
-    where = Steerable({node.name for node in snapshot.nodes if node.controlled}, groups, len(snapshot.nodes))
+    where = Steerable(
+        {node.name for node in snapshot.nodes if node.controlled},
+        tuple(config.pledge_hs06),
+        len(snapshot.nodes),
+    )
     kept = dwelling(standing, config.limits, now, where)
-    reason, pair, wanted = _decide(errors, snapshot, config.limits, where.nodes, kept)
-    targets, notes = limited(standing, wanted, config.limits, now, where, state.uncertain_nodes)
-    if wanted and not targets:
-        reason = "no-room"
-    decided, after = _sealed(config, state, now, reason=reason, pair=pair, targets=targets, limits=notes)
-    return decided, replace(after, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
+    wanted = one_pair(groups, snapshot, config.limits, where.nodes, kept)
+    targets, notes = limited(standing, wanted.targets, config.limits, now, where, state.uncertain_nodes)
+    reason = "no-room" if wanted.targets and not targets else wanted.reason
+    notes = (*notes, *wanted.notes)
+    decided, after = _sealed(
+        config, state, now, reason=reason, pair=wanted.pair, targets=targets, limits=notes
+    )
+    after = replace(after, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
+    reasons = _node_reasons(snapshot, standing, wanted, targets, kept)
+    return Decision(decided, after, groups, node_records(snapshot, targets, reasons, wanted.waits))
+
+
+def _node_reasons(
+    snapshot: Snapshot,
+    standing: Sequence[Standing],
+    wanted: Wanted,
+    targets: Sequence[Target],
+    kept: Sequence[Target],
+) -> dict[str, str]:
+    """Node -> why it has its target, or none."""
+    stands = {target.node: target for target in targets}
+    called = {target.node: target for target in wanted.targets}
+    young = {target.node for target in kept}
+    there = {node.name: node for node in snapshot.nodes}
+    reasons = {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
+    for name, node in there.items():
+        if not node.controlled:
+            reasons[name] = "uncontrolled"
+        elif stands.get(name) != called.get(name):
+            reasons[name] = "dwell" if name in young and name in stands else "limit"
+        elif name in wanted.reasons:
+            reasons[name] = wanted.reasons[name]
+        elif name in stands:
+            reasons[name] = "target"
+        else:
+            reasons[name] = "not-needed" if wanted.targets else "no-call"
+    return reasons
 
 
 def withdrawal(config: PlanConfig, state: State, now: int, reason: str = "withdrawn") -> tuple[Plan, State]:
     """Plan without targets, whatever stands, for when none may stand: ``reason`` says why."""
     return _sealed(config, state, now, reason=reason, pair=None, targets=(), limits=())
-
-
-def held_back_group(errors: Iterable[GroupError], deadband_hs06: float) -> Optional[GroupError]:
-    """g_r: the group with the largest error above the deadband, by name among equals; None if there is none."""
-    over = [error for error in errors if error.error_hs06 > deadband_hs06]
-    return min(over, key=lambda error: (-error.error_hs06, error.group), default=None)
-
-
-def helped_group(
-    errors: Iterable[GroupError], deadband_hs06: float, multicore_cores: int
-) -> Optional[GroupError]:
-    """g_p: the group with the smallest error below the deadband that has jobs of ``multicore_cores`` pending."""
-    under = [
-        error
-        for error in errors
-        if error.error_hs06 < -deadband_hs06 and error.usage.pending_by_cores.get(multicore_cores, 0) > 0
-    ]
-    return min(under, key=lambda error: (error.error_hs06, error.group), default=None)
-
-
-def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], block_cores: int) -> list[str]:
-    """Nodes that can give a block of cores: those where most cores are held first, then by name."""
-    able = [node for node, held in cores.items() if held >= block_cores and node in controlled]
-    return sorted(able, key=lambda node: (-cores[node], node))
-
-
-def _decide(
-    errors: Sequence[GroupError],
-    snapshot: Snapshot,
-    limits: PlanLimits,
-    controlled: Collection[str],
-    kept: Sequence[Target],
-) -> tuple[str, Optional[tuple[str, str]], tuple[Target, ...]]:
-    """Reason, pair and targets that the errors call for besides those of ``kept``, which stay anyway."""
-    over = held_back_group(errors, limits.deadband_hs06)
-    if over is None:
-        return "no-group-over", None, ()
-    under = helped_group(errors, limits.deadband_hs06, limits.multicore_cores)
-    if under is None:
-        return "no-group-under", None, ()
-    pair = (over.group, under.group)
-    cores = cores_by_node(snapshot, over.group)
-    nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
-    if not nodes:
-        return "no-node", pair, ()
-    chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
-    chosen.update(_affordable(nodes, over, under, snapshot, limits, kept))
-    if not chosen:
-        return "error-below-node", pair, ()
-    block = limits.multicore_cores
-    return (
-        "targets",
-        pair,
-        tuple(
-            Target(node, over.group, cores[node] - block, under.group, block)
-            for node in nodes
-            if node in chosen
-        ),
-    )
-
-
-def _affordable(
-    nodes: Sequence[str],
-    over: GroupError,
-    under: GroupError,
-    snapshot: Snapshot,
-    limits: PlanLimits,
-    kept: Sequence[Target],
-) -> list[str]:
-    """First nodes of ``nodes`` that pending jobs can fill and that together remove no more than the smaller error.
-
-    What the targets of ``kept`` are still to take from the one group and to give to the other is taken off first.
-    """
-    block = limits.multicore_cores
-    power = hs06_per_core_by_node(snapshot)
-    due = _still_due(kept, snapshot)
-    taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
-    given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
-    awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, block))
-    budget_hs06 = min(over.error_hs06 - taken_hs06, -under.error_hs06 - given_hs06)
-    occupied = {target.node for target in kept}
-    free = [node for node in nodes if node not in occupied]
-    chosen: list[str] = []
-    for node in free[: max(0, under.usage.pending_by_cores[block] - awaited)]:
-        budget_hs06 -= block * power[node]
-        if budget_hs06 < -ROUNDING_HS06:
-            break
-        chosen.append(node)
-    return chosen
-
-
-def _still_due(kept: Iterable[Target], snapshot: Snapshot) -> dict[Target, int]:
-    """Target -> cores that its held-back group still has above the cap."""
-    kept = tuple(kept)
-    cores = {group: cores_by_node(snapshot, group) for group in {target.held_back for target in kept}}
-    return {target: max(0, cores[target.held_back].get(target.node, 0) - target.cap_cores) for target in kept}
 
 
 def _sealed(

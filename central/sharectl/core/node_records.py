@@ -1,0 +1,92 @@
+"""What a plan did on each node, for the ledger and for `explain`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from math import floor, log10
+from typing import Optional
+
+from sharectl.core.cycle_record import HeldJobs, NodeRecord
+from sharectl.core.model import Node, RunningJobs, Snapshot, Target
+from sharectl.core.wanted import Wait
+
+NO_WAIT = Wait(0.0, 0.0)
+
+
+def node_records(
+    snapshot: Snapshot,
+    targets: Iterable[Target],
+    reasons: Mapping[str, str],
+    waits: Mapping[str, Wait],
+) -> tuple[NodeRecord, ...]:
+    """A record for every node of the snapshot and every node with a target or a reason, by name."""
+    held = _held(snapshot)
+    stands = {target.node: target for target in targets}
+    nodes = {node.name: node for node in snapshot.nodes}
+    return tuple(
+        _record(nodes.get(name) or _absent(name), held.get(name, ()), stands.get(name), reasons, waits)
+        for name in sorted({*nodes, *stands, *reasons})
+    )
+
+
+def rounded(number: float) -> int:
+    """``number`` to two digits, so that the same is kept of what is nearly the same."""
+    if number < 1:
+        return 0
+    return int(round(number, 1 - floor(log10(number))))
+
+
+def _record(
+    node: Node,
+    held: tuple[HeldJobs, ...],
+    target: Optional[Target],
+    reasons: Mapping[str, str],
+    waits: Mapping[str, Wait],
+) -> NodeRecord:
+    wait = waits.get(node.name, NO_WAIT) if target is not None else NO_WAIT
+    return NodeRecord(
+        node=node.name,
+        cores=node.cores,
+        hs06_per_core=node.hs06_per_core,
+        controlled=node.controlled,
+        held=held,
+        target=target,
+        reason=reasons.get(node.name),
+        wait_seconds=wait.seconds,
+        idle_core_seconds=wait.idle_core_seconds,
+        memory_mib=node.memory_mib,
+        reserved=node.reserved,
+        draining=node.draining,
+    )
+
+
+def _absent(name: str) -> Node:
+    return Node(name, name, cores=0, hs06_per_core=0.0, controlled=False)
+
+
+def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
+    """Jobs of each node by group and size."""
+    rows: defaultdict[str, defaultdict[tuple[str, int], list[RunningJobs]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for job in snapshot.running:
+        rows[job.node][job.group, job.cores].append(job)
+    return {
+        node: tuple(_jobs(group, cores, kinds[group, cores]) for group, cores in sorted(kinds))
+        for node, kinds in rows.items()
+    }
+
+
+def _jobs(group: str, cores: int, rows: Iterable[RunningJobs]) -> HeldJobs:
+    rows = tuple(rows)
+    jobs = sum(row.jobs for row in rows)
+    known = [row for row in rows if row.memory_mib > 0]
+    with_memory = sum(row.jobs for row in known)
+    return HeldJobs(
+        group,
+        cores,
+        jobs,
+        rounded(sum(row.seconds * row.jobs for row in rows) / jobs) if jobs else 0,
+        rounded(sum(row.memory_mib * row.jobs for row in known) / with_memory) if with_memory else 0,
+    )

@@ -1,0 +1,105 @@
+"""The seed's plan: the group furthest over gives to the one furthest under (seed 004, ideas 3 and 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import fsum
+from typing import Optional
+
+from sharectl.core.model import GroupControl, PlanLimits, Snapshot, Target
+from sharectl.core.usage import cores_by_node, hs06_per_core_by_node
+from sharectl.core.wanted import ROUNDING_HS06, Wanted
+
+
+def one_pair(
+    groups: Sequence[GroupControl],
+    snapshot: Snapshot,
+    limits: PlanLimits,
+    controlled: Collection[str],
+    kept: Sequence[Target],
+) -> Wanted:
+    """What the controllers' outputs call for besides the targets of ``kept``, which stay anyway."""
+    over = held_back_group(groups)
+    if over is None:
+        return Wanted("no-group-over")
+    under = helped_group(groups, limits.multicore_cores)
+    if under is None:
+        return Wanted("no-group-under")
+    pair = (over.group, under.group)
+    cores = cores_by_node(snapshot, over.group)
+    nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
+    if not nodes:
+        return Wanted("no-node", pair=pair)
+    chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
+    chosen.update(_affordable(nodes, over, under, snapshot, limits, kept))
+    if not chosen:
+        return Wanted("error-below-node", pair=pair)
+    block = limits.multicore_cores
+    return Wanted(
+        "targets",
+        tuple(
+            Target(node, over.group, cores[node] - block, under.group, block)
+            for node in nodes
+            if node in chosen
+        ),
+        pair,
+    )
+
+
+def held_back_group(groups: Iterable[GroupControl]) -> Optional[GroupControl]:
+    """g_r: the group with the most power to take, by name among equals; None if there is none."""
+    over = [control for control in groups if control.output_hs06 > 0]
+    return min(over, key=lambda control: (-control.output_hs06, control.group), default=None)
+
+
+def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Optional[GroupControl]:
+    """g_p: the group with the most power to give to that has jobs of ``multicore_cores`` pending."""
+    under = [
+        control
+        for control in groups
+        if control.output_hs06 < 0 and control.error.usage.pending_by_cores.get(multicore_cores, 0) > 0
+    ]
+    return min(under, key=lambda control: (control.output_hs06, control.group), default=None)
+
+
+def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], block_cores: int) -> list[str]:
+    """Nodes that can give a block of cores: those where most cores are held first, then by name."""
+    able = [node for node, held in cores.items() if held >= block_cores and node in controlled]
+    return sorted(able, key=lambda node: (-cores[node], node))
+
+
+def _affordable(
+    nodes: Sequence[str],
+    over: GroupControl,
+    under: GroupControl,
+    snapshot: Snapshot,
+    limits: PlanLimits,
+    kept: Sequence[Target],
+) -> list[str]:
+    """First nodes of ``nodes`` that pending jobs can fill and that together remove no more than the smaller error.
+
+    What the targets of ``kept`` are still to take from the one group and to give to the other is taken off first.
+    """
+    block = limits.multicore_cores
+    power = hs06_per_core_by_node(snapshot)
+    due = _still_due(kept, snapshot)
+    taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
+    given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
+    awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, block))
+    budget_hs06 = min(over.output_hs06 - taken_hs06, -under.output_hs06 - given_hs06)
+    occupied = {target.node for target in kept}
+    free = [node for node in nodes if node not in occupied]
+    chosen: list[str] = []
+    for node in free[: max(0, under.error.usage.pending_by_cores[block] - awaited)]:
+        budget_hs06 -= block * power[node]
+        if budget_hs06 < -ROUNDING_HS06:
+            break
+        chosen.append(node)
+    return chosen
+
+
+def _still_due(kept: Iterable[Target], snapshot: Snapshot) -> dict[Target, int]:
+    """Target -> cores that its held-back group still has above the cap."""
+    kept = tuple(kept)
+    cores = {group: cores_by_node(snapshot, group) for group in {target.held_back for target in kept}}
+    return {target: max(0, cores[target.held_back].get(target.node, 0) - target.cap_cores) for target in kept}
