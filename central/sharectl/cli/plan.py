@@ -16,11 +16,24 @@ from sharectl.core.model import Plan
 from sharectl.core.plan import REASONS, State, decide
 from sharectl.report import as_json
 
+PUBLISHED = ""
+"""Value of ``--diff`` without a file."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     options.add_common(parser)
     options.add_look(parser)
+    parser.add_argument(
+        "--diff",
+        nargs="?",
+        const=PUBLISHED,
+        metavar="FILE",
+        help="instead, what the plan would change: targets added, kept, moved to another node, altered and dropped, the "
+        "power that changes hands and the idle core-seconds it costs; beside what is published, or beside FILE (a plan "
+        "that `sharectl plan --json` printed, or a sharectl.txt; - for standard input)",
+    )
+    parser.add_argument("--all", action="store_true", help="with --diff: more than one screen")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,9 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
     law = options.plan_config(config)
-    decided = decide(law, state, snapshot, now).plan
+    decision = decide(law, state, snapshot, now)
+    decided = decision.plan
     warnings = doubts(law, state, snapshot, now)
-    if arguments.json:
+    if arguments.diff is not None:
+        from sharectl.cli.plan_diff import print_changes
+
+        print_changes(arguments, config, decision, now)
+    elif arguments.json:
         print(as_json.dumps("plan", {**as_json.plan(decided), "warnings": warnings}))
     else:
         for line in target_lines(decided):

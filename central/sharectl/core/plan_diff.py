@@ -38,12 +38,14 @@ class TargetChange:
 
 @dataclass(frozen=True)
 class Effect:
-    """What targets are still to do on the nodes as they are now."""
+    """What targets would do on the nodes as they are now, all but those that are kept."""
 
     power_hs06: Mapping[str, float]
     """Group -> power that it gains by them, HS06; below 0: that it loses."""
     idle_core_seconds: float
-    """Cores that are expected to stand idle for them, times seconds."""
+    """Cores that are expected to stand idle for the targets that come, times seconds."""
+    spared_idle_core_seconds: Optional[float]
+    """The same for those that go; None if that is not known of all of them."""
     unknown_nodes: int = 0
     """Nodes of targets of which nothing is known: their effect is left out."""
 
@@ -133,9 +135,11 @@ def _effect(
                 lost, gained = power_moved_hs06(target, nodes[node])
                 gains[target.held_back].append(-sign * lost)
                 gains[target.helped].append(sign * gained)
-    idle = fsum(nodes[node].idle_core_seconds for node in known if node in new) - fsum(
-        idle_before.get(node, 0.0) for node in different if node in old
-    )
+    going = [node for node in different if node in old]
+    spared = [idle_before[node] for node in going if node in idle_before]
     return Effect(
-        {group: fsum(parts) for group, parts in sorted(gains.items())}, idle, len(different) - len(known)
+        {group: fsum(parts) for group, parts in sorted(gains.items())},
+        fsum(nodes[node].idle_core_seconds for node in known if node in new),
+        fsum(spared) if len(spared) == len(going) else None,
+        len(different) - len(known),
     )

@@ -1,0 +1,70 @@
+"""``sharectl plan --diff``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from sharectl.adapters import pipes, plan_json, sharectl_file
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.state_file import StateFile
+from sharectl.core.model import Target
+from sharectl.core.plan import Decision
+from sharectl.core.plan_diff import plan_diff
+from sharectl.errors import InputError
+from sharectl.report import as_json
+from sharectl.report import plan_diff as screens
+
+
+def print_changes(arguments: argparse.Namespace, config: Config, decision: Decision, now: int) -> None:
+    """Print what ``decision`` changes beside what ``--diff`` names."""
+    beside, before = _before(arguments.diff, config, now)
+    nodes = {node.node: node for node in decision.nodes}
+    idle = {
+        node.node: node.idle_core_seconds
+        for node in decision.nodes
+        if node.target is not None and node.target in before
+    }
+    diff = plan_diff(before, decision.plan.targets, nodes, idle)
+    if arguments.json:
+        print(as_json.dumps("plan_diff", screens.as_data(diff, decision.plan, beside)))
+    else:
+        screens.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
+
+
+def _before(name: str, config: Config, now: int) -> tuple[str, tuple[Target, ...]]:
+    """What it is compared with, in words, and its targets."""
+    if name:
+        return name, targets_of(name)
+    state = StateFile(config.state_directory / "state.json").load()
+    standing = tuple(stood.target for stood in state.standing_at(now))
+    if not state.sequence:
+        return "nothing: no plan was published yet", ()
+    over = "" if standing or not state.standing else f", which ran out {now - state.standing_until} s ago"
+    return f"what is published: sequence {state.sequence}{over}", standing
+
+
+def targets_of(name: str) -> tuple[Target, ...]:
+    """Targets of a plan as JSON or as ``sharectl.txt``, from the file of that name or standard input (``-``).
+
+    Raises
+    ------
+    InputError
+        If it is neither.
+    """
+    content = _content(name)
+    if content.lstrip()[:1] == b"{":
+        return plan_json.parse(content.decode("utf-8", "replace"), name).targets
+    return sharectl_file.parse(content, name).targets
+
+
+def _content(name: str) -> bytes:
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(plan_json.MAX_BYTES + 1)
+        with pipes.open_bytes(Path(name)) as file:
+            return file.read(plan_json.MAX_BYTES + 1)
+    except OSError as error:
+        wanted = "give what `sharectl plan --json` printed, or a sharectl.txt"
+        raise InputError([f"{name}: cannot be read: {error.strerror or error}; {wanted}"]) from error

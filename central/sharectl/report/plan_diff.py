@@ -1,0 +1,78 @@
+"""What a plan would change, as JSON and for people."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any, Optional, TextIO
+
+from sharectl.core.model import Plan, Target
+from sharectl.core.plan import REASONS
+from sharectl.core.plan_diff import KINDS, PlanDiff, TargetChange
+from sharectl.report.table_layout import shown
+from sharectl.report.tables import print_table
+
+ROWS = 14
+"""Changes that one screen has room for."""
+
+
+def as_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
+    """Keys: beside (what it is compared with), sequence, reason, counts by kind, changes, effect."""
+    return {
+        "beside": beside,
+        "sequence": decided.sequence,
+        "reason": decided.reason,
+        "counts": {kind: diff.count(kind) for kind in KINDS},
+        "changes": [
+            {
+                "kind": change.kind,
+                "nodes": change.nodes,
+                "before": _data(change.before),
+                "after": _data(change.after),
+            }
+            for change in diff.changes
+        ],
+        "effect": asdict(diff.effect),
+    }
+
+
+def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everything: bool) -> None:
+    """Print counts, the changes (those that fit on one screen unless ``everything``), and what they do."""
+    counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
+    to.write(f"beside {shown(beside)}: {counts}\n{REASONS[decided.reason]}\n")
+    rows = [change for change in diff.changes if everything or change.kind != "kept"]
+    if rows:
+        listed = rows if everything else rows[:ROWS]
+        print_table("", ("change", "node", "before", "after"), [_row(change) for change in listed], to)
+        if len(rows) > len(listed):
+            to.write(f"… and {len(rows) - len(listed)} more: --all\n")
+    if any(change.kind != "kept" for change in diff.changes):
+        _print_effect(diff, to)
+
+
+def _print_effect(diff: PlanDiff, to: TextIO) -> None:
+    effect = diff.effect
+    power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items()) or "none"
+    to.write(f"power that changes hands, HS06: {power}\n")
+    spared = effect.spared_idle_core_seconds
+    for_going = "unknown" if spared is None else f"{spared:.0f}"
+    to.write(
+        f"idle core-seconds expected: {effect.idle_core_seconds:.0f} for targets that come, {for_going} spared by those "
+        "that go\n"
+    )
+    if effect.unknown_nodes:
+        to.write(f"left out, since nothing is known of them: {effect.unknown_nodes} nodes\n")
+
+
+def _row(change: TargetChange) -> tuple[str, str, str, str]:
+    return (change.kind, " -> ".join(change.nodes), words(change.before), words(change.after))
+
+
+def words(target: Optional[Target]) -> str:
+    """A target in words, without its node: who keeps how many cores, and who is let in by which size."""
+    if target is None:
+        return "-"
+    return f"{target.held_back} <= {target.cap_cores}, {target.helped} by {target.request_cores}"
+
+
+def _data(target: Optional[Target]) -> Optional[dict[str, Any]]:
+    return None if target is None else asdict(target)
