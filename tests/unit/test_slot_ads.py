@@ -173,7 +173,7 @@ def test_groups_of_knobs() -> None:
     assert knobs(KNOBS, 20.0) == [
         Group("atlas", 8.0, 0.0, "regroup"),
         Group("cms", 4.0, 0.0, "no"),
-        Group("cms.prod", None, 0.0, "byquota"),
+        Group("cms.prod", 2.0, 0.0, "byquota"),
         Group("lhcb", 4.0, 0.0, "byquota"),
     ]
     assert {group.name: group.quota for group in knobs(KNOBS)}["atlas"] is None

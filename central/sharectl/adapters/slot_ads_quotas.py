@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isfinite
@@ -14,11 +14,13 @@ from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import content_of, parse
 from sharectl.adapters.slot_ads_groups import groups_of
 from sharectl.core.claim_capacity import Group
+from sharectl.core.quota_tree import Quota, effective_quotas
 from sharectl.errors import InputError
 
 _STATIC, _DYNAMIC = "group_quota_", "group_quota_dynamic_"
 _SURPLUS = {"group_accept_surplus": "byquota", "group_autoregroup": "regroup"}
 _NAMES = "group_names"
+_OVERSUBSCRIBE = "negotiator_allow_quota_oversubscription"
 _OF_NO_ACCOUNT = (
     "group_prefix",
     "group_sort_expr",
@@ -35,7 +37,9 @@ _WRITE = "write GROUP_QUOTA_<group> = number"
 
 
 @dataclass(frozen=True)
-class _Knob:
+class Knob:
+    """A knob and where its value is from."""
+
     place: str
     name: str
     value: str
@@ -63,7 +67,18 @@ def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group
 def of_knobs(text: str, name: str, pool_weight: Callable[[], Optional[float]]) -> list[Group]:
     """Groups by name of the knobs in a text, which ``name`` stands for; see `quotas`."""
     problems = Problems()
-    knobs = {knob.name.lower(): knob for knob in _knobs(text, name, problems)}
+    return groups_of_knobs(list(_knobs(text, name, problems)), name, pool_weight, problems)
+
+
+def groups_of_knobs(
+    told: Iterable[Knob],
+    name: str,
+    pool_weight: Callable[[], Optional[float]],
+    problems: Optional[Problems] = None,
+) -> list[Group]:
+    """The same of knobs that were read already, with ``problems``; of one that is there twice the last counts."""
+    problems = Problems() if problems is None else problems
+    knobs = {knob.name.lower(): knob for knob in told}
     for knob in knobs.values():
         for problem in _problems(knob, knobs):
             problems.add(knob.place, problem)
@@ -81,7 +96,7 @@ def of_knobs(text: str, name: str, pool_weight: Callable[[], Optional[float]]) -
     )
 
 
-def _knobs(text: str, name: str, problems: Problems) -> Iterator[_Knob]:
+def _knobs(text: str, name: str, problems: Problems) -> Iterator[Knob]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -89,10 +104,10 @@ def _knobs(text: str, name: str, problems: Problems) -> Iterator[_Knob]:
         if found is None:
             problems.add(f"{name}:{number}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
         else:
-            yield _Knob(f"{name}:{number}", found[1], found[2])
+            yield Knob(f"{name}:{number}", found[1], found[2])
 
 
-def _problems(knob: _Knob, knobs: Mapping[str, _Knob]) -> Iterator[str]:
+def _problems(knob: Knob, knobs: Mapping[str, Knob]) -> Iterator[str]:
     lower = knob.name.lower()
     if lower in _OF_NO_ACCOUNT or lower.startswith(_OF_NO_ACCOUNT_PREFIXES) or lower == _NAMES:
         return
@@ -110,9 +125,9 @@ def _problems(knob: _Knob, knobs: Mapping[str, _Knob]) -> Iterator[str]:
             yield f"{knob.name[:60]} is {knob.value[:40]!r}; write {what}"
     elif knob.value.lower() not in (*_TRUE, *_FALSE):
         yield f"{knob.name[:60]} is {knob.value[:40]!r}; write True or False"
-    names = re.split(r"[\s,]+", knobs[_NAMES].value.lower()) if _NAMES in knobs else []
+    names = _names(knobs)
     if group and names and group not in names:
-        close = get_close_matches(group, [known for known in names if known], 1)
+        close = get_close_matches(group, names, 1)
         meant = f"write {close[0]}, or add it there" if close else "add it there"
         yield f"group {group[:60]!r} is not in GROUP_NAMES, so that HTCondor ignores it; {meant}"
 
@@ -143,23 +158,27 @@ def _meant(name: str) -> str:
 
 
 def _quotas(
-    knobs: Mapping[str, _Knob], pool_weight: Callable[[], Optional[float]]
+    knobs: Mapping[str, Knob], pool_weight: Callable[[], Optional[float]]
 ) -> dict[str, Optional[float]]:
     static = _named(knobs, _STATIC, but=_DYNAMIC)
-    lower = {name.lower() for name in static}
-    shares = {name: share for name, share in _named(knobs, _DYNAMIC).items() if name.lower() not in lower}
-    weight = pool_weight() if shares else None
-    left = max(0.0, (weight or 0.0) - sum(quota for name, quota in static.items() if "." not in name))
-    total = max(1.0, sum(share for name, share in shares.items() if "." not in name))
-    # A share of a parent's quota would need the whole tree: such a quota is not known.
-    dynamic = {
-        name: share * left / total if weight is not None and "." not in name else None
-        for name, share in shares.items()
-    }
-    return {**static, **dynamic}
+    names = {name.lower(): name for name in (*_named(knobs, _DYNAMIC), *static)}
+    configured = {name.lower(): Quota(share, static=False) for name, share in _named(knobs, _DYNAMIC).items()}
+    configured |= {name.lower(): Quota(quota, static=True) for name, quota in static.items()}
+    # As the negotiator has it, a group without a quota has none to pass on.
+    configured = {**{name: Quota(0.0, static=False) for name in _names(knobs)}, **configured}
+    weight = None if all(quota.static for quota in configured.values()) else pool_weight()
+    oversubscribe = _OVERSUBSCRIBE in knobs and knobs[_OVERSUBSCRIBE].value.lower() in _TRUE
+    found = effective_quotas(configured, weight, oversubscribe=oversubscribe)
+    return {name: found.get(lower) for lower, name in names.items()}
 
 
-def _named(knobs: Mapping[str, _Knob], prefix: str, but: str = "\n") -> dict[str, float]:
+def _names(knobs: Mapping[str, Knob]) -> list[str]:
+    """GROUP_NAMES, lower case."""
+    text = knobs[_NAMES].value.lower() if _NAMES in knobs else ""
+    return [name for name in re.split(r"[\s,]+", text) if name]
+
+
+def _named(knobs: Mapping[str, Knob], prefix: str, but: str = "\n") -> dict[str, float]:
     return {
         knob.name[len(prefix) :]: float(knob.value)
         for lower, knob in knobs.items()
@@ -167,7 +186,7 @@ def _named(knobs: Mapping[str, _Knob], prefix: str, but: str = "\n") -> dict[str
     }
 
 
-def _surplus(knobs: Mapping[str, _Knob], group: str) -> str:
+def _surplus(knobs: Mapping[str, Knob], group: str) -> str:
     for name, policy in reversed(_SURPLUS.items()):
         knob = knobs.get(f"{name}_{group.lower()}", knobs.get(name))
         if knob is not None and knob.value.lower() in _TRUE:
