@@ -129,7 +129,7 @@ BAD = [
     ),
     (
         "groups:\n  cms.prod: {pledge_hs06: 1}\n",
-        '"cms.prod" is no group name; write the first part of AcctGroup',
+        'F:2: groups.cms.prod: "cms.prod" is two names; write prod below groups of cms',
     ),
     (f"groups:\n  {'a' * 65}: {{pledge_hs06: 1}}\n", "at most 64"),
     ("groups:\n  cms: 87100\n", "F:2: groups.cms: a group is a mapping; write cms: {pledge_hs06: 87100}"),

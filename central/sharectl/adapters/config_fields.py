@@ -10,9 +10,9 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
+from sharectl.adapters.config_groups import GroupConfig, SubgroupConfig
 from sharectl.adapters.config_model import (
     Config,
-    GroupConfig,
     HistoryConfig,
     PoolConfig,
 )
@@ -29,6 +29,7 @@ Sections = Mapping[Path, type[BaseModel]]
 SECTIONS: Sections = {
     (): Config,
     ("groups", "*"): GroupConfig,
+    ("groups", "*", "groups", "*"): SubgroupConfig,
     ("nodes",): NodesConfig,
     ("control",): ControlConfig,
     ("pool",): PoolConfig,
@@ -42,7 +43,15 @@ SECTIONS: Sections = {
 
 def section_at(path: Path, sections: Sections = SECTIONS) -> Optional[type[BaseModel]]:
     """Model of the mapping at ``path``; None if there is none."""
+    path = _of_second_level(path)
     return next((section for pattern, section in sections.items() if _matches(pattern, path)), None)
+
+
+def _of_second_level(path: Path) -> Path:
+    """``path`` without levels of groups beyond the second: what can be written is the same in all of them."""
+    while path[:6:2] == ("groups",) * 3:
+        path = path[:2] + path[4:]
+    return path
 
 
 def _matches(pattern: Path, path: Path) -> bool:

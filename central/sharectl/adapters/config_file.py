@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path as FilePath
 from typing import Any, Optional
 
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from sharectl.adapters import yaml_tree
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import fault_of
 from sharectl.adapters.yaml_file import not_following, problem_lines, text_of
-from sharectl.adapters.yaml_syntax import Fault, NotYamlError
+from sharectl.adapters.yaml_syntax import Fault, NotYamlError, Path
 from sharectl.adapters.yaml_tree import Tree
 from sharectl.errors import ConfigError
 
@@ -20,7 +20,7 @@ _LEAST = "write at least groups: {cms: {pledge_hs06: 87100}}"
 _ANY_GROUPS = {"any": {"pledge_hs06": 1.0}}
 
 
-def load(path: Path) -> Config:
+def load(path: FilePath) -> Config:
     """Configuration in the file at ``path``.
 
     Raises
@@ -42,24 +42,29 @@ def parse(text: str, name: str) -> Config:
         what = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
         top = [] if () in tree.refused else [Fault(tree.values.get((), 0), (), f"{what}; {_LEAST}")]
         raise ConfigError(problem_lines(name, text, [*tree.faults, *top]))
-    _fold_groups(tree, tree.data.get("groups"))
+    _fold_groups(tree, tree.data, ())
     config, faults = _validated(tree)
     if config is None or tree.faults:
         raise ConfigError(problem_lines(name, text, [*tree.faults, *faults]))
     return config
 
 
-def _fold_groups(tree: Tree, groups: Any) -> None:
-    """Note groups whose names differ in case only, and keep the first of each."""
+def _fold_groups(tree: Tree, above: Any, at: Path) -> None:
+    """Note groups of any level below ``above`` whose names differ in case only, and keep the first of each."""
+    groups = above.get("groups") if isinstance(above, dict) else None
     if not isinstance(groups, dict):
         return
+    at = (*at, "groups")
     first: dict[str, str] = {}
     for name in list(groups):
         kept = first.setdefault(name.lower(), name)
-        if kept != name:
-            line = tree.line(tree.keys["groups", kept])
+        here, there = (*at, name), (*at, kept)
+        if here == there:
+            _fold_groups(tree, groups[name], here)
+        else:
+            line = tree.line(tree.keys[there])
             message = f"is the same group as {kept} at line {line}, case does not count; keep one of them"
-            tree.faults.append(Fault(tree.keys["groups", name], ("groups", name), message))
+            tree.faults.append(Fault(tree.keys[here], here, message))
             del groups[name]
 
 

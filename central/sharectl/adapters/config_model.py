@@ -18,53 +18,14 @@ from pydantic import (
 )
 
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
+from sharectl.adapters.config_groups import GroupConfig, GroupName, no_group_twice, sound_groups, tree_of
 from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
-from sharectl.adapters.config_types import MAX_HS06, AbsolutePath, DaemonName, Section, wrong
+from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.wording import quoted, shown
-from sharectl.core.groups import GROUP_NAME
-from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, OTHER
+from sharectl.core.group_tree import GroupTree
+from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06
 
 POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-
-RESERVED_GROUPS = {
-    OTHER: "jobs of groups that are not configured are counted there",
-    "none": "nodes publish it where there is no target",
-}
-
-
-def _group_name(name: str) -> str:
-    folded = name.lower()
-    if not GROUP_NAME.fullmatch(folded):
-        raise wrong(
-            f"{quoted(name)} is no group name; write the first part of AcctGroup: letters, digits, _ and -, "
-            "a letter or digit first, at most 64"
-        )
-    if folded in RESERVED_GROUPS:
-        raise wrong(f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
-    return folded
-
-
-def _no_group_twice(groups: Any) -> Any:
-    if isinstance(groups, Mapping):
-        seen: dict[str, str] = {}
-        for name in (name for name in groups if isinstance(name, str)):
-            first = seen.setdefault(name.lower(), name)
-            if first != name:
-                raise wrong(
-                    f"{quoted(name)} and {quoted(first)} are the same group, case does not count; keep one",
-                    name,
-                )
-    return groups
-
-
-def _some_pledge(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]:
-    if not groups:
-        raise wrong("there is no group; write at least one, such as cms: {pledge_hs06: 87100}")
-    if not sum(group.pledge_hs06 for group in groups.values()) > 0:
-        raise wrong(
-            "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at least one group"
-        )
-    return groups
 
 
 def _pool_name(name: str) -> str:
@@ -76,35 +37,7 @@ def _pool_name(name: str) -> str:
     return name
 
 
-GroupName = Annotated[str, AfterValidator(_group_name)]
 PoolName = Annotated[str, AfterValidator(_pool_name)]
-
-
-class GroupConfig(Section):
-    """What one group was promised: exactly one of the two keys, the numbers are on the same scale."""
-
-    hs06: Optional[float] = Field(
-        None, alias="pledge_hs06", ge=0, le=MAX_HS06, description="Computing power promised to the group."
-    )
-    hepscore23: Optional[float] = Field(
-        None,
-        alias="pledge_hepscore23",
-        ge=0,
-        le=MAX_HS06,
-        description="The same, where pledges are in HEPscore23.",
-    )
-
-    @model_validator(mode="after")
-    def _one_pledge(self) -> GroupConfig:
-        if (self.hs06 is None) == (self.hepscore23 is None):
-            raise wrong("a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23")
-        return self
-
-    @property
-    def pledge_hs06(self) -> float:
-        """The pledge, HS06, from whichever key was written."""
-        pledge = self.hs06 if self.hs06 is not None else self.hepscore23
-        return pledge if pledge is not None else 0.0
 
 
 class PoolConfig(Section):
@@ -182,7 +115,7 @@ class Config(Section):
     """Everything an operator decides. Only ``groups`` has to be written."""
 
     groups: Annotated[
-        Mapping[GroupName, GroupConfig], BeforeValidator(_no_group_twice), AfterValidator(_some_pledge)
+        Mapping[GroupName, GroupConfig], BeforeValidator(no_group_twice), AfterValidator(sound_groups)
     ] = Field(
         description="Group to pledge. The name is the first part of AcctGroup; case does not count. At least one "
         "pledge is above 0. `other` and `none` are reserved."
@@ -213,6 +146,11 @@ class Config(Section):
     lock_wait_seconds: float = Field(
         60.0, ge=0, le=3600, description="How long a cycle waits for one that still runs, before it leaves."
     )
+
+    @property
+    def tree(self) -> GroupTree:
+        """The groups of every level, with their pledges."""
+        return tree_of(self.groups)
 
     @model_validator(mode="before")
     @classmethod

@@ -21,7 +21,7 @@ from sharectl.adapters.config_fields import (
     range_of,
     section_at,
 )
-from sharectl.adapters.config_model import GroupConfig
+from sharectl.adapters.config_groups import GroupConfig, SubgroupConfig
 from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
 from sharectl.adapters.wording import shown
@@ -200,8 +200,9 @@ def _mapping(wrong: _Wrong) -> str:
     key = str(wrong.path[-1])
     section = section_at(wrong.path, wrong.sections)
     number = number_in(wrong.text, "hs06")
-    if section is GroupConfig and number is not None:
-        return f"a group is a mapping; write {shown(key)}: {{pledge_hs06: {plain(number)}}}"
+    if section in (GroupConfig, SubgroupConfig) and number is not None:
+        written = "share" if section is SubgroupConfig and number <= 1 else "pledge_hs06"
+        return f"a group is a mapping; write {shown(key)}: {{{written}: {plain(number)}}}"
     if section is NodesConfig and isinstance(wrong.value, str):
         return f'{key} is a mapping; write {key}: {{controlled: "{wrong.text}"}}'
     if section is PublisherConfig and isinstance(wrong.value, str):

@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from sharectl.adapters.config_fields import SECTIONS, choices_of, is_whole, keys_of, range_of
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_problems import place
+from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.config_text import as_data, flow
 from sharectl.adapters.quantities import UNIT_NAMES, unit_of
 from sharectl.adapters.yaml_file import MAX_BYTES
@@ -44,6 +45,7 @@ What the file may not hold, since YAML would change its meaning in silence or sh
 _TITLES: Mapping[Path, str] = {
     (): "Top level",
     ("groups", "*"): "groups.NAME",
+    ("groups", "*", "groups", "*"): "groups.NAME.groups.PART",
     ("publish", "*"): "publish[…]",
     ("publish", "*", "https"): "publish[…].https",
     ("publish", "*", "collector"): "publish[…].collector",
@@ -58,10 +60,16 @@ _KINDS = {
     "identity": "text, null",
     "max_target_share": "share, null",
     "controlled": "pattern, list of patterns, share, constraint",
+    "reserved": "pattern, list of patterns, share, constraint, null",
 }
 """Key -> its values, where its type does not say it."""
-_EXACTLY_ONE: Mapping[Path, str] = {("groups", "*"): "one of the two", ("publish", "*"): "one of the three"}
-"""Section -> the default of its keys, where exactly one of them is to be written."""
+_PLEDGES = ("pledge_hs06", "pledge_hepscore23")
+_EXACTLY_ONE: Mapping[Path, str] = {
+    **{("groups", "*", key): "one of the two" for key in _PLEDGES},
+    **{("groups", "*", "groups", "*", key): "one of the three" for key in ("share", *_PLEDGES)},
+    **{("publish", "*", key): "one of the three" for key in keys_of(PublisherConfig)},
+}
+"""Key -> its default, where exactly one of several is to be written."""
 
 
 def reference() -> str:
@@ -105,8 +113,8 @@ def _values(key: str, field: FieldInfo) -> str:
 def _default(path: Path, field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    if path[:2] in _EXACTLY_ONE and len(path) == len(("groups", "*", "key")):
-        return _EXACTLY_ONE[path[:2]]
+    if path in _EXACTLY_ONE:
+        return _EXACTLY_ONE[path]
     if "*" in path:
         return f"`{flow(field.get_default())}`"
     value: Any = as_data(Config.model_validate({"groups": {"any": {"pledge_hs06": 1}}}))

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from sharectl.adapters.config_model import Config, GroupConfig
+from sharectl.adapters.config_groups import GroupConfig
+from sharectl.adapters.config_model import Config
 
 _PLAIN = re.compile(r"/?[A-Za-z_][A-Za-z0-9_./-]*")
 _TEXT = "tag:yaml.org,2002:str"

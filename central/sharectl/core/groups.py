@@ -9,13 +9,27 @@ from typing import Optional
 from sharectl.core.model import OTHER
 
 GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""What a configured group may be called: safe in a ClassAd, a file name and a metric label."""
+"""What a group of the first level, or one part of a name, may be called: safe in a ClassAd, a file name and a metric
+label."""
 
-_FIRST_PART = re.compile(r"[^.@]*")
+MAX_GROUP_LENGTH = 64
+"""Characters of a whole name."""
+
+NESTED_GROUP_NAME = re.compile(
+    rf"(?=.{{1,{MAX_GROUP_LENGTH}}}\Z)[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*"
+)
+"""What a group of any level may be called, such as ``alice.prod``."""
+
+_PARTS = re.compile(r"[^.@]*(?:[^@]*(?=\.[^.@]*@)|[^@]*\Z)?")
+"""The group in a name: without ``@`` all of it; else what is before the last part before it, which is the user, or the
+first part if there is no other. config.d has the same pattern."""
 
 
 def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
-    """Name of the configured group that a job belongs to, or `OTHER`.
+    """Name of the configured group that a job belongs to, the longest that its own begins with, or `OTHER`.
+
+    Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of
+    ``Alice.Prod.mc`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.
 
     Parameters
     ----------
@@ -25,6 +39,8 @@ def group_of(accounting_group: Optional[str], configured: Collection[str]) -> st
     configured
         Names of the configured groups, lower case.
     """
-    match = _FIRST_PART.match(accounting_group or "")
+    match = _PARTS.match(accounting_group or "")
     name = match.group().lower() if match else ""
+    while name and name not in configured:
+        name = name.rpartition(".")[0]
     return name if name in configured else OTHER

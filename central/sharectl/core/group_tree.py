@@ -1,0 +1,148 @@
+"""Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice`` too.
+
+Steered are the groups that have none within them. The jobs of a group with subgroups that belong to none of these
+are *its own*: they are counted, and share what is left of its pledge, but no target is made for them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from math import fsum
+
+from sharectl.core.model import GroupControl, GroupError, GroupUsage
+
+BY_SUBGROUPS = "by-subgroups"
+"""Code of `GroupControl.acted` for a group that is steered through those within it."""
+
+
+@dataclass(frozen=True)
+class GroupTree:
+    """The configured groups of every level."""
+
+    pledge_hs06: Mapping[str, float]
+    """Full name → pledge with all that it gives to subgroups, HS06; a group comes before those within it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All full names, in order."""
+        return tuple(self.pledge_hs06)
+
+    @property
+    def steered_hs06(self) -> dict[str, float]:
+        """Group without subgroups → pledge, HS06: those that targets may name."""
+        above = {above_of(name) for name in self.pledge_hs06}
+        return {name: pledge for name, pledge in self.pledge_hs06.items() if name not in above}
+
+    @property
+    def own_hs06(self) -> dict[str, float]:
+        """Group with subgroups → what they leave of its pledge, HS06."""
+        # As decimal numbers, so that of 3 less ten times 0.3 nothing is left.
+        exact = {name: Fraction(repr(float(pledge))) for name, pledge in self.pledge_hs06.items()}
+        inner: dict[str, Fraction] = {}
+        for name, pledge in exact.items():
+            inner[above_of(name)] = inner.get(above_of(name), Fraction(0)) + pledge
+        return {name: max(0.0, float(exact[name] - inner[name])) for name in exact if name in inner}
+
+
+def above_of(name: str) -> str:
+    """Full name of the group that ``name`` is directly within; empty for one of the first level."""
+    return name.rpartition(".")[0]
+
+
+def levels_above(name: str) -> tuple[str, ...]:
+    """Full names of all groups that ``name`` is within, the first level first."""
+    parts = name.split(".")
+    return tuple(".".join(parts[:length]) for length in range(1, len(parts)))
+
+
+def first_level(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``names`` that are within no other of them: what sums over groups are made of."""
+    names = tuple(names)
+    known = frozenset(names)
+    return tuple(name for name in names if known.isdisjoint(levels_above(name)))
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Names with each group before those within it, else in the order given; groups in between are added."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        for each in (*levels_above(name), name):
+            first.setdefault(each, place)
+    return tuple(
+        sorted(first, key=lambda name: [(first[each], each) for each in (*levels_above(name), name)])
+    )
+
+
+def with_subgroups(errors: Iterable[GroupError], parents: Collection[str]) -> tuple[GroupError, ...]:
+    """Rows with those of ``parents``, so far of their own jobs, summed with the rows of all within them.
+
+    Errors are differences from shares of one whole, so those of a group's parts sum to its own.
+    """
+    rows = tuple(errors)
+    return tuple(
+        reduce(_sum, (row for row in rows if row.group.startswith(f"{error.group}.")), error)
+        if error.group in parents
+        else error
+        for error in rows
+    )
+
+
+def controls_with_subgroups(
+    controls: Iterable[GroupControl], parents: Collection[str]
+) -> tuple[GroupControl, ...]:
+    """The same of controllers; those of ``parents`` put out nothing themselves."""
+    rows = tuple(controls)
+    errors = {error.group: error for error in with_subgroups((row.error for row in rows), parents)}
+    return tuple(
+        replace(
+            control,
+            error=errors[control.group],
+            setpoint_hs06=fsum(row.setpoint_hs06 for row in rows if _within(row.group, control.group)),
+            control_error_hs06=fsum(
+                row.control_error_hs06 for row in rows if _within(row.group, control.group)
+            ),
+            output_hs06=0.0,
+            acted=(BY_SUBGROUPS,),
+        )
+        if control.group in parents
+        else control
+        for control in rows
+    )
+
+
+def usage_with_subgroups(usage: Mapping[str, GroupUsage], name: str) -> GroupUsage:
+    """What ``name`` and all within it hold and wait for; ``usage`` has each group's own."""
+    inner = [used for group, used in usage.items() if _within(group, name)]
+    return reduce(_sum_of_usage, inner, GroupUsage())
+
+
+def _within(group: str, above: str) -> bool:
+    return group == above or group.startswith(f"{above}.")
+
+
+def _sum(one: GroupError, other: GroupError) -> GroupError:
+    """The row of both, with the name of the first."""
+    return GroupError(
+        group=one.group,
+        pledge_hs06=one.pledge_hs06 + other.pledge_hs06,
+        error_cores=one.error_cores + other.error_cores,
+        error_hs06=one.error_hs06 + other.error_hs06,
+        power_minus_pledge_hs06=one.power_minus_pledge_hs06 + other.power_minus_pledge_hs06,
+        usage=_sum_of_usage(one.usage, other.usage),
+    )
+
+
+def _sum_of_usage(one: GroupUsage, other: GroupUsage) -> GroupUsage:
+    waiting = Counter(one.pending_by_cores) + Counter(other.pending_by_cores)
+    return GroupUsage(
+        single_cores=one.single_cores + other.single_cores,
+        multi_cores=one.multi_cores + other.multi_cores,
+        power_hs06=one.power_hs06 + other.power_hs06,
+        pending_single_jobs=one.pending_single_jobs + other.pending_single_jobs,
+        pending_multi_jobs=one.pending_multi_jobs + other.pending_multi_jobs,
+        pending_by_cores=dict(sorted(waiting.items())),
+    )
