@@ -62,8 +62,8 @@ def still(box: Box, running: int) -> None:
     box.wait_until(seen, 60, f"{running} jobs run and the collector knows them")
 
 
-def table(sharectl: Sharectl, mode: str) -> dict[str, Any]:
-    """All that a look finds but the clock: usage by group, and cores by node and group."""
-    seen = sharectl.json("snapshot", pool={"mode": mode})
+def table(sharectl: Sharectl, mode: str, **configuration: Any) -> dict[str, Any]:
+    """All that a look finds but the clock: usage by group, cores and memory by node, and what waits."""
+    seen = sharectl.json("snapshot", pool={"mode": mode}, **configuration)
     assert seen["complete"]
-    return {"groups": seen["groups"], "nodes": seen["nodes"]}
+    return {name: seen[name] for name in ("groups", "nodes", "pending")}

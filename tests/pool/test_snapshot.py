@@ -115,6 +115,96 @@ def test_what_the_seeds_command_prints_is_valid_and_gives_the_same_rows(sharectl
     assert own == replayed
 
 
+# ---- what plans need besides
+
+
+def asking(cores: str, memory: str, count: int) -> str:
+    """Jobs of cms that never start, with requests that may be expressions."""
+    return (
+        described("cms", 1, count, 600, "requirements = False")
+        .replace("request_cpus = 1\n", f"request_cpus = {cores}\n")
+        .replace("request_memory = 1\n", f"request_memory = {memory}\n")
+    )
+
+
+def waiting(seen: dict[str, Any]) -> dict[tuple[int, int], int]:
+    """(cores, MiB) -> jobs that wait."""
+    return {(row["cores"], row["memory_mib"]): row["jobs"] for row in seen["pending"]}
+
+
+def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl) -> None:
+    box = sharectl.box
+    for cores, memory, count in (
+        ("1", "1000", 3),
+        ("2", "undefined", 2),
+        ("10", "100 * 20", 4),
+        ("64", "3000000", 1),
+        ("TARGET.TotalSlotCpus", "TARGET.TotalSlotMemory", 5),
+        ("1 / 0", "1 / 0", 2),
+    ):
+        box.submit(asking(cores, memory, count), FIRST)
+    box.submit(described("cms", 4, 1, 600, at(MIDDLE)), SECOND)
+    still(box, 1)
+    many = {mode: table(sharectl, mode, control={"strategy": "many"}) for mode in MODES}
+    assert many["counted"] == many["jobs"]
+    # The largest node has 12 cores; memory that only a slot knows is unknown.
+    assert waiting(many["jobs"]) == {
+        (1, 1024): 3,
+        (2, 0): 2,
+        (10, 2048): 4,
+        (12, 3145728): 1,
+        (12, 0): 5,
+        (1, 0): 2,
+    }
+    seed = {mode: table(sharectl, mode, control={"strategy": "pair"}) for mode in MODES}
+    assert seed["counted"] == seed["jobs"]
+    assert seed["jobs"]["groups"]["cms"]["pending_by_cores"] == {"1": 10, "2": 2, "8": 5}
+    nodes = {node["name"]: node for node in many["jobs"]["nodes"]}
+    assert {name: node["held_memory_mib"] for name, node in nodes.items()} == {
+        "wn-001": 0,
+        "wn-002": 128,
+        "wn-003": 0,
+    }
+    assert {node["memory_mib"] for node in nodes.values()} == {16384}
+
+
+def test_jobs_that_all_want_another_memory_are_counted_by_a_sample(sharectl: Sharectl) -> None:
+    sharectl.box.submit(asking("1", "1000 + ProcId", 3000), FIRST)
+    sharectl.box.submit(asking("4", "500", 2500), FIRST)
+    counted, listed = (waiting(table(sharectl, mode)) for mode in ("counted", "jobs"))
+    assert sum(counted.values()) == sum(listed.values()) == 5500
+    assert counted[4, 512] == listed[4, 512] == 2500
+    assert set(counted) == set(listed)
+    for kind, jobs in listed.items():
+        assert abs(counted[kind] - jobs) <= 2, "every second job is in the sample"
+
+
+def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> None:
+    box = sharectl.box
+
+    def kinds(**nodes: Any) -> dict[str, tuple[bool, bool, bool]]:
+        return {
+            node["name"]: (node["controlled"], node["reserved"], node["draining"])
+            for node in table(sharectl, "counted", nodes=nodes)["nodes"]
+        }
+
+    plain = (True, False, False)
+    assert kinds() == dict.fromkeys(("wn-001", "wn-002", "wn-003"), plain)
+    for reserved in (["wn-001*"], "TotalSlotCpus > 10"):
+        assert kinds(reserved=reserved) == {
+            "wn-001": (True, True, False),
+            "wn-002": plain,
+            "wn-003": plain,
+        }
+    box.run(["condor_drain", "-graceful", MIDDLE])
+    try:
+        box.wait_until(lambda: kinds()["wn-002"] == (True, False, True), 30, "the drained node is seen")
+        assert kinds()["wn-001"] == plain
+    finally:
+        box.run(["condor_drain", "-cancel", MIDDLE])
+    box.wait_until(lambda: kinds()["wn-002"] == plain, 30, "the node is no longer drained")
+
+
 # ---- jobs that start and end between two looks
 
 

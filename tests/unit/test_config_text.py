@@ -28,8 +28,10 @@ groups:
   "no": {pledge_hepscore23: 0.5}
 nodes:
   controlled: ["wn-0*"]
+  reserved: null  # default
   job_ctl_stale_seconds: 2340  # default
 control:
+  strategy: pair  # default
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
   max_nodes: null  # default

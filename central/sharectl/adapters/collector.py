@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Optional
 
+from sharectl.adapters import node_words
 from sharectl.adapters.ads import evaluated, number, sequence, text, whole
 from sharectl.core.nodes import HOST_NAME
+
+NO_CONSTRAINTS: Mapping[str, str] = {}
+STALE_SECONDS = 2340
+"""Three periods of 13 minutes."""
 
 SCHEDD_LOCATION = ["Name", "MyAddress", "CondorVersion", "MyType"]
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = [
-    "Machine",
-    "PartitionableSlot",
+    *node_words.PROJECTION,
+    "t1_TargetSequence",
     "State",
-    "Cpus",
-    "TotalSlotCpus",
+    "Draining",
+    "Memory",
+    "TotalSlotMemory",
+    "TotalMemory",
     "TotalCpus",
     "t1_wn_hs06",
     "AccountingGroup",
     "JobStart",
     "EnteredCurrentState",
     "ChildAccountingGroup",
-    "ChildCpus",
+    "ChildMemory",
     "ChildJobStart",
     "ChildEnteredCurrentState",
 ]
@@ -37,6 +45,8 @@ class Held:
     cores: int
     since: int
     """Unix seconds; 0 if unknown."""
+    memory_mib: int = 0
+    """0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +61,16 @@ class Slot:
     hs06: Optional[float]
     """t1_wn_hs06, power of the whole machine; None if it publishes none."""
     held: tuple[Held, ...]
-    controlled: bool
-    """Whether it meets the constraint that was asked for; False if none was."""
+    meets: frozenset[str]
+    """Names of the constraints that its machine meets, of those that were asked for."""
+    memory_mib: int = 0
+    """TotalSlotMemory; 0 if unknown."""
+    node_memory_mib: int = 0
+    """Memory of the whole machine, TotalMemory; 0 if unknown."""
+    draining: bool = False
+    obeyed_sequence: Optional[int] = None
+    """See `node_words.obedience_of`."""
+    refusal: Optional[str] = None
 
 
 @dataclass(frozen=True)
@@ -66,28 +84,32 @@ class CollectorAnswer:
     """Unix seconds at which the collector started; 0 if it does not say."""
 
 
-def look(collector: Optional[str], controlled: Optional[str]) -> CollectorAnswer:
+def look(
+    collector: Optional[str],
+    constraints: Mapping[str, str] = NO_CONSTRAINTS,
+    now: int = 0,
+    stale_seconds: int = STALE_SECONDS,
+) -> CollectorAnswer:
     """Answer of the collector at the address ``collector``; None for the pool of this machine's configuration.
 
     Parameters
     ----------
-    controlled
-        ClassAd constraint that tells which nodes are under control; None if it is told otherwise.
+    constraints
+        Name -> ClassAd constraint that tells which nodes are meant by it.
+    now
+        Unix seconds.
+    stale_seconds
+        Age from which a node's run of job_ctl is stale, where the node does not say.
     """
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     ads = asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC, projection=_PROJECTION)
-    under: set[str] = set()
-    if controlled is not None:
-        chosen = asked.query(
-            htcondor2.AdType.Slot, constraint=f"({_NOT_DYNAMIC}) && ({controlled})", projection=["Machine"]
-        )
-        under = {str(ad.get("Machine")) for ad in chosen}
+    met = {name: _machines_meeting(asked, constraint) for name, constraint in constraints.items()}
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
     itself = asked.query(htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"])
     return CollectorAnswer(
-        slots=tuple(slot for ad in ads if (slot := _slot(ad, under)) is not None),
+        slots=tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None),
         schedds=tuple(
             {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
             for ad in schedds
@@ -102,30 +124,53 @@ def started_at(ad: Any) -> int:
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
 
-def _slot(ad: Any, under: set[str]) -> Optional[Slot]:
+def _machines_meeting(asked: Any, constraint: str) -> set[str]:
+    import htcondor2
+
+    chosen = asked.query(
+        htcondor2.AdType.Slot, constraint=f"({_NOT_DYNAMIC}) && ({constraint})", projection=["Machine"]
+    )
+    return {str(ad.get("Machine")) for ad in chosen}
+
+
+def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) -> Optional[Slot]:
     """Slot of an ad; None if it does not name its machine: a target could not reach it."""
     machine = text(evaluated(ad, "Machine"))
     if machine is None or not HOST_NAME.fullmatch(machine):
         return None
     hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
+    obeyed, refusal = node_words.obedience_of(ad, now, stale_seconds)
     return Slot(
         machine=machine.lower(),
         cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
         node_cores=whole(evaluated(ad, "TotalCpus"), 0) or None,
         hs06=hs06 if hs06 > 0 else None,
         held=tuple(_children(ad) if evaluated(ad, "PartitionableSlot") else _itself(ad)),
-        controlled=machine in under,
+        meets=frozenset(name for name, machines in met.items() if machine in machines),
+        memory_mib=whole(evaluated(ad, "TotalSlotMemory"), 0) or whole(evaluated(ad, "Memory"), 0),
+        node_memory_mib=whole(evaluated(ad, "TotalMemory"), 0),
+        draining=node_words.is_draining(ad),
+        obeyed_sequence=obeyed,
+        refusal=refusal,
     )
 
 
 def _children(ad: Any) -> list[Held]:
     lists = (
         sequence(evaluated(ad, name))
-        for name in ("ChildCpus", "ChildAccountingGroup", "ChildJobStart", "ChildEnteredCurrentState")
+        for name in (
+            *(
+                "ChildCpus",
+                "ChildAccountingGroup",
+                "ChildJobStart",
+                "ChildEnteredCurrentState",
+                "ChildMemory",
+            ),
+        )
     )
     return [
-        Held(text(group), whole(cores, 1, least=1), whole(start, 0) or whole(entered, 0))
-        for cores, group, start, entered in zip_longest(*lists)
+        Held(text(group), whole(cores, 1, least=1), whole(start, 0) or whole(entered, 0), whole(memory, 0))
+        for cores, group, start, entered, memory in zip_longest(*lists)
     ]
 
 
@@ -133,4 +178,5 @@ def _itself(ad: Any) -> list[Held]:
     if evaluated(ad, "State") != "Claimed":
         return []
     since = whole(evaluated(ad, "JobStart"), 0) or whole(evaluated(ad, "EnteredCurrentState"), 0)
-    return [Held(text(evaluated(ad, "AccountingGroup")), whole(evaluated(ad, "Cpus"), 1, least=1), since)]
+    cores, memory_mib = whole(evaluated(ad, "Cpus"), 1, least=1), whole(evaluated(ad, "Memory"), 0)
+    return [Held(text(evaluated(ad, "AccountingGroup")), cores, since, memory_mib)]

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from sharectl.adapters.config_types import MAX_HS06, Section
+from sharectl.adapters.config_types import MAX_HS06, Section, wrong
 from sharectl.adapters.controlled import read_controlled, read_share, write_controlled
 from sharectl.core.model import PlanLimits
 from sharectl.core.nodes import Controlled, ControlledHosts, ControlledShare
@@ -18,6 +18,16 @@ def _read_share(value: Any) -> Optional[float]:
 
 def _write_share(ratio: Optional[float]) -> Any:
     return None if ratio is None else write_controlled(ControlledShare(ratio))
+
+
+def _read_reserved(value: Any) -> Optional[Controlled]:
+    if value == []:
+        raise wrong("it names no host; write a list of host patterns, or null to reserve no node")
+    return None if value is None else read_controlled(value)
+
+
+def _write_reserved(reserved: Optional[Controlled]) -> Any:
+    return None if reserved is None else write_controlled(reserved)
 
 
 class NodesConfig(Section):
@@ -33,6 +43,13 @@ class NodesConfig(Section):
             '`{share: "50%"}`.',
         )
     )
+    reserved: Annotated[
+        Optional[Controlled], PlainValidator(_read_reserved), PlainSerializer(_write_reserved)
+    ] = Field(
+        None,
+        description="Nodes that never get targets, whatever `controlled` says, such as those that tests or an "
+        "experiment need as they are; in the same forms. null reserves none.",
+    )
     job_ctl_stale_seconds: int = Field(
         2340,
         ge=30,
@@ -46,6 +63,12 @@ class NodesConfig(Section):
 class ControlConfig(Section):
     """How strongly sharectl steers."""
 
+    strategy: Literal["many", "pair"] = Field(
+        "pair",
+        description="How groups are brought together: `many` lets every group that is over its share give to every one "
+        "that is under it, each in its own request sizes, up to the largest node; `pair` takes from the one group and "
+        "gives to the other that are furthest off, and counts larger requests as 8 cores (or `multicore_cores`).",
+    )
     multicore_cores: int = Field(
         8,
         ge=2,

@@ -206,7 +206,12 @@ def _repeated(row: str, times: int) -> Iterator[str]:
     yield row * rest
 
 
-def as_snapshot(rows: JobRows, taken_at: int, controlled: Mapping[str, bool]) -> Snapshot:
+def as_snapshot(
+    rows: JobRows,
+    taken_at: int,
+    controlled: Mapping[str, bool],
+    reserved: Collection[str] = frozenset(),
+) -> Snapshot:
     """Snapshot made of the rows of a file, for replaying a decision.
 
     Parameters
@@ -217,12 +222,14 @@ def as_snapshot(rows: JobRows, taken_at: int, controlled: Mapping[str, bool]) ->
         Unix seconds.
     controlled
         Node -> whether it is under control.
+    reserved
+        Nodes that are kept free of targets.
     """
     power = {job.node: job.hs06_per_core for job in rows.running}
     return Snapshot(
         taken_at=taken_at,
         nodes=tuple(
-            Node(name=node, machine=node, cores=0, hs06_per_core=power[node], controlled=under)
+            Node(node, node, cores=0, hs06_per_core=power[node], controlled=under, reserved=node in reserved)
             for node, under in controlled.items()
         ),
         running=rows.running,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Callable, Optional
 
-from sharectl.adapters.collector import CollectorAnswer, Slot, look
+from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look
 from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.schedds import ScheddJobs, count_pending, list_jobs
+from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.core.groups import group_of
 from sharectl.core.model import SCHEDD_SOURCE, Node, PendingJobs, RunningJobs, Snapshot, Source
 from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
@@ -18,7 +18,8 @@ from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_mac
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
 
-_MODES: Mapping[str, Callable[[Mapping[str, str], int], ScheddJobs]] = {
+_CONTROLLED, _RESERVED = "controlled", "reserved"
+_MODES: Mapping[str, Callable[[Mapping[str, str], Sizes], ScheddJobs]] = {
     "counted": count_pending,
     "jobs": list_jobs,
 }
@@ -42,6 +43,11 @@ class PoolAccess:
     default_node_hs06: float = 400
     default_node_cores: int = 40
     multicore_cores: int = 8
+    reserved: Optional[Controlled] = None
+    """Nodes that are kept free of targets; None: none are."""
+    true_sizes: bool = False
+    """Whether requests count as what they are, up to the largest node; else as at most `MOST_PENDING_CORES`."""
+    job_ctl_stale_seconds: int = STALE_SECONDS
 
 
 class CondorPool:
@@ -56,10 +62,14 @@ class CondorPool:
         import htcondor2  # noqa: F401
 
         access = self.access
-        constraint = (
-            access.controlled.expression if isinstance(access.controlled, ControlledConstraint) else None
+        chosen = {_CONTROLLED: access.controlled, _RESERVED: access.reserved}
+        constraints = {
+            name: by.expression for name, by in chosen.items() if isinstance(by, ControlledConstraint)
+        }
+        question = Question(
+            partial(look, access.collector, constraints, now, access.job_ctl_stale_seconds),
+            access.collector_deadline_seconds,
         )
-        question = Question(partial(look, access.collector, constraint), access.collector_deadline_seconds)
         answer = ask_all({"collector": question})["collector"]
         if answer.value is None:
             problem = f"{answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
@@ -82,12 +92,12 @@ class CondorPool:
         )
 
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
-        most_cores = max(MOST_PENDING_CORES, self.access.multicore_cores)
+        sizes = self._sizes(known.slots)
         ask = _MODES[self.access.mode]
         answers = ask_all(
             {
                 f"{SCHEDD_SOURCE}{location['Name']}": Question(
-                    partial(ask, location, most_cores), self.access.schedd_deadline_seconds
+                    partial(ask, location, sizes), self.access.schedd_deadline_seconds
                 )
                 for location in known.schedds
             }
@@ -101,22 +111,55 @@ class CondorPool:
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         return jobs, [*(answer.source for answer in answers.values()), *absent]
 
+    def _sizes(self, slots: Iterable[Slot]) -> Sizes:
+        """How requests count: a job that wants a whole node wants the largest."""
+        if not self.access.true_sizes:
+            return Sizes(max(MOST_PENDING_CORES, self.access.multicore_cores))
+        largest = max(slots, key=lambda slot: (slot.cores, slot.memory_mib))
+        return Sizes(
+            max(1, largest.cores),
+            {
+                **dict.fromkeys(("Cpus", "TotalSlotCpus"), largest.cores),
+                **dict.fromkeys(("Memory", "TotalSlotMemory"), largest.memory_mib),
+                "TotalCpus": largest.node_cores or largest.cores,
+                "TotalMemory": largest.node_memory_mib or largest.memory_mib,
+            },
+        )
+
     def _nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
         by_machine: dict[str, list[Slot]] = {}
         for slot in slots:
             by_machine.setdefault(slot.machine, []).append(slot)
         names = node_names(by_machine)
-        chosen = {slot.machine for machine in by_machine.values() for slot in machine if slot.controlled}
-        under = controlled_machines(self.access.controlled, by_machine, chosen)
+        under = self._meant(self.access.controlled, _CONTROLLED, by_machine)
+        reserved = self._meant(self.access.reserved, _RESERVED, by_machine)
         return tuple(
-            Node(
-                name=names[machine],
-                machine=machine,
-                cores=sum(slot.cores for slot in by_machine[machine]),
-                hs06_per_core=self._power(by_machine[machine][0].hs06, by_machine[machine][0].node_cores),
-                controlled=machine in under,
-            )
+            self._node(by_machine[machine], names[machine], machine in under, machine in reserved)
             for machine in sorted(by_machine)
+        )
+
+    def _meant(
+        self, by: Optional[Controlled], name: str, machines: Mapping[str, Sequence[Slot]]
+    ) -> frozenset[str]:
+        """Host names of the nodes that an entry of the configuration means."""
+        if by is None:
+            return frozenset()
+        met = {machine for machine, slots in machines.items() if any(name in slot.meets for slot in slots)}
+        return controlled_machines(by, machines, met)
+
+    def _node(self, slots: Sequence[Slot], name: str, controlled: bool, reserved: bool) -> Node:  # noqa: FBT001
+        obeyed = [slot.obeyed_sequence for slot in slots if slot.obeyed_sequence is not None]
+        return Node(
+            name=name,
+            machine=slots[0].machine,
+            cores=sum(slot.cores for slot in slots),
+            hs06_per_core=self._power(slots[0].hs06, slots[0].node_cores),
+            controlled=controlled,
+            memory_mib=sum(slot.memory_mib for slot in slots),
+            reserved=reserved,
+            draining=any(slot.draining for slot in slots),
+            obeyed_sequence=max(obeyed, default=None),
+            refusal=next((slot.refusal for slot in slots if slot.refusal), None),
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
@@ -134,6 +177,7 @@ class CondorPool:
                     cores=held.cores,
                     hs06_per_core=power,
                     seconds=_seconds_since(held.since, now),
+                    memory_mib=held.memory_mib,
                 )
 
     def _running_in_schedds(
@@ -146,14 +190,18 @@ class CondorPool:
                 cores=job.cores,
                 hs06_per_core=self._power(job.node_hs06, job.node_cores),
                 seconds=_seconds_since(job.since, now),
+                memory_mib=job.memory_mib,
             )
 
     def _pending(self, answers: Iterable[ScheddJobs]) -> tuple[PendingJobs, ...]:
-        counted: Counter[tuple[str, int]] = Counter()
+        counted: Counter[tuple[str, int, int]] = Counter()
         for answer in answers:
-            for accounting_group, cores, jobs in answer.pending:
-                counted[group_of(accounting_group, self.access.groups), cores] += jobs
-        return tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in sorted(counted.items()))
+            for accounting_group, cores, memory_mib, jobs in answer.pending:
+                counted[group_of(accounting_group, self.access.groups), cores, memory_mib] += jobs
+        return tuple(
+            PendingJobs(group, cores, jobs, memory_mib)
+            for (group, cores, memory_mib), jobs in sorted(counted.items())
+        )
 
 
 def node_names(machines: Iterable[str]) -> dict[str, str]:

@@ -66,7 +66,7 @@ def ask(access: Access) -> PoolCadence:
     seconds = access.collector_deadline_seconds
     first = ask_all(
         {
-            "collector": Question(partial(look, access.collector, None), seconds),
+            "collector": Question(partial(look, access.collector), seconds),
             "negotiators": Question(partial(negotiation_cycles.locate, access.collector), seconds),
         }
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
 from sharectl.core.nodes import HOST_NAME
+from sharectl.core.requests import counted_memory_mib, shared_out
 
 # Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
 # elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
@@ -20,6 +21,10 @@ _NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
 # job, so the few rows are sorted out by universe here.
 _PENDING = "JobStatus == 1"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
+# The schedd groups by attributes, not by expressions of them: where each job has its own RequestMemory there is a row a
+# job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
+MOST_ROWS = 2000
+SAMPLE_JOBS = 2000
 _ALL = "(JobStatus == 1 || JobStatus == 2) && " + " && ".join(
     f"JobUniverse =!= {number}" for number in _NO_SLOT
 )
@@ -30,6 +35,8 @@ _JOB_PROJECTION = [
     "JobStartDate",
     "CpusProvisioned",
     "RequestCpus",
+    "MemoryProvisioned",
+    "RequestMemory",
     "MATCH_t1_wn_hs06",
     "MATCH_TotalSlotCpus",
 ]
@@ -51,48 +58,90 @@ class Job:
     """MATCH_t1_wn_hs06; None if the job carries none."""
     node_cores: Optional[int]
     """MATCH_TotalSlotCpus, likewise."""
+    memory_mib: int = 0
+    """MemoryProvisioned; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How requests for cores are counted."""
+
+    most_cores: int
+    """Larger requests count as this."""
+    whole_node: Mapping[str, int] = field(default_factory=dict)
+    """Slot in which a request that names attributes of the slot is evaluated, name -> number; empty: it counts as 1."""
 
 
 @dataclass(frozen=True)
 class ScheddJobs:
     """Jobs of one schedd."""
 
-    pending: tuple[tuple[Optional[str], int, int], ...]
-    """AcctGroup, cores requested, jobs."""
+    pending: tuple[tuple[Optional[str], int, int, int], ...]
+    """AcctGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
     running: tuple[Job, ...] = ()
 
 
-def count_pending(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
+_Kind = tuple[Optional[str], int, int]
+"""AcctGroup, cores, memory in MiB."""
+
+
+def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
 
     Parameters
     ----------
     location
         Of the schedd: attributes `sharectl.adapters.collector.SCHEDD_LOCATION`.
-    most_cores
-        Larger requests count as this (8 in the seed).
+    sizes
+        How requests are counted.
     """
     import htcondor2
 
-    rows = _schedd(location).query(
-        constraint=_PENDING, projection=_PENDING_KEYS, opts=htcondor2.QueryOpt.GroupBy
+    schedd = _schedd(location)
+    asked = {"constraint": _PENDING, "opts": htcondor2.QueryOpt.GroupBy}
+    rows = schedd.query(projection=[*_PENDING_KEYS, "RequestMemory"], limit=MOST_ROWS, **asked)
+    if len(rows) < MOST_ROWS:
+        return ScheddJobs(_flat(_counted(rows, sizes)))
+    counted = _counted(schedd.query(projection=_PENDING_KEYS, **asked), sizes)
+    every = max(1, sum(counted.values()) // SAMPLE_JOBS)
+    sample = schedd.query(
+        constraint=f"{_PENDING} && (ClusterId + ProcId) % {every} == 0",
+        projection=[*_PENDING_KEYS, "RequestMemory"],
     )
-    counted: Counter[tuple[Optional[str], int]] = Counter()
+    return ScheddJobs(_flat(_with_memory(counted, _counted(sample, sizes))))
+
+
+def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[_Kind]:
+    """Jobs by kind, of rows or of jobs, which are one each."""
+    counted: Counter[_Kind] = Counter()
     for row in rows:
-        if row.get("JobUniverse") in _NO_SLOT:
-            continue
-        counted[_accounting_group(row), _requested(row, most_cores)] += whole(row.get("JobCount"), 0)
-    return ScheddJobs(_flat(counted))
+        if row.get("JobUniverse") not in _NO_SLOT:
+            counted[_kind(row, sizes)] += whole(row.get("JobCount"), 1)
+    return counted
 
 
-def list_jobs(location: Mapping[str, str], most_cores: int) -> ScheddJobs:
+def _with_memory(counted: Mapping[_Kind, int], sample: Mapping[_Kind, int]) -> Counter[_Kind]:
+    """Jobs counted without memory, with that of a sample, group by group and size by size."""
+    seen: dict[tuple[Optional[str], int], Counter[int]] = {}
+    for (group, cores, memory_mib), jobs in sample.items():
+        seen.setdefault((group, cores), Counter())[memory_mib] += jobs
+    return Counter(
+        {
+            (group, cores, memory_mib): share
+            for (group, cores, _), jobs in counted.items()
+            for memory_mib, share in shared_out(jobs, seen.get((group, cores), Counter())).items()
+        }
+    )
+
+
+def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
-    pending: Counter[tuple[Optional[str], int]] = Counter()
+    pending: Counter[_Kind] = Counter()
     running: list[Job] = []
     for ad in _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION):
         if evaluated(ad, "JobStatus") == 1:
-            pending[_accounting_group(ad), _requested(ad, most_cores)] += 1
-        elif (job := _running(ad, most_cores)) is not None:
+            pending[_kind(ad, sizes)] += 1
+        elif (job := _running(ad, sizes)) is not None:
             running.append(job)
     return ScheddJobs(_flat(pending), tuple(running))
 
@@ -104,7 +153,7 @@ def _schedd(location: Mapping[str, str]) -> Any:
     return htcondor2.Schedd(classad2.ClassAd(dict(location)))
 
 
-def _running(ad: Any, most_cores: int) -> Optional[Job]:
+def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
     """Job that runs; None if its schedd does not say where: it holds no slot."""
     host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
     if not HOST_NAME.fullmatch(host):
@@ -115,9 +164,10 @@ def _running(ad: Any, most_cores: int) -> Optional[Job]:
         machine=host,
         accounting_group=_accounting_group(ad),
         since=whole(evaluated(ad, "JobStartDate"), 0),
-        cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, most_cores),
+        cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
         node_hs06=power if power > 0 else None,
         node_cores=node_cores if node_cores > 0 else None,
+        memory_mib=whole(evaluated(ad, "MemoryProvisioned"), 0),
     )
 
 
@@ -134,9 +184,30 @@ def _accounting_group(ad: Any) -> Optional[str]:
     return text(evaluated(ad, "AcctGroup"))
 
 
-def _requested(ad: Any, most_cores: int) -> int:
-    return min(whole(evaluated(ad, "RequestCpus"), 1, least=1, most=sys.float_info.max), most_cores)
+def _kind(ad: Any, sizes: Sizes) -> _Kind:
+    memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
+    return _accounting_group(ad), _requested(ad, sizes), counted_memory_mib(memory_mib)
 
 
-def _flat(counted: Counter[tuple[Optional[str], int]]) -> tuple[tuple[Optional[str], int, int], ...]:
-    return tuple((group, cores, jobs) for (group, cores), jobs in counted.items())
+def _requested(ad: Any, sizes: Sizes) -> int:
+    """Cores that a job requests, at least 1. What only a slot can tell is asked of the node that ``sizes`` names."""
+    cores = evaluated(ad, "RequestCpus")
+    if sizes.whole_node and type(cores) not in (int, float):
+        cores = _in_slot(ad.get("RequestCpus"), ad, sizes.whole_node)
+    return min(whole(cores, 1, least=1, most=sys.float_info.max), sizes.most_cores)
+
+
+def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
+    """Value of a request in a slot; None of one that is no expression, or has no value there."""
+    import classad2
+
+    if not isinstance(request, classad2.ExprTree):
+        return None
+    try:
+        return request.eval(job, classad2.ClassAd(dict(slot)))
+    except Exception:  # noqa: BLE001 - an expression that cannot be evaluated has no value
+        return None
+
+
+def _flat(counted: Counter[_Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
+    return tuple((group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items())

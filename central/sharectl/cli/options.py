@@ -93,6 +93,9 @@ def pool_of(config: Config) -> CondorPool:
             default_node_hs06=config.pool.default_node_hs06,
             default_node_cores=config.pool.default_node_cores,
             multicore_cores=config.control.multicore_cores,
+            reserved=config.nodes.reserved,
+            true_sizes=config.control.strategy == "many",
+            job_ctl_stale_seconds=config.nodes.job_ctl_stale_seconds,
         )
     )
 
@@ -191,18 +194,21 @@ def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
     rows = jobs_file.read(path, frozenset(config.groups))
     _say_what_was_assumed(path, rows)
     machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
-    if isinstance(config.nodes.controlled, ControlledConstraint):
+    chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}
+    asked = [name for name, by in chosen.items() if isinstance(by, ControlledConstraint)]
+    if asked:
         raise ConfigError(
             [
-                (
-                    "nodes.controlled: a ClassAd constraint needs the machine ads of a live pool, and --jobs has "
-                    "none; name hosts or a share in a copy of the configuration to replay this file"
-                )
+                f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has none; name "
+                "hosts or a share in a copy of the configuration to replay this file"
+                for name in asked
             ]
         )
     under = controlled_machines(config.nodes.controlled, machines, frozenset())
+    kept = config.nodes.reserved
     return jobs_file.as_snapshot(
         rows,
         taken_at if taken_at is not None else int(path.stat().st_mtime),
         {machine: machine in under for machine in machines},
+        frozenset() if kept is None else controlled_machines(kept, machines, frozenset()),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -17,15 +18,19 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
 
 
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
-    """Keys: taken_at, complete, groups (usage by group, ``other`` last), nodes, sources."""
+    """Keys: taken_at, complete, groups (usage by group, ``other`` last), nodes, pending, sources."""
+    memory = Counter({node.name: 0 for node in taken.nodes})
+    for job in taken.running:
+        memory[job.node] += job.jobs * job.memory_mib
     return {
         "taken_at": taken.taken_at,
         "complete": taken.complete,
         "groups": {group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()},
         "nodes": [
-            {**asdict(node), "cores_by_group": cores}
+            {**asdict(node), "cores_by_group": cores, "held_memory_mib": memory[node.name]}
             for node, cores in zip(taken.nodes, _cores_by_group(taken))
         ],
+        "pending": [asdict(waiting) for waiting in taken.pending],
         "sources": [asdict(source) for source in taken.sources],
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 
@@ -66,16 +66,28 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
     )
     print_table(
         "nodes",
-        ("node", "cores", "HS06/core", "controlled", "held by group"),
+        ("node", "cores", "MiB", "HS06/core", "controlled", "says", "held by group"),
         [
             (
                 node["name"],
                 node["cores"],
+                node["memory_mib"] or "-",
                 round(node["hs06_per_core"], 2),
-                "yes" if node["controlled"] else "no",
+                "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
+                _said(node),
                 " ".join(f"{group}:{cores}" for group, cores in sorted(node["cores_by_group"].items())),
             )
             for node in content["nodes"]
         ],
         to,
     )
+
+
+def _said(node: Mapping[str, Any]) -> str:
+    """What a node says of itself: that it is drained, what keeps it from targets, or the plan that it acts on."""
+    words = ["draining"] if node["draining"] else []
+    if node["refusal"]:
+        words.append(node["refusal"])
+    if node["obeyed_sequence"]:
+        words.append(f"acts on plan {node['obeyed_sequence']}")
+    return ", ".join(words) or "-"
