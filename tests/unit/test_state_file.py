@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ def store(folder: Path, content: Any) -> StateFile:
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     state = State(7, 3, 2, STANDING, NOW + 60, withdrawn=True, uncertain_nodes=4, unaudited=STANDING * 2)
+    state = replace(state, controllers={"cms": {"average_hs06": 0.1 + 0.2, "stepped_at_seconds": float(NOW)}})
     file = StateFile(tmp_path / "state.json")
     file.save(state)
     assert file.load() == state
@@ -80,3 +82,19 @@ def test_its_record_of_the_last_cycle_stays(tmp_path: Path) -> None:
 def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[str, Any]) -> None:
     with pytest.raises(StateError, match=r"state\.json: cannot be read: .*; remove it"):
         store(tmp_path, {**BEFORE, **change}).load()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [None, 5, [], {"cms": 5}, {"cms": {"a": "1"}}, {"cms": {"a": True}}, {"cms": {"a": float("nan")}}],
+)
+def test_a_controller_whose_state_is_broken_or_missing_begins_anew(tmp_path: Path, broken: Any) -> None:
+    """The rest of the file counts all the same: a target that stands must not be forgotten for it."""
+    loaded = store(tmp_path, {**BEFORE, "controllers": broken}).load()
+    assert loaded.controllers == {}
+    assert loaded.standing == STANDING
+
+
+def test_one_broken_controller_leaves_the_others(tmp_path: Path) -> None:
+    both = {"cms": {"average_hs06": 5}, "atlas": {"average_hs06": None}}
+    assert store(tmp_path, {**BEFORE, "controllers": both}).load().controllers == {"cms": {"average_hs06": 5}}

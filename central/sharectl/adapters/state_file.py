@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,19 @@ def _state(content: dict[str, Any]) -> State:
         standing=_standing(content.get("standing", [])),
         withdrawn=content.get("withdrawn") is True,
         unaudited=None if unaudited is None else _standing(unaudited),
+        controllers=_controllers(content.get("controllers")),
     )
+
+
+def _controllers(groups: Any) -> dict[str, dict[str, float]]:
+    """Group -> state; a group whose state is no finite numbers by name begins anew: its targets are none the worse."""
+    if not isinstance(groups, dict):
+        return {}
+    return {group: dict(state) for group, state in groups.items() if _is_state(state)}
+
+
+def _is_state(state: Any) -> bool:
+    return isinstance(state, dict) and all(type(n) in (int, float) and isfinite(n) for n in state.values())
 
 
 def _standing(rows: Any) -> tuple[Standing, ...]:

@@ -13,7 +13,7 @@ from sharectl.core.node_records import node_records
 from sharectl.core.nodes import ALL_NODES, Controlled
 from sharectl.core.plan_pair import one_pair
 from sharectl.core.remaining_times import RemainingTimes
-from sharectl.core.steering import steer
+from sharectl.core.steering import SEED, SteeringConfig, steer
 from sharectl.core.wanted import Wanted
 
 REASONS = {
@@ -67,6 +67,8 @@ class State:
     """Nodes that a publication was to change that was begun, and of which nobody knows whether it ended."""
     unaudited: Optional[tuple[Standing, ...]] = None
     """Targets that the audit knows of, if it has not been told of the last plan; else None."""
+    controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Group -> its controller's state; a group that is not there begins anew."""
 
     def standing_at(self, now: int) -> tuple[Standing, ...]:
         """Targets that nodes may act on at Unix time ``now``."""
@@ -84,6 +86,8 @@ class PlanConfig:
     """How long nodes act on a plan that is not renewed."""
     controlled: Controlled = ALL_NODES
     """Which nodes he means; snapshots know which they are."""
+    steering: SteeringConfig = SEED
+    """Setpoints and controllers."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,9 @@ def decide(
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
     del known
-    groups = steer(config.pledge_hs06, config.limits.deadband_hs06, snapshot)
+    groups = steer(
+        config.pledge_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
+    )
     standing = state.standing_at(now)
     where = Steerable(
         {node.name for node in snapshot.nodes if node.controlled},
@@ -130,7 +136,12 @@ def decide(
     decided, after = _sealed(
         config, state, now, reason=reason, pair=wanted.pair, targets=targets, limits=notes
     )
-    after = replace(after, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
+    after = replace(
+        after,
+        nodes=len(snapshot.nodes),
+        schedds=snapshot.schedds,
+        controllers={control.group: control.state for control in groups if control.state},
+    )
     reasons = _node_reasons(snapshot, standing, wanted, targets, kept)
     return Decision(decided, after, groups, node_records(snapshot, targets, reasons, wanted.waits))
 

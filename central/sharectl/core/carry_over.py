@@ -1,0 +1,98 @@
+"""What a group may collect later, or has to pay back, of the time when nobody was the loser: by default nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import fsum, log
+from typing import Optional
+
+from sharectl.core.control_law import MOST_HS06, own_state
+
+ACCOUNT = "carried_hs06_seconds"
+SECONDS_PER_HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class CarryOver:
+    """How much is carried over, and for how long."""
+
+    pledge_hours: Optional[float] = None
+    """Most that is carried, in hours of the group's pledge; None if ``hs06_hours`` says it."""
+    hs06_hours: Optional[float] = None
+    """Most that is carried, HS06-hours."""
+    half_life_seconds: float = 86400.0
+    """Time after which half of it is forgotten."""
+    repay_seconds: float = 21600.0
+    """Time in which it is collected, if the pool has it to give."""
+    gap_seconds: float = 3060.0
+    """Longest interval that is counted; of a longer one nobody knows what the error was."""
+
+    def most_hs06_seconds(self, pledge_hs06: float) -> float:
+        """Largest size of a group's account."""
+        hours = self.hs06_hours if self.hs06_hours is not None else (self.pledge_hours or 0.0) * pledge_hs06
+        return hours * SECONDS_PER_HOUR
+
+
+def account_of(state: Mapping[str, float]) -> float:
+    """HS06-seconds that a group has used beyond its setpoint (above 0) or left to others (below 0)."""
+    own = own_state(state, (ACCOUNT,))
+    return own[ACCOUNT] if own is not None else 0.0
+
+
+def account_after(
+    config: CarryOver,
+    before: float,
+    error_hs06: float,
+    dt_seconds: float,
+    pledge_hs06: float,
+    *,
+    contested: bool,
+) -> float:
+    """The account after ``dt_seconds`` of ``error_hs06``, HS06-seconds.
+
+    It halves in every half-life. Of errors that were nobody's loss it grows; of those that are ``contested`` it only
+    becomes smaller: a group that uses more than its setpoint collects what it is owed, and no more than that.
+
+    Parameters
+    ----------
+    error_hs06
+        Power used less the setpoint, as it is without what is carried over.
+    """
+    left = before * 2.0 ** (-dt_seconds / config.half_life_seconds)
+    counted_seconds = min(dt_seconds, config.gap_seconds)
+    new_ratio = 1.0 - 2.0 ** (-counted_seconds / config.half_life_seconds)
+    after = left + error_hs06 * new_ratio * config.half_life_seconds / log(2)
+    if contested:
+        after = min(max(after, min(left, 0.0)), max(left, 0.0))
+    most = min(config.most_hs06_seconds(pledge_hs06), MOST_HS06)
+    return min(max(after, -most), most)
+
+
+def repaid_setpoints(
+    setpoints: Mapping[str, float], claims: Mapping[str, float], highest: Mapping[str, float]
+) -> dict[str, float]:
+    """Setpoints moved by ``claims``, HS06; their sum stays, or falls where a group may have no more.
+
+    What is claimed in sum is taken from all groups in proportion to their setpoints, at most half of it; nobody who pays
+    back loses more than half of the setpoint either.
+
+    Parameters
+    ----------
+    claims
+        Group -> HS06 to add to its setpoint (above 0: it is owed), or to take from it.
+    highest
+        Group -> most that its setpoint may be, HS06; a group that is not there has no such limit.
+    """
+    total = fsum(setpoints.values())
+    owed = fsum(claim for claim in claims.values() if claim > 0)
+    part = min(1.0, 0.5 * total / owed) if owed > 0 else 0.0
+    moved = {
+        group: claims.get(group, 0.0) * part
+        if claims.get(group, 0.0) > 0
+        else max(claims.get(group, 0.0), -0.5 * power)
+        for group, power in setpoints.items()
+    }
+    ratio = 1.0 - fsum(moved.values()) / total if total > 0 else 1.0
+    after = {group: max(0.0, power * ratio + moved[group]) for group, power in setpoints.items()}
+    return {group: min(power, highest.get(group, power)) for group, power in after.items()}
