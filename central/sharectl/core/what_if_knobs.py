@@ -1,0 +1,236 @@
+"""What could be otherwise for a group or a node: jobs that wait, errors, deadband, limits, the node itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Optional
+
+from sharectl.core.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
+from sharectl.core.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
+from sharectl.core.plan import Decision
+from sharectl.core.what_if import Case, Knob
+
+MORE_JOBS = 1000
+"""As many more waiting jobs are tried."""
+MOST_GROUPS = 3
+"""Other groups whose waiting jobs are tried."""
+FACTOR = 4.0
+"""Power and deadband are tried up to so many times what matters."""
+NEARLY_NOTHING = 1e-9
+
+LIFTED: Mapping[str, tuple[str, Any]] = {
+    DWELL: ("dwell_seconds", 0),
+    MAX_NODES: ("max_nodes", None),
+    MAX_TARGET_SHARE: ("max_target_ratio", None),
+    MAX_CHANGED_NODES: ("max_changed_nodes", None),
+}
+"""Code of a limit -> field of `PlanLimits`, and its value when the limit is lifted."""
+
+_SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "controlled": ("the node is under control (nodes.controlled)", {"controlled": True}),
+    "not-reserved": ("the node is not reserved (nodes.reserved)", {"reserved": False}),
+    "not-draining": ("the node is not being drained", {"draining": False}),
+    "obeying": ("the node acts on its targets", {"refusal": None, "obeyed_sequence": None}),
+}
+
+
+def role(group: str) -> Any:
+    """Outcome of a decision for ``group``: whether it gives, receives or neither."""
+
+    def outcome(decision: Decision) -> str:
+        gives = any(target.held_back == group for target in decision.plan.targets)
+        receives = any(target.helped == group for target in decision.plan.targets)
+        return _ROLES[gives, receives]
+
+    return outcome
+
+
+_ROLES = {
+    (True, True): "gives and receives",
+    (True, False): "gives",
+    (False, True): "receives",
+    (False, False): "neither",
+}
+
+
+def extent(group: str) -> Any:
+    """Outcome of a decision for ``group``: on how many nodes it gives or receives."""
+
+    def outcome(decision: Decision) -> str:
+        targets = decision.plan.targets
+        gives = sum(target.held_back == group for target in targets)
+        receives = sum(target.helped == group for target in targets)
+        said = [
+            f"{word} on {count} nodes" for word, count in (("gives", gives), ("receives", receives)) if count
+        ]
+        return " and ".join(said) or "neither"
+
+    return outcome
+
+
+def under_target(node: str) -> Any:
+    """Outcome of a decision for ``node``: whether it has a target."""
+    return lambda decision: "a target" if target_on(decision, node) is not None else "no target"
+
+
+def target_on(decision: Decision, node: str) -> Optional[Target]:
+    """Target of ``node``; None if it has none."""
+    return next((target for target in decision.plan.targets if target.node == node), None)
+
+
+def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
+    """What may change whether ``group`` gives or receives."""
+    control = _control(decision, group)
+    present = role(group)(decision)
+    if "receives" in present:
+        yield from (
+            pending(case, group, size, fewer=True)
+            for size in _sizes(case, control)
+            if _waiting(case, group, size)
+        )
+    elif control.control_error_hs06 < 0:
+        yield from (pending(case, group, size) for size in _sizes(case, control))
+    elif present == "neither":
+        for other in _most_under(decision)[:MOST_GROUPS]:
+            yield pending(case, other.group, case.config.limits.multicore_cores)
+    if present != "gives":
+        yield power(case, control, more=True)
+    if present != "receives":
+        yield power(case, control, more=False)
+    yield from deadband(case, control, widened=present != "neither")
+
+
+def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
+    """What may give ``node`` a target, or take its target from it."""
+    target = target_on(decision, node.name)
+    if target is not None:
+        yield pending(case, target.helped, target.request_cores, fewer=True)
+        yield power(case, _control(decision, target.held_back), more=False)
+        yield from deadband(case, _control(decision, target.held_back), widened=True)
+        return
+    for code, (what, values) in _SWITCHES.items():
+        if any(getattr(node, name) != value for name, value in values.items()):
+            yield Knob(code, what, None, None, _node_changed(node.name, values))
+    yield from limit_knobs(case)
+    for control in _most_under(decision)[:MOST_GROUPS]:
+        yield pending(case, control.group, case.config.limits.multicore_cores)
+    held = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
+    for control in decision.groups:
+        if control.group in held:
+            yield power(case, control, more=True)
+            yield from deadband(case, control, widened=False)
+
+
+def limit_knobs(case: Case) -> Iterator[Knob]:
+    """Each limit that is configured, lifted."""
+    for code, (name, free) in LIFTED.items():
+        value = getattr(case.config.limits, name)
+        if value != free:
+            yield Knob(
+                code, f"control.{_KEYS.get(name, name)}", float(value), None, _limit_lifted(name, free)
+            )
+
+
+_KEYS = {"max_target_ratio": "max_target_share"}
+
+
+def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
+    """More waiting jobs of one group and size; or fewer, down to none."""
+    waiting = _waiting(case, group, cores)
+    return Knob(
+        "pending",
+        f"{cores}-core jobs of {group} that wait",
+        float(waiting),
+        0.0 if fewer else float(waiting + MORE_JOBS),
+        lambda of, jobs: replace(of, snapshot=_with_pending(of.snapshot, group, cores, int(jobs or 0))),
+    )
+
+
+def power(case: Case, control: GroupControl, *, more: bool) -> Knob:
+    """More power used by one group, and so another error; or less."""
+    group, used = control.group, control.error.usage.power_hs06
+    most = FACTOR * max(used, control.setpoint_hs06, 1.0)
+    del case
+    return Knob(
+        "error",
+        f"error of {group}, HS06",
+        used,
+        most if more else NEARLY_NOTHING,
+        lambda of, hs06: replace(of, snapshot=_with_power(of.snapshot, group, used, hs06 or NEARLY_NOTHING)),
+        whole=False,
+        seen=lambda decision: _control(decision, group).control_error_hs06,
+    )
+
+
+def deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Knob]:
+    """Another deadband, where there is one to narrow."""
+    now = case.config.limits.deadband_hs06
+    if widened or now > 0:
+        extreme = FACTOR * max(abs(control.control_error_hs06), abs(control.output_hs06), now, 1.0)
+        yield Knob(
+            "deadband",
+            "control.deadband_hs06",
+            now,
+            extreme if widened else 0.0,
+            lambda of, hs06: _limits_changed(of, {"deadband_hs06": hs06}),
+            whole=False,
+        )
+
+
+def _control(decision: Decision, group: str) -> GroupControl:
+    return next(control for control in decision.groups if control.group == group)
+
+
+def _most_under(decision: Decision) -> list[GroupControl]:
+    under = [control for control in decision.groups if control.control_error_hs06 < 0]
+    return sorted(under, key=lambda control: (control.control_error_hs06, control.group))
+
+
+def _sizes(case: Case, control: GroupControl) -> list[int]:
+    """The size that is helped first, then those that the group asks for, the most asked for first."""
+    waiting = control.error.usage.pending_by_cores
+    asked = sorted(waiting, key=lambda size: (-waiting[size], size))[:MOST_GROUPS]
+    return list(dict.fromkeys((case.config.limits.multicore_cores, *asked)))
+
+
+def _waiting(case: Case, group: str, cores: int) -> int:
+    return sum(jobs.jobs for jobs in case.snapshot.pending if (jobs.group, jobs.cores) == (group, cores))
+
+
+def _with_pending(snapshot: Snapshot, group: str, cores: int, jobs: int) -> Snapshot:
+    those = [waiting for waiting in snapshot.pending if (waiting.group, waiting.cores) == (group, cores)]
+    rest = tuple(waiting for waiting in snapshot.pending if waiting not in those)
+    memory_mib = max((waiting.memory_mib for waiting in those), default=0)
+    return replace(snapshot, pending=(*rest, PendingJobs(group, cores, jobs, memory_mib)) if jobs else rest)
+
+
+def _with_power(snapshot: Snapshot, group: str, used_hs06: float, hs06: float) -> Snapshot:
+    if used_hs06 <= 0:
+        # Nowhere, so that it fills no node.
+        return replace(snapshot, running=(*snapshot.running, RunningJobs("", group, 1, hs06, 0)))
+    ratio = hs06 / used_hs06
+    return replace(
+        snapshot,
+        running=tuple(
+            replace(held, hs06_per_core=held.hs06_per_core * ratio) if held.group == group else held
+            for held in snapshot.running
+        ),
+    )
+
+
+def _limits_changed(case: Case, values: Mapping[str, Any]) -> Case:
+    limits = replace(case.config.limits, **values)
+    return replace(case, config=replace(case.config, limits=limits))
+
+
+def _limit_lifted(name: str, free: Any) -> Any:
+    return lambda case, _: _limits_changed(case, {name: free})
+
+
+def _node_changed(name: str, values: Mapping[str, Any]) -> Any:
+    def apply(case: Case, _: Optional[float]) -> Case:
+        nodes = tuple(replace(node, **values) if node.name == name else node for node in case.snapshot.nodes)
+        return replace(case, snapshot=replace(case.snapshot, nodes=nodes))
+
+    return apply
