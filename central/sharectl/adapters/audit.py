@@ -25,7 +25,6 @@ PLACE = Path("ledger", "changes.jsonl")
 SCHEMA_VERSION = 1
 
 _MODE = 0o640
-_FOLDER_MODE = 0o750
 _MAX_NAME = 64
 _WAIT_SECONDS = 5.0
 
@@ -109,7 +108,7 @@ class AuditFile:
         lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
         folder = self.path.parent
         try:
-            _make(folder)
+            files.make_folder(folder)
             with only_one_in(folder, self.wait_seconds):
                 files.rotate(self.path, self.max_bytes, self.keep)
                 files.append_lines(self.path, lines, _MODE, filler="{}")
@@ -157,15 +156,3 @@ def _target(target: Optional[Target]) -> Optional[dict[str, Any]]:
     if target is None:
         return None
     return {name: value for name, value in asdict(target).items() if name != "node"}
-
-
-def _make(folder: Path) -> None:
-    """Make the folder, for the owner of the one that it is in."""
-    if folder.is_dir():
-        return
-    folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        files.own_as_folder(descriptor, folder.parent)
-    finally:
-        os.close(descriptor)

@@ -154,6 +154,18 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
                 newer.replace(older)
 
 
+def make_folder(folder: Path, mode: int = 0o750) -> None:
+    """Make a folder if it is not there, for the owner of the one that it is in. Raises OSError."""
+    if folder.is_dir():
+        return
+    folder.mkdir(mode=mode, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        own_as_folder(descriptor, folder.parent)
+    finally:
+        os.close(descriptor)
+
+
 def own_as_folder(descriptor: int, folder: Path) -> None:
     """Give a file that root writes to the owner of its folder, who has to write to it too."""
     if os.geteuid() == 0:

@@ -81,3 +81,5 @@ class CycleRecord:
     """Counted by the ledger; 0 if it has not been kept yet."""
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
+    imported: bool = False
+    """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""

@@ -1,0 +1,242 @@
+"""Cycles and their groups to and from the tables of the ledger."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Optional
+
+from sharectl.adapters.ledger_names import Lists
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
+from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, Source
+
+_COLUMNS = (
+    "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
+    "idle_cores, detail"
+)
+_MOST_DETAIL_BYTES = 2**26
+
+
+def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> int:
+    """Number of the cycle, which is kept without its nodes."""
+    known = not record.imported
+    targets = sum(node.target is not None for node in record.nodes)
+    looked = record.complete and known
+    cursor = connection.execute(
+        "INSERT INTO cycles (taken_at, seconds, complete, imported, covered_seconds, sequence, strategy, setpoint, "
+        "reason, configuration, idle_cores, targets, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            record.taken_at,
+            record.seconds if known else None,
+            int(record.complete),
+            int(record.imported),
+            covered_seconds(connection, record.taken_at) if record.complete else 0,
+            record.sequence,
+            record.strategy,
+            record.setpoint,
+            record.reason,
+            record.configuration,
+            record.idle_cores if looked else None,
+            targets if looked else None,
+            _detail(record),
+        ),
+    )
+    number = int(cursor.lastrowid or 0)
+    write_groups(connection, lists, number, record)
+    return number
+
+
+def write_groups(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
+    """Keep the groups of a cycle."""
+    held = held_cores(record)
+    for place, control in enumerate(record.groups):
+        group = lists.names.number(control.group)
+        error, usage = control.error, control.error.usage
+        connection.execute(
+            f"INSERT INTO group_cycles VALUES ({', '.join('?' * 15)})",  # noqa: S608 - question marks
+            (
+                number,
+                group,
+                error.pledge_hs06,
+                error.error_cores,
+                error.error_hs06,
+                error.power_minus_pledge_hs06,
+                usage.power_hs06,
+                usage.single_cores,
+                usage.multi_cores,
+                usage.pending_single_jobs,
+                usage.pending_multi_jobs,
+                control.setpoint_hs06,
+                control.control_error_hs06,
+                None if record.imported else control.output_hs06,
+                place,
+            ),
+        )
+        sizes = _sizes(usage, held.get(control.group, {}), imported=record.imported)
+        connection.executemany(
+            "INSERT INTO group_sizes VALUES (?, ?, ?, ?, ?)", ((number, group, *size) for size in sizes)
+        )
+
+
+def covered_seconds(connection: sqlite3.Connection, taken_at: int) -> int:
+    """Time that a complete cycle at Unix time ``taken_at`` stands for: since the one before it, and no gap."""
+    before = connection.execute(
+        "SELECT taken_at FROM cycles WHERE taken_at < ? AND complete ORDER BY taken_at DESC LIMIT 1",
+        (taken_at,),
+    ).fetchone()
+    return min(taken_at - int(before[0]), MOST_COVERED_SECONDS) if before else 0
+
+
+def read(
+    connection: sqlite3.Connection, lists: Lists, where: str, values: Iterable[int]
+) -> Iterator[CycleRecord]:
+    """Cycles without their nodes that a condition on `cycles` selects. Raises ValueError."""
+    rows = connection.execute(f"SELECT {_COLUMNS} FROM cycles {where}", tuple(values))  # noqa: S608 - ours
+    for row in rows:
+        yield _record(connection, lists, row)
+
+
+def held_cores(record: CycleRecord) -> dict[str, Counter[int]]:
+    """Group -> cores of a job -> cores that such jobs hold, from the nodes of a record."""
+    cores: dict[str, Counter[int]] = {}
+    for node in record.nodes:
+        for held in node.held:
+            cores.setdefault(held.group, Counter())[held.cores] += held.jobs * held.cores
+    return cores
+
+
+def _sizes(
+    usage: GroupUsage, held: Mapping[int, int], *, imported: bool
+) -> Iterator[tuple[int, int, Optional[int]]]:
+    """Cores of a job, cores held and jobs pending, of each size."""
+    if imported:
+        if usage.single_cores or usage.pending_single_jobs:
+            yield 1, usage.single_cores, usage.pending_single_jobs
+        if usage.multi_cores or usage.pending_multi_jobs:
+            yield UNKNOWN_SIZE, usage.multi_cores, usage.pending_multi_jobs
+        return
+    for cores in sorted({*held, *usage.pending_by_cores}):
+        yield cores, held.get(cores, 0), usage.pending_by_cores.get(cores)
+
+
+def _detail(record: CycleRecord) -> bytes:
+    content = {
+        "sources": [[s.name, round(s.seconds, 3), s.problem] for s in record.sources],
+        "limits": [[note.code, note.nodes] for note in record.limits],
+        "published": record.published,
+        "problems": record.problems,
+        "pending_mib": [[group, cores, mib] for (group, cores), mib in record.pending_mib.items()],
+        "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
+    }
+    return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
+
+
+def _opened(detail: bytes) -> dict[str, Any]:
+    try:
+        text = zlib.decompressobj().decompress(detail, _MOST_DETAIL_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    content = json.loads(text)
+    if not isinstance(content, dict):
+        raise TypeError("the detail of a cycle is no object")
+    return content
+
+
+def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) -> CycleRecord:
+    (
+        number,
+        taken_at,
+        seconds,
+        complete,
+        imported,
+        sequence,
+        strategy,
+        setpoint,
+        reason,
+        configuration,
+        idle,
+        detail,
+    ) = row
+    content = _opened(detail)
+    return CycleRecord(
+        taken_at=taken_at,
+        seconds=seconds or 0.0,
+        complete=bool(complete),
+        sources=tuple(Source(*source) for source in content["sources"]),
+        groups=tuple(_groups(connection, lists, number, content["controllers"])),
+        pending_mib={(group, cores): mib for group, cores, mib in content["pending_mib"]},
+        sequence=sequence,
+        strategy=strategy,
+        setpoint=setpoint,
+        reason=reason,
+        limits=tuple(LimitNote(*note) for note in content["limits"]),
+        published=tuple(content["published"]),
+        problems=tuple(content["problems"]),
+        configuration=configuration,
+        number=number,
+        idle_cores=idle or 0,
+        imported=bool(imported),
+    )
+
+
+def _groups(
+    connection: sqlite3.Connection, lists: Lists, number: int, controllers: list[Any]
+) -> Iterator[GroupControl]:
+    rows = connection.execute(
+        "SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,)
+    ).fetchall()
+    if not rows:
+        return
+    pending: dict[int, dict[int, int]] = {}
+    for group, cores, jobs in connection.execute(
+        "SELECT group_id, cores, pending_jobs FROM group_sizes WHERE cycle = ? AND pending_jobs IS NOT NULL",
+        (number,),
+    ):
+        if cores != UNKNOWN_SIZE:
+            pending.setdefault(group, {})[cores] = jobs
+    for row, (law, state, acted) in zip(rows, controllers):
+        yield _control(lists, row, pending.get(row[1], {}), (law, state, tuple(acted)))
+
+
+def _control(
+    lists: Lists,
+    row: tuple[Any, ...],
+    pending: Mapping[int, int],
+    controller: tuple[str, Any, tuple[str, ...]],
+) -> GroupControl:
+    (
+        _,
+        group,
+        pledge,
+        error_cores,
+        error_hs06,
+        over_pledge,
+        power,
+        single,
+        multi,
+        waiting_1,
+        waiting_n,
+        *control,
+    ) = row
+    setpoint, control_error, output, _ = control
+    law, state, acted = controller
+    return GroupControl(
+        error=GroupError(
+            group=lists.name(group),
+            pledge_hs06=pledge,
+            error_cores=error_cores,
+            error_hs06=error_hs06,
+            power_minus_pledge_hs06=over_pledge,
+            usage=GroupUsage(single, multi, power, waiting_1, waiting_n, pending),
+        ),
+        setpoint_hs06=setpoint,
+        control_error_hs06=control_error,
+        output_hs06=output or 0.0,
+        law=law,
+        state=state,
+        acted=acted,
+    )

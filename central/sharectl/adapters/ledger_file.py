@@ -1,0 +1,144 @@
+"""The ledger's file: how it is opened, what its errors mean, and what becomes of one that is broken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+from sharectl.adapters import files
+from sharectl.adapters.ledger_schema import migrate, readable, version_of
+from sharectl.errors import StateError
+
+PLACE = Path("ledger", "ledger.sqlite")
+BUSY_SECONDS = 5.0
+PAGE_BYTES = 4096
+
+_MODE = 0o640
+_BESIDE = ("-wal", "-shm")
+_CORRUPT = ("malformed", "not a database")
+_REMEDIES = {
+    "locked": "another process has been writing to it for long: look for it",
+    "full": "make room",
+    "readonly": "give this user the right to write there",
+    "unable to open": "make the folder, or give this user the right to write there",
+    "disk I/O": "make room, or look for what is wrong with the disk",
+}
+"""Part of what SQLite says -> what to do."""
+
+
+class CorruptError(StateError):
+    """What is there is no sound SQLite file."""
+
+
+def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Connection to a ledger with all its tables, which is made if it is not there. Raises StateError."""
+    with errors_of(path):
+        _make(path)
+        connection = _connect(path, "rw", busy_seconds)
+        try:
+            # Of a new file alone; before the tables, or it has no effect.
+            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+            version_of(connection, path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            # With WAL a power cut loses the last cycles at worst, never the file.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA journal_size_limit = 16777216")
+            migrate(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+    """Connection that can change nothing. Raises StateError, also if there is no ledger yet."""
+    with errors_of(path):
+        try:
+            _refuse_what_is_no_file(path)
+        except FileNotFoundError:
+            raise StateError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
+        connection = _connect(path, "ro", busy_seconds)
+        try:
+            readable(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+@contextlib.contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """SQLite's errors as StateError, with what to do."""
+    try:
+        yield
+    except (sqlite3.Error, OverflowError, OSError, UnicodeError) as error:
+        said = str(error)
+        if any(part in said for part in _CORRUPT):
+            raise CorruptError(f"{path}: {said}") from error
+        remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "see docs/ledger.md")
+        raise StateError(f"{path}: cannot be used: {said}; {remedy}") from error
+
+
+@contextlib.contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All that is written in the body, or none of it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        # A full disk has rolled it back already.
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def set_aside(path: Path, now: int) -> Path:
+    """New name of a broken ledger, beside the old one; nothing is deleted or overwritten. Raises StateError."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    number = 0
+    while True:
+        name = f"{path.name}.broken-{stamp}" + (f"-{number}" if number else "")
+        if not any(path.with_name(name + end).exists() for end in ("", *_BESIDE)):
+            break
+        number += 1
+    with errors_of(path):
+        # The write-ahead log first: left alone, it would be played into the new file.
+        for end in (*_BESIDE, ""):
+            with contextlib.suppress(FileNotFoundError):
+                path.with_name(path.name + end).rename(path.with_name(name + end))
+    return path.with_name(name)
+
+
+def _connect(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"file:{quote(str(path))}?mode={mode}", uri=True, timeout=busy_seconds, isolation_level=None
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")
+    return connection
+
+
+def _make(path: Path) -> None:
+    """Make the folder and an empty file, if they are not there, for the owner of the folder that they are in."""
+    files.make_folder(path.parent)
+    try:
+        _refuse_what_is_no_file(path)
+    except FileNotFoundError:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, _MODE)
+        try:
+            files.own_as_folder(descriptor, path.parent)
+            os.fchmod(descriptor, _MODE)
+        finally:
+            os.close(descriptor)
+
+
+def _refuse_what_is_no_file(path: Path) -> None:
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise StateError(f"{path}: is no regular file: left alone; move it away")

@@ -1,0 +1,115 @@
+"""What reports draw: figures of the ledger over a stretch of time, a bucket a point.
+
+A bucket in which no cycle ran is not there, and one without a complete cycle has no groups: missing is never zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+UNKNOWN_SIZE = 0
+"""Stands for the cores of multicore jobs where only their sum is known: in rows of an imported shares_Error.log."""
+
+MOST_COVERED_SECONDS = 3600
+"""A cycle's figures stand for the time since the complete cycle before it, at most for so long: the rest is a gap."""
+
+HOUR_SECONDS = 3600
+DAY_SECONDS = 86400
+
+
+@dataclass(frozen=True)
+class GroupPoint:
+    """One group in one bucket: means over its complete cycles, and sums over the time that they cover."""
+
+    cycles: int
+    """Complete cycles that know the group, >= 1."""
+    pledge_hs06: float
+    power_hs06: float
+    setpoint_hs06: float
+    error_hs06: float
+    """Power less setpoint."""
+    error_rms_hs06: float
+    """Root of the mean square of it."""
+    output_hs06: Optional[float]
+    """Of the controller; None if no cycle knows, since all are imported."""
+    work_hs06_seconds: float
+    """Power times time."""
+    pledge_hs06_seconds: float
+    """Pledge times the same time."""
+    cores_by_size: Mapping[int, float] = field(default_factory=dict)
+    """Cores of a job -> cores that such jobs held; `UNKNOWN_SIZE` for multicore jobs of any."""
+    pending_by_size: Mapping[int, float] = field(default_factory=dict)
+    """Cores requested -> jobs that waited; `UNKNOWN_SIZE` likewise."""
+
+
+@dataclass(frozen=True)
+class PoolPoint:
+    """The pool in one bucket."""
+
+    cycles: int
+    """All that ran, >= 1."""
+    complete_cycles: int
+    covered_seconds: int
+    """Time that complete cycles stand for: less than the bucket where cycles are missing."""
+    idle_cores: Optional[float]
+    """Mean of what no job held; None if no cycle knows."""
+    targets: Optional[float]
+    """Mean of nodes under a target; None if no cycle knows."""
+    seconds: Optional[float]
+    """Mean duration of a cycle; None if no cycle knows."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """One point of a figure."""
+
+    start: int
+    """Unix seconds."""
+    pool: PoolPoint
+    groups: Mapping[str, GroupPoint] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Buckets of one width, the oldest first."""
+
+    since: int
+    """Unix seconds: begin of the first bucket, the time asked for or somewhat earlier."""
+    until: int
+    """Unix seconds: end, the time asked for or somewhat later."""
+    bucket_seconds: int
+    buckets: tuple[Bucket, ...] = ()
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Names of all groups that any bucket has, by name."""
+        return tuple(sorted({name for bucket in self.buckets for name in bucket.groups}))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which buckets answer a question."""
+
+    since: int
+    until: int
+    bucket_seconds: int
+    level_seconds: int
+    """Width of the roll-ups that they are added up from; 0: the cycles themselves."""
+
+
+def layout(since: int, until: int, points: int) -> Layout:
+    """Buckets for about ``points`` points from ``since`` to ``until``, Unix seconds.
+
+    From an hour on a bucket is a whole number of hours, from a day on of days (UTC), so that it can be added up from
+    roll-ups; then the ends are moved outwards to whole hours or days.
+    """
+    span_seconds = max(1, until - since)
+    width = -(-span_seconds // max(1, points))
+    level = DAY_SECONDS if width >= DAY_SECONDS else HOUR_SECONDS if width >= HOUR_SECONDS else 0
+    if level == 0:
+        return Layout(since, max(until, since + 1), width, 0)
+    begin = since // level * level
+    end = -(-max(until, since + 1) // level) * level
+    return Layout(begin, end, -(-width // level) * level, level)
