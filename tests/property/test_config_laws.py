@@ -48,8 +48,18 @@ paths = st.lists(st.text(st.characters(categories=("L", "N", "P")), min_size=1, 
     lambda parts: "/" + "/".join(part.replace("/", "_") for part in parts)
 )
 daemons = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=20)
+laws = {
+    "law": st.sampled_from(("latest", "ewma", "pid")),
+    "ewma": mappings(half_life_seconds=numbers(0, 31_536_000, above=True)),
+    "pid": mappings(
+        gain=numbers(0, 100, above=True),
+        integral_seconds=numbers(0, 31_536_000),
+        max_output_hs06=st.none() | numbers(0, 1e12, above=True),
+    ),
+}
+own = {"control": mappings(**laws), "max_lent_hs06": numbers(0, 1e12), "max_borrowed_hs06": numbers(0, 1e12)}
 pledges = st.sampled_from(("pledge_hs06", "pledge_hepscore23")).flatmap(
-    lambda key: numbers(0, 1e12, above=True).map(lambda pledge: {key: pledge})
+    lambda key: st.fixed_dictionaries({key: numbers(0, 1e12, above=True)}, optional=own)
 )
 data = st.fixed_dictionaries(
     {"groups": st.dictionaries(group_names, pledges, min_size=1, max_size=5)},
@@ -59,6 +69,9 @@ data = st.fixed_dictionaries(
             multicore_cores=st.integers(2, 1024),
             deadband_hs06=numbers(0, 1e12),
             max_nodes=st.none() | st.integers(1, 1_000_000),
+            setpoint=st.sampled_from(("in_use", "present", "pledge")),
+            carry_over=mappings(pledge_hours=st.none() | numbers(0, 8784)),
+            **laws,
             incomplete=st.sampled_from(("keep", "withdraw")),
         ),
         "pool": mappings(

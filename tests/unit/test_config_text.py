@@ -26,6 +26,15 @@ RENDERED = """\
 groups:
   cms: {pledge_hs06: 87100}
   "no": {pledge_hepscore23: 0.5}
+pledges:
+  from: yaml  # default
+  negotiator:
+    file: null  # default
+    name: null  # default
+    deadline_seconds: 20  # default
+    pool_cores: null  # default
+    weight_hs06: null  # default
+  cric: null  # default
 nodes:
   controlled: ["wn-0*"]
   reserved: null  # default
@@ -34,6 +43,22 @@ control:
   strategy: pair  # default
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
+  law: latest  # default
+  ewma:
+    half_life_seconds: 3600  # default
+  pid:
+    gain: 1  # default
+    integral_seconds: 28800  # default
+    derivative_seconds: 0  # default
+    filter_seconds: 2040  # default
+    max_output_hs06: null  # default
+  setpoint: in_use  # default
+  carry_over:
+    pledge_hours: null  # default
+    hs06_hours: null  # default
+    half_life_seconds: 86400  # default
+    repay_seconds: 21600  # default
+  gap_seconds: 3060  # default
   max_nodes: null  # default
   max_target_share: null  # default
   max_changed_nodes: null  # default

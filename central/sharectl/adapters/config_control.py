@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal, Optional
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
+from sharectl.adapters.config_laws import LAW_DESCRIPTION, CarryOverConfig, EwmaConfig, Law, PidConfig
 from sharectl.adapters.config_types import MAX_HS06, Section, wrong
 from sharectl.adapters.controlled import read_controlled, read_share, write_controlled
 from sharectl.core.model import PlanLimits
@@ -76,7 +77,28 @@ class ControlConfig(Section):
         description="Size of the multicore jobs that are helped, and what the held-back group gives up on each node.",
     )
     deadband_hs06: float = Field(
-        0.0, ge=0, le=MAX_HS06, description="Errors of at most this size, over or under, are left alone."
+        0.0,
+        ge=0,
+        le=MAX_HS06,
+        description="Errors of at most this size, over or under, are left alone, and so are controllers' outputs.",
+    )
+    law: Law = Field("latest", description=f"{LAW_DESCRIPTION} `groups.NAME.control` overrides it.")
+    ewma: EwmaConfig = Field(EwmaConfig(), description="Parameters of `ewma`.")
+    pid: PidConfig = Field(PidConfig(), description="Parameters of `pid`.")
+    setpoint: Literal["in_use", "present", "pledge"] = Field(
+        "in_use",
+        description="What a group is entitled to: its pledge's share of the power that the groups use, of the power "
+        "present in the pool's nodes, or its pledge itself.",
+    )
+    carry_over: CarryOverConfig = Field(
+        CarryOverConfig(), description="What of the time without work is collected or paid back later."
+    )
+    gap_seconds: float = Field(
+        3060.0,
+        gt=0,
+        le=86400,
+        description="Longest interval between two complete cycles that integrals and `carry_over` count: of a longer one "
+        "nobody knows what the errors were; three periods of 17 minutes.",
     )
     max_nodes: Optional[int] = Field(
         None, ge=1, le=1_000_000, description="Most nodes under a target at once; null for no limit."

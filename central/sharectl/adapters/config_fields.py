@@ -11,11 +11,13 @@ from pydantic.fields import FieldInfo
 
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_groups import GroupConfig, SubgroupConfig
+from sharectl.adapters.config_laws import CarryOverConfig, EwmaConfig, GroupControlConfig, PidConfig
 from sharectl.adapters.config_model import (
     Config,
     HistoryConfig,
     PoolConfig,
 )
+from sharectl.adapters.config_pledges import CricPledgesConfig, NegotiatorPledgesConfig, PledgesConfig
 from sharectl.adapters.config_publish import (
     CollectorPublisherConfig,
     HttpsPublisherConfig,
@@ -30,8 +32,15 @@ SECTIONS: Sections = {
     (): Config,
     ("groups", "*"): GroupConfig,
     ("groups", "*", "groups", "*"): SubgroupConfig,
+    ("pledges",): PledgesConfig,
+    ("pledges", "negotiator"): NegotiatorPledgesConfig,
+    ("pledges", "cric"): CricPledgesConfig,
     ("nodes",): NodesConfig,
     ("control",): ControlConfig,
+    ("control", "ewma"): EwmaConfig,
+    ("control", "pid"): PidConfig,
+    ("control", "carry_over"): CarryOverConfig,
+    ("groups", "*", "control"): GroupControlConfig,
     ("pool",): PoolConfig,
     ("publish", "*"): PublisherConfig,
     ("publish", "*", "https"): HttpsPublisherConfig,
@@ -43,7 +52,7 @@ SECTIONS: Sections = {
 
 def section_at(path: Path, sections: Sections = SECTIONS) -> Optional[type[BaseModel]]:
     """Model of the mapping at ``path``; None if there is none."""
-    path = _of_second_level(path)
+    path = _of_any_group(_of_second_level(path))
     return next((section for pattern, section in sections.items() if _matches(pattern, path)), None)
 
 
@@ -52,6 +61,13 @@ def _of_second_level(path: Path) -> Path:
     while path[:6:2] == ("groups",) * 3:
         path = path[:2] + path[4:]
     return path
+
+
+def _of_any_group(path: Path) -> Path:
+    """``path`` without a subgroup before its ``control``, and without any group before a law's parameters."""
+    if path[:3:2] == ("groups", "groups") and path[4:5] == ("control",):
+        path = path[:2] + path[4:]
+    return path[2:] if path[:3:2] == ("groups", "control") and path[3:] else path
 
 
 def _matches(pattern: Path, path: Path) -> bool:
@@ -92,7 +108,8 @@ def is_whole(field: FieldInfo) -> bool:
 
 def choices_of(field: FieldInfo) -> tuple[str, ...]:
     """Words that a field may be; empty if it is not a choice of words."""
-    return get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    kinds = (field.annotation, *get_args(field.annotation))
+    return next((get_args(kind) for kind in kinds if get_origin(kind) is Literal), ())
 
 
 def _limits(field: FieldInfo) -> dict[str, float]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Optional, Union
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
+from sharectl.adapters.config_laws import GroupControlConfig
+from sharectl.adapters.config_pledges import CricName, may_leave_out
 from sharectl.adapters.config_types import MAX_HS06, Section, wrong
 from sharectl.adapters.wording import quoted
 from sharectl.core.group_tree import GroupTree
@@ -75,12 +77,38 @@ class _AnyGroup(Section):
         le=MAX_HS06,
         description="The same, where pledges are in HEPscore23.",
     )
+    control: Optional[GroupControlConfig] = Field(
+        None, description="A control law of its own, and of the groups within it; null for that of `control`."
+    )
+    max_borrowed_hs06: Optional[float] = Field(
+        None,
+        ge=0,
+        le=MAX_HS06,
+        description="Most above its own share that its setpoint gets of what others lend (Kueue's borrowingLimit); null "
+        "for no limit.",
+    )
+    max_lent_hs06: Optional[float] = Field(
+        None,
+        ge=0,
+        le=MAX_HS06,
+        description="Most of its share that others may have while it has no jobs for it (Kueue's lendingLimit); null "
+        "lends nothing: setpoints are then the shares (docs/control.md).",
+    )
     groups: Optional[Annotated[Mapping[PartName, SubgroupConfig], BeforeValidator(no_group_twice)]] = Field(
         None,
         description="Groups within it, by the next part of AcctGroup: `groups: {prod: {share: 0.7}}` of `alice` is "
         "`alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what is left over is for "
         "jobs of its own.",
     )
+
+    @model_validator(mode="after")
+    def _loans_where_it_is_steered(self) -> _AnyGroup:
+        written = [key for key in ("max_borrowed_hs06", "max_lent_hs06") if getattr(self, key) is not None]
+        if self.groups and written:
+            raise wrong(
+                f"a group with subgroups is steered through them; write {' and '.join(written)} there"
+            )
+        return self
 
     @property
     def written_hs06(self) -> Optional[float]:
@@ -98,30 +126,41 @@ class SubgroupConfig(_AnyGroup, _Share):
     """A group within another one, at any level: one of three keys says how much of that one's pledge it gets."""
 
     @model_validator(mode="after")
-    def _one_promise(self) -> SubgroupConfig:
-        if (self.share is None) == (self.written_hs06 is None) or None not in (self.hs06, self.hepscore23):
+    def _one_promise(self, info: ValidationInfo) -> SubgroupConfig:
+        said = sum(promise is not None for promise in (self.share, self.hs06, self.hepscore23))
+        if said > 1 or (not said and not may_leave_out(info.context, "subgroup")):
             raise wrong(
                 "a subgroup has exactly one of share, pledge_hs06 and pledge_hepscore23; write one, such as share: 0.5"
             )
         return self
 
     def pledge_of(self, above: Fraction) -> Fraction:
-        """Its pledge, HS06, where the group above it has the pledge ``above``; both as exact as they were written."""
+        """Its pledge, HS06, where the group above it has the pledge ``above``; both as exact as they were written.
+
+        0 if the source of pledges has it.
+        """
         return above * _exact(self.share) if self.share is not None else _exact(self.written_hs06)
 
 
 class GroupConfig(_AnyGroup):
-    """What one group was promised: exactly one of the two pledges, the numbers are on the same scale."""
+    """What one group was promised: exactly one of the two pledges, on the same scale; with another source none is needed."""
+
+    cric_vo: Optional[CricName] = Field(
+        None,
+        description="Name of the group's VO in CRIC, with `pledges: {from: cric}`; case does not count. null: the "
+        "group's own.",
+    )
 
     @model_validator(mode="after")
-    def _one_pledge(self) -> GroupConfig:
-        if (self.hs06 is None) == (self.hepscore23 is None):
+    def _one_pledge(self, info: ValidationInfo) -> GroupConfig:
+        said = sum(pledge is not None for pledge in (self.hs06, self.hepscore23))
+        if said > 1 or (not said and not may_leave_out(info.context, "group")):
             raise wrong("a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23")
         return self
 
     @property
     def pledge_hs06(self) -> float:
-        """The pledge, HS06, from whichever key was written."""
+        """The pledge, HS06, from whichever key was written; 0 if the source of pledges has it."""
         return self.written_hs06 or 0.0
 
 
@@ -129,14 +168,14 @@ def sound_groups(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]
     """``groups``, if something is promised, no group promises more than it has, and no name is too long."""
     if not groups:
         raise wrong("there is no group; write at least one, such as cms: {pledge_hs06: 87100}")
-    if not sum(group.pledge_hs06 for group in groups.values()) > 0:
+    if all(group.written_hs06 == 0 for group in groups.values()):
         raise wrong(
             "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at least one group"
         )
     faults = [
         InitErrorDetails(type=error, loc=place, input={})
         for name, group in groups.items()
-        for place, error in _faults((name,), name, group, _exact(group.pledge_hs06))
+        for place, error in _faults((name,), name, group, _exact(group.written_hs06, MAX_HS06))
     ]
     if faults:
         raise ValidationError.from_exception_data("groups", faults)
@@ -153,20 +192,26 @@ def tree_of(
     groups
         Those of the first level.
     pledge_hs06
-        Group of the first level → pledge, HS06, where that is known from elsewhere than the file.
+        Full name of a group → pledge, HS06, where that is known from elsewhere than the file.
     """
+    told = pledge_hs06 or {}
     pledges: dict[str, float] = {}
     for name, group in groups.items():
-        pledge = (pledge_hs06 or {}).get(name, group.pledge_hs06)
-        pledges.update((full, float(exact)) for full, exact in _pledges(name, group, _exact(pledge)))
+        pledge = _exact(told.get(name, group.pledge_hs06))
+        pledges.update((full, float(exact)) for full, exact in _pledges(name, group, pledge, told))
     return GroupTree(pledges)
 
 
-def _pledges(name: str, group: _AnyGroup, pledge: Fraction) -> Iterator[tuple[str, Fraction]]:
+def _pledges(
+    name: str, group: _AnyGroup, pledge: Fraction, told: Mapping[str, float]
+) -> Iterator[tuple[str, Fraction]]:
     """Full name and pledge of a group and of all within it, each before those within it."""
     yield name, pledge
     for part, inner in (group.groups or {}).items():
-        yield from _pledges(f"{name}.{part}", inner, inner.pledge_of(pledge))
+        full = f"{name}.{part}"
+        yield from _pledges(
+            full, inner, _exact(told[full]) if full in told else inner.pledge_of(pledge), told
+        )
 
 
 def _faults(
@@ -196,9 +241,9 @@ def _faults(
             yield from _faults(at, full, one, inner[part])
 
 
-def _exact(number: Optional[float]) -> Fraction:
+def _exact(number: Optional[float], unwritten: float = 0.0) -> Fraction:
     """The decimal number that was written: 0.1 + 0.2 is 0.3."""
-    return Fraction(repr(float(number or 0.0)))
+    return Fraction(repr(float(unwritten if number is None else number)))
 
 
 def _text(number: Fraction) -> str:

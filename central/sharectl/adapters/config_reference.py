@@ -46,6 +46,7 @@ _TITLES: Mapping[Path, str] = {
     (): "Top level",
     ("groups", "*"): "groups.NAME",
     ("groups", "*", "groups", "*"): "groups.NAME.groups.PART",
+    ("groups", "*", "control"): "groups.NAME.control",
     ("publish", "*"): "publish[…]",
     ("publish", "*", "https"): "publish[…].https",
     ("publish", "*", "collector"): "publish[…].collector",
@@ -54,6 +55,10 @@ _KINDS = {
     "groups": "mapping of group names",
     "publish": "list of mappings",
     "schedds": "list of names",
+    "federations": "list of names",
+    "proxy": "text, null",
+    "cric_vo": "text, null",
+    "cric": "mapping, below, null",
     "collector": "host name or address, null",
     "name": "text, null",
     "url": "text",
@@ -96,13 +101,13 @@ def _values(key: str, field: FieldInfo) -> str:
     """Such as ``whole number, 2 to 1024 cores``."""
     annotation = str(field.annotation)
     limits = range_of(field)
+    null = ", null" if "Optional" in annotation and field.alias is None and key != "file" else ""
     if annotation.endswith("PublisherConfig]"):
         return "mapping, below"
     if key in _KINDS:
         return _KINDS[key]
     if choices_of(field):
-        return " or ".join(f"`{choice}`" for choice in choices_of(field))
-    null = ", null" if "Optional" in annotation and field.alias is None and key != "file" else ""
+        return " or ".join(f"`{choice}`" for choice in choices_of(field)) + null
     if not limits:
         return f"absolute path{null}" if "Path" in annotation else "mapping, below"
     unit = unit_of(key)
@@ -119,5 +124,7 @@ def _default(path: Path, field: FieldInfo) -> str:
         return f"`{flow(field.get_default())}`"
     value: Any = as_data(Config.model_validate({"groups": {"any": {"pledge_hs06": 1}}}))
     for part in path:
+        if value is None:  # a section that is left out
+            return f"`{flow(field.get_default())}`"
         value = value[part]
     return "see below" if isinstance(value, dict) else f"`{flow(value)}`"

@@ -18,6 +18,7 @@ from sharectl.adapters.config_publish import (
     HttpsPublisherConfig,
     PublisherConfig,
 )
+from sharectl.adapters.config_steering import steering_of
 from sharectl.adapters.pool import CondorPool, PoolAccess
 from sharectl.adapters.sharectl_file import FilePublisher, Seal
 from sharectl.adapters.signing import read_keys
@@ -76,6 +77,7 @@ def plan_config(config: Config) -> PlanConfig:
         limits=config.control.limits,
         validity_seconds=config.validity_seconds,
         controlled=config.nodes.controlled,
+        steering=steering_of(config),
     )
 
 
