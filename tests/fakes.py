@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from sharectl.core.changes import ChangeRecord
-from sharectl.core.model import Disabled, GroupError, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
-from sharectl.core.plan import State
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
+from sharectl.core.plan import NOTHING_KNOWN, Known, State
 from sharectl.errors import StateError
 
 NOW = 1_700_000_000
@@ -71,13 +72,22 @@ class FakeHistory:
     """Keeps what it was told to record; fails if ``broken``."""
 
     broken: Optional[str] = None
-    records: list[tuple[Snapshot, tuple[GroupError, ...]]] = field(default_factory=list)
+    records: list[CycleRecord] = field(default_factory=list)
+    learnt: Known = NOTHING_KNOWN
 
-    def record(self, snapshot: Snapshot, errors: Sequence[GroupError]) -> None:
+    def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
         """Keep the figures."""
+        del snapshot
         if self.broken:
             raise StateError(self.broken)
-        self.records.append((snapshot, tuple(errors)))
+        self.records.append(record)
+
+    def known(self, groups: Sequence[str]) -> Known:
+        """What it was made with."""
+        del groups
+        if self.broken:
+            raise StateError(self.broken)
+        return self.learnt
 
 
 @dataclass

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Optional
+from typing import Callable, Optional
 
 from sharectl.core.completeness import with_restart
+from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.doubts import doubts
 from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
-from sharectl.core.plan import PlanConfig, decide, withdrawal
+from sharectl.core.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, decide, withdrawal
+from sharectl.core.recording import record_of
 from sharectl.ports import History, Pool
 from sharectl.publication import (
     Outlets,
@@ -48,53 +50,82 @@ class CycleResult:
     """What kept them from it until this cycle found its time to be over."""
     warnings: tuple[str, ...] = ()
     """What the configuration probably does not mean so, one line each; no failure of the cycle."""
+    record: Optional[CycleRecord] = None
+    """What history was given; None on a dry run."""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """How a cycle is run."""
+
+    withdraw_incomplete: bool = False
+    """Publish a plan without targets when the pool does not answer completely. Otherwise nothing is published then,
+    and what stands runs out by its own validity."""
+    dry_run: bool = False
+    """Write nothing: neither the plan nor history nor state. The plan is that of a cycle that is not disabled."""
+    elapsed: Callable[[], float] = lambda: 0.0
+    """Seconds since the cycle began."""
+    configuration: str = ""
+    """Digest of what decides, for the record."""
 
 
 def run_cycle(
-    config: PlanConfig, ports: Ports, now: int, *, withdraw_incomplete: bool = False, dry_run: bool = False
+    config: PlanConfig, ports: Ports, now: int, how: Circumstances = Circumstances()
 ) -> CycleResult:
-    """Result of a whole cycle at Unix time ``now``.
-
-    Parameters
-    ----------
-    withdraw_incomplete
-        Publish a plan without targets when the pool does not answer completely. Otherwise nothing is
-        published then, and what stands runs out by its own validity.
-    dry_run
-        Write nothing: neither the plan nor history nor state. The plan is that of a cycle that is not disabled.
-    """
+    """Result of a whole cycle at Unix time ``now``."""
     problems: list[str] = []
     state = load_state(ports.state, problems)
     snapshot = with_restart(ports.pool.snapshot(now), state)
     problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
-    errors: tuple[GroupError, ...] = ()
+    decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
     warnings: tuple[str, ...] = ()
     if snapshot.complete:
-        decision = decide(config, state, snapshot, now)
-        errors = tuple(control.error for control in decision.groups)
+        decision = decide(config, state, snapshot, now, _known(config, ports, problems))
         warnings = doubts(config, state, snapshot, now)
         proposal = Proposal(decision.plan, decision.state, snapshot)
         # Known from now on, published or not.
         state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
-    elif withdraw_incomplete:
+    elif how.withdraw_incomplete:
         proposal = Proposal(*withdrawal(config, state, now))
-    if dry_run:
+    record: Optional[CycleRecord] = None
+    if how.dry_run:
         done = Publication(
             proposal.plan if proposal else None, disabled=in_force(ports.switch.disabled(), now)
         )
     else:
         # Targets first: a full disk of the history must not keep them from the nodes.
         done = publish_unless_disabled(config, proposal, state, ports, now, problems)
-        if snapshot.complete:
-            tried(lambda: ports.history.record(snapshot, errors), problems)
+        record = _recorded(config, ports, (snapshot, decision, done), how, problems)
     return CycleResult(
         snapshot,
-        errors,
+        tuple(control.error for control in decision.groups) if decision else (),
         done.plan,
         done.places,
         tuple(problems),
         disabled=done.disabled,
         enabled_again=done.enabled_again,
         warnings=warnings,
+        record=record,
     )
+
+
+def _known(config: PlanConfig, ports: Ports, problems: list[str]) -> Known:
+    """What earlier cycles have learnt, or nothing: a broken ledger must not end the control of a pool either."""
+    learnt = [NOTHING_KNOWN]
+    tried(lambda: learnt.append(ports.history.known(tuple(config.pledge_hs06))), problems)
+    return learnt[-1]
+
+
+def _recorded(
+    config: PlanConfig,
+    ports: Ports,
+    what: tuple[Snapshot, Optional[Decision], Publication],
+    how: Circumstances,
+    problems: list[str],
+) -> CycleRecord:
+    snapshot, decision, done = what
+    made = record_of(config, snapshot, decision, done.plan, done.places, disabled=done.disabled is not None)
+    record = replace(made, seconds=how.elapsed(), problems=tuple(problems), configuration=how.configuration)
+    tried(lambda: ports.history.record(record, snapshot), problems)
+    return record

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Optional, Protocol
 
 from sharectl.core.changes import ChangeRecord
-from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
-from sharectl.core.plan import State
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.model import Disabled, Plan, Snapshot
+from sharectl.core.plan import Known, State
 
 
 class Pool(Protocol):
@@ -37,15 +38,24 @@ class Publisher(Protocol):
 
 
 class History(Protocol):
-    """Where a cycle leaves its figures."""
+    """Where a cycle leaves its figures, and what it learns from earlier ones."""
 
-    def record(self, snapshot: Snapshot, errors: Sequence[GroupError]) -> None:
-        """Keep the jobs and the errors of a complete snapshot.
+    def record(self, record: CycleRecord, snapshot: Snapshot) -> object:
+        """Keep a cycle, complete or not, and what its snapshot tells of jobs.
 
         Raises
         ------
         StateError
-            If that cannot be written.
+            If that cannot be written; what was there is there still.
+        """
+
+    def known(self, groups: Sequence[str]) -> Known:
+        """What earlier cycles have learnt of these groups; nothing if there was none.
+
+        Raises
+        ------
+        StateError
+            If it cannot be read.
         """
 
 

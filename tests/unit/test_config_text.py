@@ -83,6 +83,9 @@ history:
   errors_log_keep: 10  # default
   changes_max_bytes: 10485760  # default
   changes_keep: 10  # default
+ledger:
+  keep_days: 730  # default
+  max_bytes: 2147483648  # default
 state_directory: /var/lib/sharectl  # default
 lock_wait_seconds: 60
 """

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from sharectl.core.model import PlanLimits, Source
 from sharectl.core.plan import PlanConfig, State
-from sharectl.cycle import Ports, run_cycle
+from sharectl.cycle import Circumstances, Ports, run_cycle
 from tests.fakes import (
     NOW,
     FakeAudit,
@@ -40,7 +40,8 @@ def test_a_cycle_publishes_its_plan_and_remembers() -> None:
     publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore()
     result = run_cycle(CONFIG, world(publishers=[publisher], history=history, state=state), NOW)
     assert publisher.plans == [result.plan]
-    assert history.records == [(UNEVEN, result.errors)]
+    assert history.records == [result.record]
+    assert tuple(control.error for control in history.records[0].groups) == result.errors
     assert result.plan is not None
     assert (state.state.sequence, state.state.nodes, state.state.schedds) == (result.plan.sequence, 1, 0)
     assert result.problems == ()
@@ -49,7 +50,7 @@ def test_a_cycle_publishes_its_plan_and_remembers() -> None:
 def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
     publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore(State(5))
     ports = world(publishers=[publisher], history=history, state=state)
-    result = run_cycle(CONFIG, ports, NOW, dry_run=True)
+    result = run_cycle(CONFIG, ports, NOW, Circumstances(dry_run=True))
     assert (publisher.plans, history.records, state.state) == ([], [], State(5))
     assert result.plan == run_cycle(CONFIG, ports, NOW).plan
 
@@ -57,17 +58,18 @@ def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
 def test_an_incomplete_look_changes_nothing() -> None:
     publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore(State(5))
     result = run_cycle(CONFIG, world(INCOMPLETE, publishers=[publisher], history=history, state=state), NOW)
-    assert (publisher.plans, history.records, state.state) == ([], [], State(5))
+    assert (publisher.plans, state.state) == ([], State(5))
     assert result.plan is None
+    assert [(kept.complete, kept.groups, kept.nodes) for kept in history.records] == [(False, (), ())]
     assert result.problems == ("schedd ap-2: no answer within 3 s",)
 
 
 def test_an_incomplete_look_withdraws_if_the_operator_says_so() -> None:
     publisher, history = FakePublisher(), FakeHistory()
     ports = world(INCOMPLETE, publishers=[publisher], history=history)
-    run_cycle(CONFIG, ports, NOW, withdraw_incomplete=True)
+    run_cycle(CONFIG, ports, NOW, Circumstances(withdraw_incomplete=True))
     assert [(plan.targets, plan.reason) for plan in publisher.plans] == [((), "withdrawn")]
-    assert history.records == []
+    assert [(kept.reason, kept.complete) for kept in history.records] == [("withdrawn", False)]
 
 
 def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the_others() -> None:
@@ -80,4 +82,4 @@ def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the
     result = run_cycle(CONFIG, ports, NOW)
     assert publisher.plans == [result.plan]
     assert result.published == ("fake",)
-    assert result.problems == ("garbage", "no room", "log full")
+    assert result.problems == ("garbage", "log full", "no room")

@@ -12,7 +12,7 @@ import pytest
 from sharectl.core.changes import EXPIRED
 from sharectl.core.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.core.plan import PlanConfig, State
-from sharectl.cycle import CycleResult, Ports, run_cycle
+from sharectl.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import StateError
 from sharectl.publication import withdraw_unlocked
 from tests.fakes import (
@@ -264,7 +264,7 @@ def test_whenever_it_is_switched_off_beside_a_cycle_no_target_is_left(step: int)
 def test_a_dry_run_shows_what_would_be_published_and_that_it_is_off() -> None:
     world = after_one_cycle()
     world.switch.said = OFF
-    result = run_cycle(CONFIG, world.ports(), NOW + PERIOD, dry_run=True)
+    result = run_cycle(CONFIG, world.ports(), NOW + PERIOD, Circumstances(dry_run=True))
     assert result.disabled == OFF
     assert result.plan is not None
     assert len(result.plan.targets) == 4

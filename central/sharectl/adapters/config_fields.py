@@ -12,6 +12,7 @@ from pydantic.fields import FieldInfo
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_groups import GroupConfig, SubgroupConfig
 from sharectl.adapters.config_laws import CarryOverConfig, EwmaConfig, GroupControlConfig, PidConfig
+from sharectl.adapters.config_ledger import LedgerConfig
 from sharectl.adapters.config_model import (
     Config,
     HistoryConfig,
@@ -46,6 +47,7 @@ SECTIONS: Sections = {
     ("publish", "*", "https"): HttpsPublisherConfig,
     ("publish", "*", "collector"): CollectorPublisherConfig,
     ("history",): HistoryConfig,
+    ("ledger",): LedgerConfig,
 }
 """Those of the configuration file."""
 

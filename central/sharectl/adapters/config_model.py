@@ -19,6 +19,8 @@ from pydantic import (
 
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_groups import GroupConfig, GroupName, no_group_twice, sound_groups, tree_of
+from sharectl.adapters.config_ledger import LedgerConfig
+from sharectl.adapters.config_pledges import CRIC_COPY, PledgesConfig
 from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
 from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.wording import quoted, shown
@@ -82,7 +84,7 @@ HISTORY_FILES = {
 """Where the files lie unless the configuration says otherwise; with another ``state_directory``, there."""
 
 
-OWN_FILES = ("lock", "state.json", "disabled", "ledger/changes.jsonl")
+OWN_FILES = ("lock", "state.json", "disabled", "ledger/changes.jsonl", "ledger/ledger.sqlite", CRIC_COPY)
 """What sharectl keeps in ``state_directory`` in any case."""
 
 
@@ -120,6 +122,7 @@ class Config(Section):
         description="Group to pledge. The name is the first part of AcctGroup; case does not count. At least one "
         "pledge is above 0. `other` and `none` are reserved."
     )
+    pledges: PledgesConfig = Field(PledgesConfig(), description="Where the groups' pledges are from.")
     nodes: NodesConfig = Field(NodesConfig(), description="Which execute points may be steered.")
     control: ControlConfig = Field(ControlConfig(), description="How strongly.")
     pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
@@ -140,6 +143,7 @@ class Config(Section):
         description="How long nodes act on targets that are not renewed; three periods of 17 minutes.",
     )
     history: HistoryConfig = Field(HistoryConfig(), description="What is kept of every cycle.")
+    ledger: LedgerConfig = Field(LedgerConfig(), description="The ledger of every cycle.")
     state_directory: AbsolutePath = Field(
         Path("/var/lib/sharectl"), description="Where the lock and what one cycle hands to the next are kept."
     )
@@ -169,11 +173,16 @@ class Config(Section):
             "history": {**own, **history},
         }
 
+    def _copies(self) -> list[tuple[Place, Path]]:
+        cric = self.pledges.cric
+        return [(("pledges", "cric", "copy_file"), cric.copy_file)] if cric and cric.copy_file else []
+
     @model_validator(mode="after")
     def _each_file_once(self) -> Config:
         written: list[tuple[Place, Path]] = [
             (("history", "jobs_file"), self.history.jobs_file),
             (("history", "errors_log"), self.history.errors_log),
+            *self._copies(),
             *(file for number, way in enumerate(self.publish) for file in way.written_files(number)),
         ]
         seen = {self.state_directory / name: f"state_directory.{name}" for name in OWN_FILES}

@@ -9,8 +9,11 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from sharectl.adapters.audit import digest
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.history import HistoryFiles
+from sharectl.adapters.config_text import as_data
+from sharectl.adapters.history import Histories, HistoryFiles
+from sharectl.adapters.ledger import PLACE, Keep, Ledger
 from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.adapters.state_file import StateFile
@@ -18,10 +21,13 @@ from sharectl.cli import options
 from sharectl.cli.outlets import outlets_of, state_of
 from sharectl.cli.plan import say_limits, say_warnings
 from sharectl.core.plan import REASONS
-from sharectl.cycle import CycleResult, Ports, run_cycle
+from sharectl.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
+
+_DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
+_DIGEST_DIGITS = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +48,12 @@ def run(arguments: argparse.Namespace) -> int:
             options.plan_config(config),
             ports,
             int(time.time()),
-            withdraw_incomplete=config.control.incomplete == "withdraw",
-            dry_run=arguments.dry_run,
+            Circumstances(
+                withdraw_incomplete=config.control.incomplete == "withdraw",
+                dry_run=arguments.dry_run,
+                elapsed=lambda: time.monotonic() - began,
+                configuration=digest_of(config),
+            ),
         )
         record = _record(result, time.monotonic() - began)
         if not arguments.dry_run:
@@ -70,10 +80,25 @@ def ports_of(config: Config) -> Ports:
         switch=outlets.switch,
         audit=outlets.audit,
         pool=options.pool_of(config),
-        history=HistoryFiles(
-            history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep
+        history=Histories(
+            HistoryFiles(
+                history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep
+            ),
+            ledger_of(config),
         ),
     )
+
+
+def ledger_of(config: Config) -> Ledger:
+    """The ledger of every cycle."""
+    return Ledger(config.state_directory / PLACE, Keep(config.ledger.keep_days, config.ledger.max_bytes))
+
+
+def digest_of(config: Config) -> str:
+    """First digits of the SHA-256 of what decides: not of where files lie and how plans travel."""
+    content = as_data(config)
+    decides = {name: part for name, part in content.items() if name in _DECIDES}
+    return digest(decides)[:_DIGEST_DIGITS]
 
 
 def _record(result: CycleResult, seconds: float) -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""What a cycle leaves to the ledger, made from what it saw, decided and published."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Optional
+
+from sharectl.core.cycle_record import CycleRecord, NodeRecord
+from sharectl.core.model import Plan, Snapshot
+from sharectl.core.plan import Decision, PlanConfig
+
+
+def record_of(
+    config: PlanConfig,
+    snapshot: Snapshot,
+    decision: Optional[Decision],
+    published: Optional[Plan],
+    places: Sequence[str],
+    *,
+    disabled: bool = False,
+) -> CycleRecord:
+    """Record of a cycle, which still lacks its duration, its problems and the digest of its configuration.
+
+    Parameters
+    ----------
+    decision
+        None if the snapshot is incomplete: nothing is known of groups and nodes then.
+    published
+        The last plan that went out, which is a withdrawal if sharectl is disabled; None if none did.
+    places
+        Where it went; empty if it arrived nowhere.
+    """
+    plan = published or (decision.plan if decision and not disabled else None)
+    nodes = decision.nodes if decision else ()
+    if decision and (disabled or (plan is not None and plan is not decision.plan)):
+        nodes = tuple(map(_without_target, nodes))
+    return CycleRecord(
+        taken_at=snapshot.taken_at,
+        seconds=0.0,
+        complete=snapshot.complete,
+        sources=snapshot.sources,
+        groups=decision.groups if decision else (),
+        pending_mib=_pending_mib(snapshot) if decision else {},
+        nodes=nodes,
+        sequence=plan.sequence if plan and places else None,
+        strategy=getattr(config, "strategy", "pair"),
+        setpoint=config.steering.entitlement.setpoint,
+        reason="disabled" if disabled else plan.reason if plan else None,
+        limits=plan.limits if plan else (),
+        published=tuple(places),
+        idle_cores=sum(node.idle_cores for node in nodes),
+    )
+
+
+def _without_target(node: NodeRecord) -> NodeRecord:
+    return replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0)
+
+
+def _pending_mib(snapshot: Snapshot) -> dict[tuple[str, int], int]:
+    most: dict[tuple[str, int], int] = {}
+    for jobs in snapshot.pending:
+        if jobs.memory_mib > 0:
+            key = jobs.group, jobs.cores
+            most[key] = max(jobs.memory_mib, most.get(key, 0))
+    return most
