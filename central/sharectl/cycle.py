@@ -10,6 +10,7 @@ from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.doubts import doubts
 from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
 from sharectl.core.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, decide, withdrawal
+from sharectl.core.pledges import Pledged
 from sharectl.core.recording import record_of
 from sharectl.ports import History, Pool
 from sharectl.publication import (
@@ -67,6 +68,8 @@ class Circumstances:
     """Seconds since the cycle began."""
     configuration: str = ""
     """Digest of what decides, for the record."""
+    pledges: Optional[Pledged] = None
+    """Where the pledges of the configuration are from, if not from its file: how that answered is part of the cycle."""
 
 
 def run_cycle(
@@ -76,6 +79,9 @@ def run_cycle(
     problems: list[str] = []
     state = load_state(ports.state, problems)
     snapshot = with_restart(ports.pool.snapshot(now), state)
+    if how.pledges is not None:
+        # Pledges that cannot be had are like a schedd that does not answer: nothing may be decided.
+        snapshot = replace(snapshot, sources=(*snapshot.sources, how.pledges.source))
     problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
@@ -105,7 +111,7 @@ def run_cycle(
         tuple(problems),
         disabled=done.disabled,
         enabled_again=done.enabled_again,
-        warnings=warnings,
+        warnings=(*(how.pledges.warnings if how.pledges is not None else ()), *warnings),
         record=record,
     )
 

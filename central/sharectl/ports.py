@@ -9,6 +9,7 @@ from sharectl.core.changes import ChangeRecord
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.model import Disabled, Plan, Snapshot
 from sharectl.core.plan import Known, State
+from sharectl.core.pledges import Pledged
 
 
 class Pool(Protocol):
@@ -19,6 +20,16 @@ class Pool(Protocol):
 
         A daemon that does not answer makes the snapshot incomplete (`Snapshot.problems`); it never raises,
         and never counts as zero.
+        """
+
+
+class Pledges(Protocol):
+    """Where the groups' pledges are from."""
+
+    def resolve(self, now: int) -> Pledged:
+        """Pledges that hold at Unix time ``now``, of all groups or of none.
+
+        Never raises: where they cannot be had the source has a problem, and a cycle changes no target.
         """
 
 

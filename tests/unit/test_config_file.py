@@ -63,7 +63,7 @@ SYNTAX = [
 BAD = [
     # keys
     (GROUPS + "contorl: {}\n", "F:2: contorl: unknown key; did you mean control?"),
-    (GROUPS + "zebra: {}\n", "F:2: zebra: unknown key; write one of groups, nodes, control, pool,"),
+    (GROUPS + "zebra: {}\n", "F:2: zebra: unknown key; write one of groups, pledges, nodes, control, pool,"),
     (
         GROUPS + "control:\n  deadband: 5\n",
         "F:3: control.deadband: unknown key; write deadband_hs06, in HS06",

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sharectl.adapters import yaml_tree
 from sharectl.adapters.config_model import Config
+from sharectl.adapters.config_pledges import context_of
 from sharectl.adapters.config_problems import fault_of
 from sharectl.adapters.yaml_file import not_following, problem_lines, text_of
 from sharectl.adapters.yaml_syntax import Fault, NotYamlError, Path
@@ -70,13 +71,14 @@ def _fold_groups(tree: Tree, above: Any, at: Path) -> None:
 
 def _validated(tree: Tree) -> tuple[Optional[Config], list[Fault]]:
     """The configuration, or None, and what the models say about it."""
+    context = context_of(tree.data)
     try:
-        return Config.model_validate(tree.data), []
+        return Config.model_validate(tree.data, context=context), []
     except ValidationError as error:
         faults = _faults(error, tree)
     # What concerns several sections is looked at only once each of them is sound: so again, without the unsound.
     try:
-        Config.model_validate(_sound_part(tree.data, [fault.path for fault in faults]))
+        Config.model_validate(_sound_part(tree.data, [fault.path for fault in faults]), context=context)
     except ValidationError as error:
         faults += _faults(error, tree)
     return None, not_following(faults, tree.refused)

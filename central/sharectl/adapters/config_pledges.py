@@ -166,8 +166,21 @@ class PledgesConfig(Section):
         return self
 
 
-def may_leave_out_pledges(content: Any) -> bool:
-    """Whether groups in the plain data of a configuration need no pledge of their own, or that cannot be told."""
+PLEDGES_FROM = "pledges_from"
+"""Key of the context of a validation: where pledges are from, None if that is wrong."""
+
+_HAS_PLEDGES_OF = {"yaml": (), "negotiator": ("group", "subgroup"), "cric": ("group",)}
+"""Source -> what need not have a pledge in the file with it."""
+
+
+def context_of(content: Any) -> dict[str, Optional[str]]:
+    """Context in which the plain data of a configuration is to be validated."""
     section = content.get("pledges", {}) if isinstance(content, Mapping) else {}
     source = section.get("from", "yaml") if isinstance(section, Mapping) else None
-    return source != "yaml" if source in SOURCES else bool(section)
+    return {PLEDGES_FROM: source if isinstance(source, str) and source in SOURCES else None}
+
+
+def may_leave_out(context: Optional[Mapping[str, Optional[str]]], what: str) -> bool:
+    """Whether a ``group`` or ``subgroup`` may be without a pledge: the source has it, or nobody knows which it is."""
+    source = (context or {}).get(PLEDGES_FROM, "yaml")
+    return source is None or what in _HAS_PLEDGES_OF[source]

@@ -40,9 +40,9 @@ def _pledge(group: GroupConfig) -> dict[str, Any]:
 
 def _section(section: BaseModel, data: Mapping[str, Any], *, written: bool) -> Iterator[str]:
     """Lines of a mapping; ``written`` if the file that ``section`` is from has it."""
-    for key in type(section).model_fields:
-        value = getattr(section, key)
-        here = written and key in section.model_fields_set
+    for name, field in type(section).model_fields.items():
+        key, value = field.alias or name, getattr(section, name)
+        here = written and name in section.model_fields_set
         if isinstance(value, BaseModel):
             yield f"{key}:"
             yield from (f"  {line}" for line in _section(value, data[key], written=here))

@@ -96,6 +96,37 @@ def groups_of_knobs(
     )
 
 
+def is_of_quotas(knob: str) -> bool:
+    """Whether a knob of that name has to do with groups and their quotas."""
+    lower = knob.lower()
+    return lower in (_NAMES, _OVERSUBSCRIBE, *_SURPLUS) or bool(_group(lower))
+
+
+def group_of_knob(knob: Knob) -> str:
+    """The group that a knob is about, lower case; empty if it is about none."""
+    return _group(knob.name.lower())
+
+
+def names_of(told: Iterable[Knob]) -> list[str]:
+    """GROUP_NAMES, lower case."""
+    return _names({knob.name.lower(): knob for knob in told})
+
+
+def knobs_of_text(text: str, name: str) -> list[Knob]:
+    """Knobs of a text, which ``name`` stands for.
+
+    Raises
+    ------
+    InputError
+        If a line is none.
+    """
+    problems = Problems()
+    found = list(_knobs(text, name, problems))
+    if problems:
+        raise InputError(problems.lines())
+    return found
+
+
 def _knobs(text: str, name: str, problems: Problems) -> Iterator[Knob]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):

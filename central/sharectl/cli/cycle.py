@@ -44,8 +44,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         began = time.monotonic()
+        pledged = options.pledges_of(config, keep=not arguments.dry_run).resolve(int(time.time()))
         result = run_cycle(
-            options.plan_config(config),
+            options.plan_config(config, pledged),
             ports,
             int(time.time()),
             Circumstances(
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
                 dry_run=arguments.dry_run,
                 elapsed=lambda: time.monotonic() - began,
                 configuration=digest_of(config),
+                pledges=pledged if config.pledges.source != "yaml" else None,
             ),
         )
         record = _record(result, time.monotonic() - began)

@@ -16,6 +16,7 @@ from sharectl.adapters.lock import only_one
 from sharectl.adapters.quantities import number_in
 from sharectl.cli import options
 from sharectl.cli.outlets import audit_of, outlets_of, switch_of
+from sharectl.cli.pledge_sources import UNASKED
 from sharectl.core.model import Disabled
 from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.publication import Outlets, Publication, load_state, tried, withdraw, withdraw_unlocked
@@ -95,7 +96,7 @@ def _withdrawn(
     config: Config, said: Disabled, outlets: Outlets, problems: list[str]
 ) -> tuple[Publication, Optional[LockedError]]:
     """What was published, and why it was so without the lock if it was."""
-    plans = options.plan_config(config)
+    plans = options.plan_config(config, UNASKED)
     lock = config.state_directory / "lock"
     done, locked = Publication(), None
     for wait_seconds in (0.0, config.lock_wait_seconds):

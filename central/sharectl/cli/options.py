@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Optional
 from sharectl.adapters import jobs_file
 from sharectl.adapters.collector_targets import CollectorAccess, CollectorPublisher
 from sharectl.adapters.config_file import load
+from sharectl.adapters.config_groups import tree_of
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_publish import (
     TARGETS_FILE,
@@ -26,8 +27,9 @@ from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.core.model import Snapshot
 from sharectl.core.nodes import ControlledConstraint, controlled_machines
 from sharectl.core.plan import PlanConfig
+from sharectl.core.pledges import Pledged
 from sharectl.errors import ConfigError, PoolUnavailableError
-from sharectl.ports import Publisher
+from sharectl.ports import Pledges, Publisher
 
 if TYPE_CHECKING:
     from sharectl.adapters.https_targets import ServedAt
@@ -70,10 +72,36 @@ def config_of(arguments: argparse.Namespace) -> Config:
     return load(arguments.config)
 
 
-def plan_config(config: Config) -> PlanConfig:
-    """What the law needs of the configuration."""
+def pledges_of(
+    config: Config, *, keep: bool = False, refresh: bool = False, confirm: bool = False
+) -> Pledges:
+    """Where the pledges are from, as the configuration says it; see `sharectl.cli.pledge_sources`."""
+    from sharectl.cli.pledge_sources import source_of
+
+    return source_of(config, keep=keep, refresh=refresh, confirm=confirm)
+
+
+def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig:
+    """What the law needs of the configuration.
+
+    Parameters
+    ----------
+    pledged
+        What the pledges' source said; None to ask it. If it has a problem, only the groups' names are of use: for
+        plans without targets.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If it was to be asked, and the pledges cannot be had.
+    """
+    if pledged is None:
+        pledged = pledges_of(config).resolve(int(time.time()))
+        if pledged.source.problem is not None:
+            raise PoolUnavailableError(f"{pledged.source.name}: {pledged.source.problem}; nothing is decided")
+    tree = tree_of(config.groups, pledged.hs06)
     return PlanConfig(
-        pledge_hs06={name: group.pledge_hs06 for name, group in config.groups.items()},
+        pledge_hs06={name: tree.pledge_hs06[name] for name in config.groups},
         limits=config.control.limits,
         validity_seconds=config.validity_seconds,
         controlled=config.nodes.controlled,

@@ -12,6 +12,7 @@ from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.cli import options
 from sharectl.cli.outlets import outlets_of
+from sharectl.cli.pledge_sources import UNASKED
 from sharectl.core.plan import published
 from sharectl.errors import DisabledError, InputError, StateError
 from sharectl.publication import Proposal, publish_unless_disabled
@@ -55,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
         now = int(time.time())
         done = publish_unless_disabled(
-            options.plan_config(config),
+            options.plan_config(config, UNASKED),
             Proposal(decided, published(before, decided, now)),
             before,
             outlets,

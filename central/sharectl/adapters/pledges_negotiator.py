@@ -1,0 +1,171 @@
+"""Pledges from the negotiator's group quotas: weighted slots, and what power such a slot stands for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Optional
+
+from sharectl.adapters.ads import evaluated, number, text, whole
+from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.pledges import Told, Wanted, joined, refused, some
+from sharectl.adapters.slot_ads import content_of
+from sharectl.adapters.slot_ads_quotas import (
+    Knob,
+    group_of_knob,
+    groups_of_knobs,
+    is_of_quotas,
+    knobs_of_text,
+    names_of,
+)
+from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
+from sharectl.core.pledges import SOURCE_NAME, Pledged
+from sharectl.errors import InputError, PoolUnavailableError
+
+_NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+_PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
+
+
+@dataclass(frozen=True)
+class NegotiatorAccess:
+    """How the negotiator is asked."""
+
+    collector: Optional[str] = None
+    """Address; None for the pool of this machine's configuration."""
+    name: Optional[str] = None
+    file: Optional[Path] = None
+    """File with its knobs, instead of itself."""
+    deadline_seconds: float = 20.0
+    pool_cores: Optional[float] = None
+    """Weighted slots of the pool; None for its cores."""
+    weight_hs06: Optional[float] = None
+    """Power of a weighted slot; None for the mean of the pool's cores."""
+    default_node_hs06: float = DEFAULT_NODE_HS06
+    default_node_cores: int = DEFAULT_NODE_CORES
+
+
+@dataclass(frozen=True)
+class _Answer:
+    knobs: tuple[Knob, ...]
+    cores: float
+    """0 if the collector knows no node, or was not asked."""
+    hs06: float
+
+
+class NegotiatorPledges:
+    """Quotas of the groups that are steered, as HS06."""
+
+    def __init__(self, access: NegotiatorAccess, wanted: Sequence[Wanted]) -> None:
+        self.access = access
+        self.wanted = tuple(wanted)
+
+    def resolve(self, now: int) -> Pledged:  # noqa: ARG002 - it is asked each time
+        """Pledges of this moment; see `sharectl.ports.Pledges`."""
+        began = time.monotonic()
+        try:
+            found = self._resolved(self._answer())
+        except (InputError, PoolUnavailableError) as error:
+            found = refused(0.0, str(error).splitlines())
+        source = Source(SOURCE_NAME, time.monotonic() - began, found.source.problem)
+        return Pledged(source, found.pledges, found.warnings)
+
+    def _answer(self) -> _Answer:
+        access = self.access
+        if access.file is not None and access.pool_cores and access.weight_hs06:
+            return _ask(access)  # nobody is asked
+        import htcondor2  # noqa: F401 - loaded before the question forks
+
+        answer = ask_all({"negotiator": Question(partial(_ask, access), access.deadline_seconds)})[
+            "negotiator"
+        ]
+        if answer.value is None:
+            raise PoolUnavailableError(f"negotiator: {answer.source.problem}")
+        told: _Answer = answer.value
+        return told
+
+    def _resolved(self, answer: _Answer) -> Pledged:
+        access = self.access
+        weight = access.pool_cores or answer.cores
+        each = access.weight_hs06 or (answer.hs06 / answer.cores if answer.cores else 0.0)
+        if not weight or not each:
+            missing = "pool_cores and weight_hs06" if not weight else "weight_hs06"
+            return refused(
+                0.0,
+                [
+                    f"the collector knows no execute point to tell the power of; write pledges.negotiator.{missing}"
+                ],
+            )
+        place = str(access.file) if access.file else "the negotiator"
+        names = names_of(answer.knobs)
+        # Of a group that is not in GROUP_NAMES HTCondor ignores the quota.
+        knobs = [knob for knob in answer.knobs if group_of_knob(knob) in ("", *names)]
+        quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, lambda: weight)}
+        told = {
+            one.group: Told(quota * each, f"quota {quota:g} of {one.group} in {place}")
+            for one in self.wanted
+            if one.group in quotas and (quota := quotas[one.group].quota) is not None
+        }
+        absent = {
+            one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
+        }
+        pledges, problems, warnings = joined(self.wanted, told, "negotiator", absent=absent)
+        warnings += _unlisted(names, self.wanted, place)
+        if problems:
+            return refused(0.0, problems, warnings)
+        return Pledged(Source(SOURCE_NAME, 0.0), pledges, tuple(warnings))
+
+
+def _why_absent(group: str, names: Sequence[str], place: str) -> str:
+    if group not in names:
+        return f"GROUP_NAMES of {place} has no {group}"
+    return f"{place} has no quota for {group}"
+
+
+def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[str]:
+    """That the negotiator knows groups which nobody said are to be steered."""
+    listed = {one.group for one in wanted}
+    above = {one.group.partition(".")[0] for one in wanted}
+    others = [
+        name
+        for name in names
+        if name not in listed and ("." not in name or name.partition(".")[0] not in above)
+    ]
+    if not others:
+        return []
+    return [f"{place} has groups that are not listed under groups, and so are not steered: {some(others)}"]
+
+
+def _ask(access: NegotiatorAccess) -> _Answer:
+    """In a child with a deadline, unless nobody is asked."""
+    from sharectl.adapters.negotiator_knobs import ask
+
+    if access.file is not None:
+        content, name = content_of(access.file)
+        knobs = [knob for knob in knobs_of_text(content, name) if is_of_quotas(knob.name)]
+    else:
+        knobs = ask(access.collector, access.name)
+    if access.pool_cores and access.weight_hs06:
+        return _Answer(tuple(knobs), 0.0, 0.0)
+    return _Answer(tuple(knobs), *_power(access))
+
+
+def _power(access: NegotiatorAccess) -> tuple[float, float]:
+    """Cores and HS06 of all execute points that the collector knows."""
+    import htcondor2
+
+    asked = htcondor2.Collector(access.collector) if access.collector else htcondor2.Collector()
+    cores, hs06 = 0.0, 0.0
+    for ad in asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC, projection=_PROJECTION):
+        if text(evaluated(ad, "Machine")) is not None:
+            of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
+            cores += of_slot
+            hs06 += of_slot * _hs06_per_core(ad, access)
+    return cores, hs06
+
+
+def _hs06_per_core(ad: Mapping[str, Any], access: NegotiatorAccess) -> float:
+    node = number(evaluated(ad, "t1_wn_hs06"), 0.0) or access.default_node_hs06
+    return node / (whole(evaluated(ad, "TotalCpus"), 0) or access.default_node_cores)
