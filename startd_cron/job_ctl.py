@@ -10,10 +10,9 @@ target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
   t1_TargetSequence  Number of the plan that the target is from; 0 without a target, or if it has none.
   t1_JobCtlReason    ok, or why there is no target: one of the codes below.
   t1_JobCtlTime      When this job ran, Unix seconds.
-A group is the first part of AcctGroup, in lower case; where --groups or the plan name any, all others are "other".
-Each source is asked on its own, so that one that hangs hides no other. Of those that are wholly right the highest
-sequence decides, unless a higher one was accepted before; if none is right, the highest exit status has the reason.
-News end in "- update:true": the collector is told at once. By hand, add a --state of your own.
+A group is the longest in --groups and the plan that AcctGroup begins with, part by part, else "other"; if these name
+none, its first part. Of the sources that are wholly right the highest sequence decides, unless a higher one was
+accepted before; if none is, the highest exit status has the reason. News end in "- update:true", for the collector.
 """
 
 import os
@@ -73,9 +72,9 @@ def is_number(text: str) -> bool:
 
 
 def is_group(text: str) -> bool:
-    """Whether ``text`` may be a group's name: ``[a-z0-9][a-z0-9_-]{0,63}``, but neither none nor other."""
-    plain = GROUP_CHARACTERS.issuperset(text) and text[:1] not in "_-" and len(text) <= MAX_GROUP_LENGTH
-    return plain and text not in ("none", "other")
+    """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
+    parts = text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
 
 
 def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple[str, ...], str]":
@@ -123,10 +122,11 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
             held = int(float(text))
         except (ValueError, OverflowError) as error:
             raise JobError("startd-garbled", error) from None
-        name = account.partition('"')[2].rstrip('"').split("@", 1)[0].split(".", 1)[0].lower()
-        listed = name in known if known else name in cores or len(cores) < MAX_NAMED_GROUPS
+        name = account.partition('"')[2].rstrip('"').split("@", 1)[0].lower()
+        name = (name.rpartition(".")[0] or name) + "."  # without the user
+        names = known or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
         if held:
-            name = name if listed and is_group(name) else "other"
+            name = max((each for each in names if name.startswith(each + ".")), key=len, default="other")
             cores[name] = cores.get(name, 0) + held
 
 

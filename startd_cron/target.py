@@ -79,9 +79,9 @@ def is_number(text: str) -> bool:
 
 
 def is_group(text: str) -> bool:
-    """Whether ``text`` may be a group's name: ``[a-z0-9][a-z0-9_-]{0,63}``, but neither none nor other."""
-    plain = GROUP_CHARACTERS.issuperset(text) and text[:1] not in "_-" and len(text) <= MAX_GROUP_LENGTH
-    return plain and text not in ("none", "other")
+    """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
+    parts = text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
 
 
 def is_node(text: str) -> bool:

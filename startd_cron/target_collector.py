@@ -49,7 +49,7 @@ NAME, NUMBER = r'"([A-Za-z0-9_.:-]+)"', "([0-9]{1,10})"
 AD = re.compile(
     " ".join(
         (NAME, NUMBER, NUMBER, NUMBER, r"\{ ?%s, ?%s ?\}" % (NAME, NAME), r"\{ ?%s, ?%s ?\}" % (NUMBER, NUMBER),
-         r'"([a-z0-9_,-]*)"', "(?:undefined|%s)" % NAME)
+         r'"([a-z0-9_.,-]*)"', "(?:undefined|%s)" % NAME)
     )
 )  # fmt: skip
 DOCUMENT = """\

@@ -133,12 +133,55 @@ class TestGroups:
     def test_fractions_of_cores_do_not_count(self, node: Node) -> None:
         assert self.jobs(node, held("1.5", '"cms.a@x"') + held("0.5", '"atlas.a@x"')) == "cms:1"
 
-    @pytest.mark.parametrize("groups", ["CMS", "cms atlas", "cms,other", "c.d"])
+    @pytest.mark.parametrize("groups", ["CMS", "cms atlas", "cms,other", "c..d", ".c", "c.-d"])
     def test_a_wrong_list_is_a_wrong_argument(
         self, node: Node, groups: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
         assert node.look(groups=groups)[0] == "bad-arguments"
         assert groups in capfd.readouterr().err
+
+
+class TestNestedGroups:
+    """Cores by group, where groups are within others."""
+
+    BUSY = (
+        job_of("alice.user.bob", 2)
+        + job_of("alice.prod.eve", 8)
+        + job_of("ALICE.Prod.mc.eve", 4)
+        + job_of("alice.production.eve", 16)
+        + job_of("alice.prod_x.eve", 32)
+        + job_of("alice.prod", 1)
+        + job_of("cms.a", 3)
+    )
+
+    def jobs(self, node: Node, line: str, groups: str) -> object:
+        node.answer = self.BUSY
+        node.publish(node.document(line, groups=groups))
+        return node.look()[1]["t1_CurrentJobs"]
+
+    def test_the_longest_name_counts_part_by_part(self, node: Node) -> None:
+        line = "cn-609-05-06 alice.user 0 alice.prod 8"
+        known = "alice,alice.prod,alice.user,cms"
+        assert self.jobs(node, line, known) == "alice.user:2:alice:49:alice.prod:12:cms:3"
+
+    def test_without_a_list_the_target_and_first_parts_count(self, node: Node) -> None:
+        line = "cn-609-05-06 alice.prod 0 cms 8"
+        assert self.jobs(node, line, "") == "alice.prod:12:alice:51:cms:3"
+
+    def test_a_first_level_without_subgroups_has_all_that_is_within_it(self, node: Node) -> None:
+        assert self.jobs(node, LINE, "alice,cms") == "alice:63:cms:3"
+
+    def test_a_target_is_published_as_it_is(self, node: Node) -> None:
+        self.jobs(node, "cn-609-05-06 alice.user 56 cms.prod.mc 8", "alice,alice.user,cms,cms.prod.mc")
+        _, found = node.look()
+        assert found["t1_TargetGroups"] == ["alice.user", "cms.prod.mc"]
+
+    @pytest.mark.parametrize(
+        "name", ["alice.", ".alice", "alice..user", "alice.-user", "alice.Us", "a" * 60 + ".user", "a.b:c"]
+    )
+    def test_a_wrong_name_is_refused_with_the_whole_file(self, node: Node, name: str) -> None:
+        node.publish(node.document(f"cn-609-05-06 {name} 56 cms 8", groups=f"alice,{name},cms"))
+        assert node.look()[0] == "malformed"
 
 
 class TestStartd:
