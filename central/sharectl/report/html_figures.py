@@ -1,0 +1,270 @@
+"""Which figures a group and the pool have, over one period or over two on the same axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
+from sharectl.report import html_curves as curves
+from sharectl.report.svg import Markup, element
+from sharectl.report.svg_figure import Axis, Curve, Figure, drawn, limits_of, told
+from sharectl.report.svg_scale import grouped, unit_of
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """What all figures of a page have in common."""
+
+    periods: Sequence[Series]
+    layers: curves.Layers
+    pending_in_cores: bool
+    """Whether pending jobs are drawn by the cores they request; by their number if not."""
+    deadband_hs06: float = 0.0
+    seconds: int = field(init=False)
+    """Time from left to right: the longest period's."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", max(series.until - series.since for series in self.periods))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One figure, for each period."""
+
+    key: str
+    title: str
+    words: str
+    """Unit of its values."""
+    curves: Callable[[Series], Sequence[Curve]]
+    says: Callable[[Series], str]
+    """What the figure shows, in a few words with numbers."""
+    stacked: bool = False
+    whole: bool = False
+    crosses: bool = False
+    between: Optional[tuple[float, float]] = None
+    note: str = ""
+
+
+def group_kinds(drawing: Drawing, group: str) -> tuple[Kind, ...]:
+    """Work against pledge, running and pending by size, error and output."""
+    pending = curves.pending_cores if drawing.pending_in_cores else (lambda point: point.pending_by_size)
+    deadband = drawing.deadband_hs06
+    return (
+        Kind(
+            "work",
+            "Work against pledge",
+            "HS06-hours",
+            lambda series: (
+                curves.cumulative(series, group, "work", lambda point: point.work_hs06_seconds),
+                curves.cumulative(series, group, "pledge", lambda point: point.pledge_hs06_seconds),
+            ),
+            lambda series: _work_says(series, group),
+        ),
+        Kind(
+            "running",
+            "Running, by job size",
+            "cores",
+            lambda series: curves.layer_curves(
+                series, group, drawing.layers, lambda point: point.cores_by_size
+            ),
+            lambda series: _mean_says(
+                series, group, lambda point: sum(point.cores_by_size.values()), "cores"
+            ),
+            stacked=True,
+            whole=True,
+        ),
+        Kind(
+            "pending",
+            "Pending, by job size",
+            "cores requested" if drawing.pending_in_cores else "jobs",
+            lambda series: curves.layer_curves(series, group, drawing.layers, pending),
+            lambda series: _mean_says(
+                series, group, lambda point: sum(point.pending_by_size.values()), "jobs"
+            ),
+            stacked=True,
+            whole=True,
+        ),
+        Kind(
+            "error",
+            "Error and controller output",
+            "HS06",
+            lambda series: (
+                curves.group_curve(series, group, "error", lambda point: point.error_hs06),
+                curves.group_curve(series, group, "output", lambda point: point.output_hs06),
+            ),
+            lambda series: _error_says(series, group),
+            between=(-deadband, deadband) if deadband > 0 else None,
+            note=" (above 0: over the setpoint)",
+        ),
+    )
+
+
+def pool_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
+    """Power of all groups, idle cores, targets, and how cycles went.
+
+    Parameters
+    ----------
+    groups
+        All groups; those whose parent is among them count with it.
+    """
+    tops = [group for group in groups if group.rpartition(".")[0] not in groups]
+    return (
+        Kind(
+            "power",
+            "Power of all groups",
+            "HS06",
+            lambda series: (
+                curves.sum_curve(series, tops, "power", lambda point: point.power_hs06),
+                curves.sum_curve(series, tops, "pledge", lambda point: point.pledge_hs06),
+            ),
+            lambda _series: "",
+        ),
+        Kind(
+            "idle",
+            "Idle cores",
+            "cores",
+            lambda series: (curves.pool_curve(series, "idle", lambda point: point.idle_cores),),
+            lambda series: _pool_says(series, lambda point: point.idle_cores, "cores"),
+            whole=True,
+        ),
+        Kind(
+            "targets",
+            "Nodes under targets",
+            "nodes",
+            lambda series: (curves.pool_curve(series, "targets", lambda point: point.targets),),
+            lambda series: _pool_says(series, lambda point: point.targets, "nodes"),
+            whole=True,
+        ),
+        Kind(
+            "cycles",
+            "Duration of cycles",
+            "seconds",
+            lambda series: (curves.pool_curve(series, "duration", lambda point: point.seconds),),
+            _cycles_says,
+            crosses=True,
+        ),
+    )
+
+
+def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]) -> list[Markup]:
+    """A ``figure`` element for each period, on the same axes; where a period has nothing to show, it says so.
+
+    Parameters
+    ----------
+    key
+        Begin of the identifiers.
+    subject
+        Whose figure it is, for its title.
+    names
+        Of the periods; empty strings where there is only one.
+    """
+    found = [kind.curves(series) for series in drawing.periods]
+    least, most = limits_of(found, stacked=kind.stacked)
+    largest = max(abs(least), abs(most))
+    axis = Axis(drawing.seconds, least, most, unit_of(largest, kind.words, whole=kind.whole))
+    return [
+        _figure(
+            kind,
+            Figure(
+                key=f"{key}-{kind.key}{'' if len(names) == 1 else f'-{number + 1}'}",
+                title=f"{subject}: {kind.title}{f', {name}' if name else ''}",
+                description=_description(kind, series, shown),
+                since=series.since,
+                curves=_shown(shown, stacked=kind.stacked),
+                axis=axis,
+                stacked=kind.stacked,
+                gaps=[*curves.gaps(series), *_beyond(series, drawing.seconds)],
+                marks=curves.incomplete(series) if kind.crosses else (),
+                between=kind.between,
+                note=kind.note,
+            ),
+            series,
+            name,
+        )
+        for number, (series, shown, name) in enumerate(zip(drawing.periods, found, names))
+    ]
+
+
+def _figure(kind: Kind, figure: Figure, series: Series, name: str) -> Markup:
+    caption = element(
+        "figcaption",
+        element("h3", f"{kind.title}{f', {name}' if name else ''}"),
+        element("span", kind.says(series), class_="says"),
+    )
+    if any(value.mean is not None for curve in figure.curves for value in curve.values):
+        return element("figure", caption, drawn(figure), class_=kind.key)
+    missing = "No complete cycle in this period tells it." if series.buckets else "No cycle in this period."
+    return element("figure", caption, element("p", missing, class_="small empty"), class_=kind.key)
+
+
+def _shown(found: Sequence[Curve], *, stacked: bool) -> Sequence[Curve]:
+    """Without layers that hold nothing in this period."""
+    if not stacked:
+        return found
+    return [curve for curve in found if any(value.mean for value in curve.values)] or found[:1]
+
+
+def _beyond(series: Series, seconds: int) -> list[tuple[float, float]]:
+    """What the other period's axis has more of."""
+    end = series.since + seconds
+    return [(float(series.until), float(end))] if series.until < end else []
+
+
+def _description(kind: Kind, series: Series, shown: Sequence[Curve]) -> str:
+    """The figure in words, for those who do not see it."""
+    said = [f"From {told(series.since)} to {told(series.until)} UTC, in {kind.words}."]
+    for curve in shown:
+        known = [value.mean for value in curve.values if value.mean is not None]
+        if known:
+            said.append(
+                f"{curve.name}: from {grouped(min(known))} to {grouped(max(known))}, at the end {grouped(known[-1])}."
+            )
+    open_hours = sum(end - begin for begin, end in curves.gaps(series)) / 3600
+    if open_hours:
+        said.append(f"Not recorded: {grouped(open_hours, 1)} hours.")
+    return " ".join(said)
+
+
+def _points(series: Series, group: str) -> list[GroupPoint]:
+    return [bucket.groups[group] for bucket in series.buckets if group in bucket.groups]
+
+
+def _work_says(series: Series, group: str) -> str:
+    points = _points(series, group)
+    pledged = sum(point.pledge_hs06_seconds for point in points)
+    worked = sum(point.work_hs06_seconds for point in points)
+    return f"{worked / pledged:.1%} of the pledge" if pledged > 0 else ""
+
+
+def _mean_says(series: Series, group: str, value: Callable[[GroupPoint], float], words: str) -> str:
+    points = _points(series, group)
+    cycles = sum(point.cycles for point in points)
+    return (
+        f"mean {grouped(sum(value(point) * point.cycles for point in points) / cycles)} {words}"
+        if cycles
+        else ""
+    )
+
+
+def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], words: str) -> str:
+    known = [(value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets]
+    cycles = sum(weight for shown, weight in known if shown is not None)
+    if not cycles:
+        return ""
+    return f"mean {grouped(sum(shown * weight for shown, weight in known if shown is not None) / cycles)} {words}"
+
+
+def _error_says(series: Series, group: str) -> str:
+    points = _points(series, group)
+    cycles = sum(point.cycles for point in points)
+    if not cycles:
+        return ""
+    square: float = sum(point.error_rms_hs06**2 * point.cycles for point in points) / cycles
+    return f"RMS error {grouped(square**0.5)} HS06"
+
+
+def _cycles_says(series: Series) -> str:
+    lost = sum(bucket.pool.cycles - bucket.pool.complete_cycles for bucket in series.buckets)
+    return f"{grouped(lost)} incomplete" if lost else "all complete" if series.buckets else ""

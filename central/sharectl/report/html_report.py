@@ -1,0 +1,224 @@
+"""The page of ``sharectl report``: what it is about, the summary, the pool, and a section for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.core import time_words
+from sharectl.core.ledger_series import Series
+from sharectl.report import html_curves, html_tables
+from sharectl.report.html import page
+from sharectl.report.html_figures import Drawing, figures, group_kinds, pool_kinds
+from sharectl.report.html_summary import PeriodSummary, summarized
+from sharectl.report.svg import Markup, element, joined
+from sharectl.report.svg_figure import PLOT_WIDTH, told
+from sharectl.report.svg_scale import grouped
+from sharectl.report.words import counted
+
+POINTS = 4 * PLOT_WIDTH
+"""Points to ask the ledger for: some to a pixel column, so that its band shows what its mean hides."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a report is about, besides the series."""
+
+    pool: str
+    """Name of the pool; empty if it has none."""
+    made_at: int
+    """Unix seconds."""
+    deadband_hs06: float = 0.0
+    """Of the configuration as it is now."""
+    local_note: str = ""
+    """What the time zone of the machine makes of UTC."""
+    problems: Sequence[str] = ()
+    """What the reader should know of the ledger."""
+
+
+_ERROR = (
+    "Error is power in use less the setpoint: above 0 a group has more than it is entitled to. Output is the power that its "
+    "controller wants to move: above 0, to take from the group; below, to give to it."
+)
+_WORK = (
+    "Work is power times time. A complete cycle stands for the time since the complete cycle before it, at most an hour; time "
+    "that none stands for is a gap: hatched, with open lines, and counted neither as work nor as pledge. Crosses are cycles in "
+    "which a source did not answer."
+)
+_SIGNS = "Colour is never the only sign: lines differ in dashes, layers in patterns, and each has its name at its end."
+
+
+def report(periods: Sequence[Series], subject: Subject) -> str:
+    """The page of one period, or of two side by side, the earlier one first."""
+    periods = sorted(periods, key=lambda series: series.since)
+    layers = html_curves.layers_of(periods)
+    drawing = Drawing(periods, layers, html_curves.sizes_known(periods), subject.deadband_hs06)
+    summaries = [summarized(series, subject.deadband_hs06) for series in periods]
+    names = ["period A", "period B"] if len(periods) > 1 else [""]
+    latest = summaries[-1]
+    groups = [group.group for group in latest.groups]
+    groups += [group.group for other in summaries for group in other.groups if group.group not in groups]
+    anchors = {group: f"g{number}" for number, group in enumerate(dict.fromkeys(groups), start=1)}
+    spans = " beside ".join(f"{_day(period.since)} to {_day(period.until)}" for period in summaries)
+    title = f"Shares{f' of {subject.pool}' if subject.pool else ''}, {spans}"
+    return page(
+        title,
+        element("a", "Skip to the figures", href="#figures", class_="skip"),
+        element("header", *_head(title, summaries, names, subject)),
+        element(
+            "main",
+            *_overview(summaries, names, anchors),
+            *_pool(drawing, names, tuple(anchors)),
+            *(section for group in anchors for section in _group(drawing, names, group, anchors[group])),
+            id="figures",
+        ),
+        element("footer", *_foot(summaries, subject)),
+    )
+
+
+def _head(
+    title: str, summaries: Sequence[PeriodSummary], names: Sequence[str], subject: Subject
+) -> Iterator[Markup]:
+    yield element("h1", title)
+    for period, name in zip(summaries, names):
+        what = f"{name[0].upper()}{name[1:]}: " if name else ""
+        yield element(
+            "p",
+            element("span", f"{what}{told(period.since)} to {told(period.until)} UTC", class_="period"),
+            f", {time_words.span(period.until - period.since)}.",
+            class_="lead-in",
+        )
+        if len(summaries) == 1:
+            yield _facts(period)
+    for problem in subject.problems:
+        yield element("p", problem, class_="note", role="note")
+
+
+def _facts(period: PeriodSummary) -> Markup:
+    pool, span = period.pool, max(1, period.until - period.since)
+    facts = [
+        ("Cycles", grouped(pool.cycles)),
+        ("Incomplete", grouped(pool.cycles - pool.complete_cycles)),
+        ("Time recorded", f"{min(1.0, pool.covered_seconds / span):.1%}"),
+        ("Idle cores", _known(pool.idle_cores)),
+        ("Idle core-hours", _known(pool.idle_core_hours)),
+        ("Nodes under targets", _known(pool.targets)),
+        (
+            "Cycle takes",
+            "unknown" if pool.cycle_seconds is None else f"{pool.cycle_seconds:.1f} s",
+        ),
+    ]
+    return element(
+        "dl",
+        joined(element("div", element("dt", name), element("dd", value)) for name, value in facts),
+        class_="facts",
+    )
+
+
+def _overview(
+    summaries: Sequence[PeriodSummary], names: Sequence[str], anchors: dict[str, str]
+) -> Iterator[Markup]:
+    if not anchors:
+        yield element(
+            "section",
+            element("h2", "Nothing to show"),
+            element("p", _why_empty(summaries)),
+            class_="nothing",
+        )
+        return
+    parts = [element("h2", "Summary")]
+    for period, name in zip(summaries, names):
+        if name:
+            parts.append(element("h3", f"{name[0].upper()}{name[1:]}"))
+        parts.append(
+            html_tables.summary(period, anchors)
+            if period.groups
+            else element("p", _why_empty([period]), class_="small empty")
+        )
+    yield element("section", *parts, class_="overview")
+    if len(summaries) > 1:
+        tables = html_tables.differences(summaries[0], summaries[1], ["A", "B"])
+        yield element("section", element("h2", "Differences"), *tables, class_="differences")
+    links = [element("li", element("a", group, href=f"#{anchor}")) for group, anchor in anchors.items()]
+    yield element("nav", element("ul", joined(links)), aria_label="Groups")
+
+
+def _pool(drawing: Drawing, names: Sequence[str], groups: Sequence[str]) -> Iterator[Markup]:
+    if not any(series.buckets for series in drawing.periods):
+        return
+    drawings = [
+        shown for kind in pool_kinds(groups) for shown in figures(drawing, kind, "pool", "The pool", names)
+    ]
+    yield element(
+        "section",
+        element("h2", "The pool"),
+        element("div", joined(drawings), class_="figures"),
+        class_="pool",
+        id="pool",
+    )
+
+
+def _group(drawing: Drawing, names: Sequence[str], group: str, anchor: str) -> Iterator[Markup]:
+    drawings = [
+        shown
+        for kind in group_kinds(drawing, group)
+        for shown in figures(drawing, kind, anchor, group, names)
+    ]
+    tables = [
+        element(
+            "div",
+            html_tables.numbers(series, group, name),
+            class_="scroll",
+            tabindex=0,
+            role="region",
+            aria_label=f"Numbers of {group}",
+        )
+        for series, name in zip(drawing.periods, names)
+        if series.buckets
+    ]
+    yield element(
+        "section",
+        element("h2", group, id=f"{anchor}-h"),
+        element("div", joined(drawings), class_="figures"),
+        element("details", element("summary", f"Numbers of {group}"), *tables),
+        class_="group",
+        id=anchor,
+        aria_labelledby=f"{anchor}-h",
+    )
+
+
+def _foot(summaries: Sequence[PeriodSummary], subject: Subject) -> Iterator[Markup]:
+    width = time_words.span(summaries[-1].bucket_seconds)
+    deadband = (
+        f" by more than the deadband as it is configured now, {grouped(subject.deadband_hs06)} HS06"
+        if subject.deadband_hs06
+        else ""
+    )
+    yield element("h2", "How to read it")
+    notes = (
+        _ERROR,
+        f"Over and under: the mean error of intervals of {width} is above or below 0{deadband}.",
+        _WORK,
+        f"A line goes through the mean of a pixel; its band, from the least to the greatest mean of {width}: peaks stay.",
+        _SIGNS,
+    )
+    for note in notes:
+        yield element("p", note)
+    local = f" {subject.local_note}" if subject.local_note else ""
+    yield element("p", f"All times are UTC.{local} Made by sharectl report at {told(subject.made_at)} UTC.")
+
+
+def _why_empty(summaries: Sequence[PeriodSummary]) -> str:
+    cycles = sum(period.pool.cycles for period in summaries)
+    if cycles:
+        return f"{counted(cycles, 'cycle')} ran, none of them complete: nothing is known of what the groups used."
+    return "The ledger has no cycle in this period: check --from and --to, and whether `sharectl cycle` runs."
+
+
+def _known(value: Optional[float]) -> str:
+    return "unknown" if value is None else grouped(value, 0 if value >= 100 else 1)  # noqa: PLR2004 - three digits
+
+
+def _day(seconds: int) -> str:
+    return told(seconds)[:10]

@@ -1,0 +1,133 @@
+"""The numbers of a period: what tables, captions and the JSON are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import fsum, sqrt
+from typing import Optional
+
+from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
+
+HOUR_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """One group over a period: means are over its complete cycles."""
+
+    group: str
+    pledge_hs06: float
+    power_hs06: float
+    work_hs06_hours: float
+    pledge_hs06_hours: float
+    """Pledge times the time that is recorded."""
+    error_hs06: float
+    error_rms_hs06: float
+    over_ratio: float
+    """Part of the recorded time in which the error was above the deadband."""
+    under_ratio: float
+    """Part in which it was below minus the deadband."""
+    running_cores: float
+    pending_jobs: float
+
+    @property
+    def work_ratio(self) -> Optional[float]:
+        """Work by pledge; None without a pledge."""
+        return self.work_hs06_hours / self.pledge_hs06_hours if self.pledge_hs06_hours > 0 else None
+
+
+@dataclass(frozen=True)
+class PoolSummary:
+    """The pool over a period."""
+
+    cycles: int
+    complete_cycles: int
+    covered_seconds: int
+    """Time that complete cycles stand for."""
+    idle_cores: Optional[float]
+    """Mean; None if no cycle knows."""
+    idle_core_hours: Optional[float]
+    """Over the recorded time."""
+    targets: Optional[float]
+    """Mean of nodes under a target; None if no cycle knows."""
+    cycle_seconds: Optional[float]
+    """Mean duration; None if no cycle knows."""
+
+
+@dataclass(frozen=True)
+class PeriodSummary:
+    """A stretch of time and what the ledger says of it."""
+
+    since: int
+    until: int
+    bucket_seconds: int
+    pool: PoolSummary
+    groups: tuple[GroupSummary, ...]
+    """Those with the largest pledge first."""
+
+    def of(self, group: str) -> Optional[GroupSummary]:
+        """The group's summary; None if no complete cycle knows it."""
+        return next((found for found in self.groups if found.group == group), None)
+
+
+def summarized(series: Series, deadband_hs06: float = 0.0) -> PeriodSummary:
+    """The numbers of a period.
+
+    Parameters
+    ----------
+    deadband_hs06
+        Errors of at most this size are neither over nor under, HS06, >= 0.
+    """
+    groups = [_group(series, group, deadband_hs06) for group in series.groups]
+    groups.sort(key=lambda group: (-group.pledge_hs06, group.group))
+    return PeriodSummary(series.since, series.until, series.bucket_seconds, _pool(series), tuple(groups))
+
+
+def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
+    points = [bucket.groups[group] for bucket in series.buckets if group in bucket.groups]
+
+    def mean(value: Callable[[GroupPoint], float]) -> float:
+        return _mean((value(point), point.cycles) for point in points) or 0.0
+
+    return GroupSummary(
+        group=group,
+        pledge_hs06=mean(lambda point: point.pledge_hs06),
+        power_hs06=mean(lambda point: point.power_hs06),
+        work_hs06_hours=fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS,
+        pledge_hs06_hours=fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS,
+        error_hs06=mean(lambda point: point.error_hs06),
+        error_rms_hs06=sqrt(mean(lambda point: point.error_rms_hs06**2)),
+        over_ratio=mean(lambda point: point.error_hs06 > deadband_hs06),
+        under_ratio=mean(lambda point: point.error_hs06 < -deadband_hs06),
+        running_cores=mean(lambda point: fsum(point.cores_by_size.values())),
+        pending_jobs=mean(lambda point: fsum(point.pending_by_size.values())),
+    )
+
+
+def _pool(series: Series) -> PoolSummary:
+    points = [bucket.pool for bucket in series.buckets]
+
+    def mean(value: Callable[[PoolPoint], Optional[float]]) -> Optional[float]:
+        return _mean((value(point), point.complete_cycles) for point in points)
+
+    idle = [point for point in points if point.idle_cores is not None]
+    return PoolSummary(
+        cycles=sum(point.cycles for point in points),
+        complete_cycles=sum(point.complete_cycles for point in points),
+        covered_seconds=sum(point.covered_seconds for point in points),
+        idle_cores=mean(lambda point: point.idle_cores),
+        idle_core_hours=fsum((point.idle_cores or 0.0) * point.covered_seconds for point in idle)
+        / HOUR_SECONDS
+        if idle
+        else None,
+        targets=mean(lambda point: point.targets),
+        cycle_seconds=_mean((point.seconds, point.cycles) for point in points),
+    )
+
+
+def _mean(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
+    """Mean of the values that are known, by their weights; None if none is."""
+    known = [(value, weight) for value, weight in weighted if value is not None and weight]
+    weights = sum(weight for _value, weight in known)
+    return fsum(value * weight for value, weight in known) / weights if weights else None
