@@ -33,6 +33,9 @@ def absent(config: Config) -> list[str]:
             folders.setdefault(way.file.parent, []).append(f"publish[{number}].file")
         elif way.https is not None:
             folders.setdefault(way.https.file.parent, []).append(f"publish[{number}].https.file")
+    cric = config.pledges.cric
+    if cric is not None and cric.copy_file is not None:
+        folders.setdefault(cric.copy_file.parent, []).append("pledges.cric.copy_file")
     return [
         f"{', '.join(places)}: there is no folder {folder} on this machine; make it before cycles run here"
         for folder, places in folders.items()
@@ -42,14 +45,26 @@ def absent(config: Config) -> list[str]:
 
 def unusable(config: Config) -> tuple[list[str], list[str]]:
     """What keeps cycles from running on this machine, and what this user cannot tell."""
+    missing = list(_missing(config))
     if config.signing_key_file is None:
-        return [], []
+        return missing, []
     try:
         signing.read_keys(config.signing_key_file)
     except ConfigError as error:
         found = [f"signing_key_file: {problem}" for problem in error.problems]
-        return ([], found) if isinstance(error.__cause__, PermissionError) else (found, [])
-    return [], []
+        return (missing, found) if isinstance(error.__cause__, PermissionError) else ([*missing, *found], [])
+    return missing, []
+
+
+def _missing(config: Config) -> Iterator[str]:
+    """Files that the source of pledges reads, and that are not there."""
+    source, cric = config.pledges.source, config.pledges.cric
+    named = {"negotiator.file": config.pledges.negotiator.file} if source == "negotiator" else {}
+    if source == "cric" and cric is not None:
+        named = {"cric.ca_file": cric.ca_file, "cric.ca_directory": cric.ca_directory}
+    for key, path in named.items():
+        if path is not None and not os.path.exists(path):  # noqa: PTH110 - one that cannot be looked at is no exception
+            yield f"pledges.{key}: there is no {path} on this machine; put it there, or write another"
 
 
 def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:

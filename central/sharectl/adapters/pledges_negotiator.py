@@ -103,11 +103,16 @@ class NegotiatorPledges:
         # Of a group that is not in GROUP_NAMES HTCondor ignores the quota.
         knobs = [knob for knob in answer.knobs if group_of_knob(knob) in ("", *names)]
         quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, lambda: weight)}
-        told = {
-            one.group: Told(quota * each, f"quota {quota:g} of {one.group} in {place}")
-            for one in self.wanted
-            if one.group in quotas and (quota := quotas[one.group].quota) is not None
-        }
+        told: dict[str, Told] = {}
+        scale = {"": 1.0}
+        for one in self.wanted:
+            quota = quotas[one.group].quota if one.group in quotas else None
+            above = scale.get(one.group.rpartition(".")[0], 1.0)
+            if quota is not None:
+                told[one.group] = Told(quota * each * above, f"quota {quota:g} of {one.group} in {place}")
+            # What is within a group whose pledge is written keeps its part of it.
+            written = one.written_hs06 is not None and quota
+            scale[one.group] = (one.written_hs06 or 0.0) / (quota * each) if quota and written else above
         absent = {
             one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
         }

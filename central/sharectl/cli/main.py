@@ -25,6 +25,7 @@ VERBS = {
     "disable": "withdraw all targets, and publish none until `enable`",
     "enable": "let cycles publish targets again",
     "status": "the last cycle, what is published, and what the nodes make of it",
+    "pledges": "each group's pledge, where it is from and how old it is",
     "check": "check the configuration, or HTCondor snippets, before they are used",
     "render": "print HTCondor configuration made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",

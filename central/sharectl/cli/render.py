@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.adapters.config_file import load
+from sharectl.cli import options
 from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.core.quotas import central_manager_configuration
+from sharectl.errors import ConfigError
 
 TARGETS: Mapping[str, Callable[[Mapping[str, float]], str]] = {
     "central-manager": central_manager_configuration,
@@ -28,6 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the configuration: the same text for the same pledges."""
-    groups = load(arguments.config).groups
-    print(TARGETS[arguments.target]({name: group.pledge_hs06 for name, group in groups.items()}), end="")
+    config = load(arguments.config)
+    if config.pledges.source == "negotiator":
+        raise ConfigError(
+            [
+                "pledges.from: negotiator: its quotas would be made from themselves; write the pledges to render them"
+            ]
+        )
+    every = options.plan_config(config).pledge_hs06
+    print(TARGETS[arguments.target]({name: every[name] for name in config.groups}), end="")
     return 0

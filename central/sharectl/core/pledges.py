@@ -39,6 +39,8 @@ class Pledge:
     """Unix seconds at which the source last said so; None if it was asked just now, or is the configuration."""
     instead_of_hs06: Optional[float] = None
     """What the source says where the configuration overrides it; None if it does not, or the source says nothing."""
+    surplus: Optional[str] = None
+    """Whether the negotiator lets the group use what others leave: ``no``, ``byquota`` or ``regroup``; None if unknown."""
 
 
 @dataclass(frozen=True)
