@@ -1,0 +1,43 @@
+"""``sharectl explain cycle``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+
+from sharectl.cli import options
+from sharectl.cli.explain_source import before, cycle_or_time, ledger_of, recorded
+from sharectl.core.explain_cycle import explain_cycle
+from sharectl.core.time_words import FORMS
+from sharectl.report import as_json
+from sharectl.report import explain_cycle as screens
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subject."""
+    parser.add_argument(
+        "which",
+        metavar="N|latest|TIME",
+        nargs="?",
+        type=cycle_or_time(int(time.time())),
+        default=(None, None),
+        help="number of a cycle in the ledger, `latest` (default), or a time: the last cycle then",
+    )
+    options.add_common(parser)
+    parser.add_argument(
+        "--all", action="store_true", help="more than one screen: every group, node and change"
+    )
+    parser.epilog = f"TIME is {FORMS}."
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what a cycle saw, what it decided and published, and what that changed."""
+    ledger = ledger_of(options.config_of(arguments))
+    record = recorded(ledger, *arguments.which)
+    found = explain_cycle(record, before(ledger, record))
+    if arguments.json:
+        print(as_json.dumps("explain_cycle", screens.as_data(found)))
+    else:
+        screens.print_cycle(found, sys.stdout, everything=arguments.all)
+    return 0

@@ -1,0 +1,36 @@
+"""``sharectl explain group``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from sharectl.adapters.wording import shown
+from sharectl.cli import options
+from sharectl.cli.explain_source import add_source, explained_of
+from sharectl.core.explain_group import explain_group
+from sharectl.errors import InputError
+from sharectl.report import as_json
+from sharectl.report import explain_group as screens
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subject."""
+    parser.add_argument("name", metavar="NAME", help="a configured group; case does not count")
+    add_source(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what a group uses, how its error and output came about, what was decided and what would change it."""
+    config = options.config_of(arguments)
+    explained = explained_of(arguments, config)
+    groups = [control.group for control in explained.record.groups]
+    name = arguments.name.lower()
+    if name not in groups:
+        raise InputError([f"no group {shown(arguments.name)!r} there; its groups are {', '.join(groups)}"])
+    found = explain_group(explained, name)
+    if arguments.json:
+        print(as_json.dumps("explain_group", screens.as_data(explained, found)))
+    else:
+        screens.print_group(explained, found, sys.stdout, everything=arguments.all)
+    return 0

@@ -1,0 +1,99 @@
+"""``sharectl explain node``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from difflib import get_close_matches
+from typing import Optional
+
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.state_file import StateFile
+from sharectl.adapters.wording import shown
+from sharectl.cli import options
+from sharectl.cli.explain_source import add_source, explained_of, ledger_of
+from sharectl.core.cycle_record import NodeRecord
+from sharectl.core.explain_node import NodeWords, Since, explain_node
+from sharectl.core.explaining import Explained
+from sharectl.errors import InputError
+from sharectl.report import as_json
+from sharectl.report import explain_node as screens
+
+_SINCE_SECONDS = 3 * 86_400
+"""So far back the ledger is looked through for the begin of a target."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subject."""
+    parser.add_argument(
+        "name", metavar="NAME", help="a node, by its short or full host name; case does not count"
+    )
+    add_source(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what a node holds, its target and why, what the node says, and what would change it."""
+    config = options.config_of(arguments)
+    explained = explained_of(arguments, config)
+    node = _node(explained, arguments.name)
+    found = explain_node(
+        explained, node, _since(explained, node, config), _words(arguments, explained, node.node, config)
+    )
+    if arguments.json:
+        print(as_json.dumps("explain_node", screens.as_data(explained, found)))
+    else:
+        screens.print_node(explained, found, sys.stdout, everything=arguments.all)
+    return 0
+
+
+def _node(explained: Explained, name: str) -> NodeRecord:
+    nodes = {node.node.lower(): node for node in explained.record.nodes}
+    wanted = name.lower()
+    found = nodes.get(wanted) or nodes.get(wanted.split(".")[0])
+    if found is None:
+        near = get_close_matches(wanted, list(nodes), 3)
+        meant = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise InputError([f"no node {shown(name)!r} among the {len(nodes)} there{meant}"])
+    return found
+
+
+def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
+    """Since when the node's target is as it is: by the state of the last cycle, or by the ledger."""
+    if node.target is None:
+        return None
+    taken_at = explained.record.taken_at
+    state = StateFile(config.state_directory / "state.json").load()
+    for stood in state.standing:
+        if stood.target == node.target and stood.since <= taken_at:
+            return Since(stood.since, exact=True)
+    ledger = ledger_of(config)
+    if explained.record.number == 0 or not ledger.path.exists():
+        return Since(taken_at, exact=True)
+    moments = ledger.node_history(node.node, taken_at - _SINCE_SECONDS, taken_at + 1)
+    since = taken_at
+    for moment in reversed(moments):
+        if moment.node.target != node.target:
+            return Since(since, exact=True)
+        since = moment.taken_at
+    return Since(since, exact=False)
+
+
+def _words(
+    arguments: argparse.Namespace, explained: Explained, name: str, config: Config
+) -> Optional[NodeWords]:
+    """What the node says now; None where the explanation is of another time."""
+    if arguments.jobs is not None or arguments.cycle is not None or arguments.at is not None:
+        return None
+    if arguments.live:
+        there = next((node for node in explained.case.snapshot.nodes if node.name == name), None)
+        return NodeWords(there.obeyed_sequence, there.refusal) if there is not None else None
+    from sharectl.adapters.node_says import ask
+
+    return ask(
+        config.pool.collector,
+        name,
+        int(time.time()),
+        config.nodes.job_ctl_stale_seconds,
+        config.pool.collector_deadline_seconds,
+    )

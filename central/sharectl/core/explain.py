@@ -1,0 +1,66 @@
+"""Every code that sharectl gives for a reason, with its sentence: one closed set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sharectl.core.changes import EXPIRED
+from sharectl.core.control import ACTED, LAWS
+from sharectl.core.limits import LIMITS
+from sharectl.core.node_reasons import QUIET, REMEDIES
+from sharectl.core.plan import NODE_REASONS, REASONS
+from sharectl.core.plan_diff import KINDS
+from sharectl.core.setpoints import SETPOINTS
+
+CHANGES = {
+    "pending": "other jobs wait",
+    "error": "the group uses more or less power",
+    "deadband": "the deadband is narrower or wider",
+    "dwell": "targets need not stay as long",
+    "max-nodes": "more nodes may be under targets",
+    "max-target-share": "a larger share of the nodes may be under targets",
+    "max-changed-nodes": "more nodes may change in one cycle",
+    "controlled": "the node is under control",
+    "not-reserved": "the node is not reserved",
+    "not-draining": "the node is not being drained",
+    "obeying": "the node acts on its targets",
+}
+"""Code of what would change a decision -> what it is."""
+
+_JOB_CTL = {
+    **dict.fromkeys(QUIET, "the node is well: it has looked, and has no target or acts on it"),
+    **REMEDIES,
+}
+
+CODES: Mapping[str, Mapping[str, str]] = {
+    "plan": {**REASONS, EXPIRED: "the plan before ran out and was not renewed in time"},
+    "node": NODE_REASONS,
+    "limit": LIMITS,
+    "law": LAWS,
+    "acted": ACTED,
+    "setpoint": SETPOINTS,
+    "change": KINDS,
+    "what-if": CHANGES,
+    "job_ctl": _JOB_CTL,
+}
+"""Family -> code -> sentence."""
+
+FAMILIES = {
+    "plan": "why a plan has targets, or none",
+    "node": "why a node has the target that it has, or none",
+    "limit": "what bounded the change of targets",
+    "law": "how a group's error becomes power to move",
+    "acted": "what bounded or changed a setpoint or an output",
+    "setpoint": "what a group is entitled to",
+    "change": "what becomes of a target",
+    "what-if": "what would change a decision",
+    "job_ctl": "what a node says (t1_JobCtlReason), and what to do",
+}
+"""Family -> what its codes tell."""
+
+UNKNOWN = "a code that this version of sharectl does not know"
+
+
+def says(family: str, code: str) -> str:
+    """Sentence of a code; one that is of no table is of another version."""
+    return CODES[family].get(code, UNKNOWN)

@@ -1,0 +1,75 @@
+"""Why a node has its target, or has none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.core.cycle_record import NodeRecord
+from sharectl.core.explaining import Explained
+from sharectl.core.plan_diff import power_moved_hs06
+from sharectl.core.what_if import Budget, Flip, budget_for, flips
+from sharectl.core.what_if_knobs import node_knobs, target_on, under_target
+
+
+@dataclass(frozen=True)
+class NodeWords:
+    """What the node itself says of its target, now."""
+
+    obeyed_sequence: Optional[int] = None
+    """As `sharectl.core.model.Node.obeyed_sequence`."""
+    refusal: Optional[str] = None
+    problem: Optional[str] = None
+    """Why it is not known."""
+
+
+@dataclass(frozen=True)
+class Since:
+    """Since when a target is as it is."""
+
+    at: int
+    """Unix seconds."""
+    exact: bool
+    """Whether it is known; else it is at least as old."""
+
+
+@dataclass(frozen=True)
+class NodeExplanation:
+    """All that led to what one node was told."""
+
+    node: NodeRecord
+    since: Optional[Since]
+    """None without a target."""
+    says: Optional[NodeWords]
+    """None if it was not asked."""
+    lost_hs06: float
+    """Power that the held-back group is still to lose there."""
+    gained_hs06: float
+    has_target: bool
+    """What deciding now comes to."""
+    flips: tuple[Flip, ...]
+
+
+def explain_node(
+    explained: Explained, node: NodeRecord, since: Optional[Since], says: Optional[NodeWords]
+) -> NodeExplanation:
+    """Explanation of a node that the record has."""
+    lost, gained = power_moved_hs06(node.target, node) if node.target is not None else (0.0, 0.0)
+    return NodeExplanation(
+        node=node,
+        since=since if node.target is not None else None,
+        says=says,
+        lost_hs06=lost,
+        gained_hs06=gained,
+        has_target=target_on(explained.decision, node.node) is not None,
+        flips=_flips(explained, node.node),
+    )
+
+
+def _flips(explained: Explained, name: str) -> tuple[Flip, ...]:
+    case = explained.case
+    there = next((node for node in case.snapshot.nodes if node.name == name), None)
+    if there is None:
+        return ()
+    budget = Budget(budget_for(len(case.snapshot.nodes)))
+    return flips(case, node_knobs(case, explained.decision, there), under_target(name), budget)

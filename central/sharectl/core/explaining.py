@@ -1,0 +1,67 @@
+"""What a decision of the ledger was made from, so that it can be made again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.model import Standing, Target
+from sharectl.core.plan import Decision, Known, PlanConfig, State
+from sharectl.core.recording import record_of
+from sharectl.core.replay import snapshot_of
+from sharectl.core.what_if import Case
+
+
+@dataclass(frozen=True)
+class Explained:
+    """One decision with all that is known of how it came about."""
+
+    source: str
+    """Where it is from, such as ``the ledger``."""
+    record: CycleRecord
+    """Complete, with its nodes."""
+    before: Optional[CycleRecord]
+    """The complete cycle before; None if there is none."""
+    case: Case
+    decision: Decision
+    """Made now from ``case``: what other decisions are compared with."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether deciding now comes to the targets that were recorded."""
+        return frozenset(targets_of(self.record)) == frozenset(self.decision.plan.targets)
+
+
+def targets_of(record: CycleRecord) -> tuple[Target, ...]:
+    """Targets that stood after a cycle, by node."""
+    return tuple(node.target for node in record.nodes if node.target is not None)
+
+
+def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
+    """State that a complete cycle left, as near as its record tells: since when a target stood it does not."""
+    if record is None:
+        return State()
+    return State(
+        sequence=record.sequence or 0,
+        nodes=len(record.nodes),
+        standing=tuple(Standing(target, record.taken_at) for target in targets_of(record)),
+        standing_until=record.taken_at + validity_seconds,
+        controllers={control.group: control.state for control in record.groups},
+    )
+
+
+def of_ledger(
+    record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, known: Known
+) -> Explained:
+    """A complete cycle that was read with its nodes, decided again with the configuration of now."""
+    state = state_after(before, config.validity_seconds)
+    case = Case(config, state, snapshot_of(record), record.taken_at, known)
+    return Explained("the ledger", record, before, case, case.decided())
+
+
+def of_now(case: Case, before: Optional[CycleRecord], source: str) -> Explained:
+    """What would be decided now, and is not published."""
+    decision = case.decided()
+    record = record_of(case.config, case.snapshot, decision, decision.plan, ())
+    return Explained(source, record, before, case, decision)

@@ -1,0 +1,115 @@
+"""What all explanations say alike: codes with their sentences, targets, exchanges, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any, Optional
+
+from sharectl.core.explain import says
+from sharectl.core.explain_group import Exchange
+from sharectl.core.explaining import Explained
+from sharectl.core.formulas import number
+from sharectl.core.model import LimitNote
+from sharectl.core.time_words import shown
+from sharectl.core.what_if import Flip
+from sharectl.report.screen import listed
+from sharectl.report.words import counted
+
+NODES_LISTED = 4
+
+DISAGREES = (
+    "deciding again now comes to other targets: the configuration was changed since, or the ledger does not hold "
+    "enough (since when targets stood, and the run times known then)"
+)
+
+
+def coded(family: str, code: str) -> dict[str, str]:
+    """A code with its sentence, for JSON."""
+    return {"code": code, "says": says(family, code)}
+
+
+def spoken(family: str, code: str) -> str:
+    """The same for people."""
+    return f"{code}: {says(family, code)}"
+
+
+def heading(explained: Explained, what: str) -> str:
+    """What is explained, of which cycle, from where."""
+    record = explained.record
+    cycle = f"cycle {record.number}, " if record.number else ""
+    return f"{what}: {cycle}{shown(record.taken_at)}, from {explained.source}"
+
+
+def origin(explained: Explained) -> dict[str, Any]:
+    """The same for JSON."""
+    record = explained.record
+    return {
+        "source": explained.source,
+        "cycle": record.number or None,
+        "taken_at": record.taken_at,
+        "sequence": record.sequence,
+        "agrees": explained.agrees,
+    }
+
+
+def exchange_words(exchange: Exchange, *, everything: bool, gives: bool) -> str:
+    """One exchange as one of its groups sees it."""
+    other = f"to {exchange.helped}" if gives else f"from {exchange.held_back}"
+    moved = exchange.lost_hs06 if gives else exchange.gained_hs06
+    nodes = listed(exchange.nodes, len(exchange.nodes) if everything else NODES_LISTED)
+    return (
+        f"{other} on {counted(len(exchange.nodes), 'node')}, by {exchange.request_cores}-core jobs, {moved:.0f} HS06 still "
+        f"to move: {nodes}"
+    )
+
+
+def exchange_data(exchange: Exchange) -> dict[str, Any]:
+    """All of it, for JSON."""
+    return asdict(exchange)
+
+
+def limit_rows(limits: Iterable[LimitNote]) -> list[tuple[str, str]]:
+    """Rows of the limits that acted."""
+    rows = [("limits", f"{spoken('limit', note.code)}: {counted(note.nodes, 'node')}") for note in limits]
+    return rows or [("limits", "none acted")]
+
+
+def limit_data(limits: Iterable[LimitNote]) -> list[dict[str, Any]]:
+    """The same for JSON."""
+    return [{**coded("limit", note.code), "nodes": note.nodes} for note in limits]
+
+
+def flip_rows(flips: Iterable[Flip]) -> list[tuple[str, str]]:
+    """Rows of what would change it."""
+    rows = [("otherwise", flip_words(flip)) for flip in flips]
+    return rows or [("otherwise", "no single change that was tried would change it")]
+
+
+def flip_words(flip: Flip) -> str:
+    """One change and what would come of it."""
+    if flip.value is None:
+        return f"if {flip.what}: {flip.outcome}"
+    if flip.becomes is None:
+        return f"without {flip.what} ({number(flip.value, 2).rstrip('0').rstrip('.')}): {flip.outcome}"
+    return f"{flip.what}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
+
+
+def flip_data(flips: Iterable[Flip]) -> list[dict[str, Any]]:
+    """The same for JSON."""
+    return [
+        {
+            **coded("what-if", flip.code),
+            "what": flip.what,
+            "value": flip.value,
+            "becomes": flip.becomes,
+            "outcome": flip.outcome,
+        }
+        for flip in flips
+    ]
+
+
+def _plain(value: Optional[float]) -> str:
+    if value is None:
+        return "-"
+    return str(int(value)) if value == int(value) else number(value)
