@@ -36,6 +36,8 @@ class Told:
     hs06: float
     place: str
     """Where exactly."""
+    surplus: Optional[str] = None
+    """As `Pledge.surplus`."""
 
 
 class WrittenPledges:
@@ -116,8 +118,19 @@ def joined(
     for each in wanted:
         from_source = told.get(each.group)
         if each.written_hs06 is not None:
-            instead = from_source.hs06 if from_source is not None else None
-            pledges.append(Pledge(each.group, each.written_hs06, "yaml", each.place, instead_of_hs06=instead))
+            instead, surplus = (
+                (from_source.hs06, from_source.surplus) if from_source is not None else (None, None)
+            )
+            pledges.append(
+                Pledge(
+                    each.group,
+                    each.written_hs06,
+                    "yaml",
+                    each.place,
+                    instead_of_hs06=instead,
+                    surplus=surplus,
+                )
+            )
             if instead is not None and not isclose(instead, each.written_hs06, rel_tol=_SAME):
                 warnings.append(
                     f"{each.place}: {each.written_hs06:g} HS06 is written, and goes before the {instead:g} of "
@@ -127,7 +140,8 @@ def joined(
             why = absent.get(each.group) or (f"{from_source.place} is 0" if from_source else "no pledge")
             problems.append(f"{each.place}: {why}; write pledge_hs06 there, or remove the group")
         else:
-            pledges.append(Pledge(each.group, from_source.hs06, source, from_source.place, said_at))
+            hs06, place, surplus = from_source.hs06, from_source.place, from_source.surplus
+            pledges.append(Pledge(each.group, hs06, source, place, said_at, surplus=surplus))
     return tuple(pledges), problems, warnings
 
 

@@ -109,7 +109,8 @@ class NegotiatorPledges:
             quota = quotas[one.group].quota if one.group in quotas else None
             above = scale.get(one.group.rpartition(".")[0], 1.0)
             if quota is not None:
-                told[one.group] = Told(quota * each * above, f"quota {quota:g} of {one.group} in {place}")
+                where = f"quota {quota:g} of {one.group} in {place}"
+                told[one.group] = Told(quota * each * above, where, quotas[one.group].surplus)
             # What is within a group whose pledge is written keeps its part of it.
             written = one.written_hs06 is not None and quota
             scale[one.group] = (one.written_hs06 or 0.0) / (quota * each) if quota and written else above
