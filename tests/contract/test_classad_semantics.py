@@ -16,6 +16,8 @@ EXPRESSIONS = {
     "Keeps_out": "TARGET.RequestCpus != 8 || TARGET.Cpus =!= undefined",
 }
 """Of the node, and about a job."""
+GROUP = r"^[^.@]*([^@]*(?=\\.[^.@]*@)|[^@]*$)?"
+"""That of the snippet; in a ClassAd's text a backslash is two."""
 
 
 def evaluated(expression: str) -> Any:
@@ -43,6 +45,17 @@ def evaluated(expression: str) -> Any:
         ('regexps("^[^.@]*", TARGET.AcctGroup, "\\\\0") == MY.t1_TargetGroups[0]', True),
         ('int(regexps("^([^:]+:[0-9]+:)*LHCB:([0-9]+)(:|$)", MY.Text, "\\\\2", "i"))', 3),
         ('regexp("^([^:]+:[0-9]+:)*hcb:([0-9]+)(:|$)", MY.Text, "i")', False),
+        # The group in an accounting group is what is before the user, if there is one; parts of it compare as a whole.
+        (f'regexps("{GROUP}", "cms.prod.bob@x", "\\\\0")', "cms.prod"),
+        (f'regexps("{GROUP}", "cms.prod@x", "\\\\0")', "cms"),
+        (f'regexps("{GROUP}", "cms@x", "\\\\0")', "cms"),
+        (f'regexps("{GROUP}", TARGET.AcctGroup, "\\\\0")', "Alice.prod"),
+        ('substr("ALICE.prod.", 0, 6) == "alice."', True),
+        ('substr("alice", 0, 9)', "alice"),
+        ('size("alice.prod")', 10),
+        # Between \Q and \E a pattern is only text.
+        ('regexp("^\\\\Qa.b\\\\E:", "a_b:1")', False),
+        ('regexp("^\\\\Qa.b\\\\E:", "a.b:1")', True),
         # A sum leaves out what is undefined; of nothing it is 0.
         ("sum({1, 1, undefined, 8})", 10),
         ("sum({})", 0),

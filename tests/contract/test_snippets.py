@@ -193,7 +193,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "a secret file": ("file modes", renamed(EXECUTE, EXECUTE, 0o600), "condor_status"),
     "a missing bracket": (
         "expression",
-        replaced(EXECUTE, "isString(TARGET.AcctGroup), regexps", "isString(TARGET.AcctGroup, regexps"),
+        replaced(
+            EXECUTE, "ifThenElse(isString(TARGET.AcctGroup), \\", "ifThenElse(isString(TARGET.AcctGroup, \\"
+        ),
         "t1_job_group",
     ),
     "an empty macro": (
@@ -309,12 +311,39 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "whole groups compared": (
         "clauses",
-        replaced(EXECUTE, 'regexps("^[^.@]*", TARGET.AcctGroup, "\\0")', "TARGET.AcctGroup"),
+        replaced(
+            EXECUTE,
+            "substr($(t1_job_group), 0, size(MY.t1_TargetGroups[1]) + 1)",
+            "substr($(t1_job_group), 0, 1000)",
+        ),
         "of cms",
+    ),
+    "first parts compared": (
+        "clauses",
+        replaced(
+            EXECUTE,
+            'regexps($(t1_group_pattern), TARGET.AcctGroup, "',
+            'regexps("^[^.@]*", TARGET.AcctGroup, "',
+        ),
+        "under a target of subgroups",
+    ),
+    "parts not told from one another": (
+        "clauses",
+        replaced(
+            EXECUTE,
+            'size(MY.t1_TargetGroups[1]) + 1) == strcat(MY.t1_TargetGroups[1], ".")',
+            "size(MY.t1_TargetGroups[1])) == MY.t1_TargetGroups[1]",
+        ),
+        "of cms.production",
+    ),
+    "a dot that is any character": (
+        "clauses",
+        in_cron(replaced(EXECUTE, '*\\Q", MY.t1_TargetGroups[0], "\\E:', '*", MY.t1_TargetGroups[0], ":')),
+        "below its cap",
     ),
     "the held-back group sought in one place only": (
         "clauses",
-        in_cron(replaced(EXECUTE, 'strcat("^([^:]+:[0-9]+:)*", ', 'strcat("^(nowhere:)", ')),
+        in_cron(replaced(EXECUTE, 'strcat("^([^:]+:[0-9]+:)*\\Q", ', 'strcat("^(nowhere:)\\Q", ')),
         "over its cap",
     ),
     "a cap that is not kept": (
@@ -512,6 +541,16 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "slot",
         replaced(EXECUTE, "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus ?: 0, 0)", "MY.Cpus ?: 0"),
         "in a slot of another group",
+    ),
+    "a slot that knows first parts only": (
+        "slot",
+        replaced(EXECUTE, "regexps($(t1_group_pattern), MY.Acc", 'regexps("^[^.@]*", MY.Acc'),
+        "in a slot of alice.user",
+    ),
+    "a slot that takes a user for a group": (
+        "slot",
+        replaced(EXECUTE, "regexps($(t1_group_pattern), MY.Acc", 'regexps("^[^@]*", MY.Acc'),
+        "in a slot of a user of alice",
     ),
     "a slot that is not always a number": (
         "slot",

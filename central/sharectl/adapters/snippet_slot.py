@@ -17,6 +17,7 @@ from sharectl.core.trials import (
     SUMMED,
     target_attributes,
 )
+from sharectl.core.trials_nested import nested_slots
 
 ATTRIBUTES, LATCH_LIST, SUMMED_LIST = (
     "STARTD_ATTRS",
@@ -103,6 +104,7 @@ def _held_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
         ("without a target", dynamic_slot(subject.constants, cores, HELD_BACK), 0),
         ("under a broken target", {**mine, "t1_TargetGroups": "error"}, 0),
         ("in the partitionable slot", partitionable_slot(target, cores), 0),
+        *nested_slots(subject.constants, subject.node),
     ]
 
 

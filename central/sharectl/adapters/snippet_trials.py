@@ -11,6 +11,7 @@ from sharectl.core import trial_ads, trials
 from sharectl.core.references import MY, references
 from sharectl.core.trial_ads import Ad
 from sharectl.core.trials import CLAUSES, HELD_BACK_SLOT, TARGET_ACTIVE, Trial
+from sharectl.core.trials_nested import nested_trials
 
 START, WORKLIFE = "START", "CLAIM_WORKLIFE"
 SITES_OWN = {**dict.fromkeys(CLAUSES, "True"), TARGET_ACTIVE: "False", HELD_BACK_SLOT: "False"}
@@ -56,7 +57,7 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
     """Jobs that sharectl's clauses have to let in or keep out, and do not."""
     if not subject.has_clauses or subject.is_off:
         return
-    acting = trials.acting_trials(subject.node)
+    acting = [*trials.acting_trials(subject.node), *nested_trials(subject.node)]
     outcomes, sites_own = _started(subject, acting)
     wrong = [
         (trial, outcome)
@@ -78,6 +79,7 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
     honest = [
         *trials.quiet_trials(subject.node),
         *trials.acting_trials(subject.node),
+        *nested_trials(subject.node),
     ]
     start = [subject.configuration.text(START)]
     (honestly,) = _tried(subject, start, honest)
