@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from sharectl.core.cycle_record import NodeRecord
+from sharectl.core.group_tree import controls_with_subgroups, in_order
 from sharectl.core.limits import Steerable, dwelling, limited, standing_after
 from sharectl.core.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.core.node_records import node_records
@@ -80,7 +81,7 @@ class PlanConfig:
     """What an operator decides about plans."""
 
     pledge_hs06: Mapping[str, float]
-    """Group -> pledge, HS06."""
+    """Group without subgroups, which targets may name -> pledge, HS06."""
     limits: PlanLimits
     validity_seconds: int
     """How long nodes act on a plan that is not renewed."""
@@ -88,6 +89,14 @@ class PlanConfig:
     """Which nodes he means; snapshots know which they are."""
     steering: SteeringConfig = SEED
     """Setpoints and controllers."""
+    own_hs06: Mapping[str, float] = field(default_factory=dict)
+    """Group with subgroups -> what these leave of its pledge for jobs of its own, HS06; see `sharectl.core.group_tree`."""
+
+    @property
+    def shared_hs06(self) -> dict[str, float]:
+        """Group of any level -> pledge that is its alone, HS06; each before those within it. Errors are made of these."""
+        own = {**self.pledge_hs06, **self.own_hs06}
+        return {name: own[name] for name in in_order(tuple(self.pledge_hs06)) if name in own}
 
 
 @dataclass(frozen=True)
@@ -119,9 +128,10 @@ def decide(
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
     del known
-    groups = steer(
-        config.pledge_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
+    each = steer(
+        config.shared_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
     )
+    groups = controls_with_subgroups(each, config.own_hs06)
     standing = state.standing_at(now)
     where = Steerable(
         {node.name for node in snapshot.nodes if node.controlled},
@@ -194,7 +204,7 @@ def _sealed(
         sequence=sequence,
         generated_at=now,
         valid_until=now + config.validity_seconds,
-        groups=tuple(config.pledge_hs06),
+        groups=tuple(config.shared_hs06),
         targets=targets,
         reason=reason,
         held_back=pair[0] if pair else None,
