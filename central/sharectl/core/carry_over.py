@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import fsum, log
+from math import expm1, fsum, log
 from typing import Optional
 
 from sharectl.core.control_law import MOST_HS06, own_state
@@ -61,8 +61,8 @@ def account_after(
     """
     left = before * 2.0 ** (-dt_seconds / config.half_life_seconds)
     counted_seconds = min(dt_seconds, config.gap_seconds)
-    new_ratio = 1.0 - 2.0 ** (-counted_seconds / config.half_life_seconds)
-    after = left + error_hs06 * new_ratio * config.half_life_seconds / log(2)
+    rate = log(2) / config.half_life_seconds
+    after = left - error_hs06 * expm1(-counted_seconds * rate) / rate
     if contested:
         after = min(max(after, min(left, 0.0)), max(left, 0.0))
     most = min(config.most_hs06_seconds(pledge_hs06), MOST_HS06)
