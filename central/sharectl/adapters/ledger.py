@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Optional
 
-from sharectl.adapters import ledger_cycles, ledger_known, ledger_nodes, ledger_rollups, ledger_series
+from sharectl.adapters import ledger_cycles, ledger_known, ledger_rollups, ledger_series
 from sharectl.adapters.ledger_file import (
     BUSY_SECONDS,
     PLACE,
@@ -21,6 +21,7 @@ from sharectl.adapters.ledger_file import (
     transaction,
 )
 from sharectl.adapters.ledger_names import Lists
+from sharectl.adapters.ledger_nodes import Nodes
 from sharectl.adapters.ledger_retention import KEEP_DEFAULT, Keep, prune, shrink
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.ledger_series import Series
@@ -78,8 +79,9 @@ class Ledger:
         """The same with their nodes."""
         with self._reading() as (connection, lists):
             where = "WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number"
+            nodes = Nodes(connection, lists)
             for record in ledger_cycles.read(connection, lists, where, (since, until)):
-                yield replace(record, nodes=ledger_nodes.read(connection, lists, record.number))
+                yield replace(record, nodes=nodes.read(record.number))
 
     def cycle(self, which: int) -> Optional[CycleRecord]:
         """Cycle of that number, or the last one at or before those Unix seconds, with its nodes; None if there is none."""
@@ -95,7 +97,7 @@ class Ledger:
     def node_history(self, node: str, since: int, until: int) -> tuple[NodeMoment, ...]:
         """What a node held in each cycle from ``since`` until before ``until`` that knows it, the oldest first."""
         with self._reading() as (connection, lists):
-            found = ledger_nodes.history(connection, lists, node, since, until)
+            found = Nodes(connection, lists).history(node, since, until)
             return tuple(NodeMoment(number, taken_at, record) for number, taken_at, record in found)
 
     def known(self, groups: Iterable[str]) -> Known:
@@ -124,7 +126,7 @@ class Ledger:
             lists = Lists(connection)
             with transaction(connection):
                 number = ledger_cycles.write(connection, lists, record)
-                ledger_nodes.write(connection, lists, number, record.nodes)
+                Nodes(connection, lists).write(number, record)
                 if record.complete:
                     ledger_known.learn(connection, lists, snapshot)
                 ledger_rollups.refresh(connection, record.taken_at, record.taken_at + 1)
@@ -135,7 +137,7 @@ class Ledger:
     def _one(self, where: str, values: tuple[int, ...]) -> Optional[CycleRecord]:
         with self._reading() as (connection, lists):
             for record in ledger_cycles.read(connection, lists, where, values):
-                return replace(record, nodes=ledger_nodes.read(connection, lists, record.number))
+                return replace(record, nodes=Nodes(connection, lists).read(record.number))
             return None
 
     @contextlib.contextmanager

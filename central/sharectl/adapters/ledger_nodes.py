@@ -3,62 +3,78 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from math import isfinite
 
-from sharectl.adapters.ledger_blocks import NODES_A_BLOCK, HeldRow, NodeRow, TargetRow, pack, unpack
+from sharectl.adapters.ledger_blocks import Held, NodeRow, TargetRow, code_of, value_of
+from sharectl.adapters.ledger_chains import Chains
 from sharectl.adapters.ledger_names import Lists
-from sharectl.core.cycle_record import HeldJobs, NodeRecord
+from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
 from sharectl.core.model import Target
 
-_BLOCKS_A_CYCLE = 2**16
-_MOST = 2**32 - 1
+_MOST = 10**12
 
 
-def ids_of(cycle: int) -> tuple[int, int]:
-    """First id of the blocks of a cycle, and the first beyond."""
-    return cycle * _BLOCKS_A_CYCLE, (cycle + 1) * _BLOCKS_A_CYCLE
+class Nodes:
+    """What nodes held and were told, through one connection."""
 
+    def __init__(self, connection: sqlite3.Connection, lists: Lists) -> None:
+        self._connection = connection
+        self._lists = lists
+        self._chains = Chains(connection)
+        self._held: dict[Held, HeldJobs] = {}
 
-def write(connection: sqlite3.Connection, lists: Lists, cycle: int, nodes: Iterable[NodeRecord]) -> None:
-    """Keep what the nodes of a cycle held."""
-    rows = sorted((_row(lists, node) for node in nodes), key=lambda row: row.node)
-    begin, _ = ids_of(cycle)
-    for number, first in enumerate(range(0, len(rows), NODES_A_BLOCK)):
-        part = rows[first : first + NODES_A_BLOCK]
-        connection.execute(
-            "INSERT INTO node_blocks (id, first_node, block) VALUES (?, ?, ?)",
-            (begin + number, part[0].node, pack(part)),
+    def write(self, number: int, record: CycleRecord) -> None:
+        """Keep the nodes of a cycle; of two with one name the last."""
+        rows = {row.node: row for row in (_row(self._lists, node) for node in record.nodes)}
+        self._chains.write(number, record.taken_at, rows.values())
+
+    def read(self, number: int) -> tuple[NodeRecord, ...]:
+        """What all nodes of a cycle held, by name. Raises ValueError."""
+        found = [self._record(row) for row in self._chains.rows(number)]
+        return tuple(sorted(found, key=lambda node: node.node))
+
+    def history(self, name: str, since: int, until: int) -> Iterator[tuple[int, int, NodeRecord]]:
+        """Number and time of each cycle that knows the node, the oldest first, and what it held. Raises ValueError."""
+        node = self._lists.nodes.known(name)
+        if node is None:
+            return
+        cycles = self._connection.execute(
+            "SELECT number, taken_at FROM cycles WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number",
+            (since, until),
+        )
+        for number, taken_at in cycles:
+            row = self._chains.row(number, node)
+            if row is not None:
+                yield number, taken_at, self._record(row)
+
+    def _record(self, row: NodeRow) -> NodeRecord:
+        lists = self._lists
+        cores, power, memory_mib, controlled, reserved, draining = lists.shapes.row(row.shape)
+        name = lists.nodes.row(row.node)[0]
+        return NodeRecord(
+            node=name,
+            cores=cores,
+            hs06_per_core=power,
+            controlled=bool(controlled),
+            held=tuple(self._jobs(held) for held in row.held),
+            target=_target(lists, name, row.target) if row.target else None,
+            reason=lists.name(row.reason) if row.reason else None,
+            wait_seconds=float(value_of(row.wait)),
+            idle_core_seconds=float(value_of(row.idle)),
+            memory_mib=memory_mib,
+            reserved=bool(reserved),
+            draining=bool(draining),
         )
 
-
-def read(connection: sqlite3.Connection, lists: Lists, cycle: int) -> tuple[NodeRecord, ...]:
-    """What all nodes of a cycle held, by name. Raises ValueError."""
-    blocks = connection.execute(
-        "SELECT block FROM node_blocks WHERE id >= ? AND id < ? ORDER BY id", ids_of(cycle)
-    )
-    found = [_record(lists, row) for (block,) in blocks for row in unpack(block)]
-    return tuple(sorted(found, key=lambda node: node.node))
-
-
-def history(
-    connection: sqlite3.Connection, lists: Lists, name: str, since: int, until: int
-) -> Iterator[tuple[int, int, NodeRecord]]:
-    """Number and time of each cycle that knows the node, the oldest first, and what it held. Raises ValueError."""
-    node = lists.nodes.known(name)
-    if node is None:
-        return
-    cycles = connection.execute(
-        "SELECT number, taken_at FROM cycles WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number",
-        (since, until),
-    )
-    for number, taken_at in cycles:
-        block = connection.execute(
-            "SELECT block FROM node_blocks WHERE id >= ? AND id < ? AND first_node <= ? ORDER BY id DESC LIMIT 1",
-            (*ids_of(number), node),
-        ).fetchone()
-        for row in unpack(block[0], node) if block else ():
-            yield number, taken_at, _record(lists, row)
+    def _jobs(self, held: Held) -> HeldJobs:
+        jobs = self._held.get(held)
+        if jobs is None:
+            kind, many, age, memory = held
+            group, cores = self._lists.kinds.row(kind)
+            jobs = HeldJobs(self._lists.name(group), cores, many, value_of(age), value_of(memory))
+            self._held[held] = jobs
+        return jobs
 
 
 def _row(lists: Lists, node: NodeRecord) -> NodeRow:
@@ -69,16 +85,16 @@ def _row(lists: Lists, node: NodeRecord) -> NodeRow:
             node.cores, power, node.memory_mib, int(node.controlled), int(node.reserved), int(node.draining)
         ),
         reason=lists.names.number(node.reason) if node.reason else 0,
-        held=tuple(_held_row(lists, held) for held in node.held),
-        target=(_target_row(lists, node.target),) if node.target else (),
-        wait_seconds=_whole(node.wait_seconds),
-        idle_core_seconds=_whole(node.idle_core_seconds),
+        held=tuple(_held(lists, held) for held in node.held),
+        target=_target_row(lists, node.target) if node.target else None,
+        wait=code_of(_bounded(node.wait_seconds)),
+        idle=code_of(_bounded(node.idle_core_seconds)),
     )
 
 
-def _held_row(lists: Lists, held: HeldJobs) -> HeldRow:
+def _held(lists: Lists, held: HeldJobs) -> Held:
     kind = lists.kinds.number(lists.names.number(held.group), held.cores)
-    return HeldRow(kind, held.jobs, held.seconds, held.memory_mib)
+    return kind, held.jobs, code_of(held.seconds), code_of(held.memory_mib)
 
 
 def _target_row(lists: Lists, target: Target) -> TargetRow:
@@ -86,32 +102,8 @@ def _target_row(lists: Lists, target: Target) -> TargetRow:
     return TargetRow(held_back, target.cap_cores, helped, target.request_cores)
 
 
-def _whole(number: float) -> int:
-    return min(_MOST, max(0, round(number))) if isfinite(number) else _MOST if number > 0 else 0
-
-
-def _record(lists: Lists, row: NodeRow) -> NodeRecord:
-    cores, power, memory_mib, controlled, reserved, draining = lists.shapes.row(row.shape)
-    name = lists.nodes.row(row.node)[0]
-    return NodeRecord(
-        node=name,
-        cores=cores,
-        hs06_per_core=power,
-        controlled=bool(controlled),
-        held=tuple(_held(lists, held) for held in row.held),
-        target=_target(lists, name, row.target[0]) if row.target else None,
-        reason=lists.name(row.reason) if row.reason else None,
-        wait_seconds=float(row.wait_seconds),
-        idle_core_seconds=float(row.idle_core_seconds),
-        memory_mib=memory_mib,
-        reserved=bool(reserved),
-        draining=bool(draining),
-    )
-
-
-def _held(lists: Lists, row: HeldRow) -> HeldJobs:
-    group, cores = lists.kinds.row(row.kind)
-    return HeldJobs(lists.name(group), cores, row.jobs, row.seconds, row.memory_mib)
+def _bounded(number: float) -> float:
+    return min(_MOST, max(0.0, number)) if isfinite(number) else float(_MOST) * (number > 0)
 
 
 def _target(lists: Lists, name: str, row: TargetRow) -> Target:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 from dataclasses import dataclass
 
-from sharectl.adapters.ledger_nodes import ids_of
+from sharectl.adapters.ledger_chains import first_cycle, remove_before
 from sharectl.core.ledger_series import DAY_SECONDS
 
 CYCLES_A_TIME = 200
@@ -42,18 +42,10 @@ def prune(connection: sqlite3.Connection, keep: Keep) -> None:
     if now is None:
         return
     horizon = now - keep.days * DAY_SECONDS
-    _remove_cycles(
-        connection,
-        "SELECT number, taken_at FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
-        (horizon, CYCLES_A_TIME),
-    )
+    _remove_cycles(connection, horizon)
     connection.execute("DELETE FROM remaining_times WHERE day < ?", (horizon // DAY_SECONDS,))
     if used_bytes(connection) > keep.max_bytes and not _remove_nodes(connection):
-        _remove_cycles(
-            connection,
-            "SELECT number, taken_at FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
-            (now, CYCLES_A_TIME),
-        )
+        _remove_cycles(connection, now)
 
 
 def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
@@ -78,26 +70,23 @@ def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
 
 
 def _remove_nodes(connection: sqlite3.Connection) -> bool:
-    """Whether any blocks of nodes were left to remove: those of the oldest cycles, by number."""
-    row = connection.execute("SELECT min(id), max(id) FROM node_blocks").fetchone()
+    """Whether any blocks of nodes were left to remove: those of the oldest cycles go."""
+    first = first_cycle(connection)
     newest = connection.execute("SELECT max(number) FROM cycles").fetchone()[0]
-    if row[0] is None or row[0] >= ids_of(newest)[0]:
-        return False
-    first = row[0] // ids_of(1)[0]
-    end = min(first + CYCLES_A_TIME, newest)
-    connection.execute("DELETE FROM node_blocks WHERE id < ?", (ids_of(end)[0],))
-    return True
+    return first is not None and remove_before(connection, min(first + CYCLES_A_TIME, newest)) > 0
 
 
-def _remove_cycles(connection: sqlite3.Connection, select: str, values: tuple[int, int]) -> None:
-    rows = connection.execute(select, values).fetchall()
+def _remove_cycles(connection: sqlite3.Connection, before: int) -> None:
+    rows = connection.execute(
+        "SELECT number, taken_at FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
+        (before, CYCLES_A_TIME),
+    ).fetchall()
     for number, _ in rows:
-        connection.execute("DELETE FROM node_blocks WHERE id >= ? AND id < ?", ids_of(number))
-        for table in ("group_cycles", "group_sizes"):
-            connection.execute(f"DELETE FROM {table} WHERE cycle = ?", (number,))  # noqa: S608 - ours
-        connection.execute("DELETE FROM cycles WHERE number = ?", (number,))
+        for table, column in (("group_cycles", "cycle"), ("group_sizes", "cycle"), ("cycles", "number")):
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608 - ours
     if rows:
-        last = rows[-1][1] // DAY_SECONDS * DAY_SECONDS
+        remove_before(connection, connection.execute("SELECT min(number) FROM cycles").fetchone()[0])
+        first = rows[-1][1] // DAY_SECONDS * DAY_SECONDS
         for table in ("pool_rollups", "group_rollups", "size_rollups"):
             # The day that is only partly gone keeps its sums until it is.
-            connection.execute(f"DELETE FROM {table} WHERE start < ?", (last,))  # noqa: S608 - ours
+            connection.execute(f"DELETE FROM {table} WHERE start < ?", (first,))  # noqa: S608 - ours

@@ -43,7 +43,9 @@ CREATE TABLE group_sizes (
     held_cores INTEGER NOT NULL, pending_jobs INTEGER,
     PRIMARY KEY (cycle, group_id, cores)
 ) WITHOUT ROWID;
-CREATE TABLE node_blocks (id INTEGER PRIMARY KEY, first_node INTEGER NOT NULL, block BLOB NOT NULL);
+CREATE TABLE node_blocks (
+    id INTEGER PRIMARY KEY, base INTEGER NOT NULL, chain INTEGER NOT NULL, depth INTEGER NOT NULL, block BLOB NOT NULL
+);
 CREATE TABLE pool_rollups (
     level INTEGER NOT NULL, start INTEGER NOT NULL,
     cycles INTEGER, complete_cycles INTEGER, covered_seconds INTEGER,
