@@ -66,7 +66,7 @@ def account_after(
     if contested:
         after = min(max(after, min(left, 0.0)), max(left, 0.0))
     most = min(config.most_hs06_seconds(pledge_hs06), MOST_HS06)
-    return min(max(after, -most), most)
+    return float(min(max(after, -most), most))
 
 
 def repaid_setpoints(
