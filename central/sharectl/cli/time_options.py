@@ -11,6 +11,9 @@ from sharectl.core import time_words
 _NEGATIVE = re.compile(r"-[0-9].*[a-z].*", re.IGNORECASE)
 """Such as ``-2d``, which argparse would take for an option."""
 
+_OF_TWO = frozenset({"--compare"})
+"""Options that take two times."""
+
 
 def moment(now: int) -> Callable[[str], int]:
     """Type of an argument: Unix seconds of what was written, at Unix time ``now``."""
@@ -29,6 +32,10 @@ def joined(arguments: Sequence[str]) -> list[str]:
     result: list[str] = []
     for word in arguments:
         before = result[-1] if result else ""
+        if _NEGATIVE.fullmatch(word) and _OF_TWO.intersection(result[-2:]):
+            # An option takes its second value only as a word of its own; what begins with a blank is no option.
+            result.append(f" {word}")
+            continue
         if _NEGATIVE.fullmatch(word) and before.startswith("--") and before != "--" and "=" not in before:
             result[-1] = f"{before}={word}"
         else:

@@ -8,6 +8,9 @@ from hashlib import sha256
 from sharectl.report.html_style import patterns, style_sheet
 from sharectl.report.svg import Markup, element, joined
 
+GENERATOR = "sharectl report"
+"""What the page says that it was made by, near its begin."""
+
 
 def page(title: str, *body: str) -> str:
     """A whole document.
@@ -21,6 +24,7 @@ def page(title: str, *body: str) -> str:
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        element("meta", name_="generator", content=GENERATOR),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
         element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name_="color-scheme", content="light dark"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import fsum, inf
 from typing import Optional
 
@@ -62,7 +61,7 @@ def layers_of(periods: Iterable[Series]) -> Layers:
     return Layers(_by_size(seen[: LAYERS - 1]), others=True)
 
 
-def gaps(series: Series) -> list[tuple[float, float]]:
+def gaps(series: Series) -> tuple[tuple[float, float], ...]:
     """From and to, Unix seconds, that no complete cycle stands for."""
     found = []
     ended: float = series.since
@@ -74,7 +73,7 @@ def gaps(series: Series) -> list[tuple[float, float]]:
             ended = bucket.start + series.bucket_seconds
     if series.until - ended > MOST_COVERED_SECONDS:
         found.append((ended, float(series.until)))
-    return found
+    return tuple(found)
 
 
 def incomplete(series: Series) -> list[float]:
@@ -158,20 +157,21 @@ def columns(series: Series, readings: Iterable[tuple[float, Optional[float], int
     A column in which no reading has a value has none.
     """
     width_seconds = (series.until - series.since) / PLOT_WIDTH
-    found = []
-    for _column, several in groupby(
-        readings, key=lambda reading: int((reading[0] - series.since) / width_seconds)
-    ):
-        inside = list(several)
-        known = [(value, weight) for _at, value, weight in inside if value is not None]
-        at = inside[0][0] if len(inside) == 1 else (inside[0][0] + inside[-1][0]) / 2
-        if not known:
-            found.append(Value(at, None))
-            continue
-        mean = fsum(value * weight for value, weight in known) / sum(weight for _value, weight in known)
-        least, greatest = min(known)[0], max(known)[0]
-        found.append(Value(at, mean, least, greatest) if len(known) > 1 else Value(at, mean))
-    return found
+    inside: dict[int, list[tuple[float, Optional[float], int]]] = {}
+    for reading in readings:
+        inside.setdefault(int((reading[0] - series.since) / width_seconds), []).append(reading)
+    return [_column(several) for several in inside.values()]
+
+
+def _column(inside: Sequence[tuple[float, Optional[float], int]]) -> Value:
+    at = (inside[0][0] + inside[-1][0]) / 2
+    if len(inside) == 1:
+        return Value(at, inside[0][1])
+    known = [(value, weight) for _at, value, weight in inside if value is not None]
+    if not known:
+        return Value(at, None)
+    mean = sum(value * weight for value, weight in known) / sum(weight for _value, weight in known)
+    return Value(at, mean, min(known)[0], max(known)[0])
 
 
 def layer_curves(

@@ -81,7 +81,10 @@ def group_kinds(drawing: Drawing, group: str) -> tuple[Kind, ...]:
             "cores requested" if drawing.pending_in_cores else "jobs",
             lambda series: curves.layer_curves(series, group, drawing.layers, pending),
             lambda series: _mean_says(
-                series, group, lambda point: sum(point.pending_by_size.values()), "jobs"
+                series,
+                group,
+                lambda point: sum(pending(point).values()),
+                "cores" if drawing.pending_in_cores else "jobs",
             ),
             stacked=True,
             whole=True,
@@ -161,7 +164,7 @@ def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequenc
         Of the periods; empty strings where there is only one.
     """
     found = [kind.curves(series) for series in drawing.periods]
-    least, most = limits_of(found, stacked=kind.stacked)
+    least, most = limits_of(found, stacked=kind.stacked, also=kind.between or ())
     largest = max(abs(least), abs(most))
     axis = Axis(drawing.seconds, least, most, unit_of(largest, kind.words, whole=kind.whole))
     return [

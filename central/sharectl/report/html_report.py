@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Optional
+from dataclasses import asdict, dataclass
+from typing import Any, Optional
 
 from sharectl.core import time_words
 from sharectl.core.ledger_series import Series
@@ -51,7 +51,7 @@ _SIGNS = "Colour is never the only sign: lines differ in dashes, layers in patte
 
 def report(periods: Sequence[Series], subject: Subject) -> str:
     """The page of one period, or of two side by side, the earlier one first."""
-    periods = sorted(periods, key=lambda series: series.since)
+    periods = _in_order(periods)
     layers = html_curves.layers_of(periods)
     drawing = Drawing(periods, layers, html_curves.sizes_known(periods), subject.deadband_hs06)
     summaries = [summarized(series, subject.deadband_hs06) for series in periods]
@@ -75,6 +75,26 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         ),
         element("footer", *_foot(summaries, subject)),
     )
+
+
+def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
+    """The numbers of the page: made_at, deadband_hs06, periods (the earlier one first) with their pool and groups."""
+    summaries = [summarized(series, subject.deadband_hs06) for series in _in_order(periods)]
+    return {
+        "made_at": subject.made_at,
+        "deadband_hs06": subject.deadband_hs06,
+        "periods": [
+            {
+                **asdict(period),
+                "groups": [{**asdict(group), "work_ratio": group.work_ratio} for group in period.groups],
+            }
+            for period in summaries
+        ],
+    }
+
+
+def _in_order(periods: Sequence[Series]) -> list[Series]:
+    return sorted(periods, key=lambda series: series.since)
 
 
 def _head(
@@ -136,12 +156,10 @@ def _overview(
             if period.groups
             else element("p", _why_empty([period]), class_="small empty")
         )
-    yield element("section", *parts, class_="overview")
+    yield element("section", *parts, class_="overview", id="summary")
     if len(summaries) > 1:
         tables = html_tables.differences(summaries[0], summaries[1], ["A", "B"])
         yield element("section", element("h2", "Differences"), *tables, class_="differences")
-    links = [element("li", element("a", group, href=f"#{anchor}")) for group, anchor in anchors.items()]
-    yield element("nav", element("ul", joined(links)), aria_label="Groups")
 
 
 def _pool(drawing: Drawing, names: Sequence[str], groups: Sequence[str]) -> Iterator[Markup]:
@@ -181,7 +199,12 @@ def _group(drawing: Drawing, names: Sequence[str], group: str, anchor: str) -> I
         "section",
         element("h2", group, id=f"{anchor}-h"),
         element("div", joined(drawings), class_="figures"),
-        element("details", element("summary", f"Numbers of {group}"), *tables),
+        element(
+            "div",
+            element("details", element("summary", f"Numbers of {group}"), *tables),
+            element("a", "\u2191 Summary", href="#summary"),
+            class_="after",
+        ),
         class_="group",
         id=anchor,
         aria_labelledby=f"{anchor}-h",

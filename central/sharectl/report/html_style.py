@@ -72,7 +72,7 @@ _DASHES = {
     "error": "none",
     "output": "2 3",
     "idle": "none",
-    "targets": "9 3 2 3",
+    "targets": "none",
     "duration": "none",
 }
 
@@ -164,8 +164,9 @@ section{margin:56px 0 0}
 .facts dt{font-size:13px;color:var(--muted)}
 .facts dd{margin:0;font-size:19px;font-variant-numeric:tabular-nums}
 .note{border-left:4px solid var(--over);padding:4px 12px;margin:16px 0 0;max-width:78ch;overflow-wrap:anywhere}
-nav ul{display:flex;flex-wrap:wrap;gap:4px 16px;padding:0;margin:12px 0 0;list-style:none}
-nav a{display:inline-block;padding:4px 0;overflow-wrap:anywhere}
+.after{display:flex;justify-content:space-between;align-items:baseline;gap:16px;margin-top:12px}
+.after>a{font-size:14px;padding:6px 0}
+.after details{flex:1;min-width:0}
 .figures{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:28px 32px;margin-top:20px}
 figure{margin:0;min-width:0}
 figcaption{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:0 12px;margin-bottom:4px}
@@ -178,7 +179,8 @@ svg .tick,svg .unit{fill:var(--muted)}
 .grid{stroke:var(--grid);stroke-width:1}
 .axis{stroke:var(--muted);stroke-width:1}
 .line{stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
-.line.pledge,.line.output,.line.targets{stroke-linecap:butt}
+.line.pledge,.line.output{stroke-linecap:butt}
+.line.dot{stroke-width:6;stroke-linecap:round;stroke-dasharray:none}
 .band{opacity:.25}
 .area{stroke-width:1;stroke-linejoin:round}
 .swatch{stroke-width:1}
@@ -197,12 +199,12 @@ table+h3{margin-top:32px}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--muted);padding:0 0 8px}
 th,td{padding:7px 10px 7px 0;text-align:right;border-bottom:1px solid var(--rule);vertical-align:baseline}
+td{white-space:nowrap}
 th{font-weight:600}
 thead th{vertical-align:bottom;font-size:13px;color:var(--muted)}
 tbody th,th:first-child{text-align:left;overflow-wrap:anywhere;min-width:7em}
 td small,th small{color:var(--muted);font-weight:400;font-size:12px}
 td svg{width:92px;height:12px;vertical-align:middle}
-details{margin-top:16px}
 summary{cursor:pointer;font-size:14px;color:var(--accent);padding:6px 0;width:fit-content}
 details .scroll{overflow-x:auto}
 footer{margin-top:64px;padding-bottom:48px;border-top:1px solid var(--rule);padding-top:16px}
@@ -231,7 +233,7 @@ h2{font-size:13pt}
 h3{font-size:10pt}
 p,.lead-in{font-size:10pt}
 table{font-size:8.5pt}
-nav,details,.skip{display:none}
+.after,.skip{display:none}
 section{margin-top:9mm}
 .figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:4mm 7mm;margin-top:3mm}
 figure,tr{break-inside:avoid}

@@ -6,6 +6,7 @@ colours are CSS variables has a light, a dark and a printed form of one figure.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from html import escape
 
@@ -56,6 +57,7 @@ def coordinate(value: float) -> str:
     return "0" if text == "-0" else text
 
 
+_HARMLESS = re.compile(r"[-A-Za-z0-9 .,:;%+/()#=]*")
 _VOID = frozenset({"meta", "br", "hr", "col"})
 """Elements of HTML that have no end."""
 
@@ -71,4 +73,6 @@ def _attribute(key: str, value: object) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(text if text.isalnum() else NARROW.join(shown(part) for part in text.split(NARROW)))
+    if _HARMLESS.fullmatch(text):
+        return text
+    return escape(NARROW.join(shown(part) for part in text.split(NARROW)))

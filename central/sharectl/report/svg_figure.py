@@ -17,8 +17,8 @@ from sharectl.report.svg import Markup, coordinate, element, joined
 from sharectl.report.svg_labels import Label, placed
 from sharectl.report.svg_scale import Scale, Unit, number_ticks, rounded_limits, time_ticks
 
-WIDTH, HEIGHT = 440.0, 226.0
-LEFT, RIGHT, TOP, BOTTOM = 46.0, 98.0, 22.0, 26.0
+WIDTH, HEIGHT = 440.0, 230.0
+LEFT, RIGHT, TOP, BOTTOM = 48.0, 96.0, 26.0, 26.0
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot: more points than this nobody can see."""
 _NUMBER_TICKS, _TIME_TICKS = 4, 5
@@ -95,9 +95,11 @@ class _Frame:
         object.__setattr__(self, "up", Scale(axis.least, axis.most, HEIGHT - BOTTOM, TOP))
 
 
-def limits_of(figures: Sequence[Sequence[Curve]], *, stacked: bool = False) -> tuple[float, float]:
-    """Round least and greatest value that hold 0 and all that is drawn in any of the figures."""
-    found = [0.0]
+def limits_of(
+    figures: Sequence[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
+) -> tuple[float, float]:
+    """Round least and greatest value that hold 0, what is drawn in any of the figures, and ``also``."""
+    found = [0.0, *also]
     for curves in figures:
         if stacked:
             found += [top for layer in _tops(curves) for _place, top in layer if top is not None]
@@ -162,29 +164,36 @@ def _lines(frame: _Frame) -> Iterator[Markup]:
         spread = [value for value in curve.values if value.least is not None and value.greatest is not None]
         low = _placed(frame, [(value.seconds, value.least) for value in spread], breaks)
         high = _placed(frame, [(value.seconds, value.greatest) for value in spread], breaks)
-        band = "".join(svg_paths.area(upper, lower) for upper, lower in zip(high, low))
+        band = "".join(
+            svg_paths.area(svg_paths.simplified(upper), svg_paths.simplified(lower))
+            for upper, lower in zip(high, low)
+        )
         if band:
             yield element("path", class_=f"band {curve.style}", d=band)
     for curve in frame.figure.curves:
         stretches = _placed(frame, [(value.seconds, value.mean) for value in curve.values], breaks)
         if stretches:
-            path = svg_paths.line(svg_paths.simplified(stretch) for stretch in stretches)
-            yield element("path", element("title", curve.name), class_=f"line {curve.style}", d=path)
+            path = svg_paths.line(svg_paths.simplified(stretch) for stretch in stretches if len(stretch) > 1)
+            dots = svg_paths.line(stretch for stretch in stretches if len(stretch) == 1)
+            if path:
+                yield element("path", element("title", curve.name), class_=f"line {curve.style}", d=path)
+            if dots:
+                yield element("path", element("title", curve.name), class_=f"line dot {curve.style}", d=dots)
 
 
 def _areas(frame: _Frame) -> Iterator[Markup]:
     """Layers from the floor up, each between the sums below and with it."""
     breaks = [begin for begin, _end in frame.figure.gaps]
-    below = [
-        (value.seconds, None if value.mean is None else 0.0)
-        for value in (frame.figure.curves[0].values if frame.figure.curves else ())
-    ]
+    lower: Optional[list[list[svg_paths.Point]]] = None
     for curve, tops in zip(frame.figure.curves, _tops(frame.figure.curves)):
-        pairs = list(zip(_placed(frame, tops, breaks), _placed(frame, below, breaks)))
-        if any(upper != lower for upper, lower in pairs):
-            path = "".join(svg_paths.area(upper, lower) for upper, lower in pairs)
+        upper = [svg_paths.simplified(stretch) for stretch in _placed(frame, tops, breaks)]
+        if lower is None:
+            floor = frame.up.start
+            lower = [[(stretch[0][0], floor), (stretch[-1][0], floor)] for stretch in upper]
+        if upper != lower:
+            path = "".join(svg_paths.area(above, below) for above, below in zip(upper, lower))
             yield element("path", element("title", curve.name), class_=f"area {curve.style}", d=path)
-        below = tops
+        lower = upper
 
 
 def _tops(curves: Sequence[Curve]) -> list[list[tuple[float, Optional[float]]]]:

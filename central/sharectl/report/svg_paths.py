@@ -7,13 +7,11 @@ as historians of process data do): no point that is left out lies more than `TOL
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Optional
 
-from sharectl.report.svg import coordinate
-
-TOLERANCE = 0.25
+TOLERANCE = 0.35
 """Greatest vertical distance, in units of the figure (about a pixel), of a point that is left out."""
 
 Point = tuple[float, float]
@@ -69,30 +67,36 @@ def line(stretches: Iterable[Sequence[Point]]) -> str:
 
 
 def area(upper: Sequence[Point], lower: Sequence[Point]) -> str:
-    """Closed path between two lines over the same places, each at least one point; a single place is a bar of a unit's width."""
+    """Closed path between two lines from the same place to the same place; a single place is a narrow bar."""
     if len(upper) == 1:
         (x, y), (_, base) = upper[0], lower[0]
-        upper, lower = [(x - 0.5, y), (x + 0.5, y)], [(x - 0.5, base), (x + 0.5, base)]
-    above, below = simplified(upper), simplified(lower)[::-1]
-    return f"M{_pair(*above[0])}{_onward(above)}L{_pair(*below[0])}{_onward(below)}z"
+        upper, lower = [(x - 2, y), (x + 2, y)], [(x - 2, base), (x + 2, base)]
+    back = lower[::-1]
+    return f"M{_pair(*upper[0])}{_onward(upper)}L{_pair(*back[0])}{_onward(back)}z"
 
 
 def _onward(stretch: Sequence[Point]) -> str:
     """Lines from the first point to the others, relative: rounding does not add up, since each step begins where it was drawn."""
-    return "".join(_steps(stretch))
-
-
-def _steps(stretch: Sequence[Point]) -> Iterator[str]:
-    x, y = (round(part, 1) for part in stretch[0])
+    steps = []
+    x, y = (_tenths(part) for part in stretch[0])
     for place, value in stretch[1:]:
-        step_x, step_y = round(place, 1) - x, round(value, 1) - y
-        if abs(step_y) < 0.05:  # noqa: PLR2004 - a half of the last digit
-            yield f"h{coordinate(step_x)}"
+        next_x, next_y = _tenths(place), _tenths(value)
+        down = _written(next_y - y)
+        if down == "0":
+            steps.append(f"h{_written(next_x - x)}")
         else:
-            down = coordinate(step_y)
-            yield f"l{coordinate(step_x)}{'' if down.startswith('-') else ' '}{down}"
-        x, y = round(place, 1), round(value, 1)
+            steps.append(f"l{_written(next_x - x)}{'' if down[0] == '-' else ' '}{down}")
+        x, y = next_x, next_y
+    return "".join(steps)
+
+
+def _tenths(value: float) -> int:
+    return round(value * 10)
+
+
+def _written(tenths: int) -> str:
+    return str(tenths / 10) if tenths % 10 else str(tenths // 10)
 
 
 def _pair(x: float, y: float) -> str:
-    return f"{coordinate(x)} {coordinate(y)}"
+    return f"{_written(_tenths(x))} {_written(_tenths(y))}"

@@ -67,10 +67,10 @@ def unit_of(largest: float, words: str, *, whole: bool = False) -> Unit:
     words
         What is counted, such as ``HS06``.
     whole
-        Whether they are things that one counts (cores): thousands are only used from 100,000 on.
+        Whether they are things that one counts (cores): thousands are only used from 10,000 on.
     """
     for factor, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
-        if largest >= factor * (100 if whole and factor == 1e3 else 1):  # noqa: PLR2004 - thousand
+        if largest >= factor * (10 if whole and factor == 1e3 else 1):  # noqa: PLR2004 - thousand
             return Unit(factor, f"{name} {words}")
     return Unit(1.0, words)
 

@@ -1,0 +1,106 @@
+"""``sharectl report``."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from sharectl.cli import options
+from sharectl.cli.time_options import moment
+from sharectl.core.time_words import FORMS, shown
+
+_DAY_SECONDS = 86_400
+_DEFAULT_DAYS = 30
+
+_EPILOG = f"""\
+TIME is {FORMS}.
+
+  sharectl report -o /var/www/shares                       the last 30 days
+  sharectl report --from 2022-01-01 --to 2022-02-01 -o january
+  sharectl report --from -30d --compare 2021-04-01 2021-05-01 -o before-and-after
+
+The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and loads nothing, so that it can
+be mailed, printed, or served as a file. It is replaced at once; a file of that name that is no report is left alone.
+
+exit codes: 0 ok, 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    now = int(time.time())
+    options.add_common(parser)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = _EPILOG
+    parser.add_argument(
+        "--from",
+        dest="since",
+        type=moment(now),
+        default=now - _DEFAULT_DAYS * _DAY_SECONDS,
+        metavar="TIME",
+        help=f"begin of the period (default: -{_DEFAULT_DAYS}d)",
+    )
+    parser.add_argument(
+        "--to", dest="until", type=moment(now), default=now, metavar="TIME", help="its end (default: now)"
+    )
+    parser.add_argument(
+        "--compare",
+        nargs=2,
+        type=moment(now),
+        metavar=("FROM", "TO"),
+        help="a second period beside it, on the same axes, and what the two differ in",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the page; made if missing"
+    )
+    parser.set_defaults(now=now, usage_error=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the page; print where it is, or its numbers as JSON."""
+    from sharectl.adapters import report_folder
+    from sharectl.cli.cycle import ledger_of
+    from sharectl.report import as_json, html_report
+    from sharectl.report.html import GENERATOR
+    from sharectl.report.words import counted
+
+    asked = _periods(arguments)
+    config = options.config_of(arguments)
+    ledger = ledger_of(config)
+    periods = [ledger.series(since, until, html_report.POINTS) for since, until in asked]
+    subject = html_report.Subject(
+        config.pool.name or "",
+        arguments.now,
+        config.control.deadband_hs06,
+        _local_note(arguments.now),
+    )
+    path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
+    content = html_report.as_content(periods, subject)
+    if arguments.json:
+        print(as_json.dumps("report", {"page": str(path), **content}))
+    else:
+        for period in content["periods"]:
+            groups = counted(len(period["groups"]), "group")
+            cycles = counted(period["pool"]["cycles"], "cycle")
+            print(f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}")
+    return 0
+
+
+def _periods(arguments: argparse.Namespace) -> list[tuple[int, int]]:
+    asked = [("--from", "--to", (arguments.since, arguments.until))]
+    if arguments.compare:
+        asked.append(("FROM of --compare", "TO", tuple(arguments.compare)))
+    for first, last, (since, until) in asked:
+        if since >= until:
+            arguments.usage_error(f"{first} is not before {last}: write the earlier time first")
+    return [period for _first, _last, period in asked]
+
+
+def _local_note(now: int) -> str:
+    """What the time zone of this machine makes of UTC; empty if it is UTC."""
+    local = time.localtime(now)
+    hours, minutes = divmod(abs(local.tm_gmtoff) // 60, 60)
+    if not local.tm_gmtoff:
+        return ""
+    sign = "+" if local.tm_gmtoff > 0 else "\u2212"
+    return f"Where the page was made the clock showed UTC {sign} {hours}:{minutes:02} h ({local.tm_zone})."
