@@ -95,7 +95,7 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(s
     assert sharectl.json("cycle", **written)["complete"]
 
 
-def test_without_its_negotiator_there_are_no_pledges(pool: Box, sharectl: Sharectl) -> None:
+def test_without_its_negotiator_there_are_no_pledges(sharectl: Sharectl) -> None:
     section = {"from": "negotiator", "negotiator": {"name": "nobody", "deadline_seconds": 10}}
     done = sharectl.run("cycle", expect=75, **{**FROM_NEGOTIATOR, "pledges": section})
     assert (

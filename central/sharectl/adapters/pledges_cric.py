@@ -17,6 +17,7 @@ from sharectl.core.pledges import SOURCE_NAME, Period, Pledged, jumps, period_at
 from sharectl.errors import InputError, StateError
 
 DAY_SECONDS = 86400
+_PLACE = "CRIC"
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class CricPledges:
         else:
             text = answered.content.decode("utf-8", "surrogateescape")
             copy = Copy(self.access.url, url, now, text, answered.validators, accepted)
-        return self._read(copy, period, url, problems, fresh=True) if copy is not None else None
+        return self._read(copy, period, problems, fresh=True) if copy is not None else None
 
     def _old(self, known: Optional[Copy], now: int, period: Period, problems: list[str]) -> Optional[_Good]:
         """What the copy says, if it can be used; else ``problems`` get why not."""
@@ -137,15 +138,13 @@ class CricPledges:
                 f"pledges.cric.max_age_days ({self.access.max_age_seconds / DAY_SECONDS:g})"
             )
             return None
-        return self._read(known, period, str(self.access.copy_file), problems, fresh=False)
+        return self._read(known, period, problems, fresh=False)
 
-    def _read(
-        self, copy: Copy, period: Period, place: str, problems: list[str], *, fresh: bool
-    ) -> Optional[_Good]:
+    def _read(self, copy: Copy, period: Period, problems: list[str], *, fresh: bool) -> Optional[_Good]:
         vos = {one.known_as for one in self.wanted if one.known_as}
         try:
-            federations = cric_answer.read(copy.answer.encode("utf-8", "surrogateescape"), place)
-            found = cric_answer.promised(federations, place, self.access.federations, sorted(vos), period)
+            federations = cric_answer.read(copy.answer.encode("utf-8", "surrogateescape"), _PLACE)
+            found = cric_answer.promised(federations, _PLACE, self.access.federations, sorted(vos), period)
         except InputError as error:
             problems += error.problems
             return None
