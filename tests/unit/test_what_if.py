@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
+from sharectl.core.explain import CHANGES
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import PlanLimits, Snapshot
 from sharectl.core.plan import PlanConfig, State
@@ -22,8 +23,8 @@ HELD = [running("wn-1", "alice", 1, 64), running("wn-2", "alice", 1, 32), runnin
 
 
 def case(taken: Snapshot, **limits: object) -> Case:
-    config = PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060)  # type: ignore[arg-type]
-    return Case(config, State(), taken, NOW)
+    bounds = PlanLimits(**limits)  # type: ignore[arg-type]
+    return Case(PlanConfig(PLEDGES, bounds, 3060, strategy="pair"), State(), taken, NOW)
 
 
 def of_group(asked: Case, group: str) -> dict[tuple[str, str], Flip]:
@@ -89,4 +90,14 @@ def test_the_budget_bounds_the_decisions() -> None:
 
 
 def test_every_limit_can_be_lifted() -> None:
-    assert set(LIFTED) == set(LIMITS)
+    bounds = {field.name for field in fields(PlanLimits)} - {"multicore_cores", "deadband_hs06"}
+    assert {name for name, _ in LIFTED.values()} == bounds
+    assert set(LIFTED) <= set(LIMITS)
+    assert set(LIFTED) <= set(CHANGES)
+
+
+def test_a_strategy_for_many_pairs_is_asked_in_the_same_way() -> None:
+    asked = case(snapshot(HELD, {("cms", 8): 9}))
+    many = replace(asked, config=replace(asked.config, strategy="many"))
+    assert of_group(many, "cms")["pending", "neither"].becomes == 0.0
+    assert of_node(many, "wn-1")["pending"].outcome == "no target"

@@ -11,13 +11,14 @@ from sharectl.adapters.config_model import Config
 from sharectl.adapters.ledger import LEAST_TIME, PLACE, Ledger
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.cli.pledge_sources import UNASKED
 from sharectl.cli.time_options import moment
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explaining import Explained, of_ledger, of_now
 from sharectl.core.plan import Known, State
 from sharectl.core.time_words import FORMS, parse, shown
 from sharectl.core.what_if import Case
-from sharectl.errors import InputError
+from sharectl.errors import InputError, StateError
 
 LATEST = "latest"
 _MOST_LOOKS = 500
@@ -61,8 +62,7 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
     """
     _refuse_two(arguments)
     ledger = ledger_of(config)
-    law = options.plan_config(config)
-    known = ledger.known(config.groups)
+    known = known_of(config)
     if arguments.live or arguments.jobs is not None:
         return _of_now(arguments, config, ledger, known)
     record = recorded(ledger, arguments.cycle, arguments.at)
@@ -78,12 +78,23 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
             f"sharectl: cycle {record.number} was not complete: this is cycle {usable.number}",
             file=sys.stderr,
         )
+    # The source of pledges is not asked: what they were is in the record.
+    law = options.plan_config(config, UNASKED)
     return of_ledger(usable, _usable_before(ledger, usable.taken_at), law, known)
 
 
 def ledger_of(config: Config) -> Ledger:
     """The ledger in the state directory."""
     return Ledger(config.state_directory / PLACE)
+
+
+def known_of(config: Config) -> Known:
+    """What the ledger has learnt; nothing if it cannot be read, which is said: as in a cycle."""
+    try:
+        return ledger_of(config).known(config.groups)
+    except StateError as error:
+        print(f"sharectl: {error}", file=sys.stderr)
+        return Known()
 
 
 def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleRecord:

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from sharectl.adapters.sharectl_file import target_lines
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.cli.explain_source import known_of
 from sharectl.core.doubts import doubts
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Plan
-from sharectl.core.plan import REASONS, State, decide
+from sharectl.core.plan import NOTHING_KNOWN, REASONS, State, decide
 from sharectl.report import as_json
 
 PUBLISHED = ""
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
     law = options.plan_config(config)
-    decision = decide(law, state, snapshot, now)
+    decision = decide(law, state, snapshot, now, NOTHING_KNOWN if offline else known_of(config))
     decided = decision.plan
     warnings = doubts(law, state, snapshot, now)
     if arguments.diff is not None:

@@ -9,7 +9,7 @@ from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explaining import Explained
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips
-from sharectl.core.what_if_knobs import node_knobs, target_on, under_target
+from sharectl.core.what_if_knobs import node_knobs, target_on, together, under_target
 
 
 @dataclass(frozen=True)
@@ -72,4 +72,6 @@ def _flips(explained: Explained, name: str) -> tuple[Flip, ...]:
     if there is None:
         return ()
     budget = Budget(budget_for(len(case.snapshot.nodes)))
-    return flips(case, node_knobs(case, explained.decision, there), under_target(name), budget)
+    outcome = under_target(name)
+    found = flips(case, node_knobs(case, explained.decision, there), outcome, budget)
+    return found or flips(case, together(there), outcome, budget)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.group_tree import GroupTree
 from sharectl.core.model import Standing, Target
 from sharectl.core.plan import Decision, Known, PlanConfig, State
 from sharectl.core.recording import record_of
@@ -51,12 +52,18 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
     )
 
 
+def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
+    """``config`` with the groups and pledges that a complete cycle went by."""
+    tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
+    return replace(config, pledge_hs06=tree.steered_hs06, own_hs06=tree.own_hs06)
+
+
 def of_ledger(
     record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, known: Known
 ) -> Explained:
-    """A complete cycle that was read with its nodes, decided again with the configuration of now."""
+    """A complete cycle that was read with its nodes, decided again with the configuration of now and its own pledges."""
     state = state_after(before, config.validity_seconds)
-    case = Case(config, state, snapshot_of(record), record.taken_at, known)
+    case = Case(with_pledges_of(record, config), state, snapshot_of(record), record.taken_at, known)
     return Explained("the ledger", record, before, case, case.decided())
 
 

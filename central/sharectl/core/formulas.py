@@ -10,6 +10,7 @@ from typing import Callable, Optional
 from sharectl.core.control_ewma import AVERAGE
 from sharectl.core.control_pid import ERROR, GAIN, INTEGRAL, SLOPE, SLOPE_GAIN
 from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.group_tree import first_level_of
 from sharectl.core.model import GroupControl
 from sharectl.core.steering import STEPPED_AT
 
@@ -63,17 +64,17 @@ def _dhs(groups: Sequence[GroupControl], control: GroupControl) -> Formula:
     return Formula(
         "DHS",
         error.error_hs06,
-        f"{number(error.usage.power_hs06)} - {number(error.pledge_hs06)} x {ratio:.4f}",
+        f"{number(error.usage.power_hs06)} - {number(error.pledge_hs06)} x {ratio:.6g}",
         "power - pledge x (all power used / all pledges)",
     )
 
 
 def _ratio(groups: Sequence[GroupControl]) -> float:
-    return _over_pledges(fsum(control.error.usage.power_hs06 for control in groups), groups)
+    return _over_pledges(fsum(control.error.usage.power_hs06 for control in first_level_of(groups)), groups)
 
 
 def _over_pledges(power_hs06: float, groups: Sequence[GroupControl]) -> float:
-    pledges = fsum(control.error.pledge_hs06 for control in groups)
+    pledges = fsum(control.error.pledge_hs06 for control in first_level_of(groups))
     return power_hs06 / pledges if pledges else 0.0
 
 
@@ -92,7 +93,7 @@ def _setpoint(record: CycleRecord, control: GroupControl) -> Formula:
         return Formula("setpoint", control.setpoint_hs06, "as recorded", words)
     nominal = control.error.pledge_hs06 * ratio
     moved = control.setpoint_hs06 - nominal
-    numbers = f"{number(control.error.pledge_hs06)} x {ratio:.4f}"
+    numbers = f"{number(control.error.pledge_hs06)} x {ratio:.6g}"
     if abs(moved) >= ROUNDING_HS06:
         numbers += f" {'+' if moved > 0 else '-'} {number(abs(moved))}"
         words += f" {'+' if moved > 0 else '-'} what is lent, borrowed or carried over"

@@ -132,6 +132,21 @@ def limit_knobs(case: Case) -> Iterator[Knob]:
             )
 
 
+def together(node: Node) -> Iterator[Knob]:
+    """For where no single change is enough: all that ails the node mended, and every limit lifted."""
+    ails = {
+        code: (what, values)
+        for code, (what, values) in _SWITCHES.items()
+        if any(getattr(node, name) != value for name, value in values.items())
+    }
+    mended = {name: value for _, values in ails.values() for name, value in values.items()}
+    change = _node_changed(node.name, mended)
+    what = " and ".join([*(what for what, _ in ails.values()), "no limit bounds the plan"])
+    codes = [*ails, MAX_NODES]
+    free = dict(LIFTED.values())
+    yield Knob(codes[0], what, None, None, lambda case, to: _limits_changed(change(case, to), free))
+
+
 _KEYS = {"max_target_ratio": "max_target_share"}
 
 

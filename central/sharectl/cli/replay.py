@@ -1,0 +1,143 @@
+"""``sharectl replay``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, Optional
+
+from sharectl.adapters.config_file import load
+from sharectl.adapters.config_model import Config
+from sharectl.adapters.ledger import Ledger
+from sharectl.adapters.overrides import overridden
+from sharectl.cli import options
+from sharectl.cli.explain_source import before, known_of, ledger_of, recorded
+from sharectl.cli.pledge_sources import UNASKED
+from sharectl.cli.time_options import moment
+from sharectl.core.control import LAWS
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.explaining import state_after
+from sharectl.core.plan import PlanConfig, decide
+from sharectl.core.replaying import Replay, replayed
+from sharectl.core.time_words import FORMS
+from sharectl.errors import InputError
+from sharectl.report import replay as screens
+
+_PAGE_SECONDS = 86_400
+"""The ledger is read in pages, so that cycles can write to it meanwhile."""
+_EPILOG = f"""A replay is an open loop: each cycle is decided on the pool as it was then, and the pool does not react. Targets and
+controllers' states are carried from cycle to cycle as they would have been; what was running and waiting is what the decisions of
+then made of it. So it tells how a law or a strategy differs from what was decided, not how the pool would have fared.
+Run times are those known today. TIME is {FORMS}."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the verb."""
+    when = moment(int(time.time()))
+    options.add_common(parser)
+    parser.add_argument("--from", dest="since", type=when, metavar="TIME", help="default: the first cycle")
+    parser.add_argument("--to", dest="until", type=when, metavar="TIME", help="before it; default: now")
+    parser.add_argument(
+        "--law", choices=LAWS, help="as --set control.law=…, for all groups without their own"
+    )
+    parser.add_argument("--strategy", choices=("many", "pair"), help="as --set control.strategy=…")
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be given several times",
+    )
+    parser.add_argument(
+        "--with",
+        dest="other",
+        metavar="FILE",
+        help="decide by this configuration; the ledger is still that of --config",
+    )
+    parser.add_argument(
+        "--pledges",
+        choices=("recorded", "configured"),
+        default="recorded",
+        help="pledges that each cycle went by (default), or those of the configuration that decides",
+    )
+    parser.add_argument("--csv", action="store_true", help="print CSV, a row a cycle")
+    parser.add_argument(
+        "--all", action="store_true", help="a line for each cycle, not only for those that differ most"
+    )
+    parser.epilog = _EPILOG
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what would have been decided beside what was, cycle by cycle and in sum."""
+    config = options.config_of(arguments)
+    decides = _deciding(arguments, config)
+    ledger = ledger_of(config)
+    since, until = _span(arguments, ledger)
+    law = _law(arguments, decides)
+    earlier = _before(ledger, since)
+    how = Replay(
+        config=law,
+        known=known_of(config),
+        decide=decide,
+        own_pledges=arguments.pledges == "configured",
+        withdraws=decides.control.incomplete == "withdraw",
+    )
+    cycles = replayed(how, _pages(ledger, since, until), earlier, state_after(earlier, law.validity_seconds))
+    heading = {
+        "from": since,
+        "to": until,
+        "decides": _decides(arguments, decides, law),
+        "pledges": arguments.pledges,
+    }
+    kind = "json" if arguments.json else "csv" if arguments.csv else None
+    text = partial(screens.write_text, everything=arguments.all)
+    summary = (screens.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
+    if not summary.cycles:
+        print("sharectl: no cycle in that time: `sharectl explain cycle` tells the latest", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _deciding(arguments: argparse.Namespace, config: Config) -> Config:
+    """The configuration that decides."""
+    shorthands = {"control.law": arguments.law, "control.strategy": arguments.strategy}
+    settings = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
+    return overridden(load(arguments.other) if arguments.other else config, [*settings, *arguments.settings])
+
+
+def _law(arguments: argparse.Namespace, decides: Config) -> PlanConfig:
+    return options.plan_config(decides, UNASKED if arguments.pledges == "recorded" else None)
+
+
+def _span(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
+    span = ledger.span()
+    if span is None:
+        recorded(ledger, None, None)
+    since = arguments.since if arguments.since is not None else (span or (0, 0))[0]
+    until = arguments.until if arguments.until is not None else int(time.time()) + 1
+    if until <= since:
+        raise InputError(
+            ["--to is not after --from; times without a sign or `ago` are points in time, in UTC"]
+        )
+    return since, until
+
+
+def _before(ledger: Ledger, since: int) -> Optional[CycleRecord]:
+    return before(ledger, CycleRecord(since, 0.0, complete=True))
+
+
+def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
+    last = ledger.span()
+    end = min(until, last[1] + 1) if last else until
+    for page in range(since, end, _PAGE_SECONDS):
+        yield from ledger.with_nodes(page, min(page + _PAGE_SECONDS, end))
+
+
+def _decides(arguments: argparse.Namespace, decides: Config, law: PlanConfig) -> Any:
+    own = f" of {arguments.other}" if arguments.other else ""
+    set_too = "".join(f", {setting}" for setting in arguments.settings)
+    return f"law {decides.control.law}, strategy {law.strategy}{own}{set_too}"

@@ -1,0 +1,53 @@
+"""Ledgers written by cycles that nobody ran: decided, recorded and published by the same code, on snapshots by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from sharectl.adapters.ledger import PLACE, Ledger
+from sharectl.adapters.state_file import StateFile
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.model import PlanLimits, Snapshot, Source
+from sharectl.core.plan import PlanConfig, State, decide
+from sharectl.core.recording import record_of
+from tests.fakes import NOW, running, snapshot
+
+PERIOD_SECONDS = 1020
+SOURCES = (Source("collector", 0.12), Source("schedd ap-1.example.org", 0.34))
+PLEDGES = {"alice": 71_400.0, "atlas": 105_300.0, "cms": 87_100.0}
+
+
+def law(strategy: str = "pair", **limits: object) -> PlanConfig:
+    """What decides: three groups, and ``limits``."""
+    bounds = PlanLimits(**limits)  # type: ignore[arg-type]
+    return PlanConfig(PLEDGES, bounds, validity_seconds=3060, strategy=strategy)
+
+
+def busy(number: int, waiting: int = 40) -> Snapshot:
+    """A pool that alice fills more and more, while cms waits."""
+    held = [running(f"cn-{node:02}", "alice", 1, 40) for node in range(6 + number)]
+    held += [running(f"cn-{node:02}", "atlas", 8, 5) for node in range(20, 28)]
+    held += [running(f"cn-{node:02}", "cms", 8, 4) for node in range(30, 34)]
+    taken = snapshot(
+        held,
+        {("cms", 8): waiting, ("atlas", 1): 7, ("alice", 1): 12},
+        uncontrolled=["cn-05"],
+        sources=SOURCES,
+    )
+    return replace(taken, taken_at=NOW + number * PERIOD_SECONDS)
+
+
+def write(folder: Path, config: PlanConfig, snapshots: Iterable[Snapshot]) -> list[CycleRecord]:
+    """Records of one cycle a snapshot, which the ledger and the state in ``folder`` then have."""
+    state, records = State(), []
+    ledger = Ledger(folder / PLACE)
+    for taken in snapshots:
+        decision = decide(config, state, taken, taken.taken_at)
+        made = record_of(config, taken, decision, decision.plan, ("fake",))
+        record = replace(made, seconds=1.25, configuration="0123456789ab")
+        state = decision.state
+        records.append(replace(record, number=ledger.record(record, taken)))
+    StateFile(folder / "state.json").save(state)
+    return records
