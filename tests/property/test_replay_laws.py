@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sharectl.adapters.ledger import PLACE, Ledger
+from sharectl.core.control import Control
+from sharectl.core.explaining import state_after
+from sharectl.core.model import Snapshot
+from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, decide
+from sharectl.core.replaying import Replay, ReplayedCycle, Summary, replayed
+from sharectl.core.steering import SteeringConfig
+from tests.fakes import NOW, running, snapshot
+from tests.ledgers import PERIOD_SECONDS, SOURCES, law, write
+
+GROUPS = ("alice", "atlas", "cms")
+NODE = st.dictionaries(st.sampled_from(GROUPS), st.integers(1, 24), max_size=2)
+LOOK = st.tuples(st.lists(NODE, min_size=1, max_size=6), st.integers(0, 20), st.integers(0, 20))
+LAWS = st.builds(
+    lambda name, strategy, most, dwell: replace(
+        law(strategy, max_changed_nodes=most, dwell_seconds=dwell), steering=SteeringConfig(Control(law=name))
+    ),
+    st.sampled_from(("latest", "ewma", "pid")),
+    st.sampled_from(("pair", "many")),
+    st.sampled_from((None, 1, 3)),
+    st.sampled_from((0, 2000)),
+)
+
+
+def looks(drawn: list[tuple[list[dict[str, int]], int, int]]) -> list[Snapshot]:
+    return [
+        replace(
+            snapshot(
+                [running(f"cn-{n}", g, 1, jobs) for n, held in enumerate(nodes) for g, jobs in held.items()],
+                {("cms", 8): cms, ("atlas", 8): atlas},
+                sources=SOURCES,
+            ),
+            taken_at=NOW + number * PERIOD_SECONDS,
+        )
+        for number, (nodes, cms, atlas) in enumerate(drawn)
+    ]
+
+
+def replay(folder: Path, config: PlanConfig, since: int) -> list[ReplayedCycle]:
+    ledger = Ledger(folder / PLACE)
+    before = ledger.cycle(since - 1) if since > NOW else None
+    records = ledger.with_nodes(since, NOW + 10**6)
+    how = Replay(config, NOTHING_KNOWN, decide)
+    return list(replayed(how, records, before, state_after(before, config.validity_seconds)))
+
+
+@settings(max_examples=12)
+@given(LAWS, st.lists(LOOK, min_size=1, max_size=5))
+def test_a_replay_by_the_same_law_decides_what_was_decided(
+    config: PlanConfig, drawn: list[tuple[list[dict[str, int]], int, int]]
+) -> None:
+    """From the first cycle on, the same law and strategy come to the same targets in every cycle of a ledger."""
+    with tempfile.TemporaryDirectory() as name:
+        write(Path(name), config, looks(drawn))
+        cycles = replay(Path(name), config, NOW)
+    assert len(cycles) == len(drawn)
+    for cycle in cycles:
+        assert cycle.same_nodes == cycle.either_nodes
+        assert cycle.would == cycle.was
+
+
+@settings(max_examples=12)
+@given(LAWS, LAWS, st.lists(LOOK, min_size=1, max_size=4))
+def test_a_summary_counts_each_cycle_once(
+    config: PlanConfig, other: PlanConfig, drawn: list[tuple[list[dict[str, int]], int, int]]
+) -> None:
+    """Sums of a summary are those of its cycles, and agreement is a part of the nodes."""
+    with tempfile.TemporaryDirectory() as name:
+        write(Path(name), config, looks(drawn))
+        cycles = replay(Path(name), other, NOW)
+    summary = Summary()
+    for cycle in cycles:
+        summary.add(cycle)
+        assert 0 <= cycle.agreement_ratio <= 1
+    assert summary.was.targets == sum(cycle.was.targets for cycle in cycles)
+    assert summary.would.targets == sum(cycle.would.targets for cycle in cycles if cycle.would)
+
+
+@settings(max_examples=6)
+@given(st.lists(LOOK, min_size=2, max_size=4))
+def test_what_the_record_before_left_is_enough_for_controllers(
+    drawn: list[tuple[list[dict[str, int]], int, int]],
+) -> None:
+    """A replay that begins at the second cycle goes on with the controllers' states of the first."""
+    config = replace(law("pair"), steering=SteeringConfig(Control(law="ewma")))
+    with tempfile.TemporaryDirectory() as name:
+        write(Path(name), config, looks(drawn))
+        cycles = replay(Path(name), config, NOW + PERIOD_SECONDS)
+    assert [cycle.same_nodes for cycle in cycles] == [cycle.either_nodes for cycle in cycles]
