@@ -56,7 +56,7 @@ def test_the_period_is_that_of_the_date() -> None:
 def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
     found = pledges(names=("it-infn-cnaf", "T2_IT_ATLAS"), vos=("ATLAS", "cms"))
     assert found["ATLAS"] == (
-        149300,
+        149300.0,
         "A.IT-INFN-CNAF.pledges.2026.Q3.atlas.CPU + A.IT-ATLAS-federation.pledges.2026.Q3.atlas.CPU",
     )
     assert found["cms"][0] == 87100
