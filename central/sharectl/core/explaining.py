@@ -7,11 +7,15 @@ from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.group_tree import GroupTree
-from sharectl.core.model import Standing, Target
+from sharectl.core.model import Snapshot, Standing, Target
+from sharectl.core.node_reasons import UNKNOWN_CODE
 from sharectl.core.plan import Decision, Known, PlanConfig, State
 from sharectl.core.recording import record_of
 from sharectl.core.replay import snapshot_of
 from sharectl.core.what_if import Case
+
+_UNWILLING = frozenset({"refused", "not-obeying"})
+"""Of `sharectl.core.plan.NODE_REASONS`: the record has the reason, not what the node said."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,16 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
     )
 
 
+def snapshot_then(record: CycleRecord) -> Snapshot:
+    """What a complete cycle saw, as near as its record tells; nodes that it left out for what they said say so again."""
+    snapshot = snapshot_of(record)
+    unwilling = {node.node for node in record.nodes if node.reason in _UNWILLING}
+    nodes = (
+        replace(node, refusal=UNKNOWN_CODE) if node.name in unwilling else node for node in snapshot.nodes
+    )
+    return replace(snapshot, nodes=tuple(nodes))
+
+
 def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
     """``config`` with the groups and pledges that a complete cycle went by."""
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
@@ -63,7 +77,7 @@ def of_ledger(
 ) -> Explained:
     """A complete cycle that was read with its nodes, decided again with the configuration of now and its own pledges."""
     state = state_after(before, config.validity_seconds)
-    case = Case(with_pledges_of(record, config), state, snapshot_of(record), record.taken_at, known)
+    case = Case(with_pledges_of(record, config), state, snapshot_then(record), record.taken_at, known)
     return Explained("the ledger", record, before, case, case.decided())
 
 

@@ -40,7 +40,7 @@ def formulas(record: CycleRecord, group: str, before: Optional[GroupControl]) ->
         The group in the complete cycle before; None if that is not known.
     """
     control = next(control for control in record.groups if control.group == group)
-    lines = [_dhs(record.groups, control), _setpoint(record, control)]
+    lines = [_dhs(control), _setpoint(record, control)]
     lines.append(
         Formula(
             "error",
@@ -58,19 +58,22 @@ def number(value: float, digits: int = 1) -> str:
     return text.lstrip("-") if not float(text) else text
 
 
-def _dhs(groups: Sequence[GroupControl], control: GroupControl) -> Formula:
+def _dhs(control: GroupControl) -> Formula:
     error = control.error
-    ratio = _ratio(groups)
     return Formula(
         "DHS",
         error.error_hs06,
-        f"{number(error.usage.power_hs06)} - {number(error.pledge_hs06)} x {ratio:.6g}",
+        f"{number(error.usage.power_hs06)} - {number(error.pledge_hs06)} x {_ratio(control):.6g}",
         "power - pledge x (all power used / all pledges)",
     )
 
 
-def _ratio(groups: Sequence[GroupControl]) -> float:
-    return _over_pledges(fsum(control.error.usage.power_hs06 for control in first_level_of(groups)), groups)
+def _ratio(control: GroupControl) -> float:
+    """All power used over all pledges, as the group's own error tells it."""
+    error = control.error
+    if not error.pledge_hs06:
+        return 0.0
+    return (error.usage.power_hs06 - error.error_hs06) / error.pledge_hs06
 
 
 def _over_pledges(power_hs06: float, groups: Sequence[GroupControl]) -> float:
@@ -81,7 +84,7 @@ def _over_pledges(power_hs06: float, groups: Sequence[GroupControl]) -> float:
 def _setpoint(record: CycleRecord, control: GroupControl) -> Formula:
     present = fsum(node.cores * node.hs06_per_core for node in record.nodes)
     shared: Mapping[str, tuple[Optional[float], str]] = {
-        "in_use": (_ratio(record.groups), "pledge x (all power used / all pledges)"),
+        "in_use": (_ratio(control), "pledge x (all power used / all pledges)"),
         "present": (
             _over_pledges(present, record.groups) if present else None,
             "pledge x (power of all nodes / all pledges)",

@@ -12,11 +12,10 @@ from math import fsum
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
-from sharectl.core.explaining import with_pledges_of
+from sharectl.core.explaining import snapshot_then, with_pledges_of
 from sharectl.core.model import Snapshot, Target
 from sharectl.core.plan import Decision, Known, PlanConfig, State
 from sharectl.core.plan_diff import power_moved_hs06
-from sharectl.core.replay import snapshot_of
 
 Decide = Callable[[PlanConfig, State, Snapshot, int, Known], Decision]
 
@@ -159,7 +158,7 @@ def replayed(
             continue
         config = how.config if how.own_pledges else with_pledges_of(record, how.config)
         held = {stand.target.node: stand.target for stand in state.standing_at(record.taken_at)}
-        decision = how.decide(config, state, snapshot_of(record), record.taken_at, how.known)
+        decision = how.decide(config, state, snapshot_then(record), record.taken_at, how.known)
         state = decision.state
         was, would = _by_node(record.nodes), _by_node(decision.nodes)
         either = {*was, *would}

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.adapters.ledger import PLACE, Ledger
+from sharectl.cli.main import main
+from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
+from sharectl.core.model import Source, Target
+from tests.fakes import NOW
+from tests.ledgers import PERIOD_SECONDS, busy, law, write
+
+CONFIG = """
+groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
+control: {{strategy: pair, max_nodes: {max_nodes}}}
+state_directory: {folder}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(CONFIG.format(folder=tmp_path, max_nodes=4), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> list[CycleRecord]:
+    return write(tmp_path, law(max_nodes=4), [busy(number) for number in range(3)])
+
+
+def incomplete(folder: Path, number: int) -> None:
+    silent = Source("schedd ap-2", 60.0, "no answer \x1b[31mwithin 60 s")
+    record = CycleRecord(
+        NOW + number * PERIOD_SECONDS, 61.0, complete=False, sources=(silent,), problems=("x\ny",)
+    )
+    Ledger(folder / PLACE).record(record, replace(busy(number), sources=(silent,)))
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def data(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    code, out, err = run(capsys, *arguments, "--json")
+    assert code == 0, err
+    content: dict[str, Any] = json.loads(out)
+    assert content["schema_version"] == 1
+    return content
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_latest_cycle_is_explained_unless_another_is_named(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    asked = ("explain", "group", "alice", "--config", config)
+    assert data(capsys, *asked)["cycle"] == 3
+    assert data(capsys, *asked, "--cycle", "latest")["cycle"] == 3
+    assert data(capsys, *asked, "--cycle", 1)["cycle"] == 1
+    assert data(capsys, *asked, "--at", NOW + PERIOD_SECONDS + 5)["cycle"] == 2
+    assert data(capsys, *asked, "--at", "2023-11-14T22:30:20Z")["taken_at"] == NOW + PERIOD_SECONDS
+    for which, number in (("2", 2), (str(NOW), 1), ("latest", 3), ("2023-11-14 22:31", 2)):
+        assert data(capsys, "explain", "cycle", which, "--config", config)["cycle"] == number
+
+
+@pytest.mark.usefixtures("kept")
+def test_deciding_again_agrees_as_long_as_the_configuration_is_the_same(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    asked = ("explain", "group", "cms", "--config", config)
+    assert data(capsys, *asked)["agrees"] is True
+    config.write_text(CONFIG.format(folder=tmp_path, max_nodes=2), encoding="utf-8")
+    assert data(capsys, *asked)["agrees"] is False
+    assert "deciding again now comes to other targets" in " ".join(run(capsys, *asked)[1].split())
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    incomplete(tmp_path, 5)
+    code, out, err = run(capsys, "explain", "group", "alice", "--config", config)
+    assert (code, "cycle 3" in out, "cycle 4 was not complete: this is cycle 3" in err) == (0, True, True)
+    code, out, err = run(capsys, "explain", "node", "cn-01", "--cycle", 4, "--config", config)
+    assert (code, out) == (65, "")
+    assert "cycle 4 was not complete, so nothing was decided" in err
+    code, out, _ = run(capsys, "explain", "cycle", "--config", config)
+    assert code == 0
+    assert "no: missing data is never zero" in out
+    assert "\x1b" not in out
+    assert r"no answer \x1b[31mwithin 60 s" in out
+    content = data(capsys, "explain", "cycle", "--config", config)
+    assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("group", "alcie"), 65, "its groups are alice, atlas, cms"),
+        (("group", "\x1b[2J"), 65, "no group"),
+        (("node", "cn-1"), 65, "did you mean cn-"),
+        (("node", "x" * 5000), 65, "no node"),
+        (("group", "alice", "--cycle", "77"), 65, "no cycle 77: it has cycles from 2023-11-14 22:13:20 UTC"),
+        (("cycle", "2001-01-01"), 65, "no cycle at or before 2001-01-01 00:00:00 UTC"),
+    ],
+)
+@pytest.mark.usefixtures("kept")
+def test_what_is_not_there_is_named(
+    capsys: pytest.CaptureFixture[str], config: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    found, out, err = run(capsys, "explain", *arguments, "--config", config)
+    assert (found, out) == (code, "")
+    assert said in err
+    assert "\x1b" not in err
+    assert len(err) < 500
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("group", "alice", "--cycle", "1", "--live"), "--cycle and --live say different things"),
+        (("node", "cn-1", "--at", "soon"), "is no time; write Unix seconds"),
+        (("cycle", "three"), "is no time"),
+        (("group", "alice", "--cycle", "2023-01-01"), "for times there is --at"),
+        (("teapot",), "invalid choice"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_wrong_usage(
+    capsys: pytest.CaptureFixture[str], config: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["explain", *arguments, "--config", str(config)])
+    assert caught.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_a_ledger_the_remedy_is_told(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    code, _, err = run(capsys, "explain", "cycle", "--config", config)
+    assert (code, "there is no ledger yet: `sharectl cycle` begins it" in err) == (74, True)
+
+
+def test_a_file_of_jobs_is_decided_anew(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    jobs = tmp_path / "jobs"
+    rows = ["2 cn-1 alice 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
+    jobs.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    asked = ("--jobs", jobs, "--taken-at", NOW, "--config", config)
+    content = data(capsys, "explain", "group", "cms", *asked)
+    assert (content["cycle"], content["source"], content["agrees"]) == (None, str(jobs), True)
+    assert content["receives"][0]["nodes"] == ["cn-1"]
+    out = run(capsys, "explain", "node", "cn-1", *asked)[1]
+    assert "alice <= 56, cms by 8" in out
+    assert "says now" not in out
+
+
+def test_names_of_outside_origin_steer_no_terminal(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    """A node, a group or a code of another version is shown with what could steer a terminal escaped."""
+    (record,) = write(tmp_path, law(), [busy(0)])
+    evil = NodeRecord(
+        "evil\x1b]0;x\x07",
+        64,
+        10.0,
+        controlled=True,
+        held=(HeldJobs("a\nb", 1, 3, 60),),
+        target=Target("evil\x1b]0;x\x07", "ali\x1bce", 1, "cms", 8),
+        reason="beca\x1buse",
+    )
+    later = replace(record, taken_at=NOW + 60, nodes=(*record.nodes, evil), reason="\x1b[31m", number=0)
+    Ledger(tmp_path / PLACE).record(later, busy(0))
+    for asked in (("cycle", "--all"), ("node", evil.node), ("cycle", "--json"), ("group", "alice")):
+        code, out, err = run(capsys, "explain", *asked, "--config", config)
+        assert code == 0, err
+        assert all(character.isprintable() or character == "\n" for character in out + err)
+
+
+def test_codes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "explain", "codes", "deadband", "uncontrolled")
+    assert code == 0
+    assert "it is not under control (nodes.controlled)" in out
+    assert run(capsys, "explain", "codes", "teapot")[0] == 1
+    assert data(capsys, "explain", "codes")["codes"]["plan"]["no-room"]
