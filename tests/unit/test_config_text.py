@@ -32,6 +32,7 @@ pledges:
     file: null  # default
     name: null  # default
     deadline_seconds: 20  # default
+    max_age_seconds: 86400  # default
     pool_cores: null  # default
     weight_hs06: null  # default
   cric: null  # default

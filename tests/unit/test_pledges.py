@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.config_file import parse
+from sharectl.adapters.config_file import load, parse
 from sharectl.adapters.config_text import render
 from sharectl.adapters.pledges import Wanted, WrittenPledges
 from sharectl.adapters.pledges_negotiator import NegotiatorAccess, NegotiatorPledges
@@ -160,7 +160,7 @@ def test_the_command_says_why_there_are_none(tmp_path: Path, capsys: pytest.Capt
     assert main(["pledges", "--config", str(path)]) == 75
     assert "sharectl: pledges: groups.atlas: GROUP_NAMES of " in capsys.readouterr().err
     with pytest.raises(PoolUnavailableError, match=r"has no atlas.*; nothing is decided"):
-        options.plan_config(options.load(path))
+        options.plan_config(load(path))
 
 
 def test_groups_together_promise_no_more_than_they_have(

@@ -14,8 +14,8 @@ import pytest
 from sharectl.adapters import cric_copy
 from sharectl.adapters.cric_answer import MAX_BYTES
 from sharectl.adapters.cric_server import ServerAccess
-from sharectl.adapters.pledges import Wanted
-from sharectl.adapters.pledges_cric import DAY_SECONDS, CricAccess, CricPledges, Manner
+from sharectl.adapters.pledges import DAY_SECONDS, Wanted
+from sharectl.adapters.pledges_cric import CricAccess, CricPledges, Manner
 from sharectl.core.pledges import Pledged
 from tests.web_server import Answer, WebServer, serving, web_server
 

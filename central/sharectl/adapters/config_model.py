@@ -20,7 +20,7 @@ from pydantic import (
 from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_groups import GroupConfig, GroupName, no_group_twice, sound_groups, tree_of
 from sharectl.adapters.config_ledger import LedgerConfig
-from sharectl.adapters.config_pledges import CRIC_COPY, PledgesConfig
+from sharectl.adapters.config_pledges import CRIC_COPY, KNOBS_COPY, PledgesConfig
 from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
 from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.wording import quoted, shown
@@ -84,7 +84,15 @@ HISTORY_FILES = {
 """Where the files lie unless the configuration says otherwise; with another ``state_directory``, there."""
 
 
-OWN_FILES = ("lock", "state.json", "disabled", "ledger/changes.jsonl", "ledger/ledger.sqlite", CRIC_COPY)
+OWN_FILES = (
+    "lock",
+    "state.json",
+    "disabled",
+    "ledger/changes.jsonl",
+    "ledger/ledger.sqlite",
+    CRIC_COPY,
+    KNOBS_COPY,
+)
 """What sharectl keeps in ``state_directory`` in any case."""
 
 

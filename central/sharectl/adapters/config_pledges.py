@@ -16,6 +16,9 @@ from sharectl.core.pledges import SOURCES
 CRIC_COPY = "pledges-cric.json"
 """Name of the copy of CRIC's answer in ``state_directory``."""
 
+KNOBS_COPY = "pledges-negotiator.json"
+"""Name of the copy of the negotiator's knobs there."""
+
 CRIC_URL = "https://wlcg-cric.cern.ch/api/core/federation/query/?json&start_year={previous_year}"
 
 _URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~%/+?&=;{}-]*")
@@ -61,6 +64,12 @@ class NegotiatorPledgesConfig(Section):
     )
     deadline_seconds: float = Field(
         20.0, gt=0, le=600, description="How long the collector and the negotiator may take together."
+    )
+    max_age_seconds: float = Field(
+        86400.0,
+        ge=0,
+        le=2_592_000,
+        description="How long what it said is used while it does not answer: it is busy while it negotiates.",
     )
     pool_cores: Optional[float] = Field(
         None,

@@ -12,6 +12,8 @@ from sharectl.core.model import Source
 from sharectl.core.pledges import SOURCE_NAME, Pledge, Pledged
 from sharectl.ports import Pledges
 
+DAY_SECONDS = 86400
+_HOUR_SECONDS = 3600
 _SAME = 1e-9
 
 
@@ -155,3 +157,10 @@ def some(names: Iterable[str], most: int = 10) -> str:
     every = list(names)
     rest = f" and {len(every) - most} more" if len(every) > most else ""
     return ", ".join(shown(name) for name in every[:most]) + rest
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was, such as ``3.5 hours ago``."""
+    if seconds < 2 * DAY_SECONDS:
+        return f"{max(0.0, seconds) / _HOUR_SECONDS:.1f} hours ago"
+    return f"{seconds / DAY_SECONDS:.1f} days ago"

@@ -11,12 +11,11 @@ from sharectl.adapters import cric_answer, cric_copy, cric_server
 from sharectl.adapters.cric_answer import Promised
 from sharectl.adapters.cric_copy import Accepted, Copy
 from sharectl.adapters.cric_server import Answered, ServerAccess, Validators
-from sharectl.adapters.pledges import Told, Wanted, joined, refused
+from sharectl.adapters.pledges import DAY_SECONDS, Told, Wanted, ago, joined, refused
 from sharectl.core.model import Source
 from sharectl.core.pledges import SOURCE_NAME, Period, Pledged, jumps, period_at
 from sharectl.errors import InputError, StateError
 
-DAY_SECONDS = 86400
 _PLACE = "CRIC"
 
 
@@ -82,7 +81,7 @@ class CricPledges:
         if good is None:
             return refused(seconds, problems or ["CRIC has not been asked yet"], warnings)
         if problems:
-            warnings.append(f"{'; '.join(problems)}; the copy of {_ago(now - good.copy.asked_at)} is in use")
+            warnings.append(f"{'; '.join(problems)}; the copy of {ago(now - good.copy.asked_at)} is in use")
         return self._used(good, now, seconds, period, warnings)
 
     def _known(self, warnings: list[str]) -> Optional[Copy]:
@@ -134,7 +133,7 @@ class CricPledges:
             return None
         if now - known.asked_at > self.access.max_age_seconds:
             problems.append(
-                f"the copy in {self.access.copy_file} is of {_ago(now - known.asked_at)}, older than "
+                f"the copy in {self.access.copy_file} is of {ago(now - known.asked_at)}, older than "
                 f"pledges.cric.max_age_days ({self.access.max_age_seconds / DAY_SECONDS:g})"
             )
             return None
@@ -207,7 +206,7 @@ class CricPledges:
             f"{self.access.max_change_factor:g} (pledges.cric.max_change_factor); `sharectl pledges --confirm` takes it"
         )
         if now - was.said_at > self.access.max_age_seconds:
-            problems.append(f"{words}; the pledge before is of {_ago(now - was.said_at)}, too old to stay")
+            problems.append(f"{words}; the pledge before is of {ago(now - was.said_at)}, too old to stay")
             return
         warnings.append(f"{words}; the pledge before stays in use")
         told[one.group] = Told(was.hs06, was.place)
@@ -220,9 +219,3 @@ class CricPledges:
             cric_copy.save(self.access.copy_file, copy)
         except StateError as error:
             warnings.append(f"the copy of CRIC's answer is not kept: {error}")
-
-
-def _ago(seconds: float) -> str:
-    if seconds < 2 * DAY_SECONDS:
-        return f"{max(0.0, seconds) / 3600:.1f} hours ago"
-    return f"{seconds / DAY_SECONDS:.1f} days ago"

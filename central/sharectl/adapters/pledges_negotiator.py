@@ -9,9 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Optional
 
+from sharectl.adapters import negotiator_copy
 from sharectl.adapters.ads import evaluated, number, text, whole
 from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.pledges import Told, Wanted, joined, refused, some
+from sharectl.adapters.negotiator_copy import KnobsCopy
+from sharectl.adapters.negotiator_knobs import ask
+from sharectl.adapters.pledges import Told, Wanted, ago, joined, refused, some
 from sharectl.adapters.slot_ads import content_of
 from sharectl.adapters.slot_ads_quotas import (
     Knob,
@@ -23,7 +26,7 @@ from sharectl.adapters.slot_ads_quotas import (
 )
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
 from sharectl.core.pledges import SOURCE_NAME, Pledged
-from sharectl.errors import InputError, PoolUnavailableError
+from sharectl.errors import InputError, PoolUnavailableError, StateError
 
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
@@ -43,6 +46,9 @@ class NegotiatorAccess:
     """Weighted slots of the pool; None for its cores."""
     weight_hs06: Optional[float] = None
     """Power of a weighted slot; None for the mean of the pool's cores."""
+    copy_file: Optional[Path] = None
+    """Where what it says is kept for while it is busy; None for nowhere."""
+    max_age_seconds: float = 86400.0
     default_node_hs06: float = DEFAULT_NODE_HS06
     default_node_cores: int = DEFAULT_NODE_CORES
 
@@ -50,6 +56,8 @@ class NegotiatorAccess:
 @dataclass(frozen=True)
 class _Answer:
     knobs: tuple[Knob, ...]
+    said_at: Optional[int]
+    """Unix seconds if it is a copy."""
     cores: float
     """0 if the collector knows no node, or was not asked."""
     hs06: float
@@ -58,33 +66,69 @@ class _Answer:
 class NegotiatorPledges:
     """Quotas of the groups that are steered, as HS06."""
 
-    def __init__(self, access: NegotiatorAccess, wanted: Sequence[Wanted]) -> None:
+    def __init__(self, access: NegotiatorAccess, wanted: Sequence[Wanted], *, keep: bool = False) -> None:
         self.access = access
         self.wanted = tuple(wanted)
+        self.keep = keep
+        """Whether to write the copy; a dry run does not."""
 
-    def resolve(self, now: int) -> Pledged:  # noqa: ARG002 - it is asked each time
+    def resolve(self, now: int) -> Pledged:
         """Pledges of this moment; see `sharectl.ports.Pledges`."""
         began = time.monotonic()
+        warnings: list[str] = []
         try:
-            found = self._resolved(self._answer())
+            found = self._resolved(self._answer(now, warnings))
         except (InputError, PoolUnavailableError) as error:
             found = refused(0.0, str(error).splitlines())
         source = Source(SOURCE_NAME, time.monotonic() - began, found.source.problem)
-        return Pledged(source, found.pledges, found.warnings)
+        return Pledged(source, found.pledges, (*warnings, *found.warnings))
 
-    def _answer(self) -> _Answer:
+    def _answer(self, now: int, warnings: list[str]) -> _Answer:
         access = self.access
-        if access.file is not None and access.pool_cores and access.weight_hs06:
-            return _ask(access)  # nobody is asked
-        import htcondor2  # noqa: F401 - loaded before the question forks
+        questions = {}
+        if access.file is None:
+            questions["negotiator"] = Question(
+                partial(ask, access.collector, access.name), access.deadline_seconds
+            )
+        if not (access.pool_cores and access.weight_hs06):
+            questions["collector"] = Question(partial(_power, access), access.deadline_seconds)
+        if questions:
+            import htcondor2  # noqa: F401 - loaded before the questions fork
+        answers = ask_all(questions)
+        power = answers.get("collector")
+        if power is not None and power.value is None:
+            raise PoolUnavailableError(f"collector: {power.source.problem}")
+        cores, hs06 = power.value if power is not None else (0.0, 0.0)
+        if access.file is not None:
+            text, name = content_of(access.file)
+            knobs = [knob for knob in knobs_of_text(text, name) if is_of_quotas(knob.name)]
+            return _Answer(tuple(knobs), None, cores, hs06)
+        told = answers["negotiator"]
+        if told.value is None:
+            copy = self._copy(now, f"negotiator: {told.source.problem}", warnings)
+            return _Answer(copy.knobs, copy.asked_at, cores, hs06)
+        self._keep(now, told.value, warnings)
+        return _Answer(tuple(told.value), None, cores, hs06)
 
-        answer = ask_all({"negotiator": Question(partial(_ask, access), access.deadline_seconds)})[
-            "negotiator"
-        ]
-        if answer.value is None:
-            raise PoolUnavailableError(f"negotiator: {answer.source.problem}")
-        told: _Answer = answer.value
-        return told
+    def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
+        path, most = self.access.copy_file, self.access.max_age_seconds
+        copy = negotiator_copy.load(path) if path is not None else None
+        if copy is None or copy.name != self.access.name:
+            raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
+        age = now - copy.asked_at
+        if age > most:
+            raise PoolUnavailableError(
+                f"{problem}; the copy is of {ago(age)}, older than pledges.negotiator.max_age_seconds ({most:g})"
+            )
+        warnings.append(f"{problem}; what it said {ago(age)} is in use")
+        return copy
+
+    def _keep(self, now: int, knobs: Sequence[Knob], warnings: list[str]) -> None:
+        if self.keep and self.access.copy_file is not None:
+            try:
+                negotiator_copy.save(self.access.copy_file, self.access.name, now, knobs)
+            except StateError as error:
+                warnings.append(f"the copy of what the negotiator says is not kept: {error}")
 
     def _resolved(self, answer: _Answer) -> Pledged:
         access = self.access
@@ -117,7 +161,9 @@ class NegotiatorPledges:
         absent = {
             one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
         }
-        pledges, problems, warnings = joined(self.wanted, told, "negotiator", absent=absent)
+        pledges, problems, warnings = joined(
+            self.wanted, told, "negotiator", said_at=answer.said_at, absent=absent
+        )
         warnings += _unlisted(names, self.wanted, place)
         if problems:
             return refused(0.0, problems, warnings)
@@ -142,20 +188,6 @@ def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> lis
     if not others:
         return []
     return [f"{place} has groups that are not listed under groups, and so are not steered: {some(others)}"]
-
-
-def _ask(access: NegotiatorAccess) -> _Answer:
-    """In a child with a deadline, unless nobody is asked."""
-    from sharectl.adapters.negotiator_knobs import ask
-
-    if access.file is not None:
-        content, name = content_of(access.file)
-        knobs = [knob for knob in knobs_of_text(content, name) if is_of_quotas(knob.name)]
-    else:
-        knobs = ask(access.collector, access.name)
-    if access.pool_cores and access.weight_hs06:
-        return _Answer(tuple(knobs), 0.0, 0.0)
-    return _Answer(tuple(knobs), *_power(access))
 
 
 def _power(access: NegotiatorAccess) -> tuple[float, float]:

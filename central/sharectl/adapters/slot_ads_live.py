@@ -13,7 +13,7 @@ from typing import Any, Optional
 from sharectl.adapters.ads import evaluated, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION
 from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.negotiation_cycles import locate
+from sharectl.adapters.negotiator_knobs import ask
 from sharectl.adapters.slot_ads import AdOfFile, from_long, number_of
 from sharectl.core.model import SCHEDD_SOURCE
 from sharectl.errors import PoolUnavailableError
@@ -143,15 +143,12 @@ def static_quotas(place: PoolPlace, groups: Iterable[str]) -> dict[str, float]:
 
 
 def _static_quotas(collector: Optional[str], groups: Iterable[str]) -> dict[str, float]:
-    import classad2
-    import htcondor2
-
-    negotiators = locate(collector)
-    if len(negotiators) != 1:
+    try:
+        told = {knob.name.lower(): knob.value for knob in ask(collector)}
+    except PoolUnavailableError:
         return {}
-    told = htcondor2.RemoteParam(classad2.ClassAd(negotiators[0]))
     found = {
-        group: number_of({"quota": str(told.get(f"GROUP_QUOTA_{group}"))}, "quota")
+        group: number_of({"quota": told.get(f"group_quota_{group.lower()}", "none")}, "quota")
         for group in groups
         if _GROUP.fullmatch(group)
     }

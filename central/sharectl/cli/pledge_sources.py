@@ -7,7 +7,8 @@ from typing import Callable, Optional
 
 from sharectl.adapters.config_groups import SubgroupConfig, tree_of
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.pledges import NestedPledges, Wanted, WrittenPledges
+from sharectl.adapters.config_pledges import KNOBS_COPY
+from sharectl.adapters.pledges import DAY_SECONDS, NestedPledges, Wanted, WrittenPledges
 from sharectl.core.model import Source
 from sharectl.core.pledges import SOURCE_NAME, Pledged
 from sharectl.ports import Pledges
@@ -31,7 +32,7 @@ def source_of(config: Config, *, keep: bool, refresh: bool = False, confirm: boo
     wanted = list(_wanted(config))
     makers: Mapping[str, Callable[[], Pledges]] = {
         "yaml": lambda: WrittenPledges(wanted),
-        "negotiator": lambda: _negotiator(config, wanted),
+        "negotiator": lambda: _negotiator(config, wanted, keep=keep),
         "cric": lambda: _cric(config, wanted, keep=keep, refresh=refresh, confirm=confirm),
     }
     source = makers[config.pledges.source]()
@@ -54,7 +55,7 @@ def _within(above: str, place: str, groups: Optional[Mapping[str, SubgroupConfig
         yield from _within(name, at, group.groups)
 
 
-def _negotiator(config: Config, wanted: list[Wanted]) -> Pledges:
+def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Pledges:
     from sharectl.adapters.pledges_negotiator import NegotiatorAccess, NegotiatorPledges
 
     said = config.pledges.negotiator
@@ -66,16 +67,19 @@ def _negotiator(config: Config, wanted: list[Wanted]) -> Pledges:
             deadline_seconds=said.deadline_seconds,
             pool_cores=said.pool_cores,
             weight_hs06=said.weight_hs06,
+            copy_file=config.state_directory / KNOBS_COPY,
+            max_age_seconds=said.max_age_seconds,
             default_node_hs06=config.pool.default_node_hs06,
             default_node_cores=config.pool.default_node_cores,
         ),
         wanted,
+        keep=keep,
     )
 
 
 def _cric(config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool) -> Pledges:
     from sharectl.adapters.cric_server import ServerAccess
-    from sharectl.adapters.pledges_cric import DAY_SECONDS, CricAccess, CricPledges, Manner
+    from sharectl.adapters.pledges_cric import CricAccess, CricPledges, Manner
 
     said = config.pledges.cric
     if said is None:
