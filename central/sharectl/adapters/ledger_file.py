@@ -42,10 +42,10 @@ def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Con
         _make(path)
         connection = _connect(path, "rw", busy_seconds)
         try:
-            # Of a new file alone; before the tables, or it has no effect.
-            connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
-            version_of(connection, path)
+            if version_of(connection, path) == 0:
+                # Before the first table, or it has no effect.
+                connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+                connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             # With WAL a power cut loses the last cycles at worst, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -64,8 +64,10 @@ def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Conn
             _refuse_what_is_no_file(path)
         except FileNotFoundError:
             raise StateError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
-        connection = _connect(path, "ro", busy_seconds)
+        # Whoever may write tidies up on leaving; one who only reads leaves the files of the write-ahead log behind.
+        connection = _connect(path, "rw" if os.access(path, os.W_OK) else "ro", busy_seconds)
         try:
+            connection.execute("PRAGMA query_only = ON")
             readable(connection, path)
         except BaseException:
             connection.close()
