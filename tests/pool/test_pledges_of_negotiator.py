@@ -11,6 +11,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.sharectl_command import Sharectl
+from tests.pool.trouble import hung
 
 # 16 cores with 400 HS06: 25 a core. alice has half of what the 4 cores of cms leave, and prod most of that.
 SPEC = BoxSpec(
@@ -93,6 +94,38 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(s
         "groups": {**FROM_NEGOTIATOR["groups"], "lhcb": {"pledge_hs06": 10}},
     }
     assert sharectl.json("cycle", **written)["complete"]
+
+
+def test_while_it_negotiates_what_it_said_before_is_used(
+    pool: Box, sharectl: Sharectl, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    impatient: dict[str, Any] = {
+        **FROM_NEGOTIATOR,
+        "pledges": {"from": "negotiator", "negotiator": {"deadline_seconds": 3}},
+    }
+    sharectl.run("cycle", **FROM_NEGOTIATOR)
+    with hung(pool, SPEC.central_point, "NEGOTIATOR"):
+        done = sharectl.json("cycle", **impatient)
+        fresh = Sharectl(pool, tmp_path_factory.mktemp("fresh"))
+        lost = fresh.run("cycle", expect=75, **impatient)
+    assert done["complete"]
+    assert {row["group"]: row["pledge_hs06"] for row in done["errors"]}["alice"] == pytest.approx(
+        HS06["alice"]
+    )
+    assert "negotiator: no answer within 3 s; what it said 0.0 hours ago is in use" in done["warnings"]
+    assert "negotiator: no answer within 3 s; there is no copy of what it said before" in lost.stderr
+    assert not fresh.targets.exists()
+
+
+def test_another_quota_is_another_pledge(pool: Box, sharectl: Sharectl) -> None:
+    def told() -> dict[str, float]:
+        rows = sharectl.json("pledges", **FROM_NEGOTIATOR)["pledges"]
+        return {row["group"]: row["hs06"] for row in rows}
+
+    pool.write_config(SPEC.central_point, "GROUP_QUOTA_cms = 8\n")
+    pool.reconfig(SPEC.central_point)
+    pool.wait_until(lambda: told()["cms"] == pytest.approx(200), 30, "the negotiator has read its new quota")
+    assert told()["alice"] == pytest.approx(100)
 
 
 def test_without_its_negotiator_there_are_no_pledges(sharectl: Sharectl) -> None:
