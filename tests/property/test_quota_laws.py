@@ -7,7 +7,8 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.core.quotas import DIGITS, central_manager_configuration, quota_shares
+from sharectl.core.group_tree import GroupTree
+from sharectl.core.quotas import DIGITS, central_manager_configuration, nested_quota_shares, quota_shares
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_]{0,8}", fullmatch=True)
 PLEDGES = st.dictionaries(NAMES, st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=40).filter(
@@ -34,4 +35,17 @@ def test_the_order_of_groups_does_not_matter(pledges: dict[str, float], random: 
     """The same pledges give the same text."""
     items = list(pledges.items())
     random.shuffle(items)
-    assert central_manager_configuration(dict(items)) == central_manager_configuration(pledges)
+    assert central_manager_configuration(GroupTree(dict(items))) == central_manager_configuration(
+        GroupTree(pledges)
+    )
+
+
+@given(PLEDGES)
+def test_within_a_group_no_more_is_shared_than_it_has(own: dict[str, float]) -> None:
+    """The shares within one group sum to at most 1, and what they leave is its own part of its pledge."""
+    pledges = {"top": float(sum(map(Fraction, own.values())) + Fraction(own[min(own)]))}
+    pledges.update((f"top.{name}", pledge) for name, pledge in own.items())
+    tree = GroupTree(pledges)
+    left = 1 - sum(map(Fraction, nested_quota_shares(tree).values()))
+    assert 0 <= left <= 1
+    assert abs(float(left) - tree.own_hs06["top"] / pledges["top"]) < 2 * len(own) * 10**-DIGITS

@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from typing import Any
 
-from sharectl.core.groups import GROUP_NAME
+from sharectl.core.group_tree import levels_above
+from sharectl.core.groups import NESTED_GROUP_NAME
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import SCHEMA_VERSION, Plan
 from sharectl.core.nodes import HOST_NAME
@@ -56,12 +57,20 @@ def parse(text: str, name: str) -> Plan:
 
 def _problems(decided: Plan) -> list[str]:
     groups = [*decided.groups, *(group for t in decided.targets for group in (t.held_back, t.helped))]
+    inner = {above for group in decided.groups for above in levels_above(group)}
     nodes = Counter(target.node for target in decided.targets)
     checks = [
-        *((GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
+        *((NESTED_GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
         *(
             (group in decided.groups, f"group {group!r} of a target is not among the groups")
             for group in groups
+        ),
+        *(
+            (
+                target_group not in inner,
+                f"group {target_group!r} of a target is steered by the groups within it",
+            )
+            for target_group in {group for t in decided.targets for group in (t.held_back, t.helped)}
         ),
         *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
         *((times == 1, f"node {node!r} has two targets") for node, times in nodes.items()),

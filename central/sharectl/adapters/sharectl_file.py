@@ -9,7 +9,7 @@ from typing import Optional
 
 from sharectl.adapters import files, signing
 from sharectl.adapters.signing import Key, Signature
-from sharectl.core.groups import GROUP_NAME
+from sharectl.core.groups import NESTED_GROUP_NAME
 from sharectl.core.model import Plan, Target
 from sharectl.core.nodes import HOST_NAME
 from sharectl.errors import InputError, PublishError, UnsignedError
@@ -189,7 +189,7 @@ def _row_problems(rows: list[tuple[int, str]]) -> list[str]:
 
 
 def _is_target(columns: list[str]) -> bool:
-    forms = (HOST_NAME, GROUP_NAME, _WHOLE, GROUP_NAME, _WHOLE)
+    forms = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
     return len(columns) == len(forms) and all(form.fullmatch(column) for form, column in zip(forms, columns))
 
 

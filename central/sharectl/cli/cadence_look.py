@@ -56,7 +56,7 @@ def look(arguments: argparse.Namespace) -> Look:
         ignored = ("a law has no sizes or groups: --by is left aside",) if arguments.by else ()
         return Look("laws of run times", laws, notes=ignored)
     config = load(arguments.config) if arguments.config else None
-    groups = tuple(config.groups) if config else None
+    groups = config.tree.names if config else None
     if arguments.history:
         limit = arguments.limit or run_times_history.MOST_JOBS
         return _of_jobs(run_times_history.read(arguments.history, groups, limit), arguments)

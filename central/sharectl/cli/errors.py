@@ -6,6 +6,7 @@ import argparse
 
 from sharectl.adapters import shares_error_log
 from sharectl.cli import options
+from sharectl.core.group_tree import with_subgroups
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import usage_by_group
 from sharectl.report import as_json
@@ -22,11 +23,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a row a group: T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC."""
+    """Print a row a group, which holds what the groups within it do too: T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC."""
     config = options.config_of(arguments)
     snapshot = options.look(arguments, config)
-    pledges = options.plan_config(config).pledge_hs06
-    rows = group_errors(usage_by_group(snapshot, pledges), pledges)
+    law = options.plan_config(config)
+    usage = usage_by_group(snapshot, law.shared_hs06)
+    rows = with_subgroups(group_errors(usage, law.shared_hs06), law.own_hs06)
     if arguments.json:
         print(as_json.dumps("errors", as_json.errors(snapshot.taken_at, rows)))
     else:

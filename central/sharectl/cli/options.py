@@ -24,6 +24,7 @@ from sharectl.adapters.pool import CondorPool, PoolAccess
 from sharectl.adapters.sharectl_file import FilePublisher, Seal
 from sharectl.adapters.signing import read_keys
 from sharectl.cli.main import DEFAULT_CONFIG
+from sharectl.core.group_tree import GroupTree
 from sharectl.core.model import Snapshot
 from sharectl.core.nodes import ControlledConstraint, controlled_machines
 from sharectl.core.plan import PlanConfig
@@ -81,6 +82,15 @@ def pledges_of(
     return source_of(config, keep=keep, refresh=refresh, confirm=confirm)
 
 
+def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> GroupTree:
+    """Groups of every level with their pledges. Parameters and errors as of `plan_config`."""
+    if pledged is None:
+        pledged = pledges_of(config).resolve(int(time.time()))
+        if pledged.source.problem is not None:
+            raise PoolUnavailableError(f"{pledged.source.name}: {pledged.source.problem}; nothing is decided")
+    return tree_of(config.groups, pledged.hs06)
+
+
 def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig:
     """What the law needs of the configuration.
 
@@ -95,13 +105,10 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig
     PoolUnavailableError
         If it was to be asked, and the pledges cannot be had.
     """
-    if pledged is None:
-        pledged = pledges_of(config).resolve(int(time.time()))
-        if pledged.source.problem is not None:
-            raise PoolUnavailableError(f"{pledged.source.name}: {pledged.source.problem}; nothing is decided")
-    tree = tree_of(config.groups, pledged.hs06)
+    tree = tree_with_pledges(config, pledged)
     return PlanConfig(
-        pledge_hs06={name: tree.pledge_hs06[name] for name in config.groups},
+        pledge_hs06=tree.steered_hs06,
+        own_hs06=tree.own_hs06,
         limits=config.control.limits,
         validity_seconds=config.validity_seconds,
         controlled=config.nodes.controlled,
@@ -113,7 +120,7 @@ def pool_of(config: Config) -> CondorPool:
     """The live pool."""
     return CondorPool(
         PoolAccess(
-            groups=tuple(config.groups),
+            groups=config.tree.names,
             controlled=config.nodes.controlled,
             collector=config.pool.collector,
             mode=config.pool.mode,
@@ -221,7 +228,7 @@ def _say_what_was_assumed(path: Path, rows: jobs_file.JobRows) -> None:
 
 
 def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
-    rows = jobs_file.read(path, frozenset(config.groups))
+    rows = jobs_file.read(path, frozenset(config.tree.names))
     _say_what_was_assumed(path, rows)
     machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
     chosen = {"controlled": config.nodes.controlled, "reserved": config.nodes.reserved}

@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Publish a plan that was looked at first, as it is. An old one is refused: its figures no longer hold."""
     config = options.config_of(arguments)
     decided = plan_json.parse(_text(arguments.plan), arguments.plan)
-    if set(decided.groups) != set(config.groups):
+    if set(decided.groups) != set(config.tree.names):
         raise InputError([f"{arguments.plan}: its groups are not those of {arguments.config}; plan again"])
     if decided.valid_until <= time.time():
         raise InputError([f"{arguments.plan}: no longer valid since {decided.valid_until}; plan again"])

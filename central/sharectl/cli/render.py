@@ -10,10 +10,11 @@ from typing import Callable
 from sharectl.adapters.config_file import load
 from sharectl.cli import options
 from sharectl.cli.main import DEFAULT_CONFIG
+from sharectl.core.group_tree import GroupTree
 from sharectl.core.quotas import central_manager_configuration
 from sharectl.errors import ConfigError
 
-TARGETS: Mapping[str, Callable[[Mapping[str, float]], str]] = {
+TARGETS: Mapping[str, Callable[[GroupTree], str]] = {
     "central-manager": central_manager_configuration,
 }
 
@@ -37,6 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
                 "pledges.from: negotiator: its quotas would be made from themselves; write the pledges to render them"
             ]
         )
-    every = options.plan_config(config).pledge_hs06
-    print(TARGETS[arguments.target]({name: every[name] for name in config.groups}), end="")
+    print(TARGETS[arguments.target](options.tree_with_pledges(config)), end="")
     return 0

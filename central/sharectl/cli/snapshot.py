@@ -21,7 +21,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what each group holds and waits for, on which nodes, and how every daemon answered."""
     config = options.config_of(arguments)
     snapshot = options.pool_of(config).snapshot(int(time.time()))
-    groups = tuple(config.groups)
+    groups = config.tree.names
     if arguments.json:
         print(as_json.dumps("snapshot", as_json.snapshot(snapshot, groups)))
     else:

@@ -23,6 +23,7 @@ from sharectl.core.control_law import (
     beyond,
 )
 from sharectl.core.control_pid import Pid, pid
+from sharectl.core.group_tree import BY_SUBGROUPS
 
 LAWS = {
     "latest": "acts on the latest error alone (seed)",
@@ -56,6 +57,7 @@ ACTED = {
     GAP: "more time than control.pid.gap_seconds, or none, has passed since the last complete cycle: the derivative begins anew",
     OUTPUT_LIMIT: "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
     AGAINST_ERROR: "integral and derivative wanted to move power against the error of now: none is moved",
+    BY_SUBGROUPS: "the group is steered through those within it; jobs of its own, in none of these, are only counted",
     DEADBAND: "it is inside control.deadband_hs06: nothing is moved",
 }
 """Code of what bounded or changed a setpoint or an output -> what it means."""

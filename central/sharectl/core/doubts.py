@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from sharectl.core.model import OTHER, Snapshot
+from collections.abc import Iterator, Mapping
+from typing import Optional
+
+from sharectl.core.group_tree import levels_above
+from sharectl.core.model import OTHER, GroupUsage, Snapshot
 from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.core.plan import PlanConfig, State
+from sharectl.core.shares import group_errors
 from sharectl.core.usage import usage_by_group
 
 
@@ -32,14 +37,30 @@ def _words(controlled: Controlled) -> str:
 
 
 def _groups(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
-    usage = usage_by_group(snapshot, (*config.pledge_hs06, OTHER))
-    other = usage.pop(OTHER)
-    waiting = sum(other.pending_by_cores.values())
-    if not other.cores and not waiting:
-        return ()
-    return tuple(
-        f"group {group} has neither running nor pending jobs, and {OTHER} has {other.cores} cores and {waiting} "
-        "pending jobs: is it spelt as in AcctGroup?"
-        for group, used in usage.items()
-        if not used.cores and not used.pending_by_cores
-    )
+    usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
+    idle = (g for g in config.pledge_hs06 if not usage[g].cores and not usage[g].pending_by_cores)
+    return (*filter(None, (_misspelt(group, usage) for group in idle)), *_over_their_own(config, usage))
+
+
+def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
+    """Where the jobs of a group without any may be; None if there are none."""
+    for strangers in (*reversed(levels_above(group)), OTHER):
+        used = usage.get(strangers, GroupUsage())
+        waiting = sum(used.pending_by_cores.values())
+        if used.cores or waiting:
+            own = " in none of the groups within it" if strangers != OTHER else ""
+            return (
+                f"group {group} has neither running nor pending jobs, and {strangers} has {used.cores} cores and "
+                f"{waiting} pending jobs{own}: is it spelt as in AcctGroup?"
+            )
+    return None
+
+
+def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iterator[str]:
+    """Groups whose own jobs use more than their subgroups leave them: nothing can hold these back."""
+    for error in group_errors(usage, config.shared_hs06):
+        if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
+            yield (
+                f"group {error.group}: jobs in none of the groups within it use {error.usage.power_hs06:.0f} HS06, "
+                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let AcctGroup name one of these"
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
+from sharectl.core.group_tree import GroupTree, above_of, first_level
 from sharectl.errors import ConfigError
 
 DIGITS = 6
@@ -41,13 +42,30 @@ def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
     return {group: _decimal(share) for group, share in units.items()}
 
 
-def central_manager_configuration(pledge_hs06: Mapping[str, float]) -> str:
-    """HTCondor configuration with a group for each pledge and the pledge's share as its quota.
+def nested_quota_shares(tree: GroupTree) -> dict[str, str]:
+    """Group within another → its share of that one's pledge as a decimal number, by name.
+
+    With what is left for jobs of the other group's own, the shares within one group sum to exactly 1: so much HTCondor
+    leaves to that group itself. Shares of a pledge of 0 are 0.
+    """
+    shares: dict[str, str] = {}
+    for above, own_hs06 in tree.own_hs06.items():
+        inner = {name: pledge for name, pledge in tree.pledge_hs06.items() if above_of(name) == above}
+        parts = {**inner, above: own_hs06}
+        if any(parts.values()):
+            shares.update({name: share for name, share in quota_shares(parts).items() if name != above})
+        else:
+            shares.update(dict.fromkeys(inner, _decimal(0)))
+    return {name: shares[name] for name in sorted(shares)}
+
+
+def central_manager_configuration(tree: GroupTree) -> str:
+    """HTCondor configuration with a group for each pledge, and its share of the pool or of the group above as quota.
 
     Parameters
     ----------
-    pledge_hs06
-        As for `quota_shares`.
+    tree
+        At least one pledge is above 0.
 
     Raises
     ------
@@ -55,23 +73,34 @@ def central_manager_configuration(pledge_hs06: Mapping[str, float]) -> str:
         If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon that reads it.
     """
     problems = [
-        f"groups.{group}: HTCondor has no quotas for names with '-'; write the group with '_', here and wherever "
+        f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; write the group with '_', here and wherever "
         "AcctGroup is set"
-        for group in sorted(pledge_hs06)
+        for group in sorted(tree.names)
         if "-" in group
     ]
     if problems:
         raise ConfigError(problems)
-    shares = quota_shares(pledge_hs06)
+    shares = quota_shares({name: tree.pledge_hs06[name] for name in first_level(tree.names)})
+    nested = nested_quota_shares(tree)
     lines = [
         "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. Change them there, then:",
         "#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig",
         "",
         "# One accounting group a pledge. A job of cms.production counts for cms.",
-        f"GROUP_NAMES = {', '.join(shares)}",
+        f"GROUP_NAMES = {', '.join(sorted(tree.names))}",
         "",
         "# Share of the pool that each group was promised, 0 to 1; they sum to 1.",
         *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
+        *(
+            [
+                "",
+                "# Share of the group above it that each group within another was promised, 0 to 1. What they leave of 1 is",
+                "# for jobs of the group above that are in none of them.",
+            ]
+            if nested
+            else []
+        ),
+        *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in nested.items()),
         "",
         "# What a group cannot use, others may. Boolean, HTCondor's default is False: cores would stay idle.",
         "GROUP_ACCEPT_SURPLUS = True",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
+from sharectl.core.group_tree import own_pending
 from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot
 
 
@@ -52,7 +53,6 @@ def _running(node: NodeRecord) -> Iterator[RunningJobs]:
 
 
 def _pending(record: CycleRecord) -> Iterator[PendingJobs]:
-    for control in record.groups:
-        for cores, jobs in control.error.usage.pending_by_cores.items():
-            memory_mib = record.pending_mib.get((control.group, cores), 0)
-            yield PendingJobs(control.group, cores, jobs, memory_mib)
+    for group, waiting in own_pending(record.groups).items():
+        for cores, jobs in waiting.items():
+            yield PendingJobs(group, cores, jobs, record.pending_mib.get((group, cores), 0))
