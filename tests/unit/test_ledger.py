@@ -3,7 +3,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,7 +146,7 @@ def test_newer_days_weigh_more(ledger: Ledger) -> None:
     assert at_risk == pytest.approx(7 * PERIOD_SECONDS * 1.5)
 
 
-BROKEN = {
+BROKEN: dict[str, Callable[[bytes], bytes]] = {
     "text": lambda whole: b"this is no database" * (len(whole) // 19),
     "its first page lost": lambda whole: b"\0" * 4096 + whole[4096:],
     "its end lost": lambda whole: whole[: len(whole) // 2],
