@@ -64,7 +64,7 @@ def test_setpoints_sum_to_no_more_than_what_is_shared_out(
     taken: Snapshot, pledge: dict[str, float], config: Entitlement, account: dict[str, float]
 ) -> None:
     """Whatever is lent, borrowed, collected and paid back: nobody is entitled to power that is not there."""
-    said = entitlements(config, pledge, 0.0, taken, account, ONE_CYCLE)
+    said = entitlements(config, pledge, 0.0, usage_by_group(taken, pledge), taken, account, ONE_CYCLE)
     most = shared(config.setpoint, pledge, taken)
     assert fsum(one.setpoint_hs06 for one in said.values()) <= most * (1 + 1e-9) + 1e-6
     assert all(one.setpoint_hs06 >= 0 for one in said.values())
@@ -75,8 +75,9 @@ def test_no_setpoint_is_beyond_the_borrowed_limit(
     taken: Snapshot, pledge: dict[str, float], config: Entitlement, account: dict[str, float]
 ) -> None:
     """A group with max_borrowed_hs06 never gets more than its share and that, not even to collect what it is owed."""
-    share = nominal_hs06(config.setpoint, pledge, usage_by_group(taken, pledge), taken)
-    for group, one in entitlements(config, pledge, 0.0, taken, account, ONE_CYCLE).items():
+    usage = usage_by_group(taken, pledge)
+    share = nominal_hs06(config.setpoint, pledge, usage, taken)
+    for group, one in entitlements(config, pledge, 0.0, usage, taken, account, ONE_CYCLE).items():
         most = config.loans.max_borrowed_hs06.get(group)
         assert most is None or one.setpoint_hs06 <= share[group] + most + 1e-6
 

@@ -19,7 +19,6 @@ from sharectl.core.setpoints import (
     mean_hs06_per_core,
     nominal_hs06,
 )
-from sharectl.core.usage import usage_by_group
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,7 @@ def entitlements(
     config: Entitlement,
     pledge_hs06: Mapping[str, float],
     deadband_hs06: float,
+    usage: Mapping[str, GroupUsage],
     snapshot: Snapshot,
     accounts: Mapping[str, float],
     dt_seconds: Mapping[str, float],
@@ -58,12 +58,13 @@ def entitlements(
 
     Parameters
     ----------
+    usage
+        Group -> what it holds and waits for in ``snapshot``.
     accounts
         Group -> what it carried over until the last complete cycle, HS06-seconds.
     dt_seconds
         Group -> time since then.
     """
-    usage = usage_by_group(snapshot, pledge_hs06)
     nominal = nominal_hs06(config.setpoint, pledge_hs06, usage, snapshot)
     core_hs06 = mean_hs06_per_core(snapshot)
     demand = {group: demand_hs06(used, core_hs06) for group, used in usage.items()}

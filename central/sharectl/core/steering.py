@@ -52,7 +52,9 @@ def steer(
     errors = group_errors(usage, pledge_hs06)
     dt_seconds = {group: _seconds_since(before.get(group, {}), now) for group in pledge_hs06}
     accounts = {group: account_of(before.get(group, {})) for group in pledge_hs06}
-    entitled = entitlements(config.entitlement, pledge_hs06, deadband_hs06, snapshot, accounts, dt_seconds)
+    entitled = entitlements(
+        config.entitlement, pledge_hs06, deadband_hs06, usage, snapshot, accounts, dt_seconds
+    )
     most_hs06 = max(
         fsum(used.power_hs06 for used in usage.values()), fsum(one.setpoint_hs06 for one in entitled.values())
     )
