@@ -3,16 +3,20 @@ from __future__ import annotations
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Optional
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.core.control import Control
+from sharectl.core.entitlement import Entitlement
+from sharectl.core.explain import CODES
 from sharectl.core.explaining import state_after
-from sharectl.core.model import Snapshot
-from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, decide
+from sharectl.core.model import Node, Snapshot, Standing, Target
+from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, State, decide
 from sharectl.core.replaying import Replay, ReplayedCycle, Summary, replayed
+from sharectl.core.setpoints import Loans
 from sharectl.core.steering import SteeringConfig
 from tests.fakes import NOW, running, snapshot
 from tests.ledgers import PERIOD_SECONDS, SOURCES, law, write
@@ -96,3 +100,29 @@ def test_what_the_record_before_left_is_enough_for_controllers(
         write(Path(name), config, looks(drawn))
         cycles = replay(Path(name), config, NOW + PERIOD_SECONDS)
     assert [cycle.same_nodes for cycle in cycles] == [cycle.either_nodes for cycle in cycles]
+
+
+@given(LAWS, LOOK, st.sampled_from((None, "unsigned")), st.booleans(), st.sampled_from(("in_use", "present")))
+def test_every_code_of_a_decision_has_its_sentence(
+    config: PlanConfig,
+    drawn: tuple[list[dict[str, int]], int, int],
+    refusal: Optional[str],
+    hampered: bool,  # noqa: FBT001 - drawn
+    setpoint: str,
+) -> None:
+    """Whatever a decision says of plan, nodes, limits and controllers is in the closed set of codes."""
+    (taken,) = looks([drawn])
+    first, *rest = taken.nodes or (Node("cn-0", "cn-0", 8, 10.0, controlled=True),)
+    odd = replace(first, refusal=refusal, draining=hampered, reserved=hampered)
+    taken = replace(taken, nodes=(odd, *rest))
+    steering = replace(
+        config.steering, entitlement=Entitlement(setpoint, Loans({"alice": 50.0}, {"cms": 5.0}))
+    )
+    gone = Standing(Target("cn-gone", "alice", 1, "cms", 8), NOW - 60)
+    state = State(standing=(gone,), standing_until=NOW + 60)
+    decision = decide(replace(config, steering=steering), state, taken, NOW)
+    assert decision.plan.reason in CODES["plan"]
+    assert {node.reason for node in decision.nodes} <= set(CODES["node"])
+    assert {note.code for note in decision.plan.limits} <= set(CODES["limit"])
+    assert {code for control in decision.groups for code in control.acted} <= set(CODES["acted"])
+    assert {control.law for control in decision.groups} <= set(CODES["law"])

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from sharectl.core.changes import EXPIRED
 from sharectl.core.control import ACTED, LAWS
+from sharectl.core.job_reasons import OBSTACLES, TARGET_KINDS, VERDICTS
 from sharectl.core.limits import LIMITS
 from sharectl.core.node_reasons import QUIET, REMEDIES
-from sharectl.core.plan import NODE_REASONS, REASONS
+from sharectl.core.plan import NODE_REASONS, REASONS, STRATEGIES
 from sharectl.core.plan_diff import KINDS
 from sharectl.core.setpoints import SETPOINTS
 
@@ -39,8 +40,12 @@ CODES: Mapping[str, Mapping[str, str]] = {
     "law": LAWS,
     "acted": ACTED,
     "setpoint": SETPOINTS,
+    "strategy": STRATEGIES,
     "change": KINDS,
     "what-if": CHANGES,
+    "job": VERDICTS,
+    "obstacle": OBSTACLES,
+    "target-kind": TARGET_KINDS,
     "job_ctl": _JOB_CTL,
 }
 """Family -> code -> sentence."""
@@ -52,8 +57,12 @@ FAMILIES = {
     "law": "how a group's error becomes power to move",
     "acted": "what bounded or changed a setpoint or an output",
     "setpoint": "what a group is entitled to",
+    "strategy": "how groups are brought together",
     "change": "what becomes of a target",
     "what-if": "what would change a decision",
+    "job": "what is the matter with a job",
+    "obstacle": "what stands in a job's way on a node",
+    "target-kind": "why a target keeps a job out",
     "job_ctl": "what a node says (t1_JobCtlReason), and what to do",
 }
 """Family -> what its codes tell."""

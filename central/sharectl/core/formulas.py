@@ -11,7 +11,6 @@ from sharectl.core.control_ewma import AVERAGE
 from sharectl.core.control_pid import ERROR, GAIN, INTEGRAL, SLOPE, SLOPE_GAIN
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.group_tree import first_level_of
-from sharectl.core.group_tree import first_level_of
 from sharectl.core.model import GroupControl
 from sharectl.core.steering import STEPPED_AT
 

@@ -34,7 +34,7 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
         "problems": list(record.problems),
         "configuration": record.configuration,
         "configuration_changed": found.configuration_changed,
-        "strategy": record.strategy,
+        "strategy": words.coded("strategy", record.strategy),
         "setpoint": words.coded("setpoint", record.setpoint),
         "reason": words.coded("plan", record.reason) if record.reason else None,
         "sequence": record.sequence,

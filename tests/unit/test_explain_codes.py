@@ -1,0 +1,72 @@
+"""The set of codes is closed: whatever a module emits has its sentence, and the page has every one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sharectl.core.explain import CODES, FAMILIES, UNKNOWN, says
+from sharectl.report.code_reference import HEADING, reference
+
+PAGE = Path(__file__).parents[2] / "docs" / "why.md"
+SOURCES = Path(__file__).parents[2] / "central" / "sharectl"
+EMITTERS = {"Wanted": "plan", "LimitNote": "limit", "Knob": "what-if", "TargetChange": "change"}
+"""Record whose first argument is a code -> family of the code."""
+
+
+def literals(node: ast.AST) -> Iterator[str]:
+    """Texts that an expression can come to, where it says so itself."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from literals(node.body)
+        yield from literals(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from literals(value)
+
+
+def emitted(path: Path) -> Iterator[tuple[str, str]]:
+    """Family and code of each code that a module writes down as it emits it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EMITTERS:
+            for code in literals(node.args[0]) if node.args else ():
+                yield EMITTERS[node.func.id], code
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            holder = node.targets[0].value
+            if isinstance(holder, ast.Name) and holder.id == "reasons":
+                yield from (("node", code) for code in literals(node.value))
+
+
+def test_every_code_that_is_written_in_the_source_is_in_the_table() -> None:
+    found = {pair for path in SOURCES.rglob("*.py") for pair in emitted(path)}
+    assert len(found) > 10, "nothing was looked at"
+    assert not {(family, code) for family, code in found if code not in CODES[family]}
+
+
+def test_every_family_and_every_code_has_a_sentence() -> None:
+    assert set(FAMILIES) == set(CODES)
+    for codes in CODES.values():
+        for code, sentence in codes.items():
+            assert re.fullmatch(r"[a-z][a-z0-9_-]*", code), code
+            assert sentence.strip(), code
+            assert "\n" not in sentence, code
+            assert not sentence.endswith("."), code
+
+
+def test_a_code_of_another_version_is_told_so() -> None:
+    assert says("plan", "teapot") == UNKNOWN
+
+
+def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
+    before, heading, _ = PAGE.read_text(encoding="utf-8").partition(HEADING)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(before + reference(), encoding="utf-8")
+    assert heading == HEADING
+    assert PAGE.read_text(encoding="utf-8") == before + reference(), (
+        "run pytest --update-golden and look at the difference"
+    )
