@@ -35,6 +35,7 @@ FROM_NEGOTIATOR: dict[str, Any] = {
     "groups": {"cms": {}, "alice": {"groups": {"prod": {}, "user": {"share": 0.25}}}},
     "pledges": {"from": "negotiator"},
 }
+DUMP = ("-dump", "-expand", "GROUP_")
 HS06 = {"cms": 100.0, "alice": 150.0, "alice.prod": 112.5, "alice.user": 37.5}
 
 
@@ -94,6 +95,14 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(s
         "groups": {**FROM_NEGOTIATOR["groups"], "lhcb": {"pledge_hs06": 10}},
     }
     assert sharectl.json("cycle", **written)["complete"]
+
+
+def test_a_dump_of_its_knobs_says_the_same(pool: Box, sharectl: Sharectl) -> None:
+    dump = sharectl.folder / "knobs"
+    dump.write_text(pool.run(["condor_config_val", *DUMP], host=SPEC.central_point).stdout)
+    offline = {"from": "negotiator", "negotiator": {"file": str(dump), "pool_cores": 16, "weight_hs06": 25}}
+    told = sharectl.json("pledges", **{**FROM_NEGOTIATOR, "pledges": offline})
+    assert {row["group"]: pytest.approx(row["hs06"]) for row in told["pledges"]} == HS06
 
 
 def test_while_it_negotiates_what_it_said_before_is_used(

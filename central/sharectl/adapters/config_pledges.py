@@ -56,7 +56,7 @@ class NegotiatorPledgesConfig(Section):
 
     file: Optional[AbsolutePath] = Field(
         None,
-        description="File with the negotiator's knobs, such as `condor_config_val -dump GROUP_` prints, instead of the "
+        description="File with the negotiator's knobs, such as `condor_config_val -dump -expand GROUP_` prints, instead of the "
         "negotiator itself; null: it is asked.",
     )
     name: Optional[DaemonName] = Field(
