@@ -22,8 +22,9 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
 from pathlib import Path
 from statistics import median
 
@@ -94,27 +95,30 @@ def main(argv: Sequence[str]) -> int:
     table, began = Table(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger" / "ledger.sqlite"
-        cycles = list(SyntheticPool(NODES, GROUPS, seed=5).cycles(BEGIN, WARM_UP + SLICE))[WARM_UP:]
-        record_slice(table, path, cycles)
+        cycles = islice(SyntheticPool(NODES, GROUPS, seed=5).cycles(BEGIN, WARM_UP + SLICE), WARM_UP, None)
+        last = record_slice(table, path, cycles)
         copies = max(1, round(wanted / SLICE))
         fill(path, copies)
         sizes(table, path, copies * SLICE)
         ask(table, path, copies)
-        later(table, path, cycles[-1], copies)
+        later(table, path, last, copies)
     table.line("all of this bench", f"{time.perf_counter() - began:.0f} s")
     return 1 if table.missed else 0
 
 
-def record_slice(table: Table, path: Path, cycles: Sequence[tuple[CycleRecord, Snapshot]]) -> None:
-    """Record the slice and say what it took."""
-    ledger, took = Ledger(path), []
+def record_slice(
+    table: Table, path: Path, cycles: Iterator[tuple[CycleRecord, Snapshot]]
+) -> tuple[CycleRecord, Snapshot]:
+    """Record the slice and say what it took; returns its last cycle."""
+    ledger, took, texts = Ledger(path), [], []
     for record, snapshot in cycles:
         began = time.perf_counter()
         ledger.record(record, snapshot)
         took.append(time.perf_counter() - began)
+        if len(texts) < 3:  # noqa: PLR2004 - they hardly differ
+            texts.append(len(zlib.compress(json.dumps(asdict(record)["nodes"]).encode())))
     table.line("to record a cycle, median (most)", f"{median(took):.2f} s ({max(took):.2f})")
-    whole = [record for record, _ in cycles if record.complete]
-    text = median(len(zlib.compress(json.dumps(asdict(one)["nodes"]).encode())) for one in whole[:3])
+    text = median(texts)
     with sqlite3.connect(path) as connection:
         rows = "SELECT avg(bytes) FROM (SELECT sum(length(block)) AS bytes FROM node_blocks WHERE depth {} 0 GROUP BY id / 65536)"
         alone, chained = (connection.execute(rows.format(sign)).fetchone()[0] for sign in ("=", ">"))
@@ -122,6 +126,7 @@ def record_slice(table: Table, path: Path, cycles: Sequence[tuple[CycleRecord, S
     table.line("nodes of a cycle: a block that stands alone", f"{alone / 1e3:.1f} kB")
     table.line("nodes of a cycle: what changed", f"{chained / 1e3:.1f} kB")
     table.line("JSON is larger than what changed, times", f"{text / chained:.1f}")
+    return record, snapshot
 
 
 def fill(path: Path, copies: int) -> None:
@@ -161,16 +166,16 @@ def copying(connection: sqlite3.Connection) -> list[str]:
         "chain": "chain + :shift",
     }
     which = {
-        "cycles": "number",
-        "group_cycles": "cycle",
-        "group_sizes": "cycle",
-        "node_blocks": f"id / {BLOCK_SHIFT}",
+        "cycles": "number <= :last",
+        "group_cycles": "cycle <= :last",
+        "group_sizes": "cycle <= :last",
+        "node_blocks": f"id < (:last + 1) * {BLOCK_SHIFT}",
     }
     statements = []
-    for table, cycle in which.items():
+    for table, condition in which.items():
         columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
         values = ", ".join(shifted.get(column, column) for column in columns)
-        statements.append(f"INSERT INTO {table} SELECT {values} FROM {table} WHERE {cycle} <= :last")  # noqa: S608
+        statements.append(f"INSERT INTO {table} SELECT {values} FROM {table} WHERE {condition}")  # noqa: S608
     return statements
 
 

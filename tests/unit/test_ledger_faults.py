@@ -135,11 +135,11 @@ def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
         ledger.record(*made(number, nodes=40))
     limit = path.stat().st_size + 20_000
     process = child(FILE_LIMIT, path, limit, BEFORE)
-    number, _, said = process.communicate(timeout=60)[0].strip().partition(" ")
+    last, _, said = process.communicate(timeout=60)[0].strip().partition(" ")
     assert process.returncode == 0
     assert "make room" in said
     kept = kept_whole(path)
-    assert BEFORE <= kept == int(number)
+    assert BEFORE <= kept == int(last)
     ledger.record(*made(kept, nodes=40))
     assert kept_whole(path) == kept + 1
 

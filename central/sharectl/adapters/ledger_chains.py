@@ -9,7 +9,7 @@ from typing import Optional
 from sharectl.adapters.ledger_blocks import NO_BASE, Base, NodeRow, pack, unpack
 
 NODES_A_BLOCK = 256
-CYCLES_A_CHAIN = 8
+CYCLES_A_CHAIN = 12
 """To read a cycle so many blocks of each node are read at most."""
 
 _BLOCKS_A_CYCLE = 2**16

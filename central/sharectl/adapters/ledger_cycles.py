@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
@@ -52,7 +51,9 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
 
 def write_groups(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
     """Keep the groups of a cycle."""
-    held = held_cores(record)
+    held: dict[str, dict[int, int]] = {}
+    for (name, cores), many in record.cores_by_size.items():
+        held.setdefault(name, {})[cores] = many
     for place, control in enumerate(record.groups):
         group = lists.names.number(control.group)
         error, usage = control.error, control.error.usage
@@ -98,15 +99,6 @@ def read(
     rows = connection.execute(f"SELECT {_COLUMNS} FROM cycles {where}", tuple(values))  # noqa: S608 - ours
     for row in rows:
         yield _record(connection, lists, row)
-
-
-def held_cores(record: CycleRecord) -> dict[str, Counter[int]]:
-    """Group -> cores of a job -> cores that such jobs hold, from the nodes of a record."""
-    cores: dict[str, Counter[int]] = {}
-    for node in record.nodes:
-        for held in node.held:
-            cores.setdefault(held.group, Counter())[held.cores] += held.jobs * held.cores
-    return cores
 
 
 def _sizes(
@@ -162,13 +154,17 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         detail,
     ) = row
     content = _opened(detail)
+    sizes = _Sizes(connection, lists, number)
     return CycleRecord(
         taken_at=taken_at,
         seconds=seconds or 0.0,
         complete=bool(complete),
         sources=tuple(Source(*source) for source in content["sources"]),
-        groups=tuple(_groups(connection, lists, number, content["controllers"])),
+        groups=tuple(
+            _groups(connection, lists, number, content["controllers"], {} if imported else sizes.pending)
+        ),
         pending_mib={(group, cores): mib for group, cores, mib in content["pending_mib"]},
+        cores_by_size={} if imported else sizes.held,
         sequence=sequence,
         strategy=strategy,
         setpoint=setpoint,
@@ -183,29 +179,39 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
     )
 
 
+class _Sizes:
+    """Cores held and jobs pending of one cycle, by size."""
+
+    def __init__(self, connection: sqlite3.Connection, lists: Lists, number: int) -> None:
+        self.held: dict[tuple[str, int], int] = {}
+        self.pending: dict[str, dict[int, int]] = {}
+        rows = connection.execute(
+            "SELECT group_id, cores, held_cores, pending_jobs FROM group_sizes WHERE cycle = ?", (number,)
+        )
+        for group, cores, held, jobs in rows:
+            name = lists.name(group)
+            if held:
+                self.held[name, cores] = held
+            if jobs is not None:
+                self.pending.setdefault(name, {})[cores] = jobs
+
+
 def _groups(
-    connection: sqlite3.Connection, lists: Lists, number: int, controllers: list[Any]
+    connection: sqlite3.Connection,
+    lists: Lists,
+    number: int,
+    controllers: list[Any],
+    pending: Mapping[str, Mapping[int, int]],
 ) -> Iterator[GroupControl]:
-    rows = connection.execute(
-        "SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,)
-    ).fetchall()
-    if not rows:
-        return
-    pending: dict[int, dict[int, int]] = {}
-    for group, cores, jobs in connection.execute(
-        "SELECT group_id, cores, pending_jobs FROM group_sizes WHERE cycle = ? AND pending_jobs IS NOT NULL",
-        (number,),
-    ):
-        if cores != UNKNOWN_SIZE:
-            pending.setdefault(group, {})[cores] = jobs
+    rows = connection.execute("SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,))
     for row, (law, state, acted) in zip(rows, controllers):
-        yield _control(lists, row, pending.get(row[1], {}), (law, state, tuple(acted)))
+        yield _control(lists, row, pending, (law, state, tuple(acted)))
 
 
 def _control(
     lists: Lists,
     row: tuple[Any, ...],
-    pending: Mapping[int, int],
+    pending: Mapping[str, Mapping[int, int]],
     controller: tuple[str, Any, tuple[str, ...]],
 ) -> GroupControl:
     (
@@ -224,14 +230,15 @@ def _control(
     ) = row
     setpoint, control_error, output, _ = control
     law, state, acted = controller
+    name = lists.name(group)
     return GroupControl(
         error=GroupError(
-            group=lists.name(group),
+            group=name,
             pledge_hs06=pledge,
             error_cores=error_cores,
             error_hs06=error_hs06,
             power_minus_pledge_hs06=over_pledge,
-            usage=GroupUsage(single, multi, power, waiting_1, waiting_n, pending),
+            usage=GroupUsage(single, multi, power, waiting_1, waiting_n, dict(pending.get(name, {}))),
         ),
         setpoint_hs06=setpoint,
         control_error_hs06=control_error,

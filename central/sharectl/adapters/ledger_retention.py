@@ -85,8 +85,9 @@ def _remove_cycles(connection: sqlite3.Connection, before: int) -> None:
         for table, column in (("group_cycles", "cycle"), ("group_sizes", "cycle"), ("cycles", "number")):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608 - ours
     if rows:
-        remove_before(connection, connection.execute("SELECT min(number) FROM cycles").fetchone()[0])
-        first = rows[-1][1] // DAY_SECONDS * DAY_SECONDS
+        first = "SELECT coalesce(min(number), 0) FROM cycles WHERE NOT imported"
+        remove_before(connection, connection.execute(first).fetchone()[0])
+        day = rows[-1][1] // DAY_SECONDS * DAY_SECONDS
         for table in ("pool_rollups", "group_rollups", "size_rollups"):
             # The day that is only partly gone keeps its sums until it is.
-            connection.execute(f"DELETE FROM {table} WHERE start < ?", (first,))  # noqa: S608 - ours
+            connection.execute(f"DELETE FROM {table} WHERE start < ?", (day,))  # noqa: S608 - ours

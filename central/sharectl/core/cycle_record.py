@@ -37,9 +37,9 @@ class NodeRecord:
     reason: Optional[str] = None
     """Why it was left out or has what it has: one of `sharectl.core.plan.NODE_REASONS`."""
     wait_seconds: float = 0.0
-    """Expected time until the target's cores are free; 0 without a target."""
+    """Expected time until the target's cores are free; 0 without a target. The ledger keeps two digits."""
     idle_core_seconds: float = 0.0
-    """Cores expected to stand idle meanwhile, times seconds."""
+    """Cores expected to stand idle meanwhile, times seconds. The ledger keeps two digits."""
     memory_mib: int = 0
     reserved: bool = False
     draining: bool = False
@@ -64,6 +64,8 @@ class CycleRecord:
     """Empty if it was not complete."""
     pending_mib: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Group and cores -> most memory that one of its pending jobs requests, where that is known."""
+    cores_by_size: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """Group and cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()
     sequence: Optional[int] = None
     """Of the plan that was published; None if none was."""

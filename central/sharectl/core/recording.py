@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
+from sharectl.core.group_tree import levels_above
 from sharectl.core.model import Plan, Snapshot
 from sharectl.core.plan import Decision, PlanConfig
 
@@ -42,6 +44,7 @@ def record_of(
         sources=snapshot.sources,
         groups=decision.groups if decision else (),
         pending_mib=_pending_mib(snapshot) if decision else {},
+        cores_by_size=_cores_by_size(decision) if decision else {},
         nodes=nodes,
         sequence=plan.sequence if plan and places else None,
         strategy=getattr(config, "strategy", "pair"),
@@ -55,6 +58,16 @@ def record_of(
 
 def _without_target(node: NodeRecord) -> NodeRecord:
     return replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0)
+
+
+def _cores_by_size(decision: Decision) -> dict[tuple[str, int], int]:
+    groups = {control.group for control in decision.groups}
+    cores: Counter[tuple[str, int]] = Counter()
+    for node in decision.nodes:
+        for held in node.held:
+            for group in groups.intersection((held.group, *levels_above(held.group))):
+                cores[group, held.cores] += held.jobs * held.cores
+    return dict(cores)
 
 
 def _pending_mib(snapshot: Snapshot) -> dict[tuple[str, int], int]:
