@@ -28,7 +28,7 @@ PICTURE = st.lists(st.integers(0, 4), min_size=len(NODES), max_size=len(NODES)).
 @given(TARGETS, PICTURE)
 def test_a_plan_does_not_differ_from_itself(targets: list[Target], nodes: dict[str, NodeRecord]) -> None:
     """All of a plan is kept beside itself, and that moves no power."""
-    diff = plan_diff(targets, targets, nodes, dict.fromkeys(nodes, 0.0))
+    diff = plan_diff(targets, targets, nodes, dict.fromkeys(nodes, 0.0), "many")
     assert {change.kind for change in diff.changes} <= {"kept"}
     assert not any(diff.effect.power_hs06.values())
 
@@ -38,7 +38,7 @@ def test_each_node_is_in_one_change(
     before: list[Target], after: list[Target], nodes: dict[str, NodeRecord]
 ) -> None:
     """Each node that has a target before or after is in exactly one change, of one kind."""
-    diff = plan_diff(before, after, nodes, {})
+    diff = plan_diff(before, after, nodes, {}, "many")
     counted = Counter(node for change in diff.changes for node in change.nodes)
     assert counted == Counter({target.node for target in (*before, *after)})
     assert {change.kind for change in diff.changes} <= set(KINDS)
@@ -49,7 +49,7 @@ def test_the_way_back_is_the_opposite(
     before: list[Target], after: list[Target], nodes: dict[str, NodeRecord]
 ) -> None:
     """From after to before as many are added as were dropped, and each group loses what it gained."""
-    there, back = plan_diff(before, after, nodes, {}), plan_diff(after, before, nodes, {})
+    there, back = plan_diff(before, after, nodes, {}, "many"), plan_diff(after, before, nodes, {}, "many")
     assert there.count("added") == back.count("dropped")
     assert [there.count(kind) for kind in ("moved", "altered", "kept")] == [
         back.count(kind) for kind in ("moved", "altered", "kept")

@@ -9,10 +9,12 @@ from pathlib import Path
 from sharectl.adapters import pipes, plan_json, sharectl_file
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.state_file import StateFile
+from sharectl.cli.explain_source import ledger_of
+from sharectl.core.explain_cycle import idle_by_target
 from sharectl.core.model import Target
 from sharectl.core.plan import Decision
 from sharectl.core.plan_diff import plan_diff
-from sharectl.errors import InputError
+from sharectl.errors import InputError, StateError
 from sharectl.report import as_json
 from sharectl.report import plan_diff as screens
 
@@ -21,16 +23,26 @@ def print_changes(arguments: argparse.Namespace, config: Config, decision: Decis
     """Print what ``decision`` changes beside what ``--diff`` names."""
     beside, before = _before(arguments.diff, config, now)
     nodes = {node.node: node for node in decision.nodes}
-    idle = {
-        node.node: node.idle_core_seconds
-        for node in decision.nodes
-        if node.target is not None and node.target in before
-    }
-    diff = plan_diff(before, decision.plan.targets, nodes, idle)
+    strategy = config.control.strategy
+    diff = plan_diff(before, decision.plan.targets, nodes, _idle_of(before, config), strategy)
     if arguments.json:
         print(as_json.dumps("plan_diff", screens.as_data(diff, decision.plan, beside)))
     else:
         screens.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
+
+
+def _idle_of(before: tuple[Target, ...], config: Config) -> dict[str, float]:
+    """Node -> idle core-seconds expected for its target of ``before``, where the latest cycle has just that one."""
+    ledger = ledger_of(config)
+    try:
+        record = ledger.latest() if ledger.path.exists() else None
+    except StateError as error:
+        print(f"sharectl: {error}", file=sys.stderr)
+        return {}
+    if record is None:
+        return {}
+    same = {node.node for node in record.nodes if node.target in before}
+    return {node: idle for node, idle in idle_by_target(record).items() if node in same}
 
 
 def _before(name: str, config: Config, now: int) -> tuple[str, tuple[Target, ...]]:

@@ -10,7 +10,7 @@ from typing import Optional
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explain_group import Exchange, exchanges
 from sharectl.core.explaining import targets_of
-from sharectl.core.plan_diff import PlanDiff, plan_diff
+from sharectl.core.plan_diff import ESTIMATING, PlanDiff, plan_diff
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,14 @@ def explain_cycle(record: CycleRecord, before: Optional[CycleRecord]) -> CycleEx
     )
 
 
+def idle_by_target(record: CycleRecord) -> dict[str, float]:
+    """Node with a target -> idle core-seconds expected for it; empty if the strategy did not say."""
+    if record.strategy not in ESTIMATING:
+        return {}
+    return {node.node: node.idle_core_seconds for node in record.nodes if node.target is not None}
+
+
 def _diff(record: CycleRecord, before: CycleRecord) -> PlanDiff:
-    idle = {node.node: node.idle_core_seconds for node in before.nodes if node.target is not None}
+    idle = idle_by_target(before)
     nodes = {node.node: node for node in record.nodes}
-    return plan_diff(targets_of(before), targets_of(record), nodes, idle)
+    return plan_diff(targets_of(before), targets_of(record), nodes, idle, record.strategy)

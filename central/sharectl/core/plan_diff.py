@@ -20,6 +20,9 @@ KINDS = {
 }
 """Kind of a change -> what it is."""
 
+ESTIMATING = frozenset({"many"})
+"""Strategies that say how long cores will stand idle."""
+
 
 @dataclass(frozen=True)
 class TargetChange:
@@ -42,8 +45,8 @@ class Effect:
 
     power_hs06: Mapping[str, float]
     """Group -> power that it gains by them, HS06; below 0: that it loses."""
-    idle_core_seconds: float
-    """Cores that are expected to stand idle for the targets that come, times seconds."""
+    idle_core_seconds: Optional[float]
+    """Cores that are expected to stand idle for the targets that come, times seconds; None if the strategy does not say."""
     spared_idle_core_seconds: Optional[float]
     """The same for those that go; None if that is not known of all of them."""
     unknown_nodes: int = 0
@@ -68,6 +71,7 @@ def plan_diff(
     after: Iterable[Target],
     nodes: Mapping[str, NodeRecord],
     idle_before_core_seconds: Mapping[str, float],
+    strategy: str,
 ) -> PlanDiff:
     """Changes from ``before`` to ``after``, at most one target a node each: what moves and alters first, by node.
 
@@ -77,10 +81,12 @@ def plan_diff(
         Node -> what it holds, and what its target of ``after`` costs.
     idle_before_core_seconds
         Node -> what its target of ``before`` costs, where that is known.
+    strategy
+        Of ``after``; whether it estimates costs is in `ESTIMATING`.
     """
     old = {target.node: target for target in before}
     new = {target.node: target for target in after}
-    return PlanDiff(_changes(old, new), _effect(old, new, nodes, idle_before_core_seconds))
+    return PlanDiff(_changes(old, new), _effect(old, new, nodes, idle_before_core_seconds, strategy))
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
@@ -124,6 +130,7 @@ def _effect(
     new: Mapping[str, Target],
     nodes: Mapping[str, NodeRecord],
     idle_before: Mapping[str, float],
+    strategy: str,
 ) -> Effect:
     different = [node for node in sorted({*old, *new}) if old.get(node) != new.get(node)]
     known = [node for node in different if node in nodes]
@@ -139,7 +146,9 @@ def _effect(
     spared = [idle_before[node] for node in going if node in idle_before]
     return Effect(
         {group: fsum(parts) for group, parts in sorted(gains.items())},
-        fsum(nodes[node].idle_core_seconds for node in known if node in new),
+        fsum(nodes[node].idle_core_seconds for node in known if node in new)
+        if strategy in ESTIMATING
+        else None,
         fsum(spared) if len(spared) == len(going) else None,
         len(different) - len(known),
     )

@@ -15,12 +15,9 @@ from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.explaining import snapshot_then, with_pledges_of
 from sharectl.core.model import Snapshot, Target
 from sharectl.core.plan import Decision, Known, PlanConfig, State
-from sharectl.core.plan_diff import power_moved_hs06
+from sharectl.core.plan_diff import ESTIMATING, power_moved_hs06
 
 Decide = Callable[[PlanConfig, State, Snapshot, int, Known], Decision]
-
-ESTIMATING = frozenset({"many"})
-"""Strategies that say how long cores will stand idle."""
 
 
 @dataclass(frozen=True)

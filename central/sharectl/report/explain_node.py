@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
-from sharectl.core.cycle_record import NodeRecord
+from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.explain_node import NodeExplanation, NodeWords
 from sharectl.core.explaining import Explained
 from sharectl.core.node_reasons import QUIET
+from sharectl.core.plan_diff import ESTIMATING
 from sharectl.core.time_words import shown, span
 from sharectl.report import explain_words as words
 from sharectl.report.plan_diff import words as target_words
@@ -54,7 +55,7 @@ def rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> l
         reasons.append(("note", words.DISAGREES))
     return [
         *_holds(node, everything=everything),
-        *_target(found, record.taken_at),
+        *_target(found, explained.record),
         *reasons,
         *words.limit_rows(record.limits),
         *_says(found, explained),
@@ -84,7 +85,7 @@ def _holds(node: NodeRecord, *, everything: bool) -> Iterator[tuple[str, str]]:
         yield "holds", "no job"
 
 
-def _target(found: NodeExplanation, taken_at: int) -> Iterator[tuple[str, str]]:
+def _target(found: NodeExplanation, record: CycleRecord) -> Iterator[tuple[str, str]]:
     node = found.node
     if node.target is None:
         yield "target", "none"
@@ -92,22 +93,22 @@ def _target(found: NodeExplanation, taken_at: int) -> Iterator[tuple[str, str]]:
     since = ""
     if found.since is not None:
         bound = "since" if found.since.exact else "since before"
-        since = f", {bound} {shown(found.since.at)} ({span(taken_at - found.since.at)})"
+        since = f", {bound} {shown(found.since.at)} ({span(record.taken_at - found.since.at)})"
     yield "target", f"{target_words(node.target)}{since}"
     yield (
         "moves",
         f"{found.lost_hs06:.0f} HS06 from {node.target.held_back} still, {found.gained_hs06:.0f} HS06 to {node.target.helped}",
     )
-    if node.wait_seconds or node.idle_core_seconds:
-        yield (
-            "costs",
-            (
-                f"its cores are expected free in {span(node.wait_seconds)}; {node.idle_core_seconds:.0f} idle core-seconds "
-                "until then"
-            ),
-        )
-    else:
-        yield "costs", "not known: this strategy does not estimate it, or no job of the group was seen to end"
+    yield "costs", _costs(node, record.strategy)
+
+
+def _costs(node: NodeRecord, strategy: str) -> str:
+    if strategy not in ESTIMATING:
+        return f"not known: strategy {strategy} does not estimate it"
+    idle = f"{node.idle_core_seconds:.0f} idle core-seconds"
+    if node.wait_seconds < 1:
+        return f"its cores are free now; {idle} expected"
+    return f"its cores are expected free in {span(node.wait_seconds)}; {idle} until then"
 
 
 def _says(found: NodeExplanation, explained: Explained) -> Iterator[tuple[str, str]]:

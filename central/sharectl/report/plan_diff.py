@@ -53,12 +53,11 @@ def _print_effect(diff: PlanDiff, to: TextIO) -> None:
     effect = diff.effect
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items()) or "none"
     to.write(f"power that changes hands, HS06: {power}\n")
-    spared = effect.spared_idle_core_seconds
-    for_going = "unknown" if spared is None else f"{spared:.0f}"
-    to.write(
-        f"idle core-seconds expected: {effect.idle_core_seconds:.0f} for targets that come, {for_going} spared by those "
-        "that go\n"
+    come, gone = (
+        "unknown" if idle is None else f"{idle:.0f}"
+        for idle in (effect.idle_core_seconds, effect.spared_idle_core_seconds)
     )
+    to.write(f"idle core-seconds expected: {come} for targets that come, {gone} spared by those that go\n")
     if effect.unknown_nodes:
         to.write(f"left out, since nothing is known of them: {effect.unknown_nodes} nodes\n")
 

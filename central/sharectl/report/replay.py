@@ -7,11 +7,13 @@ import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
+from textwrap import wrap
 from typing import Any, Optional, TextIO
 
 from sharectl.core.model import SCHEMA_VERSION
 from sharectl.core.replaying import Outcome, ReplayedCycle, Summary
 from sharectl.core.time_words import shown
+from sharectl.report.screen import WIDTH
 from sharectl.report.tables import print_table
 
 OPEN_LOOP = (
@@ -46,7 +48,10 @@ def write_json(cycles: Iterable[ReplayedCycle], heading: Mapping[str, Any], to: 
     summary = Summary()
     opening = {"schema_version": SCHEMA_VERSION, "kind": "replay", **heading, "note": OPEN_LOOP}
     to.write(json.dumps(opening)[:-1] + ', "cycles": [')
-    to.writelines(f"{',' if number else ''}\n{json.dumps(_data(cycle))}" for number, cycle in enumerate(_counted(cycles, summary)))
+    to.writelines(
+        f"{',' if number else ''}\n{json.dumps(_data(cycle))}"
+        for number, cycle in enumerate(_counted(cycles, summary))
+    )
     to.write(f'\n], "summary": {json.dumps(summary_data(summary))}}}\n')
     return summary
 
@@ -141,7 +146,7 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     agreement = summary.agreement_ratio
     if agreement is not None:
         to.write(f"the same targets in {summary.identical} cycles; {agreement:.1%} of the nodes on average\n")
-    to.write(f"{OPEN_LOOP}\n")
+    to.writelines(f"{line}\n" for line in wrap(OPEN_LOOP, WIDTH))
 
 
 def _mean(total: float, count: int) -> str:
