@@ -46,8 +46,9 @@ def look(collector: Optional[str], name: str, now: int, stale_seconds: int) -> N
 
 def constraint_of(name: str) -> str:
     """Constraint on ads of the partitionable slots of a node; ``name`` is a host name, short or full."""
-    machine = "toLower(Machine)" if "." in name else 'split(toLower(Machine), ".")[0]'
-    return f'PartitionableSlot =?= True && {machine} == "{name.lower()}"'
+    machine = name.lower()
+    begins = f'substr(toLower(Machine), 0, {len(machine) + 1}) == "{machine}."'
+    return f'PartitionableSlot =?= True && (toLower(Machine) == "{machine}" || {begins})'
 
 
 def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
