@@ -26,6 +26,17 @@ MAX_CLAUSE = 1000
 
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
 _LOADS = ("LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg")
+_CHILDREN = (
+    *("ChildCpus", "ChildMemory", "ChildDisk", "ChildGPUs", "ChildState", "ChildActivity", "ChildName"),
+    *(
+        "ChildAccountingGroup",
+        "ChildRemoteUser",
+        "ChildRemoteOwner",
+        "ChildJobStart",
+        "Childt1_HeldBackCores",
+    ),
+)
+_CHILD = re.compile(r"\bChild\w+", re.IGNORECASE)
 _NOW_CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 _MACHINE_RESOURCES = "Cpus, Memory, Disk"
@@ -230,14 +241,13 @@ def _grace_until(slot: Any) -> int:
 
 def _empty(slot: Any) -> None:
     """Make the ad that of the slot if nothing ran there, and it had neither target nor grace, and was not drained."""
-    import classad2
-
     for name in _resources(slot):
         total = evaluated(slot, f"TotalSlot{name}")
         if _number(total) is not None:
             slot[name] = total
-    for name in [name for name in slot if name.lower().startswith("child")]:
-        slot[name] = classad2.ExprTree("{}")
+    for name in (*_CHILDREN, *_CHILD.findall(_expression(slot, "Start") or "")):
+        if name in slot:
+            slot[name] = compiled("{}")
     for name in ("Draining", "DrainReason"):
         slot.pop(name, None)
     slot.update({"State": "Unclaimed", "Activity": "Idle", "NumDynamicSlots": 0})
@@ -245,7 +255,7 @@ def _empty(slot: Any) -> None:
     slot.update({name: 0.0 for name in _LOADS if name in slot})
     if (_expression(slot, "Requirements") or "").strip().lower() == "false":
         # Of a slot that is drained START is not in the ad: what it would be nobody can tell.
-        slot["Requirements"] = classad2.ExprTree("WithinResourceLimits =!= false")
+        slot["Requirements"] = compiled("WithinResourceLimits =!= false")
 
 
 def _expression(ad: Any, name: str) -> Optional[str]:

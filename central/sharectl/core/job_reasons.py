@@ -47,6 +47,11 @@ OBSTACLES: Mapping[str, str] = {
 OURS = frozenset(("target", "grace", "overheat", "sharectl"))
 """Obstacles that sharectl makes."""
 
+SHORT = frozenset((*RESOURCES, RESOURCE))
+"""Obstacles that are a matter of amounts."""
+
+TOO_LARGE = "a smaller request: none of these nodes is that large"
+
 REMEDIES: Mapping[str, str] = {
     "target": "the target's end, or `sharectl disable`",
     "grace": "the end of the grace; jobs of more than one core are let in",

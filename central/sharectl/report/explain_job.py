@@ -61,8 +61,8 @@ def _nodes_data(verdict: Verdict) -> dict[str, Any]:
     told = asdict(verdict)
     for name in ("obstacles", "never"):
         told[name] = [
-            {**row, "says": job_reasons.OBSTACLES[row["code"]], "remedy": job_reasons.REMEDIES[row["code"]]}
-            for row in told[name]
+            {**asdict(row), "says": job_reasons.OBSTACLES[row.code], "remedy": remedy_of(row, verdict)}
+            for row in getattr(verdict, name)
         ]
     for row in told["targets"]:
         row["says"] = job_reasons.TARGET_KINDS[row["target"]["kind"]]
@@ -147,7 +147,8 @@ def _verdict(verdict: Verdict, now: int, *, everything: bool, held: bool) -> Ite
     )
     yield from _obstacles("in the way", verdict.obstacles, everything=everything)
     yield from (("short", _shortage(shortage)) for shortage in verdict.shortages)
-    if verdict.fitting_if_empty < verdict.nodes and (everything or not verdict.fitting_if_empty):
+    new = verdict.never != verdict.obstacles
+    if new and verdict.fitting_if_empty < verdict.nodes and (everything or not verdict.fitting_if_empty):
         yield from _obstacles("even empty", verdict.never, everything=everything)
     listed = verdict.targets if everything else verdict.targets[:TARGETS_LISTED]
     yield from (("target", _target(count, now)) for count in listed)
@@ -155,9 +156,18 @@ def _verdict(verdict: Verdict, now: int, *, everything: bool, held: bool) -> Ite
         yield "target", f"… and {len(verdict.targets) - len(listed)} others: --all"
     if verdict.grace_until[1]:
         yield "grace", f"ends in {span(max(0, verdict.grace_until[1] - now))} at the latest"
-    remedies = dict.fromkeys(f"{row.code}: {job_reasons.REMEDIES[row.code]}" for row in verdict.obstacles)
+    remedies = dict.fromkeys(f"{row.code}: {remedy_of(row, verdict)}" for row in verdict.obstacles)
     for remedy in list(remedies)[: None if everything else 3]:
         yield "change", remedy
+
+
+def remedy_of(row: ObstacleCount, verdict: Verdict) -> str:
+    """What would take an obstacle away; on an empty node what is short stays short."""
+    never = {(other.code, other.clause): other.nodes for other in verdict.never}
+    large = never.get((row.code, row.clause), 0) >= row.nodes
+    return (
+        job_reasons.TOO_LARGE if large and row.code in job_reasons.SHORT else job_reasons.REMEDIES[row.code]
+    )
 
 
 def _obstacles(label: str, rows: Sequence[ObstacleCount], *, everything: bool) -> Iterator[tuple[str, str]]:
