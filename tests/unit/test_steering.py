@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -257,3 +258,8 @@ def test_another_parameter_set_takes_over_without_a_kick() -> None:
         control_of(kept_nothing := steer(PLEDGES, 0.0, slower, {}, steady[0], now), "cms").output_hs06 == -150
     )
     assert INTEGRAL in control_of(kept_nothing, "cms").state
+
+
+def test_every_code_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text(encoding="utf-8")
+    assert [code for code in ACTED if f"`{code}`" not in page] == []
