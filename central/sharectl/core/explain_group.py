@@ -41,6 +41,8 @@ class GroupExplanation:
     role: str
     """What deciding now comes to: gives, receives or neither."""
     flips: tuple[Flip, ...]
+    tried_all: bool
+    """Whether the pool was small enough to try all that could change it."""
 
 
 def explain_group(explained: Explained, group: str) -> GroupExplanation:
@@ -48,13 +50,15 @@ def explain_group(explained: Explained, group: str) -> GroupExplanation:
     record = explained.record
     control = next(control for control in record.groups if control.group == group)
     between = exchanges(record)
+    budget = Budget(budget_for(len(record.nodes)))
     return GroupExplanation(
         control=control,
         formulas=formulas(record, group, control_before(explained.before, group)),
         gives=tuple(exchange for exchange in between if exchange.held_back == group),
         receives=tuple(exchange for exchange in between if exchange.helped == group),
         role=role(group)(explained.decision),
-        flips=_flips(explained, group),
+        flips=_flips(explained, group, budget),
+        tried_all=budget.enough,
     )
 
 
@@ -85,12 +89,12 @@ def _exchange(purpose: tuple[str, str, int], nodes: list[NodeRecord]) -> Exchang
     )
 
 
-def _flips(explained: Explained, group: str) -> tuple[Flip, ...]:
+def _flips(explained: Explained, group: str, budget: Budget) -> tuple[Flip, ...]:
     case, decision = explained.case, explained.decision
     if group not in case.config.pledge_hs06:
         return ()
-    budget = Budget(budget_for(len(case.snapshot.nodes)))
+    # Limits first: each takes one decision.
     return (
-        *flips(case, group_knobs(case, decision, group), role(group), budget),
         *flips(case, limit_knobs(case), extent(group), budget),
+        *flips(case, group_knobs(case, decision, group), role(group), budget),
     )

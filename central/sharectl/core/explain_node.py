@@ -48,12 +48,15 @@ class NodeExplanation:
     has_target: bool
     """What deciding now comes to."""
     flips: tuple[Flip, ...]
+    tried_all: bool
+    """Whether the pool was small enough to try all that could change it."""
 
 
 def explain_node(
     explained: Explained, node: NodeRecord, since: Optional[Since], says: Optional[NodeWords]
 ) -> NodeExplanation:
     """Explanation of a node that the record has."""
+    budget = Budget(budget_for(len(explained.record.nodes)))
     lost, gained = power_moved_hs06(node.target, node) if node.target is not None else (0.0, 0.0)
     return NodeExplanation(
         node=node,
@@ -62,16 +65,16 @@ def explain_node(
         lost_hs06=lost,
         gained_hs06=gained,
         has_target=target_on(explained.decision, node.node) is not None,
-        flips=_flips(explained, node.node),
+        flips=_flips(explained, node.node, budget),
+        tried_all=budget.enough,
     )
 
 
-def _flips(explained: Explained, name: str) -> tuple[Flip, ...]:
+def _flips(explained: Explained, name: str, budget: Budget) -> tuple[Flip, ...]:
     case = explained.case
     there = next((node for node in case.snapshot.nodes if node.name == name), None)
     if there is None:
         return ()
-    budget = Budget(budget_for(len(case.snapshot.nodes)))
     outcome = under_target(name)
     found = flips(case, node_knobs(case, explained.decision, there), outcome, budget)
     return found or flips(case, together(there), outcome, budget)

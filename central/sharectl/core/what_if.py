@@ -66,6 +66,11 @@ class Budget:
 
     decisions: int
 
+    @property
+    def enough(self) -> bool:
+        """Whether all could be tried."""
+        return self.decisions >= 0
+
     def spent(self) -> bool:
         """Whether it is used up; counts one more."""
         self.decisions -= 1

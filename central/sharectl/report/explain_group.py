@@ -43,6 +43,7 @@ def as_data(explained: Explained, found: GroupExplanation) -> dict[str, Any]:
         "limits": words.limit_data(record.limits),
         "decided_again": found.role,
         "would_change": words.flip_data(found.flips),
+        "tried_all": found.tried_all,
     }
 
 
@@ -60,7 +61,7 @@ def rows(explained: Explained, found: GroupExplanation, *, everything: bool) -> 
         *(("acted", words.spoken("acted", code)) for code in found.control.acted),
         *_decided(explained, found, everything=everything),
         *words.limit_rows(explained.record.limits),
-        *words.flip_rows(found.flips),
+        *words.flip_rows(found.flips, tried_all=found.tried_all),
     ]
 
 

@@ -36,6 +36,7 @@ def as_data(explained: Explained, found: NodeExplanation) -> dict[str, Any]:
         "limits": words.limit_data(explained.record.limits),
         "decided_again": "a target" if found.has_target else "no target",
         "would_change": words.flip_data(found.flips),
+        "tried_all": found.tried_all,
     }
 
 
@@ -59,7 +60,7 @@ def rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> l
         *reasons,
         *words.limit_rows(record.limits),
         *_says(found, explained),
-        *words.flip_rows(found.flips),
+        *words.flip_rows(found.flips, tried_all=found.tried_all),
     ]
 
 

@@ -80,10 +80,11 @@ def limit_data(limits: Iterable[LimitNote]) -> list[dict[str, Any]]:
     return [{**coded("limit", note.code), "nodes": note.nodes} for note in limits]
 
 
-def flip_rows(flips: Iterable[Flip]) -> list[tuple[str, str]]:
+def flip_rows(flips: Iterable[Flip], *, tried_all: bool) -> list[tuple[str, str]]:
     """Rows of what would change it."""
     rows = [("otherwise", flip_words(flip)) for flip in flips]
-    return rows or [("otherwise", "no single change that was tried would change it")]
+    rows = rows or [("otherwise", "no single change that was tried would change it")]
+    return rows if tried_all else [*rows, ("otherwise", "… not all was tried: the pool is large")]
 
 
 def flip_words(flip: Flip) -> str:
