@@ -42,7 +42,7 @@ class Layers:
     def names(self) -> tuple[str, ...]:
         """A label for each layer, from the floor up."""
         named = tuple(_size_name(size) for size in self.sizes)
-        return (*named, "other sizes") if self.others else named
+        return (*named, "others") if self.others else named
 
 
 def layers_of(periods: Iterable[Series]) -> Layers:

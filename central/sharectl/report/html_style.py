@@ -33,7 +33,7 @@ _LIGHT = {
     "over": "#b23c08",
     "under": "#0a58a8",
     "layer0": "#2f7fc4",
-    "layer1": "#e08a1e",
+    "layer1": "#c87408",
     "layer2": "#3f9d7a",
     "layer3": "#b65fa0",
     "layer4": "#7d7a1c",
@@ -209,7 +209,7 @@ summary{cursor:pointer;font-size:14px;color:var(--accent);padding:6px 0;width:fi
 details .scroll{overflow-x:auto}
 footer{margin-top:64px;padding-bottom:48px;border-top:1px solid var(--rule);padding-top:16px}
 .period{font-weight:600}
-@media (max-width:760px){
+@media screen and (max-width:760px){
 .figures{grid-template-columns:minmax(0,1fr)}
 header{padding-top:24px}
 section{margin-top:40px}

@@ -241,6 +241,8 @@ def _labels(frame: _Frame) -> Iterator[Markup]:
         height = (last + below) / 2 if tops else last
         below = last
         wanted.append(Label(curve.name, curve.style, frame.up(height)))
+    if frame.figure.stacked:
+        wanted.reverse()  # layers without height keep their order, the uppermost first
     yield from placed(
         wanted, x=frame.across.end, top=TOP, floor=frame.up.start, swatches=frame.figure.stacked
     )

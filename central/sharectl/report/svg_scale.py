@@ -24,6 +24,8 @@ _MONDAY = 4 * DAY_SECONDS
 """The first Monday since 1970 began: steps of weeks begin there."""
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _GRACE = 1e-9
+_LEAST_SPAN = 1e-6
+"""Values that are nearer to each other than this, or to 0, are the same."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +100,8 @@ def number_ticks(least: float, most: float, count: int, unit: Unit) -> tuple[Tic
 
 def rounded_limits(least: float, most: float, count: int) -> tuple[float, float]:
     """Limits of an axis that end at ticks and hold both values; apart even if the values are not."""
-    if not least < most:
-        least, most = (0.0, 1.0) if least == 0 else (min(0.0, 2 * least), max(0.0, 2 * most))
+    if most - least <= max(_LEAST_SPAN, _GRACE * max(abs(least), abs(most))):
+        least, most = (0.0, 1.0) if abs(most) <= _LEAST_SPAN else (min(0.0, 2 * least), max(0.0, 2 * most))
     step = nice_step(most - least, count)
     return floor(least / step + _GRACE) * step, ceil(most / step - _GRACE) * step
 

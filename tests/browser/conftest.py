@@ -1,0 +1,26 @@
+"""A browser for the tests of pages: Debian's chromium-headless-shell, which `.ci/packages` installs.
+
+Without one the tests are skipped, and fail where nothing may be left out (POOL_REQUIRED=1, or CI).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.browser.chromium import Chromium, program
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """A headless Chromium; none of its processes is left afterwards."""
+    executable = program()
+    if executable is None:
+        reason = "no Chromium here: apt-get install chromium-headless-shell"
+        required = os.environ.get("POOL_REQUIRED") == "1" or os.environ.get("CI")
+        (pytest.fail if required else pytest.skip)(reason)
+    with Chromium(executable, tmp_path_factory.mktemp("profile")) as running:
+        yield running
+    assert not running.processes()

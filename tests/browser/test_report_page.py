@@ -1,0 +1,265 @@
+"""The page of `sharectl report` as a browser draws it: each check is also made on a page that was broken, where it must fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from sharectl.core.ledger_series import Series
+from sharectl.report.html_report import Subject, report
+from tests.browser import page_looks as looks
+from tests.browser.chromium import Chromium
+from tests.made_series import APRIL, series
+
+SUBJECT = Subject("t1", APRIL + 40 * 86400, deadband_hs06=3000.0)
+HOSTILE = '<script>document.title="owned"</script>"\'&\u202e\x00<img src=http://127.0.0.1:9/x>'
+JANUARY = APRIL + 275 * 86400
+GAP_DAYS = (9.0, 11.5)
+SIZES = (1, 2, 4, 8, 16, 32, 64)
+TWO_GROUPS: Mapping[str, float] = {"atlas": 105300.0, "cms": 87100.0}
+PAGES: Mapping[str, Sequence[Series]] = {
+    "month": [series(missing=[GAP_DAYS], incomplete=[3.1, 17.5])],
+    "compared": [
+        series(30, TWO_GROUPS, missing=[GAP_DAYS]),
+        series(20, TWO_GROUPS, since=JANUARY, better=4),
+    ],
+    "sizes": [series(365, TWO_GROUPS, sizes=SIZES)],
+    "single": [series(0.0118, TWO_GROUPS, points=1)],
+    "imported": [series(3, TWO_GROUPS, sizes=(1, 0), imported=True)],
+    "hostile": [series(2, {HOSTILE: 100.0, "alice.prod": 50.0, "alice": 80.0})],
+    "empty": [Series(APRIL, APRIL + 86400, 300)],
+}
+LOOKS = {
+    "light": {"width": 1200},
+    "dark": {"width": 1200, "dark": True},
+    "narrow": {"width": 375},
+    "paper": {"width": 688, "paper": True, "dark": True},
+}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    for name, periods in PAGES.items():
+        (folder / f"{name}.html").write_text(report(periods, SUBJECT), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in PAGES}
+
+
+def changed(page: Path, pattern: str, new: str) -> Path:
+    """A copy in which the first match of a pattern is something else; its policy lets in another style sheet."""
+    text = page.read_text(encoding="utf-8")
+    broken, count = re.subn(pattern, new, text, count=1, flags=re.DOTALL)
+    assert count
+    copy = page.with_name(f"broken-{page.name}")
+    copy.write_text(re.sub(r"&#x27;sha256-[^;]*;", "&#x27;unsafe-inline&#x27;", broken), encoding="utf-8")
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [
+        *(("month", look) for look in LOOKS),
+        ("compared", "light"),
+        ("compared", "narrow"),
+        ("compared", "paper"),
+        ("sizes", "dark"),
+        ("sizes", "paper"),
+        ("single", "light"),
+        ("imported", "dark"),
+        ("hostile", "narrow"),
+        ("hostile", "paper"),
+        ("empty", "narrow"),
+    ],
+)
+def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, look: str) -> None:
+    browser.look(**LOOKS[look])  # type: ignore[arg-type]  # a table of keywords
+    browser.open(pages[name])
+    found = {
+        "missing": looks.missing_curves(browser),
+        "faint": looks.faint(browser),
+        "overlapping": looks.overlapping(browser),
+        "too wide": looks.too_wide(browser),
+        "alike": looks.alike_without_colour(browser),
+        "complaints": browser.complaints,
+        "requests": browser.requests,
+    }
+    assert not any(found.values()), found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "new", "check"),
+    [
+        (r'(class="line work" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
+        (r"\.line\.work\{stroke:var\(--work\)", ".line.work{stroke:none", looks.missing_curves),
+        (r"\.area\.layer1,", ".area.layerx,", looks.missing_curves),
+        (r"--muted:#55606c", "--muted:#a9b0b8", looks.faint),
+        (r"--error:#b23c08", "--error:#f0b090", looks.faint),
+        (r'(class="unit") x="2" y="11"', r'\1 x="20" y="30"', looks.overlapping),
+        (r'class="label" x="[^"]*"', 'class="label" x="420"', looks.overlapping),
+        (r"minmax\(0,1fr\)\)", "minmax(900px,1fr))", looks.too_wide),
+        (r"stroke-dasharray:7 4", "stroke-dasharray:none", looks.alike_without_colour),
+        (r'(id="p1"[^>]*>.*?class="hatch" d=")[^"]*', r"\1M0 3h6", looks.alike_without_colour),
+    ],
+)
+def test_the_checks_can_fail(
+    browser: Chromium, pages: dict[str, Path], pattern: str, new: str, check: object
+) -> None:
+    browser.look(width=1200)
+    page = pages["sizes" if "p1" in pattern else "month"]
+    browser.open(changed(page, pattern, new))
+    assert callable(check)
+    assert check(browser)
+
+
+def test_lines_end_where_the_numbers_say(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.look(width=1200)
+    browser.open(pages["month"])
+    (month,) = PAGES["month"]
+    points = [bucket.groups["atlas"] for bucket in month.buckets if bucket.groups]
+    worked = sum(point.work_hs06_seconds for point in points) / 3600 / 1e6
+    pledged = sum(point.pledge_hs06_seconds for point in points) / 3600 / 1e6
+    column = month.until - (month.until - month.since) / 296
+    ends = [
+        bucket.groups["atlas"]
+        for bucket in month.buckets
+        if bucket.groups and bucket.start + month.bucket_seconds / 2 >= column
+    ]
+    last = sum(point.error_hs06 * point.cycles for point in ends) / sum(point.cycles for point in ends)
+    assert looks.drawn_end(browser, "g1-work", "work") == pytest.approx(worked, rel=0.01)
+    assert looks.drawn_end(browser, "g1-work", "pledge") == pytest.approx(pledged, rel=0.01)
+    assert looks.drawn_end(browser, "g1-error", "error") == pytest.approx(last / 1000, abs=0.1)
+    browser.open(changed(pages["month"], r'(class="line work" d="[^"]*M[0-9.]+ )[0-9.]+', r"\g<1>150"))
+    assert looks.drawn_end(browser, "g1-work", "work") != pytest.approx(worked, rel=0.01)
+
+
+def test_a_gap_is_open(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.look(width=1200)
+    browser.open(pages["month"])
+    seen = looks.picture(browser)
+    places = browser.evaluate(
+        """(svg => { const m = svg.getScreenCTM(), gap = svg.querySelector('.gap').getBBox();
+        const at = (x, y) => { const p = new DOMPoint(x, y).matrixTransform(m); return [p.x + scrollX, p.y + scrollY]; };
+        return {gap: Array.from({length: 190}, (_, k) => at(gap.x + gap.width / 2, 20 + k)),
+                before: Array.from({length: 190}, (_, k) => at(gap.x - 5, 20 + k)), from: gap.x, to: gap.x + gap.width};
+        })(document.getElementById('g1-work'))"""
+    )
+    blue = (10, 88, 168)
+    assert any(seen.has(place, blue, 1) for place in places["before"])
+    assert not any(seen.has(place, blue, 1) for place in places["gap"])
+    days = [(x - 48) / 296 * 30 for x in (places["from"], places["to"])]
+    assert days == pytest.approx(GAP_DAYS, abs=0.2)
+
+
+def test_light_and_dark_differ(browser: Chromium, pages: dict[str, Path]) -> None:
+    grounds = []
+    for dark in (False, True):
+        browser.look(dark=dark)
+        browser.open(pages["month"])
+        seen = looks.picture(browser)
+        assert seen.at(3, 3) == seen.at(seen.image.width - 3, seen.image.height - 3)
+        grounds.append(seen.at(3, 3))
+    assert looks.contrast(grounds[0], grounds[1]) > 15  # type: ignore[arg-type]  # three parts each
+
+
+def test_paper(browser: Chromium, pages: dict[str, Path]) -> None:
+    for name, least, most in (("month", 3, 4), ("compared", 4, 6), ("empty", 1, 1)):
+        browser.look(dark=True)
+        browser.open(pages[name])
+        count, cut = looks.cut_figures(browser)
+        assert (name, cut) == (name, [])
+        assert least <= count <= most, name
+    browser.open(changed(pages["compared"], r"figure,tr\{break-inside:avoid\}", "figure{margin-bottom:41mm}"))
+    assert looks.cut_figures(browser)[1]
+
+
+def test_a_hostile_name_is_text(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.look()
+    browser.open(pages["hostile"])
+    assert browser.evaluate(
+        "[document.scripts.length, document.images.length, document.title.slice(0, 6)]"
+    ) == [0, 0, "Shares"]
+    names = browser.evaluate("[...document.querySelectorAll('section.group h2')].map(e => e.textContent)")
+    assert names[0] == HOSTILE.replace("\u202e", "\\u202e").replace("\x00", "\\x00")
+    assert browser.evaluate(
+        "document.getElementById('g1-work').querySelector('title').textContent"
+    ).startswith("<script>")
+
+
+def test_the_policy_stops_what_would_get_past_the_escaping(browser: Chromium, pages: dict[str, Path]) -> None:
+    inserted = "<body><script>document.title='owned'</script><style>body{color:red}</style><img src='http://127.0.0.1:9/x'>"
+    copy = pages["empty"].with_name("inserted.html")
+    copy.write_text(pages["empty"].read_text(encoding="utf-8").replace("<body>", inserted), encoding="utf-8")
+    browser.look()
+    browser.open(copy)
+    assert browser.evaluate("document.title").startswith("Shares")
+    assert browser.evaluate("getComputedStyle(document.body).color") == "rgb(26, 32, 39)"
+    assert sum("Content Security Policy" in said for said in browser.complaints) == 3
+
+
+def test_the_same_axes_side_by_side(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.look()
+    browser.open(pages["compared"])
+    for kind in ("work", "running", "pending", "error"):
+        shown = browser.evaluate(
+            """[1, 2].map(n => [...document.getElementById(`g1-${kind}-${n}`).querySelectorAll('text.tick[text-anchor=end], .unit')]
+            .map(t => [t.textContent, t.getAttribute('y')]))""",
+            {"kind": kind},
+        )
+        assert shown[0] == shown[1]
+        assert len(shown[0]) >= 3
+    left, right = browser.evaluate(
+        "[1, 2].map(n => document.getElementById(`g1-work-${n}`).getBoundingClientRect()).map(b => [b.left, b.top, b.width])"
+    )
+    assert left[0] + left[2] < right[0]
+    assert left[1:] == right[1:]
+    # The later period is shorter by ten days: the same width is the same time.
+    assert browser.evaluate("document.querySelectorAll('#g1-work-2 .gap').length") == 1
+    assert browser.evaluate("document.querySelectorAll('section.differences table').length") == 2
+
+
+def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, Path]) -> None:
+    browser.look()
+    browser.open(pages["month"])
+    for kind in ("keyDown", "keyUp"):
+        browser.tell("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+    assert browser.evaluate(
+        "[document.activeElement.className, document.activeElement.getBoundingClientRect().top >= 0]"
+    ) == [
+        "skip",
+        True,
+    ]
+    tree = browser.tell("Accessibility.getFullAXTree")["nodes"]
+    images = [
+        node for node in tree if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
+    ]
+    named = [
+        node
+        for node in images
+        if node.get("name", {}).get("value") and node.get("description", {}).get("value")
+    ]
+    assert len(named) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 20
+    assert len(images) == len(named)
+    ids = browser.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("empty", "The ledger has no cycle in this period"),
+        ("imported", "No complete cycle in this period tells it."),
+        ("imported", "multicore"),
+        ("single", "17 min"),
+    ],
+)
+def test_what_is_not_there_is_said(
+    browser: Chromium, pages: dict[str, Path], name: str, expected: str
+) -> None:
+    browser.look()
+    browser.open(pages[name])
+    assert expected in browser.evaluate("document.body.textContent")
+    if name == "single":
+        assert browser.evaluate("document.querySelectorAll('.line.dot').length") > 0
