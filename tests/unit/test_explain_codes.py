@@ -14,7 +14,7 @@ from sharectl.report.code_reference import HEADING, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "why.md"
 SOURCES = Path(__file__).parents[2] / "central" / "sharectl"
-EMITTERS = {"Wanted": "plan", "LimitNote": "limit", "Knob": "what-if", "TargetChange": "change"}
+EMITTERS = {"Wanted": "plan", "LimitNote": "limit", "Knob": "what-if", "TargetChange": "change", "Obstacle": "obstacle"}
 """Record whose first argument is a code -> family of the code."""
 
 
