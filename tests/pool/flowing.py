@@ -45,7 +45,7 @@ CONFIGURATION: dict[str, Any] = {
         name: {"pledge_hs06": pledge} for name, pledge in (("alice", 10), ("atlas", 10), ("cms", 980))
     },
     "nodes": {"controlled": ["wn-001", "wn-002"]},
-    "control": {"dwell_seconds": 3600},
+    "control": {"strategy": "pair", "dwell_seconds": 3600},
     "validity_seconds": VALIDITY_SECONDS,
     "pool": {"collector_deadline_seconds": 4.0, "schedd_deadline_seconds": 4.0},
 }

@@ -45,7 +45,7 @@ limits = st.builds(
     deadband_hs06=st.sampled_from((0.0, 100.0)),
     max_nodes=st.none() | st.integers(1, 4),
 )
-configs = st.builds(PlanConfig, pledges, limits, st.just(3060))
+configs = st.builds(PlanConfig, pledges, limits, st.just(3060), strategy=st.just("pair"))
 
 
 @given(snapshots, pledges)

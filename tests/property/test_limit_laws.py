@@ -14,7 +14,7 @@ from sharectl.core.changes import changes
 from sharectl.core.limits import LIMITS, Steerable, dwelling, limited, standing_after
 from sharectl.core.model import PlanLimits, Snapshot, Standing, Target
 from sharectl.core.nodes import nodes_in_share
-from sharectl.core.plan import PlanConfig, State, decide, withdrawal
+from sharectl.core.plan import STRATEGIES, PlanConfig, State, decide, withdrawal
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import cores_by_node, usage_by_group
 from tests.fakes import NOW
@@ -205,12 +205,12 @@ plan_limits = st.builds(
 )
 
 
-@given(st.lists(snapshots, min_size=2, max_size=4), pledges, plan_limits)
+@given(st.lists(snapshots, min_size=2, max_size=4), pledges, plan_limits, st.sampled_from(tuple(STRATEGIES)))
 def test_cycle_after_cycle_stays_within_the_limits(
-    looks: list[Snapshot], pledge: dict[str, float], bounds: PlanLimits
+    looks: list[Snapshot], pledge: dict[str, float], bounds: PlanLimits, strategy: str
 ) -> None:
     """From cycle to cycle no more targets change than allowed, and none before its time, but for those that must go."""
-    config, state = PlanConfig(pledge, bounds, 3060), State()
+    config, state = PlanConfig(pledge, bounds, 3060, strategy=strategy), State()
     for number, taken in enumerate(looks):
         now = NOW + 17 * number
         before = state
@@ -234,7 +234,7 @@ def test_kept_targets_count_against_the_error(
     first: Snapshot, second: Snapshot, pledge: dict[str, float]
 ) -> None:
     """What kept targets are still to take from the group over its share leaves that much less for new ones."""
-    config = PlanConfig(pledge, PlanLimits(dwell_seconds=1000), 3060)
+    config = PlanConfig(pledge, PlanLimits(dwell_seconds=1000), 3060, strategy="pair")
     state = decide(config, State(), first, NOW).state
     made = decide(config, state, second, NOW + 17)
     decided, after = made.plan, made.state

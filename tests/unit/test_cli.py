@@ -64,7 +64,7 @@ def test_plan_prints_the_lines_of_sharectl_txt_and_nothing_else(
 ) -> None:
     code, out, _ = run(capsys, "plan", "--jobs", jobs, "--config", config)
     assert code == 0
-    assert out == "cn-1 alice 56 cms 8\ncn-2 alice 8 cms 8\n"
+    assert out == "cn-2 alice 8 cms 8\ncn-1 alice 56 cms 8\n"
 
 
 def test_json_is_a_plan_that_publish_takes(

@@ -41,7 +41,13 @@ nodes:
   reserved: null  # default
   job_ctl_stale_seconds: 2340  # default
 control:
-  strategy: pair  # default
+  strategy: many  # default
+  solver: auto  # default
+  solver_seconds: 5  # default
+  horizon_seconds: 86400  # default
+  idle_price: 1  # default
+  keep_gain_ratio: 0.25  # default
+  obey_seconds: 2340  # default
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
   law: latest  # default

@@ -145,7 +145,7 @@ EVERYWHERE = [running(f"wn-{number}", "alice", 1, 64) for number in range(1, 5)]
 
 
 def config(**limits: Any) -> PlanConfig:
-    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060)
+    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060, strategy="pair")
 
 
 def test_a_kept_target_uses_up_a_pending_job_and_its_part_of_the_error() -> None:

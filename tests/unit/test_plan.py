@@ -15,7 +15,7 @@ ALICE_EVERYWHERE = [
 
 
 def config(**limits: object) -> PlanConfig:
-    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060)  # type: ignore[arg-type]
+    return PlanConfig(PLEDGES, PlanLimits(**limits), validity_seconds=3060, strategy="pair")  # type: ignore[arg-type]
 
 
 def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most() -> None:

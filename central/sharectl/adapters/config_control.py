@@ -9,8 +9,10 @@ from pydantic import Field, PlainSerializer, PlainValidator
 from sharectl.adapters.config_laws import LAW_DESCRIPTION, CarryOverConfig, EwmaConfig, Law, PidConfig
 from sharectl.adapters.config_types import MAX_HS06, Section, wrong
 from sharectl.adapters.controlled import read_controlled, read_share, write_controlled
+from sharectl.core.assignment_options import Prices
 from sharectl.core.model import PlanLimits
 from sharectl.core.nodes import Controlled, ControlledHosts, ControlledShare
+from sharectl.core.plan_many import Assigning
 
 
 def _read_share(value: Any) -> Optional[float]:
@@ -65,16 +67,50 @@ class ControlConfig(Section):
     """How strongly sharectl steers."""
 
     strategy: Literal["many", "pair"] = Field(
-        "pair",
+        "many",
         description="How groups are brought together: `many` lets every group that is over its share give to every one "
         "that is under it, each in its own request sizes, up to the largest node; `pair` takes from the one group and "
         "gives to the other that are furthest off, and counts larger requests as 8 cores (or `multicore_cores`).",
+    )
+    solver: Literal["auto", "highs", "greedy"] = Field(
+        "auto",
+        description="How `many` chooses among all targets that nodes could have: `auto` by HiGHS (the "
+        "extra `optimise`), and greedily, with a note in the plan, if that is not installed, fails or takes too long; "
+        "`highs` likewise, and looks for the very best in a large pool too; `greedy` always greedily.",
+    )
+    solver_seconds: float = Field(5.0, gt=0, le=600, description="How long HiGHS may take.")
+    horizon_seconds: float = Field(
+        86_400.0,
+        ge=60,
+        le=2_592_000,
+        description="For `many`: how long power that is moved counts. A node whose cores take longer to come free gets no "
+        "target.",
+    )
+    idle_price: float = Field(
+        1.0,
+        ge=0,
+        le=1000,
+        description="For `many`: how much moved power, for as long, one of idle cores must be worth. Above 1 nodes that "
+        "free cores faster go before stronger ones.",
+    )
+    keep_gain_ratio: float = Field(
+        0.25,
+        ge=0,
+        le=100,
+        description="For `many`: a target stays unless another for its node or its groups is worth more by this part.",
+    )
+    obey_seconds: int = Field(
+        2340,
+        ge=10,
+        le=604_800,
+        description="For `many`: a node that has had its target for longer, and does not act on it, loses it, and gets "
+        "none for four times as long. Three periods of 13 minutes.",
     )
     multicore_cores: int = Field(
         8,
         ge=2,
         le=1024,
-        description="Size of the multicore jobs that are helped, and what the held-back group gives up on each node.",
+        description="Size of the multicore jobs that `pair` helps, and what the held-back group then gives up on each node.",
     )
     deadband_hs06: float = Field(
         0.0,
@@ -128,6 +164,12 @@ class ControlConfig(Section):
         description="When a schedd or the collector did not answer: `keep` leaves the published targets to run out "
         "by their own validity, `withdraw` publishes a plan without targets at once.",
     )
+
+    @property
+    def assigning(self) -> Assigning:
+        """What decides plans for many pairs."""
+        prices = Prices(self.horizon_seconds, self.idle_price, self.keep_gain_ratio)
+        return Assigning(prices, self.solver, self.solver_seconds, self.obey_seconds)
 
     @property
     def limits(self) -> PlanLimits:

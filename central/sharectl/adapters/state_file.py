@@ -84,6 +84,7 @@ def _state(content: dict[str, Any]) -> State:
         withdrawn=content.get("withdrawn") is True,
         unaudited=None if unaudited is None else _standing(unaudited),
         controllers=_controllers(content.get("controllers")),
+        unheeding=_unheeding(content.get("unheeding")),
     )
 
 
@@ -92,6 +93,13 @@ def _controllers(groups: Any) -> dict[str, dict[str, float]]:
     if not isinstance(groups, dict):
         return {}
     return {group: dict(state) for group, state in groups.items() if _is_state(state)}
+
+
+def _unheeding(nodes: Any) -> dict[str, int]:
+    """Node -> Unix seconds; one whose time is no whole number is tried again at once."""
+    if not isinstance(nodes, dict):
+        return {}
+    return {node: since for node, since in nodes.items() if type(since) is int}
 
 
 def _is_state(state: Any) -> bool:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -136,12 +137,20 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
         "targets": len(plan["targets"]) if plan else "unchanged",
         "held_back": (plan and plan["held_back"]) or "-",
         "helped": (plan and plan["helped"]) or "-",
+        "pairs": _pairs(result),
         "limits": ",".join(f"{note.code}:{note.nodes}" for note in result.plan.limits) if result.plan else "",
         "seconds": record["seconds"],
         "published": ",".join(record["published"]) or "-",
         "reason": f'"{_reason(result)}"',
     }
     return " ".join(f"{name}={value or '-'}" for name, value in fields.items())
+
+
+def _pairs(result: CycleResult) -> str:
+    """Who gives to whom, on how many nodes: ``alice>cms:12,alice>lhcb:3``."""
+    targets = result.plan.targets if result.plan else ()
+    nodes = Counter((target.held_back, target.helped) for target in targets)
+    return ",".join(f"{over}>{under}:{number}" for (over, under), number in sorted(nodes.items()))
 
 
 def _reason(result: CycleResult) -> str:

@@ -113,6 +113,8 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig
         validity_seconds=config.validity_seconds,
         controlled=config.nodes.controlled,
         steering=steering_of(config),
+        strategy=config.control.strategy,
+        assigning=config.control.assigning,
     )
 
 

@@ -13,12 +13,18 @@ DWELL = "dwell"
 MAX_NODES = "max-nodes"
 MAX_TARGET_SHARE = "max-target-share"
 MAX_CHANGED_NODES = "max-changed-nodes"
+SOLVER_MISSING = "solver-missing"
+SOLVER_SLOW = "solver-slow"
+SOLVER_FAILED = "solver-failed"
 
 LIMITS = {
     DWELL: "targets younger than control.dwell_seconds stay as they are",
     MAX_NODES: "control.max_nodes allows no more nodes under targets",
     MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
     MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
+    SOLVER_MISSING: "scipy is not installed (pip install 'sharectl[optimise]'), so targets were chosen greedily",
+    SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
+    SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
 }
 """Code of a limit -> what it does."""
 
@@ -67,7 +73,10 @@ def limited(
     before = {stood.target.node: stood for stood in standing}
     staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
     desired, held = _dwelt(staying, wanted, limits, now)
-    room, room_notes = _room(len(desired), limits, where.pool_nodes)
+    room = room_for_targets(limits, where.pool_nodes)
+    room_notes = [
+        (code, max(0, len(desired) - most)) for code, most in _rooms(limits, where.pool_nodes).items()
+    ]
     beyond = list(desired)[room:] if room is not None else []
     for node in beyond:
         del desired[node]
@@ -119,14 +128,19 @@ def _dwelt(
     return {**kept, **{node: target for node, target in called_for.items() if node not in kept}}, held
 
 
-def _room(desired: int, limits: PlanLimits, pool_nodes: int) -> tuple[Optional[int], list[tuple[str, int]]]:
-    """How many nodes may be under targets, None for any number; and how many are too many for each limit."""
+def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
+    """How many nodes may be under targets; None for any number."""
+    return min(_rooms(limits, pool_nodes).values(), default=None)
+
+
+def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
+    """The same, limit by limit."""
     rooms = {}
     if limits.max_nodes is not None:
         rooms[MAX_NODES] = limits.max_nodes
     if limits.max_target_ratio is not None:
         rooms[MAX_TARGET_SHARE] = nodes_in_share(limits.max_target_ratio, pool_nodes)
-    return min(rooms.values(), default=None), [(code, max(0, desired - room)) for code, room in rooms.items()]
+    return rooms
 
 
 def _excess(staying: Mapping[str, Standing], desired: Mapping[str, Target], room: Optional[int]) -> set[str]:

@@ -8,7 +8,7 @@ from math import floor, log10
 from typing import Optional
 
 from sharectl.core.cycle_record import HeldJobs, NodeRecord
-from sharectl.core.model import Node, RunningJobs, Snapshot, Target
+from sharectl.core.model import Node, Snapshot, Target
 from sharectl.core.wanted import Wait
 
 NO_WAIT = Wait(0.0, 0.0)
@@ -67,26 +67,26 @@ def _absent(name: str) -> Node:
 
 def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
     """Jobs of each node by group and size."""
-    rows: defaultdict[str, defaultdict[tuple[str, int], list[RunningJobs]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
+    sums: defaultdict[str, dict[tuple[str, int], list[int]]] = defaultdict(dict)
     for job in snapshot.running:
-        rows[job.node][job.group, job.cores].append(job)
+        row = sums[job.node].setdefault((job.group, job.cores), [0, 0, 0, 0])
+        row[0] += job.jobs
+        row[1] += job.seconds * job.jobs
+        if job.memory_mib > 0:
+            row[2] += job.jobs
+            row[3] += job.memory_mib * job.jobs
     return {
         node: tuple(_jobs(group, cores, kinds[group, cores]) for group, cores in sorted(kinds))
-        for node, kinds in rows.items()
+        for node, kinds in sums.items()
     }
 
 
-def _jobs(group: str, cores: int, rows: Iterable[RunningJobs]) -> HeldJobs:
-    rows = tuple(rows)
-    jobs = sum(row.jobs for row in rows)
-    known = [row for row in rows if row.memory_mib > 0]
-    with_memory = sum(row.jobs for row in known)
+def _jobs(group: str, cores: int, sums: list[int]) -> HeldJobs:
+    jobs, seconds, with_memory, memory_mib = sums
     return HeldJobs(
         group,
         cores,
         jobs,
-        rounded(sum(row.seconds * row.jobs for row in rows) / jobs) if jobs else 0,
-        rounded(sum(row.memory_mib * row.jobs for row in known) / with_memory) if with_memory else 0,
+        rounded(seconds / jobs) if jobs else 0,
+        rounded(memory_mib / with_memory) if with_memory else 0,
     )

@@ -8,10 +8,12 @@ from typing import Optional
 
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.group_tree import controls_with_subgroups, in_order
-from sharectl.core.limits import Steerable, dwelling, limited, standing_after
+from sharectl.core.limits import Steerable, dwelling, limited, room_for_targets, standing_after
 from sharectl.core.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.core.node_records import node_records
 from sharectl.core.nodes import ALL_NODES, Controlled
+from sharectl.core.obedience import left_out
+from sharectl.core.plan_many import Assigning, Situation, many_pairs
 from sharectl.core.plan_pair import one_pair
 from sharectl.core.remaining_times import RemainingTimes
 from sharectl.core.steering import SEED, SteeringConfig, steer
@@ -48,6 +50,13 @@ NODE_REASONS = {
 """Why a node has the target that it has, or has none."""
 
 
+STRATEGIES = {
+    "many": "every group over its share can give to every one under it, each node to one pair",
+    "pair": "the group furthest over its share gives to the one furthest under it (seed)",
+}
+"""How groups are brought together."""
+
+
 @dataclass(frozen=True)
 class State:
     """What one cycle hands to the next."""
@@ -71,6 +80,9 @@ class State:
     controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Group -> its controller's state; a group that is not there begins anew."""
 
+    unheeding: Mapping[str, int] = field(default_factory=dict)
+    """Node that has not acted on its target in time -> Unix seconds at which that was found."""
+
     def standing_at(self, now: int) -> tuple[Standing, ...]:
         """Targets that nodes may act on at Unix time ``now``."""
         return self.standing if now < self.standing_until else ()
@@ -91,6 +103,10 @@ class PlanConfig:
     """Setpoints and controllers."""
     own_hs06: Mapping[str, float] = field(default_factory=dict)
     """Group with subgroups -> what these leave of its pledge for jobs of its own, HS06; see `sharectl.core.group_tree`."""
+    strategy: str = "many"
+    """One of `STRATEGIES`."""
+    assigning: Assigning = field(default_factory=Assigning)
+    """Of the strategy for many pairs."""
 
     @property
     def shared_hs06(self) -> dict[str, float]:
@@ -127,19 +143,22 @@ def decide(
     config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
-    del known
     each = steer(
         config.shared_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
     )
     groups = controls_with_subgroups(each, config.own_hs06)
     standing = state.standing_at(now)
+    out, unheeding = left_out(snapshot, standing, state.unheeding, now, config.assigning.obey_seconds)
+    if config.strategy == "pair":
+        # The seed steers every node that it is told to.
+        out, unheeding = {node: why for node, why in out.items() if why in ("uncontrolled", "reserved")}, {}
     where = Steerable(
-        {node.name for node in snapshot.nodes if node.controlled},
+        {node.name for node in snapshot.nodes if node.name not in out},
         tuple(config.pledge_hs06),
         len(snapshot.nodes),
     )
     kept = dwelling(standing, config.limits, now, where)
-    wanted = one_pair(groups, snapshot, config.limits, where.nodes, kept)
+    wanted = _wanted(config, groups, snapshot, where, standing, kept, known)
     targets, notes = limited(standing, wanted.targets, config.limits, now, where, state.uncertain_nodes)
     reason = "no-room" if wanted.targets and not targets else wanted.reason
     notes = (*notes, *wanted.notes)
@@ -151,28 +170,46 @@ def decide(
         nodes=len(snapshot.nodes),
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
+        unheeding=unheeding,
     )
-    reasons = _node_reasons(snapshot, standing, wanted, targets, kept)
+    reasons = {**_node_reasons(where, wanted, targets, kept), **_absent(snapshot, standing), **out}
     return Decision(decided, after, groups, node_records(snapshot, targets, reasons, wanted.waits))
 
 
-def _node_reasons(
+def _wanted(
+    config: PlanConfig,
+    groups: Sequence[GroupControl],
     snapshot: Snapshot,
+    where: Steerable,
     standing: Sequence[Standing],
-    wanted: Wanted,
-    targets: Sequence[Target],
     kept: Sequence[Target],
+    known: Known,
+) -> Wanted:
+    """What the strategy calls for."""
+    if config.strategy == "pair":
+        return one_pair(groups, snapshot, config.limits, where.nodes, kept)
+    situation = Situation(
+        groups=groups,
+        snapshot=snapshot,
+        nodes=where.nodes,
+        standing=[stood for stood in standing if where.may_keep(stood.target)],
+        young={target.node for target in kept},
+        room=room_for_targets(config.limits, where.pool_nodes),
+        remaining=known.remaining,
+    )
+    return many_pairs(situation, config.assigning)
+
+
+def _node_reasons(
+    where: Steerable, wanted: Wanted, targets: Sequence[Target], kept: Sequence[Target]
 ) -> dict[str, str]:
-    """Node -> why it has its target, or none."""
+    """Node that may have targets -> why it has its target, or none."""
     stands = {target.node: target for target in targets}
     called = {target.node: target for target in wanted.targets}
     young = {target.node for target in kept}
-    there = {node.name: node for node in snapshot.nodes}
-    reasons = {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
-    for name, node in there.items():
-        if not node.controlled:
-            reasons[name] = "uncontrolled"
-        elif stands.get(name) != called.get(name):
+    reasons = {}
+    for name in where.nodes:
+        if stands.get(name) != called.get(name):
             reasons[name] = "dwell" if name in young and name in stands else "limit"
         elif name in wanted.reasons:
             reasons[name] = wanted.reasons[name]
@@ -181,6 +218,11 @@ def _node_reasons(
         else:
             reasons[name] = "not-needed" if wanted.targets else "no-call"
     return reasons
+
+
+def _absent(snapshot: Snapshot, standing: Sequence[Standing]) -> dict[str, str]:
+    there = {node.name for node in snapshot.nodes}
+    return {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
 
 
 def withdrawal(config: PlanConfig, state: State, now: int, reason: str = "withdrawn") -> tuple[Plan, State]:

@@ -29,6 +29,11 @@ Row = tuple[int, float, float]
 """Start of a bin, seconds at risk, ends."""
 
 
+def age_bin(age_seconds: float) -> int:
+    """Number of the bin of an age; that of 0 for one below."""
+    return bisect_right(EDGES_SECONDS, max(0.0, age_seconds)) - 1
+
+
 @dataclass(frozen=True)
 class RemainingTimes:
     """One group's life table."""
@@ -52,7 +57,7 @@ class RemainingTimes:
         run on for as long as it has run, at least some 17 minutes and at most a day.
         """
         age = max(0.0, age_seconds)
-        number = bisect_right(EDGES_SECONDS, age) - 1
+        number = age_bin(age)
         rate = self._rates[number]
         if number + 1 == len(EDGES_SECONDS):
             return 1 / rate
@@ -69,7 +74,7 @@ class RemainingTimes:
         """Table of such rows; a row counts in the bin in which it starts."""
         seconds, ends = [0.0] * len(EDGES_SECONDS), [0.0] * len(EDGES_SECONDS)
         for start, at_risk, ended in rows:
-            number = bisect_right(EDGES_SECONDS, max(0, start)) - 1
+            number = age_bin(start)
             seconds[number] += at_risk
             ends[number] += ended
         return cls(tuple(seconds), tuple(ends))
@@ -155,7 +160,7 @@ def _table(seen: Iterable[tuple[float, float, float]]) -> RemainingTimes:
     seconds: list[list[float]] = [[] for _ in EDGES_SECONDS]
     ends = [0.0] * len(EDGES_SECONDS)
     for begin, end, ended in seen:
-        first, last = bisect_right(EDGES_SECONDS, begin) - 1, bisect_right(EDGES_SECONDS, end) - 1
+        first, last = age_bin(begin), age_bin(end)
         for number in range(first, last + 1):
             upper = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else end
             seconds[number].append(min(end, upper) - max(begin, EDGES_SECONDS[number]))

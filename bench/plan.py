@@ -1,0 +1,146 @@
+"""How long a plan for a large pool takes, in what memory, and how good it is: greedy, HiGHS and the seed's pair.
+
+Each is made in a process of its own, so that the memory is its own. ``--nodes`` and ``--groups`` say how large.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
+
+
+from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.core.plan import Decision, PlanConfig, State, decide
+from sharectl.core.plan_many import Assigning
+from sharectl.core.usage import hs06_per_core_by_node
+
+NOW = 1_700_000_000
+NODE_CORES = 64
+POWERS = (9.5, 10.0, 11.2, 12.8, 14.1, 16.0)
+SIZES = (2, 4, 8, 16, 64)
+WAITING_RATIO = 0.6
+"""Of the groups and sizes, those of which jobs wait."""
+VARIANTS = {
+    "greedy": ("many", "greedy"),
+    "highs": ("many", "highs"),
+    "pair": ("pair", "greedy"),
+}
+
+
+def pool(nodes: int, groups: int, seed: int) -> tuple[Snapshot, dict[str, float]]:
+    """A full pool in which some groups hold more than their pledges and others less, and what was pledged."""
+    draw = Random(seed)
+    names = [f"group{number:02}" for number in range(groups)]
+    # What each holds, by weight; pledges are the same for all.
+    weight = {name: draw.uniform(0.3, 1.7) for name in names}
+    points, running = [], []
+    for number in range(nodes):
+        node, power = f"wn-{number:04}", draw.choice(POWERS)
+        machine = f"{node}.example.org"
+        points.append(Node(node, machine, NODE_CORES, power, controlled=True, memory_mib=4096 * NODE_CORES))
+        running += _jobs(draw, node, power, weight)
+    pending = [
+        PendingJobs(name, size, draw.randint(1, 400), 2048 * size)
+        for name in names
+        for size in SIZES
+        if draw.random() < WAITING_RATIO
+    ]
+    return Snapshot(NOW, tuple(points), tuple(running), tuple(pending)), dict.fromkeys(names, 1000.0)
+
+
+def _jobs(draw: Random, node: str, power: float, weight: dict[str, float]) -> list[RunningJobs]:
+    """Jobs that fill a node but for a few cores."""
+    free, found = NODE_CORES - draw.choice((0, 0, 0, 1, 3)), []
+    groups = draw.choices(list(weight), list(weight.values()), k=12)
+    while free > 0:
+        cores = min(free, draw.choice((1, 1, 1, 1, 2, 4, 8)))
+        seconds = int(draw.expovariate(1 / 20000)) + 1
+        found.append(RunningJobs(node, draw.choice(groups), cores, power, seconds, 1, 2048 * cores))
+        free -= cores
+    return found
+
+
+def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, float]:
+    """Figures of one plan: seconds, MiB above what the pool itself takes, targets, power moved, waits."""
+    strategy, solver = VARIANTS[variant]
+    taken, pledges = pool(nodes, groups, seed)
+    config = PlanConfig(pledges, PlanLimits(), 3060, strategy=strategy, assigning=Assigning(solver=solver))
+    before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    began, cpu = time.perf_counter(), time.process_time()
+    decision = decide(config, State(), taken, NOW)
+    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    again, state = time.perf_counter(), replace(decision.state)
+    decide(config, state, replace(taken, taken_at=NOW + 60), NOW + 60)
+    return {
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "again_seconds": time.perf_counter() - again,
+        "peak_mib": peak_kib / 1024,
+        "pool_mib": before_kib / 1024,
+        **_worth(decision, taken),
+    }
+
+
+def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
+    power = hs06_per_core_by_node(taken)
+    waits = {record.node: record for record in decision.nodes}
+    over = sum(control.output_hs06 for control in decision.groups if control.output_hs06 > 0)
+    targets = decision.plan.targets
+    moved = sum(power[target.node] * target.request_cores for target in targets)
+    value = sum(
+        power[target.node]
+        * (
+            target.request_cores * (86400 - waits[target.node].wait_seconds)
+            - waits[target.node].idle_core_seconds
+        )
+        for target in targets
+    )
+    return {
+        "targets": len(targets),
+        "moved_ratio": moved / over,
+        "idle_core_seconds": sum(waits[target.node].idle_core_seconds for target in targets),
+        "value": value,
+        "greedily": float(any(note.code.startswith("solver") for note in decision.plan.limits)),
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print a table, and the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=2000)
+    parser.add_argument("--groups", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--one", choices=VARIANTS, help=argparse.SUPPRESS)
+    chosen = parser.parse_args(argv)
+    if chosen.one:
+        print(json.dumps(measured(chosen.one, chosen.nodes, chosen.groups, chosen.seed)))
+        return 0
+    rows = {}
+    for variant in VARIANTS:
+        asked = [sys.executable, __file__, "--one", variant, "--seed", str(chosen.seed)]
+        size = ["--nodes", str(chosen.nodes), "--groups", str(chosen.groups)]
+        rows[variant] = json.loads(subprocess.run([*asked, *size], check=True, capture_output=True).stdout)
+    print(f"{chosen.nodes} nodes of {NODE_CORES} cores, {chosen.groups} groups, seed {chosen.seed}")
+    print(f"{'':8}  seconds     cpu   again  peak MiB  pool MiB  targets  moved/over  value/greedy")
+    for variant, row in rows.items():
+        print(
+            f"{variant:8}  {row['seconds']:7.2f} {row['cpu_seconds']:7.2f} {row['again_seconds']:7.2f}  "
+            f"{row['peak_mib']:8.0f}  {row['pool_mib']:8.0f}  {row['targets']:7.0f}  {row['moved_ratio']:10.3f}  "
+            f"{row['value'] / rows['greedy']['value']:12.4f}" + ("  (greedily)" if row["greedily"] else "")
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

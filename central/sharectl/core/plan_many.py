@@ -1,0 +1,262 @@
+"""Plans for many pairs: each group that is over its share can give to each that is under it, each node to one pair."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional
+
+from sharectl.core.assignment import (
+    Choice,
+    Option,
+    Problem,
+    after,
+    by_density,
+    by_value,
+    filled,
+    fitting_memory,
+    greedy,
+    total_worth,
+)
+from sharectl.core.assignment_highs import GAP_RATIO, SolverError, best
+from sharectl.core.assignment_options import Prices, new_options, waiting_jobs
+from sharectl.core.block_wait import wait_for_cores
+from sharectl.core.model import GroupControl, LimitNote, Snapshot, Standing, Target
+from sharectl.core.node_cores import Expected, NodeCores, cores_of_nodes
+from sharectl.core.remaining_times import RemainingTimes
+from sharectl.core.wanted import ROUNDING_HS06, Wait, Wanted
+
+SOLVERS = {
+    "auto": "HiGHS, of its linear relaxation in a large pool; greedily if it has no answer",
+    "highs": "HiGHS; greedily if it has no answer",
+    "greedy": "greedily",
+}
+"""How the best targets are looked for."""
+
+
+@dataclass(frozen=True)
+class Assigning:
+    """What an operator decides about plans for many pairs."""
+
+    prices: Prices = field(default_factory=Prices)
+    solver: str = "greedy"
+    """One of `SOLVERS`."""
+    solver_seconds: float = 5.0
+    """How long HiGHS may take."""
+    obey_seconds: int = 2340
+    """How long a node may take to act on its target."""
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What a plan is made for."""
+
+    groups: Sequence[GroupControl]
+    snapshot: Snapshot
+    nodes: Collection[str]
+    """Nodes that may have targets."""
+    standing: Sequence[Standing]
+    """What stands on them, of configured groups."""
+    young: Collection[str]
+    """Nodes whose target stays whatever is called for."""
+    room: Optional[int]
+    """Most nodes under targets; None for any number."""
+    remaining: Mapping[str, RemainingTimes]
+    """Group -> how long its jobs still run."""
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """A target that stands, and what it is still to do."""
+
+    target: Target
+    hs06_per_core: float
+    wait: Wait
+    due_cores: int
+    """Cores that the held-back group has above the cap."""
+    started: bool
+    """Whether a job that it is for has begun since."""
+    memory_mib: int
+
+    @property
+    def fulfilled(self) -> bool:
+        """Whether it has done its work."""
+        return self.due_cores == 0 and self.started
+
+
+def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
+    """What the controllers' outputs call for, the most useful targets first."""
+    excess = {each.group: each.output_hs06 for each in situation.groups if each.output_hs06 > 0}
+    deficit = {each.group: -each.output_hs06 for each in situation.groups if each.output_hs06 < 0}
+    waiting = waiting_jobs(situation.snapshot.pending, deficit)
+    if not (waiting and (excess or situation.standing)):
+        return Wanted("no-group-under" if excess else "no-group-over", reasons=_released(situation.standing))
+    holding = {*excess, *(stood.target.held_back for stood in situation.standing)}
+    nodes = cores_of_nodes(situation.snapshot, set(situation.nodes), holding)
+    expected = Expected(situation.remaining)
+    stood = _stood(situation, nodes, expected)
+    budgets = Problem((), excess, deficit, waiting, situation.room)
+    fixed = [
+        choice
+        for each in stood
+        if each.target.node in situation.young
+        for choice in _going_on(each, budgets, assigning)
+    ]
+    budgets = replace(after(budgets, fixed), room=_room_left(situation))
+    free = {name: here for name, here in nodes.items() if name not in situation.young}
+    going_on = [
+        choice for each in stood if each.target.node in free for choice in _going_on(each, budgets, assigning)
+    ]
+    kept, budgets = _affordable(going_on, budgets)
+    fresh, able = new_options(free, budgets, expected, assigning.prices)
+    taken = {(option.node, option.held_back, option.request_cores) for option in kept}
+    options = [
+        *kept,
+        *(each for each in fresh if (each.node, each.held_back, each.request_cores) not in taken),
+    ]
+    choices, notes = _chosen(replace(budgets, options=options), kept, assigning)
+    return _wanted(situation, (fixed, choices, notes), stood, able, excess)
+
+
+def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
+    """What the targets that stand are still to do."""
+    youngest: dict[tuple[str, str, int], int] = {}
+    places = {stood.target.node for stood in situation.standing}
+    for job in situation.snapshot.running:
+        if job.node in places:
+            key = (job.node, job.group, job.cores)
+            youngest[key] = min(youngest.get(key, job.seconds), job.seconds)
+    found = []
+    for stood in situation.standing:
+        target, here = stood.target, nodes[stood.target.node]
+        due = max(0, here.held_cores.get(target.held_back, 0) - target.cap_cores)
+        idle = here.idle_cores
+        needed = min(due, max(0, target.request_cores - idle))
+        began = youngest.get((target.node, target.helped, target.request_cores))
+        found.append(
+            _Stood(
+                target,
+                here.node.hs06_per_core,
+                wait_for_cores(
+                    expected.leaving(here, target.held_back), needed, min(idle, target.request_cores)
+                ),
+                due,
+                began is not None and situation.snapshot.taken_at - began >= stood.since,
+                here.memory_for(target.held_back, due),
+            )
+        )
+    return sorted(found, key=lambda each: each.target.node)
+
+
+def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Choice]:
+    """The target that stands as a choice, or nothing if it is not to go on: it is fulfilled, or nobody waits for it."""
+    target, prices = stood.target, assigning.prices
+    if stood.fulfilled:
+        return []
+    option = Option(
+        node=target.node,
+        held_back=target.held_back,
+        cap_cores=target.cap_cores,
+        request_cores=target.request_cores,
+        takes_hs06=stood.due_cores * stood.hs06_per_core,
+        gives_hs06=target.request_cores * stood.hs06_per_core,
+        value=prices.value(target.request_cores, stood.hs06_per_core, stood.wait),
+        wait_seconds=stood.wait.seconds,
+        idle_core_seconds=stood.wait.idle_core_seconds,
+        memory_mib=stood.memory_mib,
+        helped=target.helped,
+    )
+    memory_mib = fitting_memory(budgets, target.helped, option)
+    if memory_mib < 0 or option.value <= 0:
+        return []
+    return [Choice(option._replace(bonus=prices.keep_gain_ratio * option.value), target.helped, memory_mib)]
+
+
+def _affordable(going_on: Sequence[Choice], budgets: Problem) -> tuple[list[Option], Problem]:
+    """Targets that may go on, and the budgets with room for them.
+
+    While cores wait for each other less power is in use, and the errors fall: the last target that a group's error still
+    pays for in part goes on, or cores would be freed in vain.
+    """
+    excess, deficit = dict(budgets.excess_hs06), dict(budgets.deficit_hs06)
+    kept: list[Option] = []
+    for choice in sorted(going_on, key=lambda choice: by_density(choice.option)):
+        option = choice.option
+        over, under = excess.get(option.held_back, 0.0), deficit.get(choice.helped, 0.0)
+        if under > ROUNDING_HS06 and (over > ROUNDING_HS06 or option.takes_hs06 <= ROUNDING_HS06):
+            excess[option.held_back] = over - option.takes_hs06
+            deficit[choice.helped] = under - option.gives_hs06
+            kept.append(option)
+    return kept, replace(
+        budgets,
+        excess_hs06=_with_room(budgets.excess_hs06, excess),
+        deficit_hs06=_with_room(budgets.deficit_hs06, deficit),
+    )
+
+
+def _with_room(budget: Mapping[str, float], left: Mapping[str, float]) -> dict[str, float]:
+    return {group: budget.get(group, 0.0) + max(0.0, -left[group]) for group in left}
+
+
+def _room_left(situation: Situation) -> Optional[int]:
+    return None if situation.room is None else max(0, situation.room - len(situation.young))
+
+
+def _chosen(
+    problem: Problem, kept: Sequence[Option], assigning: Assigning
+) -> tuple[list[Choice], tuple[LimitNote, ...]]:
+    """The choices, the most useful first, and what kept them from being the best.
+
+    What stands goes on unless another choice, bonuses counted, is better by more than the solver may be off.
+    """
+    notes: tuple[LimitNote, ...] = ()
+    found = [greedy(problem)]
+    if assigning.solver != "greedy" and problem.options:
+        try:
+            found.append(
+                filled(problem, best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs"))
+            )
+        except SolverError as error:
+            notes = (LimitNote(error.code, max(1, len(found[0]))),)
+    choices = max(found, key=total_worth)
+    if kept:
+        going_on = filled(problem, (), first=kept)
+        if total_worth(choices) <= total_worth(going_on) * (1 + 1.5 * GAP_RATIO):
+            choices = going_on
+    ordered = sorted(choices, key=lambda choice: by_value(choice.option))
+    # What there is no room for is called for all the same: the limits leave it out, and say so.
+    beyond = filled(replace(problem, room=None), ordered)[len(ordered) :] if problem.room is not None else []
+    return [*ordered, *beyond], notes
+
+
+def _wanted(
+    situation: Situation,
+    chosen: tuple[Sequence[Choice], Sequence[Choice], tuple[LimitNote, ...]],
+    stood: Sequence[_Stood],
+    able: Collection[str],
+    excess: Mapping[str, float],
+) -> Wanted:
+    fixed, choices, notes = chosen
+    targets = tuple(map(_target, (*fixed, *choices)))
+    reasons = {name: "not-needed" if name in able else "no-block" for name in situation.nodes}
+    reasons.update(_released(situation.standing))
+    going_on = {each.target for each in stood}
+    reasons.update((target.node, "kept" if target in going_on else "target") for target in targets)
+    reasons.update((choice.option.node, "dwell") for choice in fixed)
+    waits = {each.target.node: each.wait for each in stood}
+    for choice in choices:
+        waits[choice.option.node] = Wait(choice.option.wait_seconds, choice.option.idle_core_seconds)
+    pairs = {(target.held_back, target.helped) for target in targets}
+    reason = "targets"
+    if not targets:
+        reason = "no-group-over" if not excess else "error-below-node" if able else "no-node"
+    return Wanted(reason, targets, pairs.pop() if len(pairs) == 1 else None, notes, waits, reasons)
+
+
+def _released(standing: Sequence[Standing]) -> dict[str, str]:
+    return {stood.target.node: "released" for stood in standing}
+
+
+def _target(choice: Choice) -> Target:
+    option = choice.option
+    return Target(option.node, option.held_back, option.cap_cores, choice.helped, option.request_cores)
