@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import resource
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
 from typing import Any, Optional
@@ -55,11 +56,19 @@ def limit_memory() -> None:
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """What each slot with these ads makes of the job with that ad at Unix time ``now``. The ads of slots are changed."""
-    own = [
-        (clause, resource_of(clause), compiled(clause.text))
-        for clause in clauses(_expression(job, "Requirements") or "true", lambda name: _expression(job, name))
-    ]
-    return tuple(_finding(job, own, slot, now) for slot in slots)
+    written = clauses(_expression(job, "Requirements") or "true", lambda name: _expression(job, name))
+    asking = _Job(
+        ad=job,
+        own=[(clause, resource_of(clause), compiled(clause.text)) for clause in written],
+        plain={
+            name.lower(): float(value)
+            for name in job
+            if name.lower().startswith("request")
+            for value in [job.get(name)]
+            if type(value) in (int, float) and isfinite(value)
+        },
+    )
+    return tuple(_finding(asking, slot, now) for slot in slots)
 
 
 @lru_cache(maxsize=4096)
@@ -73,20 +82,27 @@ def compiled(expression: str) -> Any:
         return None
 
 
-_Own = list[tuple[Clause, Optional[str], Any]]
+@dataclass(frozen=True)
+class _Job:
+    ad: Any
+    own: Sequence[tuple[Clause, Optional[str], Any]]
+    """Clauses of its Requirements, the resource that each compares a request with, and the expression."""
+    plain: Mapping[str, float]
+    """Requests that are plain numbers: lower-case name -> number."""
 
 
-def _finding(job: Any, own: _Own, slot: Any, now: int) -> SlotFinding:
+def _finding(asking: _Job, slot: Any, now: int) -> SlotFinding:
+    job = asking.ad
     machine = (text(evaluated(slot, "Machine")) or "").lower()
     job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles, shortages = _obstacles(job, own, slot, accepted=(job_accepts, slot_accepts))
+    obstacles, shortages = _obstacles(asking, slot, accepted=(job_accepts, slot_accepts))
     codes = {obstacle.code for obstacle in obstacles}
     target = _target(job, slot, now) if "target" in codes else None
     grace_until = _grace_until(slot) if "grace" in codes else 0
     left: list[Obstacle] = []
     if obstacles:
         _empty(slot)
-        left, _ = _obstacles(job, own, slot, accepted=(_accepts(job, slot), _accepts(slot, job)))
+        left, _ = _obstacles(asking, slot, accepted=(_accepts(job, slot), _accepts(slot, job)))
     return SlotFinding(
         node=machine,
         slot=text(evaluated(slot, "Name")) or machine,
@@ -117,7 +133,7 @@ def _true(tree: Any, ad: Any, target: Any) -> bool:
 
 
 def _obstacles(
-    job: Any, own: _Own, slot: Any, *, accepted: tuple[bool, bool]
+    asking: _Job, slot: Any, *, accepted: tuple[bool, bool]
 ) -> tuple[list[Obstacle], list[Shortage]]:
     """What keeps the job out, and of what there is too little; nothing if both accept, and the slot is free."""
     job_accepts, slot_accepts = accepted
@@ -126,7 +142,7 @@ def _obstacles(
     found = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
         return found, []
-    short, unclear = _requests(job, slot, [of for _, of, _ in own if of is not None])
+    short, unclear = _requests(asking, slot)
     found += [
         Obstacle(_code_of_resource(one.resource), f"Request{one.resource} = {one.requested:.15g}")
         for one in short
@@ -134,20 +150,20 @@ def _obstacles(
     found += [Obstacle("bad-request", told) for told in unclear]
     named = {one.resource.lower() for one in short}
     if not job_accepts:
-        found += _own_clauses(job, own, slot, named)
+        found += _own_clauses(asking, slot, named)
     if not slot_accepts:
-        found += _slot_clauses(job, slot, draining=draining, limits_named=bool(short or unclear))
+        found += _slot_clauses(asking.ad, slot, draining=draining, limits_named=bool(short or unclear))
     if not found:
-        found.append(_whole(slot if not slot_accepts else job, slot_accepts=slot_accepts))
+        found.append(_whole(slot if not slot_accepts else asking.ad, slot_accepts=slot_accepts))
     return found, short
 
 
-def _own_clauses(job: Any, own: _Own, slot: Any, named: set[str]) -> list[Obstacle]:
+def _own_clauses(asking: _Job, slot: Any, named: set[str]) -> list[Obstacle]:
     """The job's clauses that are not true, but those on a resource that is short."""
     return [
         Obstacle("job-requirements", _told(clause.text))
-        for clause, of_resource, tree in own
-        if of_resource not in named and not _true(tree, job, slot)
+        for clause, of_resource, tree in asking.own
+        if of_resource not in named and not _true(tree, asking.ad, slot)
     ]
 
 
@@ -171,17 +187,17 @@ def _whole(ad: Any, *, slot_accepts: bool) -> Obstacle:
     return Obstacle(code, _told(_expression(ad, "Requirements") or ""))
 
 
-def _requests(job: Any, slot: Any, asked: Iterable[str]) -> tuple[list[Shortage], list[str]]:
+def _requests(asking: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
     """What the job asks for more of than the slot has, and requests that are no number there."""
     short, unclear = [], []
-    for name in _resources(slot, asked):
-        requested = _taken(job, slot, name)
+    for name in _resources(slot, [of for _, of, _ in asking.own if of is not None]):
+        requested = _taken(asking, slot, name)
         if requested is None:
-            unclear.append(_told(f"Request{name} = {_expression(job, f'Request{name}')}"))
+            unclear.append(_told(f"Request{name} = {_expression(asking.ad, f'Request{name}')}"))
             continue
-        free, most = _amount(slot, name), _amount(slot, f"TotalSlot{name}")
+        free = _amount(slot, name)
         if requested > free:
-            short.append(Shortage(name, requested, free, max(free, most)))
+            short.append(Shortage(name, requested, free, max(free, _amount(slot, f"TotalSlot{name}"))))
     return short, unclear
 
 
@@ -192,11 +208,14 @@ def _resources(slot: Any, asked: Iterable[str] = ()) -> list[str]:
     return list({**{name: name for name in asked}, **names}.values())
 
 
-def _taken(job: Any, slot: Any, name: str) -> Optional[float]:
+def _taken(asking: _Job, slot: Any, name: str) -> Optional[float]:
     """How much of a resource the job takes of the slot: what it requests, or what a consumption policy says; None if unclear."""
     if f"Consumption{name}" in slot and evaluated(slot, "PartitionableSlot") is True:
-        return _value(f"MY.Consumption{name}", slot, job)
-    return _value(f"MY.Request{name}", job, slot) if f"Request{name}" in job else 0.0
+        return _value(f"MY.Consumption{name}", slot, asking.ad)
+    request = f"Request{name}"
+    if request.lower() in asking.plain:
+        return asking.plain[request.lower()]
+    return _value(f"MY.{request}", asking.ad, slot) if request in asking.ad else 0.0
 
 
 def _value(expression: str, ad: Any, target: Any) -> Optional[float]:
