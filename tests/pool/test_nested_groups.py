@@ -91,9 +91,9 @@ def publish(box: Box, lines: list[str]) -> None:
 
 
 def submit(box: Box, group: str, cores: int, count: int, node: str, command: str) -> Path:
-    """Event log of jobs that may only run on that node, or on any."""
+    """Event log of jobs that may only run on nodes whose names match."""
     log = box.shared_directory / f"{len(list(box.shared_directory.iterdir()))}-{group}.log"
-    where = f'requirements = TARGET.Machine == "{node}"\n' if node else ""
+    where = f'requirements = regexp("{node}", TARGET.Machine)\n'
     box.submit(
         f"executable = /bin/sh\narguments = \"-c '{command}'\"\ntransfer_executable = False\nrequest_cpus = {cores}\n"
         f"request_memory = 8\nrequest_disk = 8\nlog = {log}\naccounting_group = {group}\n"
@@ -187,7 +187,7 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     box.wait_until(
         lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES, 120, "full nodes"
     )
-    waiting = submit(box, "alice.prod", MULTICORE, 2, "", "sleep 600")
+    waiting = submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", "sleep 600")
 
     def seen() -> dict[str, Any]:
         rows = sharectl.json("errors", **configuration)["groups"]
@@ -232,12 +232,13 @@ def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) ->
         "alice.user": 0.15 * alice,
         "cms": pool_cores - alice,
     }
-    submit(box, "alice.prod", 1, 1, "", "sleep 1")
+    submit(box, "alice.prod", 1, 1, ".", "sleep 1")
     query = ["condor_status", "-any", "-constraint", "IsAccountingGroup", "-af", "Name", "EffectiveQuota"]
 
     def told() -> bool:
         rows = [line.split() for line in box.run(query).stdout.splitlines()]
-        found = {name: float(quota) for name, quota in rows if name in wanted}
-        return found == pytest.approx(wanted, abs=0.01)
+        return {name: float(quota) for name, quota in rows if name in wanted} == pytest.approx(
+            wanted, abs=0.01
+        )
 
     box.wait_until(told, 60, f"quotas of {wanted}")

@@ -45,8 +45,8 @@ def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
 def nested_quota_shares(tree: GroupTree) -> dict[str, str]:
     """Group within another → its share of that one's pledge as a decimal number, by name.
 
-    With what is left for jobs of the other group's own, the shares within one group sum to exactly 1: so much HTCondor
-    leaves to that group itself. Shares of a pledge of 0 are 0.
+    With what is left for jobs of the other group's own, the shares within one group sum to exactly 1. Shares of a pledge
+    of 0 are 0.
     """
     shares: dict[str, str] = {}
     for above, own_hs06 in tree.own_hs06.items():
@@ -73,15 +73,14 @@ def central_manager_configuration(tree: GroupTree) -> str:
         If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon that reads it.
     """
     problems = [
-        f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; write the group with '_', here and wherever "
-        "AcctGroup is set"
+        f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; write the group with "
+        "'_', here and wherever AcctGroup is set"
         for group in sorted(tree.names)
         if "-" in group
     ]
     if problems:
         raise ConfigError(problems)
     shares = quota_shares({name: tree.pledge_hs06[name] for name in first_level(tree.names)})
-    nested = nested_quota_shares(tree)
     lines = [
         "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. Change them there, then:",
         "#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig",
@@ -91,21 +90,28 @@ def central_manager_configuration(tree: GroupTree) -> str:
         "",
         "# Share of the pool that each group was promised, 0 to 1; they sum to 1.",
         *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
-        *(
-            [
-                "",
-                "# Share of the group above it that each group within another was promised, 0 to 1. What they leave of 1 is",
-                "# for jobs of the group above that are in none of them.",
-            ]
-            if nested
-            else []
-        ),
-        *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in nested.items()),
+        *_nested_lines(tree),
         "",
         "# What a group cannot use, others may. Boolean, HTCondor's default is False: cores would stay idle.",
         "GROUP_ACCEPT_SURPLUS = True",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _nested_lines(tree: GroupTree) -> list[str]:
+    """Lines for groups within others; none if there are no such."""
+    shares = nested_quota_shares(tree)
+    if not shares:
+        return []
+    return [
+        "",
+        "# Share of the group above it that each group within another was promised, 0 to 1.",
+        *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
+        "",
+        "# A group with others within it has for jobs of its own what these leave of its quota, not all of it once more.",
+        "# Boolean, HTCondor's default is True.",
+        "NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False",
+    ]
 
 
 def _decimal(units: int) -> str:
