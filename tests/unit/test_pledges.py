@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.adapters import negotiator_copy
 from sharectl.adapters.config_file import load, parse
 from sharectl.adapters.config_text import render
 from sharectl.adapters.pledges import Wanted, WrittenPledges
 from sharectl.adapters.pledges_negotiator import NegotiatorAccess, NegotiatorPledges
+from sharectl.adapters.slot_ads_quotas import Knob
 from sharectl.cli import options
 from sharectl.cli.main import main
 from sharectl.core.model import Source
@@ -51,7 +53,7 @@ def test_quotas_of_a_file_as_the_negotiator_shares_them_out(tmp_path: Path) -> N
     assert found.hs06 == {"cms": 400, "alice": 300, "alice.prod": pytest.approx(210)}
     assert [pledge.surplus for pledge in found.pledges] == ["byquota", "no", "no"]
     assert found.pledges[0].place == f"quota 40 of cms in {tmp_path}/knobs"
-    assert found.warnings == (
+    assert found.notes == (
         f"{tmp_path}/knobs has groups that are not listed under groups, and so are not steered: lhcb",
     )
 
@@ -94,6 +96,49 @@ def test_no_file_is_a_problem_too(tmp_path: Path) -> None:
     assert str(tmp_path / "none") in (
         NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
     )
+
+
+def silent(folder: Path, *, max_age_seconds: float = 3600.0, keep: bool = False) -> Pledged:
+    """What is known of a negotiator whose collector does not answer."""
+    access = NegotiatorAccess(
+        collector="127.0.0.1:1",
+        deadline_seconds=5.0,
+        pool_cores=100.0,
+        weight_hs06=10.0,
+        copy_file=folder / "copy",
+        max_age_seconds=max_age_seconds,
+    )
+    return NegotiatorPledges(access, [wanted("cms")], keep=keep).resolve(NOW + 1800)
+
+
+def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Path) -> None:
+    knobs = [Knob("negotiator cm", "GROUP_NAMES", "cms"), Knob("negotiator cm", "GROUP_QUOTA_cms", "40")]
+    negotiator_copy.save(tmp_path / "copy", None, NOW, knobs)
+    found = silent(tmp_path)
+    assert found.hs06 == {"cms": 400}
+    assert found.pledges[0].said_at == NOW
+    assert found.warnings[0].startswith("negotiator: ")
+    assert found.warnings[0].endswith("; what it said 0.5 hours ago is in use")
+    old = silent(tmp_path, max_age_seconds=1799.0).source.problem or ""
+    assert "the copy is of 0.5 hours ago, older than pledges.negotiator.max_age_seconds (1799)" in old
+    negotiator_copy.save(tmp_path / "copy", "another", NOW, knobs)
+    assert "there is no copy of what it said before" in (silent(tmp_path).source.problem or "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"schema_version": 1, "asked_at": 1, "name": null, "knobs": [["a", "b", 3]]}',
+        b"[" * 99999,
+    ],
+)
+def test_a_broken_copy_of_its_knobs_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "copy").write_bytes(content)
+    assert f"{tmp_path}/copy: cannot be read: " in (silent(tmp_path).source.problem or "")
 
 
 def test_written_pledges_are_as_they_are_written() -> None:

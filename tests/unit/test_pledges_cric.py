@@ -347,7 +347,7 @@ def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
     found = source.look(wanted=(written, ATLAS))
     assert found.hs06 == {"cms": 5, "atlas": 105300}
     assert (found.pledges[0].source, found.pledges[0].instead_of_hs06) == ("yaml", 87100)
-    assert found.warnings[0].startswith("groups.cms: 5 HS06 is written, and goes before the 87100 of ")
+    assert found.notes[0].startswith("groups.cms: 5 HS06 is written, and goes before the 87100 of ")
     assert source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem is None
 
 

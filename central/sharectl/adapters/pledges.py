@@ -105,7 +105,7 @@ def joined(
     said_at: Optional[int] = None,
     absent: Mapping[str, str],
 ) -> tuple[tuple[Pledge, ...], list[str], list[str]]:
-    """Pledges, problems and warnings: a written pledge goes before what the source says.
+    """Pledges, problems and notes: a written pledge goes before what the source says.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def joined(
     absent
         Group → why the source has no pledge for it, where it has none.
     """
-    pledges, problems, warnings = [], [], []
+    pledges, problems, notes = [], [], []
     for each in wanted:
         from_source = told.get(each.group)
         if each.written_hs06 is not None:
@@ -134,7 +134,7 @@ def joined(
                 )
             )
             if instead is not None and not isclose(instead, each.written_hs06, rel_tol=_SAME):
-                warnings.append(
+                notes.append(
                     f"{each.place}: {each.written_hs06:g} HS06 is written, and goes before the {instead:g} of "
                     f"{from_source.place if from_source else source}"
                 )
@@ -144,7 +144,7 @@ def joined(
         else:
             hs06, place, surplus = from_source.hs06, from_source.place, from_source.surplus
             pledges.append(Pledge(each.group, hs06, source, place, said_at, surplus=surplus))
-    return tuple(pledges), problems, warnings
+    return tuple(pledges), problems, notes
 
 
 def refused(seconds: float, problems: Iterable[str], warnings: Iterable[str] = ()) -> Pledged:

@@ -170,8 +170,7 @@ class CricPledges:
             for one in self.wanted
             if one.group not in told
         }
-        pledges, missing, more = joined(self.wanted, told, "cric", said_at=said_at, absent=absent)
-        warnings += more
+        pledges, missing, notes = joined(self.wanted, told, "cric", said_at=said_at, absent=absent)
         if problems or missing:
             return refused(seconds, [*problems, *missing], warnings)
         held = set(jumped)
@@ -188,7 +187,7 @@ class CricPledges:
             replace(pledge, said_at=old[pledge.group]) if pledge.group in old else pledge
             for pledge in pledges
         )
-        return Pledged(Source(SOURCE_NAME, seconds), dated, tuple(warnings))
+        return Pledged(Source(SOURCE_NAME, seconds), dated, tuple(warnings), tuple(notes))
 
     def _hold(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
@@ -81,7 +81,7 @@ class NegotiatorPledges:
         except (InputError, PoolUnavailableError) as error:
             found = refused(0.0, str(error).splitlines())
         source = Source(SOURCE_NAME, time.monotonic() - began, found.source.problem)
-        return Pledged(source, found.pledges, (*warnings, *found.warnings))
+        return replace(found, source=source, warnings=tuple(warnings))
 
     def _answer(self, now: int, warnings: list[str]) -> _Answer:
         access = self.access
@@ -161,13 +161,13 @@ class NegotiatorPledges:
         absent = {
             one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
         }
-        pledges, problems, warnings = joined(
+        pledges, problems, notes = joined(
             self.wanted, told, "negotiator", said_at=answer.said_at, absent=absent
         )
-        warnings += _unlisted(names, self.wanted, place)
         if problems:
-            return refused(0.0, problems, warnings)
-        return Pledged(Source(SOURCE_NAME, 0.0), pledges, tuple(warnings))
+            return refused(0.0, problems)
+        notes += _unlisted(names, self.wanted, place)
+        return Pledged(Source(SOURCE_NAME, 0.0), pledges, notes=tuple(notes))
 
 
 def _why_absent(group: str, names: Sequence[str], place: str) -> str:

@@ -63,6 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
                     "seconds": round(pledged.source.seconds, 3),
                     "problem": pledged.source.problem,
                     "warnings": list(pledged.warnings),
+                    "notes": list(pledged.notes),
                     "pledges": rows,
                 },
             )
@@ -70,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     elif pledged.source.problem is None:
         _print(rows)
     say_warnings(pledged.warnings)
+    for note in pledged.notes:
+        print(f"sharectl: note: {note}", file=sys.stderr)
     if pledged.source.problem is not None:
         raise PoolUnavailableError(f"pledges: {pledged.source.problem}")
     return 0

@@ -52,7 +52,9 @@ class Pledged:
     pledges: tuple[Pledge, ...] = ()
     """By the order of the configuration."""
     warnings: tuple[str, ...] = ()
-    """What an operator should know, one line each: a copy in use, a written pledge that differs, a group not steered."""
+    """What an operator should mend, one line each: a copy in use, a pledge that jumps."""
+    notes: tuple[str, ...] = ()
+    """What he may have meant so, one line each: a written pledge that differs, a group that is not steered."""
 
     @property
     def hs06(self) -> dict[str, float]:
