@@ -134,6 +134,11 @@ def test_what_is_wrong_is_said_with_its_place(content: bytes, said: str) -> None
     assert len(problem) < 400
 
 
+def test_a_site_is_told_its_federation() -> None:
+    (problem,) = problems(RECORDED, names=("infn-t1",))
+    assert "it is a site of IT-INFN-CNAF: write that, and pledges.cric.federation_ratio" in problem
+
+
 def test_all_problems_at_once() -> None:
     content = json.dumps(
         {CNAF: {"pledges": {"2026": {"Q3": {"cms": {"CPU": -1}, "atlas": {"CPU": "x"}}}}}}

@@ -23,6 +23,7 @@ MAX_BYTES = 2**24
 """Size of an answer that is still read."""
 
 _NAMES = ("name", "accounting_name")
+_SITES = "rcsites"
 _POWER = "CPU"
 _UNITS = frozenset(("hs06", "hepspec06", "hepscore23", "hs23", "hepscore"))
 """All on one scale, as they are compared: lower case, letters and digits."""
@@ -153,9 +154,25 @@ def _federation(answer: _Value, name: str) -> _Value:
         raise InputError([f"{answer.place}: {quoted(name)} could be {_some(found)}; write one of them"])
     if not found:
         raise InputError(
-            [f"{answer.place}: there is no federation {quoted(name)}; see pledges.cric.federations"]
+            [
+                f"{answer.place}: there is no federation {quoted(name)}; {_site_advice(answer.as_object(), name)}"
+            ]
         )
     return answer.below(found[0])
+
+
+def _site_advice(federations: Mapping[str, Any], name: str) -> str:
+    """What to write instead of a name that may be a site's."""
+    of_site = [
+        key
+        for key, content in federations.items()
+        if isinstance(content, _Object)
+        and isinstance(content.get(_SITES), (list, dict))
+        and name.lower() in [str(site).lower() for site in content[_SITES]]
+    ]
+    if not of_site:
+        return "see pledges.cric.federations"
+    return f"it is a site of {_some(of_site)}: write that, and pledges.cric.federation_ratio if it has others too"
 
 
 def _quarter(federation: _Value, period: Period) -> _Value:
