@@ -1,6 +1,6 @@
 """The records that the rooms exchange. Frozen, with units in the names.
 
-A *group* is the first dot-separated part of AcctGroup, in lower case, if it is configured; all else is
+A *group* is the longest configured name that AcctGroup begins with, part by part, in lower case; all else is
 `OTHER`. A *node* is named by its short host name, or by its full name where two nodes share a short one.
 """
 
