@@ -110,7 +110,9 @@ def record_slice(
     table: Table, path: Path, cycles: Iterator[tuple[CycleRecord, Snapshot]]
 ) -> tuple[CycleRecord, Snapshot]:
     """Record the slice and say what it took; returns its last cycle."""
-    ledger, took, texts = Ledger(path), [], []
+    ledger = Ledger(path)
+    took: list[float] = []
+    texts: list[int] = []
     for record, snapshot in cycles:
         began = time.perf_counter()
         ledger.record(record, snapshot)

@@ -45,11 +45,19 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
         ),
     )
     number = int(cursor.lastrowid or 0)
-    write_groups(connection, lists, number, record)
+    _write_groups(connection, lists, number, record)
     return number
 
 
-def write_groups(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
+def rewrite(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
+    """Replace the groups of a cycle that was imported."""
+    for table in ("group_cycles", "group_sizes"):
+        connection.execute(f"DELETE FROM {table} WHERE cycle = ?", (number,))  # noqa: S608 - ours
+    connection.execute("UPDATE cycles SET detail = ? WHERE number = ?", (_detail(record), number))
+    _write_groups(connection, lists, number, record)
+
+
+def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
     """Keep the groups of a cycle."""
     held: dict[str, dict[int, int]] = {}
     for (name, cores), many in record.cores_by_size.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sharectl.adapters import files
@@ -46,30 +46,45 @@ def read(path: Path) -> tuple[tuple[int, GroupError], ...]:
     InputError
         If it cannot be read, or a row is not as it should be; the first `_MAX_PROBLEMS` such rows at once.
     """
+    problems: list[str] = []
+    found = tuple(stream(path, problems))
+    if problems:
+        raise InputError(problems)
+    return found
+
+
+def stream(path: Path, problems: list[str]) -> Iterator[tuple[int, GroupError]]:
+    """The same one by one, without holding them; what is wrong with rows is added to ``problems``.
+
+    It ends at `_MAX_PROBLEMS` of a file.
+
+    Raises
+    ------
+    InputError
+        If the log cannot be read.
+    """
+    known = len(problems)
     try:
         with path.open(encoding="utf-8") as file:
-            return _read(files.lines_of(file, _MAX_LINE), path)
+            for number, line in enumerate(files.lines_of(file, _MAX_LINE), start=1):
+                if line.strip() and not line.startswith("#"):
+                    try:
+                        row = _error(line.split())
+                    except (ValueError, OverflowError):
+                        problems.append(_problem(path, number, line))
+                    else:
+                        yield row
+                if len(problems) - known == _MAX_PROBLEMS:
+                    break
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([f"{path}: cannot be read: {error}"]) from error
 
 
-def _read(lines: Iterable[str], path: Path) -> tuple[tuple[int, GroupError], ...]:
-    found: list[tuple[int, GroupError]] = []
-    problems: list[str] = []
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.startswith("#"):
-            try:
-                found.append(_error(line.split()))
-            except (ValueError, OverflowError):
-                problems.append(
-                    f"{path}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
-                    f"found {line.rstrip()[:200]!r}; remove the row"
-                )
-        if len(problems) == _MAX_PROBLEMS:
-            break
-    if problems:
-        raise InputError(problems)
-    return tuple(found)
+def _problem(path: Path, number: int, line: str) -> str:
+    return (
+        f"{path}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
+        f"found {line.rstrip()[:200]!r}; remove the row"
+    )
 
 
 def _error(columns: list[str]) -> tuple[int, GroupError]:

@@ -29,6 +29,7 @@ VERBS = {
     "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change it",
     "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
+    "ledger": "what was recorded of every cycle: its size, export, import, check",
     "check": "check the configuration, or HTCondor snippets, before they are used",
     "render": "print HTCondor configuration made from the pledges",
     "consumption": "consumption policies: generate and check them, price jobs, count claims",

@@ -1,0 +1,113 @@
+"""The ledger as files that others read: CSV, Parquet, and rows of shares_Error.log. In bounded memory."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sharectl.adapters import files, shares_error_log
+from sharectl.adapters.ledger import Ledger
+from sharectl.core.ledger_data import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
+from sharectl.errors import ConfigError, StateError
+
+ROWS_A_TIME = 20_000
+PARQUET_MISSING = "Parquet needs pyarrow, which is not installed: `pip install 'sharectl[parquet]'`, or export with --format csv"
+
+
+@dataclass
+class Counted:
+    """Counts what passes."""
+
+    rows: int = 0
+
+    def of(self, rows: Iterable[tuple[Value, ...]]) -> Iterator[tuple[Value, ...]]:
+        """The same rows."""
+        for row in rows:
+            self.rows += 1
+            yield row
+
+
+def rows_of(ledger: Ledger, table: Table, since: int, until: int) -> Iterator[tuple[Value, ...]]:
+    """Rows of a table from ``since`` until before ``until``, Unix seconds, the oldest first."""
+    read = ledger.with_nodes if table.needs_nodes else ledger.cycles
+    for record in read(since, until):
+        yield from table.rows(record)
+
+
+def csv_of(table: Table, rows: Iterable[tuple[Value, ...]]) -> Iterator[str]:
+    """Pieces of a CSV file (RFC 4180 but for the line ends): a line of names, then the rows."""
+    yield _csv_lines([tuple(column.name for column in table.columns)])
+    rows = iter(rows)
+    while part := list(islice(rows, ROWS_A_TIME)):
+        yield _csv_lines(tuple(map(plain, row)) for row in part)
+
+
+def log_of(ledger: Ledger, since: int, until: int, counted: Counted) -> Iterator[str]:
+    """Lines of a shares_Error.log."""
+    yield f"{shares_error_log.HEADER}\n"
+    for record in ledger.cycles(since, until):
+        for line in shares_error_log.rows(record.taken_at, [control.error for control in record.groups]):
+            counted.rows += 1
+            yield f"{line}\n"
+
+
+def write_text(path: Path, pieces: Iterable[str]) -> None:
+    """Put a file in its place, whole or not at all. Raises StateError."""
+    files.replace(path, pieces, mode=0o640)
+
+
+def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -> None:
+    """Put a Parquet file in its place, whole or not at all, row group by row group.
+
+    Raises
+    ------
+    ConfigError
+        If pyarrow is not installed.
+    StateError
+        If the file cannot be written.
+    """
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ConfigError([PARQUET_MISSING]) from error
+    schema = _schema(pa, table)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    rows = iter(rows)
+    try:
+        with parquet.ParquetWriter(str(beside), schema, compression="zstd") as writer:
+            while part := list(islice(rows, ROWS_A_TIME)):
+                columns = [pa.array(list(column), field.type) for column, field in zip(zip(*part), schema)]
+                writer.write_batch(pa.record_batch(columns, schema=schema))
+        beside.chmod(0o640)
+        beside.replace(path)
+    except OSError as error:
+        raise StateError(
+            f"{path}: cannot be written: {error.strerror or error}; make room, or name another"
+        ) from error
+    finally:
+        with suppress(OSError):
+            beside.unlink()
+
+
+def _schema(pa: Any, table: Table) -> Any:
+    types = {INTEGER: pa.int64(), NUMBER: pa.float64(), FLAG: pa.bool_(), TEXT: pa.string()}
+    return pa.schema(
+        [
+            pa.field(column.name, types[column.kind], metadata={"meaning": column.meaning})
+            for column in table.columns
+        ]
+    )
+
+
+def _csv_lines(rows: Iterable[tuple[str, ...]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

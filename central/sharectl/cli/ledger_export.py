@@ -1,0 +1,101 @@
+"""``sharectl ledger export``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Callable
+
+from sharectl.adapters import ledger_export
+from sharectl.adapters.ledger import Ledger
+from sharectl.adapters.ledger_export import Counted
+from sharectl.cli import options
+from sharectl.cli.time_options import moment
+from sharectl.core.ledger_data import TABLES
+from sharectl.core.time_words import FORMS, MAX_SECONDS
+from sharectl.report import as_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    options.add_common(parser)
+    now = int(time.time())
+    tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
+    parser.add_argument(
+        "--what", choices=tuple(TABLES), default="groups", help=f"{tables} (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=tuple(_FORMATS),
+        default="csv",
+        help="csv; parquet, which needs `pip install 'sharectl[parquet]'`; log: rows of shares_Error.log, whatever --what "
+        "says (default: %(default)s)",
+    )
+    parser.add_argument("--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS)
+    parser.add_argument(
+        "--to", dest="until", type=moment(now), default=MAX_SECONDS, metavar="TIME", help="not included"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument("--columns", action="store_true", help="print what each column means, and no data")
+    parser.set_defaults(usage_error=parser.error)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the table."""
+    if arguments.columns:
+        return _tell_columns(arguments)
+    if arguments.output is None and (arguments.json or arguments.format == "parquet"):
+        arguments.usage_error("--json and --format parquet need -o FILE: standard output is for text")
+    from sharectl.cli.cycle import ledger_of
+
+    counted = Counted()
+    _FORMATS[arguments.format](arguments, ledger_of(options.config_of(arguments)), counted)
+    if arguments.json:
+        said = {"file": str(arguments.output), "what": arguments.what, "format": arguments.format}
+        print(as_json.dumps("ledger-export", {**said, "rows": counted.rows}))
+    return 0
+
+
+def _tell_columns(arguments: argparse.Namespace) -> int:
+    columns = TABLES[arguments.what].columns
+    if arguments.json:
+        rows = [{"name": one.name, "type": one.kind, "meaning": one.meaning} for one in columns]
+        print(as_json.dumps("ledger-columns", {"what": arguments.what, "columns": rows}))
+    else:
+        for one in columns:
+            print(f"{one.name:<26} {one.kind:<8} {one.meaning}")
+    return 0
+
+
+def _csv(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
+    table = TABLES[arguments.what]
+    rows = ledger_export.rows_of(ledger, table, arguments.since, arguments.until)
+    _write(arguments, ledger_export.csv_of(table, counted.of(rows)))
+
+
+def _log(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
+    _write(arguments, ledger_export.log_of(ledger, arguments.since, arguments.until, counted))
+
+
+def _parquet(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
+    table = TABLES[arguments.what]
+    rows = ledger_export.rows_of(ledger, table, arguments.since, arguments.until)
+    ledger_export.write_parquet(arguments.output, table, counted.of(rows))
+
+
+def _write(arguments: argparse.Namespace, pieces: Iterable[str]) -> None:
+    if arguments.output is None:
+        for piece in pieces:
+            sys.stdout.write(piece)
+    else:
+        ledger_export.write_text(arguments.output, pieces)
+
+
+_FORMATS: dict[str, Callable[[argparse.Namespace, Ledger, Counted], None]] = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "log": _log,
+}
