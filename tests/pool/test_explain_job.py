@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class Waiting:
 
     box: Box
     jobs: dict[str, int]
+    explained: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What was told of them: nothing changes while the tests look."""
 
 
 def job(group: str, cores: int, *lines: str, memory_mib: int = 100, queue: str = "queue") -> str:
@@ -130,7 +132,10 @@ def sharectl(waiting: Waiting, tmp_path: Path) -> Sharectl:
 
 
 def explained(sharectl: Sharectl, waiting: Waiting, name: str) -> dict[str, Any]:
-    return sharectl.json("explain", "job", f"{waiting.jobs[name]}.0", "--schedd", ACCESS)
+    if name not in waiting.explained:
+        said = sharectl.json("explain", "job", f"{waiting.jobs[name]}.0", "--schedd", ACCESS)
+        waiting.explained[name] = said
+    return waiting.explained[name]
 
 
 def by_code(found: dict[str, Any], where: str = "obstacles") -> dict[str, list[tuple[int, int]]]:
