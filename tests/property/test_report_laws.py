@@ -59,7 +59,7 @@ def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
     ordered = sorted(points, key=lambda point: point[0])
     found = runs(ordered, breaks)
     assert [point for run in found for point in run] == [point for point in ordered if point[1] is not None]
-    assert not any(run[0][0] < stop <= run[-1][0] for run in found for stop in breaks)
+    assert not any(run[0][0] <= stop < run[-1][0] for run in found for stop in breaks)
 
 
 @given(st.lists(st.floats(20, 200), min_size=1, max_size=8))

@@ -31,9 +31,9 @@ def runs(points: Iterable[tuple[float, Optional[float]]], breaks: Iterable[float
     ends = iter(sorted(breaks))
     end = next(ends, inf)
     for place, value in points:
-        if end <= place:
+        if end < place:
             found.append([])
-            while end <= place:
+            while end < place:
                 end = next(ends, inf)
         if value is None:
             found.append([])
