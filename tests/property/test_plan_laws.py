@@ -1,0 +1,261 @@
+"""Laws of plans for many pairs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import replace
+from itertools import product
+from random import Random
+from typing import Optional
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.core.assignment import Choice, Option, Problem, Waiting, greedy, guaranteed_ratio, total_worth
+from sharectl.core.assignment_highs import GAP_RATIO, best
+from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.core.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
+from sharectl.core.plan_many import Assigning
+from sharectl.core.usage import cores_by_node
+from tests.fakes import NOW
+
+GROUPS = ("alice", "atlas", "cms", "lhcb", "none-of-it")
+PLEDGED = GROUPS[:4]
+SIZES = (1, 2, 4, 8, 16)
+NODES = tuple(f"wn-{number}" for number in range(6))
+POWER = {node: 8.0 + number for number, node in enumerate(NODES)}
+
+
+def node_of(name: str, kind: int, memory_mib: int) -> Node:
+    """One node; most are plain."""
+    return Node(
+        name,
+        f"{name}.example.org",
+        16 * (1 + kind % 3),
+        POWER[name],
+        controlled=kind != 7,
+        memory_mib=memory_mib,
+        reserved=kind == 8,
+        draining=kind == 9,
+        refusal="unsigned" if kind == 10 else None,
+    )
+
+
+nodes = st.tuples(
+    *(st.builds(node_of, st.just(name), st.integers(0, 10), st.sampled_from((0, 16384))) for name in NODES)
+)
+held = st.builds(
+    lambda node, group, cores, jobs, seconds, memory: RunningJobs(
+        node, group, cores, POWER[node], seconds, jobs, memory
+    ),
+    st.sampled_from(NODES),
+    st.sampled_from(GROUPS),
+    st.sampled_from((1, 2, 8)),
+    st.integers(1, 16),
+    st.sampled_from((30, 900, 40_000)),
+    st.sampled_from((0, 512)),
+)
+waiting = st.builds(
+    PendingJobs,
+    st.sampled_from(GROUPS),
+    st.sampled_from(SIZES),
+    st.integers(1, 9),
+    st.sampled_from((0, 4096, 12000)),
+)
+snapshots = st.builds(
+    lambda points, jobs, pending: Snapshot(NOW, points, tuple(jobs), tuple(pending)),
+    nodes,
+    st.lists(held, min_size=3, max_size=15),
+    st.lists(waiting, min_size=1, max_size=6),
+)
+pledges = st.fixed_dictionaries({group: st.sampled_from((1.0, 50.0, 100.0)) for group in PLEDGED})
+configs = st.builds(
+    PlanConfig, pledges, st.builds(PlanLimits, max_nodes=st.none() | st.integers(1, 4)), st.just(3060)
+)
+
+
+def power_hs06(target: Target) -> float:
+    return target.request_cores * POWER[target.node]
+
+
+@given(snapshots, configs)
+def test_no_node_has_more_than_one_target(taken: Snapshot, config: PlanConfig) -> None:
+    """A node has one target at most."""
+    targets = decide(config, State(), taken, NOW).plan.targets
+    assert len({target.node for target in targets}) == len(targets)
+
+
+@given(snapshots, configs, st.lists(st.sampled_from(NODES), unique=True))
+def test_what_is_left_out_gets_no_target(taken: Snapshot, config: PlanConfig, stood: list[str]) -> None:
+    """No target on a node that is reserved, drained, uncontrolled or refuses, whatever stood there; and each says why."""
+    standing = tuple(Standing(Target(node, "alice", 0, "cms", 8), NOW - 60) for node in stood)
+    decision = decide(config, State(5, standing=standing, standing_until=NOW + 900), taken, NOW)
+    able = {
+        node.name
+        for node in taken.nodes
+        if node.controlled and not node.reserved and not node.draining and node.refusal is None
+    }
+    assert {target.node for target in decision.plan.targets} <= able
+    said = {record.node: record.reason for record in decision.nodes}
+    assert all(said[node.name] in NODE_REASONS for node in taken.nodes)
+    out = {"uncontrolled", "reserved", "draining", "refused"}
+    assert {node for node, why in said.items() if why in out} == {node.name for node in taken.nodes} - able
+
+
+@given(snapshots, configs)
+def test_no_more_moves_than_the_errors_call_for(taken: Snapshot, config: PlanConfig) -> None:
+    """Power taken from a group is at most its excess, power given to one at most what it lacks."""
+    decision = decide(config, State(), taken, NOW)
+    output = {control.group: control.output_hs06 for control in decision.groups}
+    given, freed = Counter[str](), Counter[str]()
+    for target in decision.plan.targets:
+        given[target.helped] += power_hs06(target)
+        cores = cores_by_node(taken, target.held_back)[target.node] - target.cap_cores
+        freed[target.held_back] += cores * POWER[target.node]
+    assert all(power <= -output[group] + 1e-3 for group, power in given.items())
+    assert all(power <= output[group] + 1e-3 for group, power in freed.items())
+    assert decision.plan.reason in REASONS
+
+
+@given(snapshots, configs)
+def test_no_more_targets_than_jobs_that_wait(taken: Snapshot, config: PlanConfig) -> None:
+    """Of a group and size there are at most as many targets as such jobs wait, and none for jobs of one core."""
+    wait = Counter[tuple[str, int]]()
+    for row in taken.pending:
+        wait[row.group, row.cores] += row.jobs
+    asked = Counter(
+        (target.helped, target.request_cores) for target in decide(config, State(), taken, NOW).plan.targets
+    )
+    assert all(number <= wait[key] and key[1] > 1 for key, number in asked.items())
+
+
+@given(snapshots, configs)
+def test_a_cap_leaves_a_block(taken: Snapshot, config: PlanConfig) -> None:
+    """A cap is what the group holds less the request, never below 0, and with it the request fits on the node."""
+    size = {node.name: node.cores for node in taken.nodes}
+    for target in decide(config, State(), taken, NOW).plan.targets:
+        here = cores_by_node(taken, target.held_back)[target.node]
+        assert target.cap_cores == max(0, here - target.request_cores) < here
+        assert target.request_cores <= size[target.node]
+
+
+@given(snapshots, configs, st.randoms(use_true_random=False))
+def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, source: Random) -> None:
+    """The order of groups, jobs and nodes does not change who gets which target."""
+    other = replace(
+        taken,
+        nodes=tuple(source.sample(taken.nodes, len(taken.nodes))),
+        running=tuple(source.sample(taken.running, len(taken.running))),
+        pending=tuple(source.sample(taken.pending, len(taken.pending))),
+    )
+    turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
+    assert (
+        decide(config, State(), taken, NOW).plan.targets == decide(turned, State(), other, NOW).plan.targets
+    )
+
+
+@given(snapshots, pledges, st.integers(1, 5))
+def test_less_room_never_means_more_targets(taken: Snapshot, pledge: dict[str, float], most: int) -> None:
+    """Fewer nodes allowed, never more targets."""
+
+    def targets(max_nodes: Optional[int]) -> int:
+        config = PlanConfig(pledge, PlanLimits(max_nodes=max_nodes), 3060)
+        return len(decide(config, State(), taken, NOW).plan.targets)
+
+    assert targets(most) <= min(most, targets(most + 1)) <= targets(None)
+
+
+@pytest.mark.parametrize("solver", ["greedy", "auto"])
+@given(taken=snapshots, config=configs)
+def test_a_plan_in_force_stays(solver: str, taken: Snapshot, config: PlanConfig) -> None:
+    """Asked again with the same pool, a plan in force is the same plan."""
+    config = replace(config, assigning=Assigning(solver=solver))
+    first = decide(config, State(), taken, NOW)
+    again = decide(config, first.state, taken, NOW + 1)
+    assert set(again.plan.targets) == set(first.plan.targets)
+
+
+# ---- the assignment itself
+
+options = st.builds(
+    lambda node, group, size, density, spare: Option(
+        node, group, 0, size, size * POWER[node] * spare, size * POWER[node], density * size * POWER[node]
+    ),
+    st.sampled_from(NODES[:4]),
+    st.sampled_from(("alice", "atlas")),
+    st.sampled_from((2, 4, 8)),
+    st.floats(0.2, 1),
+    st.sampled_from((1.0, 1.0, 0.5)),
+)
+problems = st.builds(
+    Problem,
+    st.lists(options, min_size=1, max_size=7, unique_by=lambda option: option[:2] + option[3:4]),
+    st.fixed_dictionaries({group: st.floats(20, 200) for group in ("alice", "atlas")}),
+    st.fixed_dictionaries({group: st.floats(20, 200) for group in ("cms", "lhcb")}),
+    st.dictionaries(
+        st.tuples(st.sampled_from(("cms", "lhcb")), st.sampled_from((2, 4, 8))),
+        st.builds(lambda jobs: [Waiting(0, jobs)], st.integers(1, 3)),
+        min_size=1,
+    ),
+    st.none() | st.integers(1, 3),
+)
+
+
+def fits(problem: Problem, chosen: list[Choice]) -> bool:
+    taken, given = defaultdict[str, float](float), defaultdict[str, float](float)
+    jobs = Counter[tuple[str, int]]()
+    for choice in chosen:
+        taken[choice.option.held_back] += choice.option.takes_hs06
+        given[choice.helped] += choice.option.gives_hs06
+        jobs[choice.helped, choice.option.request_cores] += 1
+    nodes_used = [choice.option.node for choice in chosen]
+    return (
+        len(set(nodes_used)) == len(nodes_used) <= (len(NODES) if problem.room is None else problem.room)
+        and all(power <= problem.excess_hs06[group] + 1e-5 for group, power in taken.items())
+        and all(power <= problem.deficit_hs06[group] + 1e-5 for group, power in given.items())
+        and all(
+            number <= sum(row.jobs for row in problem.waiting.get(key, ())) for key, number in jobs.items()
+        )
+    )
+
+
+def optimum(problem: Problem) -> float:
+    """The best sum of values, by trying all."""
+    found = 0.0
+    for helped in product((None, "cms", "lhcb"), repeat=len(problem.options)):
+        chosen = [
+            Choice(option, group, 0) for option, group in zip(problem.options, helped) if group is not None
+        ]
+        worth = total_worth(chosen)
+        if worth > found and fits(problem, chosen):
+            found = worth
+    return found
+
+
+@given(problems)
+def test_greedy_stays_within_its_bound(problem: Problem) -> None:
+    """Greedy is a choice that fits, of at least `guaranteed_ratio` of the best sum of values."""
+    chosen = greedy(problem)
+    assert fits(problem, chosen)
+    assert total_worth(chosen) >= guaranteed_ratio(problem) * optimum(problem) - 1e-6
+
+
+@given(problems)
+def test_highs_finds_the_best(problem: Problem) -> None:
+    """HiGHS finds a choice that fits, of the best sum of values but for its gap."""
+    pytest.importorskip("scipy")
+    chosen = best(problem, 10.0)
+    assert fits(problem, chosen)
+    assert total_worth(chosen) >= (1 - 2 * GAP_RATIO) * optimum(problem) - 1e-6
+
+
+@given(snapshots, configs)
+def test_a_decision_tells_of_every_node(taken: Snapshot, config: PlanConfig) -> None:
+    """Each node of the snapshot has a record, and those with targets say them and what they cost."""
+    decision: Decision = decide(config, State(), taken, NOW)
+    records = {record.node: record for record in decision.nodes}
+    assert set(records) == {node.name for node in taken.nodes}
+    targets = {target.node: target for target in decision.plan.targets}
+    assert {name: record.target for name, record in records.items() if record.target} == targets
+    assert all(record.wait_seconds >= 0 and record.idle_core_seconds >= 0 for record in records.values())
