@@ -75,7 +75,7 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
         assert set(seen["groups"]) == {*GROUPS, "other"}
         assert all(math.isfinite(used["power_hs06"]) for used in seen["groups"].values()), mode
         assert seen["groups"]["cms"]["pending_by_cores"] == {"1": len(HOSTILE_POWER)}
-        assert seen["groups"]["atlas"]["pending_by_cores"] == {"1": 8, "2": 1, "8": 1}
+        assert seen["groups"]["atlas"]["pending_by_cores"] == {"1": 8, "2": 1, "12": 1}
         assert sum(used["cores"] for used in seen["groups"].values()) == len(HOSTILE_GROUPS) + len(
             HOSTILE_POWER
         )
