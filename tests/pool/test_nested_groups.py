@@ -198,6 +198,11 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
         60,
         "cores",
     )
+    both = [
+        sharectl.json("snapshot", pool={"mode": mode}, **configuration)["groups"]
+        for mode in ("counted", "jobs")
+    ]
+    assert both[0] == both[1], "slots and jobs tell of the same groups"
     sharectl.run("cycle", **configuration)
     targets = sharectl_file.read(box.shared_directory / "sharectl.txt").targets
     assert {(target.node, target.held_back, target.cap_cores, target.helped) for target in targets} == {

@@ -61,8 +61,23 @@ own = {"control": mappings(**laws), "max_lent_hs06": numbers(0, 1e12), "max_borr
 pledges = st.sampled_from(("pledge_hs06", "pledge_hepscore23")).flatmap(
     lambda key: st.fixed_dictionaries({key: numbers(0, 1e12, above=True)}, optional=own)
 )
+subgroups = st.dictionaries(
+    st.from_regex(r"[A-Za-z0-9][a-z0-9_-]{0,4}", fullmatch=True),
+    st.fixed_dictionaries(
+        {"share": st.floats(0, 0.25)},
+        optional={"groups": st.dictionaries(st.sampled_from(("prod", "user")), st.just({"share": 0.5}))},
+    ),
+    max_size=4,
+).filter(lambda groups: len({name.lower() for name in groups}) == len(groups))
 data = st.fixed_dictionaries(
-    {"groups": st.dictionaries(group_names, pledges, min_size=1, max_size=5)},
+    {
+        "groups": st.dictionaries(group_names, pledges, min_size=1, max_size=5)
+        | st.builds(
+            lambda pledge, inner: {"nested": {"pledge_hs06": pledge, "groups": inner}},
+            st.integers(1, 1000),
+            subgroups,
+        )
+    },
     optional={
         "nodes": mappings(controlled=controlled),
         "control": mappings(

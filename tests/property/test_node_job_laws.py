@@ -20,16 +20,19 @@ import mc_grace
 import target
 import target_collector
 from sharectl.adapters.sharectl_file import render
+from sharectl.core.groups import NESTED_GROUP_NAME, group_of
 from sharectl.core.model import Plan, Target
 from tests.node_fakes import KEYS, NOW, ad_line, free, held, job_of, key_file, shell_tool, signature
 
 GRACE = 480
 PERIOD = 60
 CPUS = 8
-GROUP = re.compile(r"(?!(none|other)$)[a-z0-9][a-z0-9_-]{0,63}")
+GROUP = re.compile(r"(?!(none|other)$)(?=.{1,64}$)[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*")
 NODE = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
-groups = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,11}", fullmatch=True).filter(job_ctl.is_group)
+groups = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,11}(\.[a-z0-9][a-z0-9_-]{0,5}){0,3}", fullmatch=True).filter(
+    job_ctl.is_group
+)
 nodes = st.from_regex(r"[a-z]{1,2}-[0-9]{1,2}(\.example\.(org|com))?", fullmatch=True)
 plain_text = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\'))
 integers = st.integers(-(2**63), 2**63 - 1)
@@ -303,6 +306,31 @@ def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]
     assert sum(counted.values()) == sum(cores for _user, cores in jobs)
     assert all(name == "other" or GROUP.fullmatch(name) for name in counted)
     assert not known or set(counted) <= known | {"other"}
+
+
+@given(
+    st.lists(
+        st.tuples(groups | st.sampled_from(("a", "a.b", "A.B.c", "a.bc", "b")), st.integers(1, 64)),
+        max_size=20,
+    ),
+    st.sets(groups | st.sampled_from(("a", "a.b", "b.c")), min_size=1),
+)
+def test_nodes_count_as_the_cycle_does(jobs: list[tuple[str, int]], known: set[str]) -> None:
+    """With the plan's groups a node's slot belongs to the very group that the cycle counts it for."""
+    counted: dict[str, int] = {}
+    wanted: dict[str, int] = {}
+    for group, cores in jobs:
+        job_ctl.count_cores(0, held(cores, f'"{group}.x@y"').encode(), known, counted)
+        name = group_of(f"{group}.x@y", known)
+        wanted[name] = wanted.get(name, 0) + cores
+    assert counted == wanted
+
+
+@given(st.text(max_size=80) | groups)
+def test_names_of_groups_are_the_same_on_nodes_and_in_the_centre(text: str) -> None:
+    """What one takes for a group's name the other does too; none and other are kept free by both."""
+    centre = NESTED_GROUP_NAME.fullmatch(text) is not None and text not in ("none", "other")
+    assert job_ctl.is_group(text) == target.is_group(text) == centre
 
 
 @given(st.lists(st.tuples(groups, st.integers(1, 64)), min_size=1, max_size=20), st.permutations(range(20)))
