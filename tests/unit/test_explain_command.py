@@ -77,7 +77,7 @@ def test_deciding_again_agrees_as_long_as_the_configuration_is_the_same(
     assert data(capsys, *asked)["agrees"] is True
     config.write_text(CONFIG.format(folder=tmp_path, max_nodes=2), encoding="utf-8")
     assert data(capsys, *asked)["agrees"] is False
-    assert "deciding again now comes to other targets" in " ".join(run(capsys, *asked)[1].split())
+    assert "deciding again now comes to something else" in " ".join(run(capsys, *asked)[1].split())
 
 
 @pytest.mark.usefixtures("kept")

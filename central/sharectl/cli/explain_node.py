@@ -16,7 +16,8 @@ from sharectl.cli.explain_source import add_source, explained_of, ledger_of
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explain_node import NodeWords, Since, explain_node
 from sharectl.core.explaining import Explained
-from sharectl.errors import InputError
+from sharectl.core.model import Standing
+from sharectl.errors import InputError, StateError
 from sharectl.report import as_json
 from sharectl.report import explain_node as screens
 
@@ -63,8 +64,7 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[S
     if node.target is None:
         return None
     taken_at = explained.record.taken_at
-    state = StateFile(config.state_directory / "state.json").load()
-    for stood in state.standing:
+    for stood in _standing(config):
         if stood.target == node.target and stood.since <= taken_at:
             return Since(stood.since, exact=True)
     ledger = ledger_of(config)
@@ -77,6 +77,14 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[S
             return Since(since, exact=True)
         since = moment.taken_at
     return Since(since, exact=False)
+
+
+def _standing(config: Config) -> tuple[Standing, ...]:
+    try:
+        return StateFile(config.state_directory / "state.json").load().standing
+    except StateError as error:
+        print(f"sharectl: {error}", file=sys.stderr)
+        return ()
 
 
 def _words(

@@ -91,7 +91,7 @@ def ledger_of(config: Config) -> Ledger:
 def known_of(config: Config) -> Known:
     """What the ledger has learnt; nothing if it cannot be read, which is said: as in a cycle."""
     try:
-        return ledger_of(config).known(config.groups)
+        return ledger_of(config).known(config.tree.names)
     except StateError as error:
         print(f"sharectl: {error}", file=sys.stderr)
         return Known()

@@ -17,6 +17,9 @@ from sharectl.core.what_if import Case
 _UNWILLING = frozenset({"refused", "not-obeying"})
 """Of `sharectl.core.plan.NODE_REASONS`: the record has the reason, not what the node said."""
 
+_OVERRULED = frozenset({"disabled", "withdrawn"})
+"""Of `sharectl.core.plan.REASONS`: why there were no targets whatever was decided."""
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -31,6 +34,11 @@ class Explained:
     case: Case
     decision: Decision
     """Made now from ``case``: what other decisions are compared with."""
+
+    @property
+    def overruled(self) -> bool:
+        """Whether there were no targets whatever the errors called for."""
+        return self.record.reason in _OVERRULED
 
     @property
     def agrees(self) -> bool:

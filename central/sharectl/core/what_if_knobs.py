@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -56,17 +56,16 @@ _ROLES = {
 
 def extent(group: str) -> Any:
     """Outcome of a decision for ``group``: on how many nodes it gives or receives."""
+    return lambda decision: extent_of(decision.plan.targets, group)
 
-    def outcome(decision: Decision) -> str:
-        targets = decision.plan.targets
-        gives = sum(target.held_back == group for target in targets)
-        receives = sum(target.helped == group for target in targets)
-        said = [
-            f"{word} on {count} nodes" for word, count in (("gives", gives), ("receives", receives)) if count
-        ]
-        return " and ".join(said) or "neither"
 
-    return outcome
+def extent_of(targets: Iterable[Target], group: str) -> str:
+    """On how many nodes ``group`` gives or receives by ``targets``, in words."""
+    targets = tuple(targets)
+    gives = sum(target.held_back == group for target in targets)
+    receives = sum(target.helped == group for target in targets)
+    said = [f"{word} on {count} nodes" for word, count in (("gives", gives), ("receives", receives)) if count]
+    return " and ".join(said) or "neither"
 
 
 def under_target(node: str) -> Any:

@@ -8,8 +8,9 @@ from typing import Any, TextIO
 
 from sharectl.core.explain import says
 from sharectl.core.explain_group import GroupExplanation
-from sharectl.core.explaining import Explained
+from sharectl.core.explaining import Explained, targets_of
 from sharectl.core.formulas import Formula, number
+from sharectl.core.what_if_knobs import extent_of
 from sharectl.report import explain_words as words
 from sharectl.report.screen import print_screen
 
@@ -89,5 +90,6 @@ def _decided(explained: Explained, found: GroupExplanation, *, everything: bool)
         yield "decided", "it neither gives nor receives"
     if record.reason:
         yield "plan", words.spoken("plan", record.reason)
-    if not explained.agrees:
-        yield "note", words.DISAGREES
+    group = found.control.group
+    same = extent_of(targets_of(record), group) == extent_of(explained.decision.plan.targets, group)
+    yield from words.note_rows(explained, same=same)

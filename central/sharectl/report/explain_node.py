@@ -52,8 +52,7 @@ def rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> l
     reasons = [("because", words.spoken("node", node.reason))] if node.reason else []
     if record.reason:
         reasons.append(("plan", words.spoken("plan", record.reason)))
-    if not explained.agrees:
-        reasons.append(("note", words.DISAGREES))
+    reasons += words.note_rows(explained, same=found.has_target == (node.target is not None))
     return [
         *_holds(node, everything=everything),
         *_target(found, explained.record),

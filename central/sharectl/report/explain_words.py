@@ -18,8 +18,9 @@ from sharectl.report.words import counted
 
 NODES_LISTED = 4
 
-DISAGREES = (
-    "deciding again now comes to other targets: the configuration was changed since, or the ledger does not hold "
+_OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
+_DISAGREES = (
+    "deciding again now comes to something else: the configuration was changed since, or the ledger does not hold "
     "enough (since when targets stood, and the run times known then)"
 )
 
@@ -39,6 +40,19 @@ def heading(explained: Explained, what: str) -> str:
     record = explained.record
     cycle = f"cycle {record.number}, " if record.number else ""
     return f"{what}: {cycle}{shown(record.taken_at)}, from {explained.source}"
+
+
+def note_rows(explained: Explained, *, same: bool) -> list[tuple[str, str]]:
+    """What to know of the rows that tell what would change it.
+
+    Parameters
+    ----------
+    same
+        Whether deciding again now comes to what was recorded, for what is explained.
+    """
+    if explained.overruled:
+        return [("note", _OVERRULED)]
+    return [] if same else [("note", _DISAGREES)]
 
 
 def origin(explained: Explained) -> dict[str, Any]:

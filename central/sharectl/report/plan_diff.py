@@ -8,7 +8,7 @@ from typing import Any, Optional, TextIO
 from sharectl.core.model import Plan, Target
 from sharectl.core.plan import REASONS
 from sharectl.core.plan_diff import KINDS, PlanDiff, TargetChange
-from sharectl.report.table_layout import shown
+from sharectl.report.screen import print_paragraph
 from sharectl.report.tables import print_table
 
 ROWS = 14
@@ -38,7 +38,8 @@ def as_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
 def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everything: bool) -> None:
     """Print counts, the changes (those that fit on one screen unless ``everything``), and what they do."""
     counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
-    to.write(f"beside {shown(beside)}: {counts}\n{REASONS[decided.reason]}\n")
+    print_paragraph(f"beside {beside}: {counts}", to)
+    print_paragraph(REASONS[decided.reason], to)
     rows = [change for change in diff.changes if everything or change.kind != "kept"]
     if rows:
         listed = rows if everything else rows[:ROWS]
@@ -52,14 +53,15 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everyt
 def _print_effect(diff: PlanDiff, to: TextIO) -> None:
     effect = diff.effect
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items()) or "none"
-    to.write(f"power that changes hands, HS06: {power}\n")
+    print_paragraph(f"power that changes hands, HS06: {power}", to)
     come, gone = (
         "unknown" if idle is None else f"{idle:.0f}"
         for idle in (effect.idle_core_seconds, effect.spared_idle_core_seconds)
     )
-    to.write(f"idle core-seconds expected: {come} for targets that come, {gone} spared by those that go\n")
+    idle = f"{come} for targets that come, {gone} spared by those that go"
+    print_paragraph(f"idle core-seconds expected: {idle}", to)
     if effect.unknown_nodes:
-        to.write(f"left out, since nothing is known of them: {effect.unknown_nodes} nodes\n")
+        print_paragraph(f"left out, since nothing is known of them: {effect.unknown_nodes} nodes", to)
 
 
 def _row(change: TargetChange) -> tuple[str, str, str, str]:

@@ -7,13 +7,12 @@ import heapq
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
-from textwrap import wrap
 from typing import Any, Optional, TextIO
 
 from sharectl.core.model import SCHEMA_VERSION
 from sharectl.core.replaying import Outcome, ReplayedCycle, Summary
 from sharectl.core.time_words import shown
-from sharectl.report.screen import WIDTH
+from sharectl.report.screen import print_paragraph
 from sharectl.report.tables import print_table
 
 OPEN_LOOP = (
@@ -105,7 +104,7 @@ def _most_different(cycles: Iterable[ReplayedCycle]) -> list[ReplayedCycle]:
     return sorted(least, key=lambda cycle: cycle.taken_at)
 
 
-_TABLE = ("cycle", "time", "agree", "targets", "pairs", "moved HS06", "would", "pairs", "moved HS06")
+_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
 def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
@@ -130,7 +129,7 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     compared = max(1, summary.compared)
     print_table(
         f"means of {summary.compared} complete cycles of {summary.cycles}: {heading['decides']}",
-        ("", "with targets", "targets", "pairs", "nodes changed", "moved HS06", "idle core-s begun"),
+        ("", "active", "targets", "pairs", "changed", "HS06 to move", "idle core-s"),
         [
             (
                 name,
@@ -146,7 +145,7 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     agreement = summary.agreement_ratio
     if agreement is not None:
         to.write(f"the same targets in {summary.identical} cycles; {agreement:.1%} of the nodes on average\n")
-    to.writelines(f"{line}\n" for line in wrap(OPEN_LOOP, WIDTH))
+    print_paragraph(OPEN_LOOP, to)
 
 
 def _mean(total: float, count: int) -> str:

@@ -44,6 +44,12 @@ def screen(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     return lines
 
 
+def print_paragraph(text: str, to: TextIO) -> None:
+    """Print a text on lines of at most `WIDTH`, but for words that are longer."""
+    lines = wrap(shown(text), WIDTH, break_on_hyphens=False, break_long_words=False)
+    to.writelines(f"{line}\n" for line in lines)
+
+
 def listed(names: Sequence[str], most: int) -> str:
     """Names of nodes, the first ``most`` of them, and how many there are if that is not all."""
     if len(names) <= most:
