@@ -108,7 +108,7 @@ def test_no_more_moves_than_the_errors_call_for(taken: Snapshot, config: PlanCon
     """Power taken from a group is at most its excess, power given to one at most what it lacks."""
     decision = decide(config, State(), taken, NOW)
     output = {control.group: control.output_hs06 for control in decision.groups}
-    given, freed = Counter[str](), Counter[str]()
+    given, freed = defaultdict[str, float](float), defaultdict[str, float](float)
     for target in decision.plan.targets:
         given[target.helped] += power_hs06(target)
         cores = cores_by_node(taken, target.held_back)[target.node] - target.cap_cores

@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, fsum
+from math import exp, fsum, sqrt
 
 from sharectl.core.model import RunningJobs, Snapshot
 
-EDGES_SECONDS = (0, *(round(60 * 2 ** (step / 2)) for step in range(31)))
+BIN_RATIO = sqrt(2)
+"""Between the starts of two bins."""
+
+EDGES_SECONDS = (0, *(round(60 * BIN_RATIO**step) for step in range(31)))
 """Where bins begin: 0, 1 minute, then two for each doubling, up to 23 days."""
 
 PRIOR_LEAST_SECONDS, PRIOR_MOST_SECONDS = 1800.0, 172_800.0
@@ -124,8 +127,8 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
 
 
 def _prior_rate(age_seconds: float) -> float:
-    # Of a rate of 2 / age the mean rest is the age itself.
-    return 2 / min(max(age_seconds, PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
+    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin that begins there.
+    return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
 
 
 def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
