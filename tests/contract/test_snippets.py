@@ -18,6 +18,8 @@ from sharectl.adapters.condor_config import Source, expand, reader
 from sharectl.adapters.snippet_checks import CHECKS, check
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.cli.main import main
+from sharectl.core.group_tree import GroupTree
+from sharectl.core.quotas import central_manager_configuration
 from sharectl.core.trials import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES, PUBLISHED
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
@@ -111,6 +113,12 @@ def test_each_snippet_alone_has_no_fault(folder: Path, name: str) -> None:
 
 def test_the_central_managers_example_has_no_fault(folder: Path) -> None:
     shutil.copy(folder / "examples" / "60-sharectl-central-manager.conf", folder)
+    assert found(folder) == []
+
+
+def test_quotas_of_groups_within_groups_have_no_fault(folder: Path) -> None:
+    tree = GroupTree({"alice": 3, "alice.prod": 1, "alice.user": 2, "cms": 1})
+    (folder / "60-sharectl-central-manager.conf").write_text(central_manager_configuration(tree))
     assert found(folder) == []
 
 
@@ -622,6 +630,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "quotas",
         added("GROUP_NAMES = a, b\nGROUP_QUOTA_DYNAMIC_a = 0.6\nGROUP_QUOTA_DYNAMIC_b = 0.6\n"),
         "1.2",
+    ),
+    "too many shares within a group": (
+        "quotas",
+        added("GROUP_NAMES = a, a.b, a.c\nGROUP_QUOTA_DYNAMIC_a.b = 0.7\nGROUP_QUOTA_DYNAMIC_A.c = 0.6\n"),
+        "shares of the groups within a sum to 1.3",
     ),
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, Finding, Subject
+from sharectl.core.group_tree import above_of
 from sharectl.core.trials import BESIDE, LIVE
 
 MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
@@ -128,7 +129,7 @@ def quotas(subject: Subject) -> Iterator[Finding]:
         for definition in configuration.definitions
         if (match := re.fullmatch(r"GROUP_QUOTA_DYNAMIC_([\w.]+)", definition.name, re.IGNORECASE))
     ]
-    shares: dict[str, float] = {}
+    shares: dict[str, dict[str, float]] = {}
     numbers = subject.numbers([configuration.text(definition.name) for definition, _ in matches])
     for (definition, group), share in zip(matches, numbers):
         if group.lower() not in known:
@@ -142,15 +143,17 @@ def quotas(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "quotas", definition.place, f"{definition.text} is no share", "write a number from 0 to 1"
             )
-        elif "." not in group:
-            shares[group.lower()] = share
-    if sum(shares.values()) > 1 + 1e-6:
-        yield Finding(
-            "quotas",
-            configuration.place("GROUP_NAMES"),
-            f"the groups' shares sum to {sum(shares.values()):.6f}: HTCondor scales all of them down",
-            "print them anew with sharectl render central-manager",
-        )
+        else:
+            shares.setdefault(above_of(group.lower()), {})[group.lower()] = share
+    for above, level in shares.items():
+        if sum(level.values()) > 1 + 1e-6:
+            whose = f"shares of the groups within {above}" if above else "groups' shares"
+            yield Finding(
+                "quotas",
+                configuration.place("GROUP_NAMES"),
+                f"the {whose} sum to {sum(level.values()):.6f}: HTCondor scales all of them down",
+                "print them anew with sharectl render central-manager",
+            )
 
 
 def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
