@@ -64,7 +64,7 @@ def main() -> int:
     """Print the table; 1 if a requirement is missed."""
     with tempfile.TemporaryDirectory() as folder, Box(SPEC) as box:
         config = Path(folder) / "sharectl.yaml"
-        config.write_text("groups: {cms: {pledge_hs06: 1}}\n")
+        config.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 300}\n")
         environment = {**os.environ, **box.client_environment, "PYTHONPATH": str(CHECKOUT / "central")}
         job = f"{box.submit(JOB, ACCESS)}.0"
         subprocess.run([sys.executable, "-c", ADVERTISE], env=environment, check=True)

@@ -68,8 +68,9 @@ def _explained(name: str, found: FoundJob, config: Config, now: int) -> JobExpla
     says: Optional[PoolSays] = None
     problem = None
     if state in _JUDGED:
+        # The longer of the two: the expressions are evaluated within it too.
         says, problem = explain_job.judged(
-            config.pool.collector, found, now, config.pool.collector_deadline_seconds
+            config.pool.collector, found, now, config.pool.schedd_deadline_seconds
         )
     judged = verdict(says.findings) if says is not None else None
     return JobExplanation(
