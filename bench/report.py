@@ -67,7 +67,9 @@ def main() -> int:
         print(
             f"{what:<28}{best.seconds:>10.1f}{best.processor_seconds:>10.1f}{best.memory_mb:>12.0f}{best.page_mb:>10.2f}"
         )
-    month, best = (min(costs[what], key=lambda cost: cost.processor_seconds) for what in ("a month", "a year"))
+    month, best = (
+        min(costs[what], key=lambda cost: cost.processor_seconds) for what in ("a month", "a year")
+    )
     print(f"page of a year by page of a month: {best.page_mb / month.page_mb:.2f}")
     met = best.processor_seconds <= LIMIT_SECONDS and best.page_mb * 1e6 <= MOST_BYTES
     print(f"a year within {LIMIT_SECONDS:g} s and {MOST_BYTES / 1e6:g} MB: {'ok' if met else 'MISSED'}")
@@ -89,8 +91,8 @@ def build(path: Path) -> int:
 
 def report(folder: Path, periods: list[int]) -> Cost:
     """Run the command once."""
-    command = [sys.executable, "-m", "sharectl", "report", "--config", folder / "sharectl.yaml"]
-    command += ["-o", folder / "page", "--from", f"@{periods[0]}", "--to", f"@{periods[1]}"]
+    command = [sys.executable, "-m", "sharectl", "report", "--config", str(folder / "sharectl.yaml")]
+    command += ["-o", str(folder / "page"), "--from", f"@{periods[0]}", "--to", f"@{periods[1]}"]
     if periods[2:]:
         command += ["--compare", *(f"@{moment}" for moment in periods[2:])]
     began = time.perf_counter()

@@ -3,6 +3,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from itertools import islice
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -74,11 +75,14 @@ def test_apart(wanted: list[float]) -> None:
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
 def test_number_ticks(least: float, span: float) -> None:
     """An axis with rounded limits holds both values and has some ticks within, no two with the same label."""
-    low, high = rounded_limits(least, least + span, 4)
+    limits = rounded_limits(least, least + span, 4)
+    low, high = limits.least, limits.most
     grace = 1e-6 * max(1, abs(least), span)
     assert low - grace <= least <= least + span <= high + grace
-    ticks = number_ticks(low, high, 4, Unit(1.0, ""))
-    assert 2 <= len(ticks) <= 6
+    ticks = number_ticks(limits, Unit(1.0, ""))
+    assert 2 <= len(ticks) <= 7
+    assert ticks[0].value == pytest.approx(low)
+    assert ticks[-1].value == pytest.approx(high)
     assert len({tick.label for tick in ticks}) == len(ticks)
     assert all(low - grace <= tick.value <= high + grace for tick in ticks)
 

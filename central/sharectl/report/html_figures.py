@@ -164,9 +164,9 @@ def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequenc
         Of the periods; empty strings where there is only one.
     """
     found = [kind.curves(series) for series in drawing.periods]
-    least, most = limits_of(found, stacked=kind.stacked, also=kind.between or ())
-    largest = max(abs(least), abs(most))
-    axis = Axis(drawing.seconds, least, most, unit_of(largest, kind.words, whole=kind.whole))
+    limits = limits_of(found, stacked=kind.stacked, also=kind.between or ())
+    largest = max(abs(limits.least), abs(limits.most))
+    axis = Axis(drawing.seconds, limits, unit_of(largest, kind.words, whole=kind.whole))
     return [
         _figure(
             kind,

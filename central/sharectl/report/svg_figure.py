@@ -15,7 +15,7 @@ from sharectl.core import time_words
 from sharectl.report import svg_paths
 from sharectl.report.svg import Markup, coordinate, element, joined
 from sharectl.report.svg_labels import Label, placed
-from sharectl.report.svg_scale import Scale, Unit, number_ticks, rounded_limits, time_ticks
+from sharectl.report.svg_scale import Limits, Scale, Unit, number_ticks, rounded_limits, time_ticks
 
 WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 96.0, 26.0, 26.0
@@ -55,8 +55,7 @@ class Axis:
 
     seconds: float
     """Time from the left end to the right end."""
-    least: float
-    most: float
+    limits: Limits
     unit: Unit
 
 
@@ -92,12 +91,12 @@ class _Frame:
     def __post_init__(self) -> None:
         axis, since = self.figure.axis, self.figure.since
         object.__setattr__(self, "across", Scale(since, since + axis.seconds, LEFT, WIDTH - RIGHT))
-        object.__setattr__(self, "up", Scale(axis.least, axis.most, HEIGHT - BOTTOM, TOP))
+        object.__setattr__(self, "up", Scale(axis.limits.least, axis.limits.most, HEIGHT - BOTTOM, TOP))
 
 
 def limits_of(
     figures: Sequence[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
-) -> tuple[float, float]:
+) -> Limits:
     """Round least and greatest value that hold 0, what is drawn in any of the figures, and ``also``."""
     found = [0.0, *also]
     for curves in figures:
@@ -143,9 +142,9 @@ def _ground(frame: _Frame) -> Iterator[Markup]:
         if width - x >= _LEAST_GAP:
             yield element("rect", class_="gap", x=x, y=TOP, width=width - x, height=floor - TOP)
     if figure.between is not None:
-        low, high = (frame.up(min(max(value, axis.least), axis.most)) for value in figure.between)
+        low, high = (frame.up(value) for value in figure.between)
         yield element("rect", class_="between", x=left, y=high, width=right - left, height=low - high)
-    for tick in number_ticks(axis.least, axis.most, _NUMBER_TICKS, axis.unit):
+    for tick in number_ticks(axis.limits, axis.unit):
         y = frame.up(tick.value)
         zero = "axis" if tick.value == 0 else "grid"
         yield element("path", class_=zero, d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}")

@@ -46,6 +46,15 @@ class Scale:
 
 
 @dataclass(frozen=True)
+class Limits:
+    """Least and greatest value of an axis, both of them multiples of its step."""
+
+    least: float
+    most: float
+    step: float
+
+
+@dataclass(frozen=True)
 class Tick:
     """A place on an axis and its label."""
 
@@ -84,9 +93,9 @@ def nice_step(span: float, most: int) -> float:
     return next(power * nice for nice in _NICE if power * nice >= raw * (1 - _GRACE))
 
 
-def number_ticks(least: float, most: float, count: int, unit: Unit) -> tuple[Tick, ...]:
-    """About ``count`` ticks at round numbers that lie within the limits; ``least`` < ``most``."""
-    step = nice_step((most - least) / unit.factor, count)
+def number_ticks(limits: Limits, unit: Unit) -> tuple[Tick, ...]:
+    """A tick at each step, from limit to limit."""
+    least, most, step = limits.least, limits.most, limits.step / unit.factor
     first = ceil(least / unit.factor / step - _GRACE)
     last = floor(most / unit.factor / step + _GRACE)
     decimals = max(0, -floor(log10(step) + _GRACE), 1 if step % 1 and step > 1 else 0)
@@ -98,12 +107,12 @@ def number_ticks(least: float, most: float, count: int, unit: Unit) -> tuple[Tic
     )
 
 
-def rounded_limits(least: float, most: float, count: int) -> tuple[float, float]:
-    """Limits of an axis that end at ticks and hold both values; apart even if the values are not."""
+def rounded_limits(least: float, most: float, count: int) -> Limits:
+    """Limits of an axis that hold both values, with about ``count`` steps; apart even if the values are not."""
     if most - least <= max(_LEAST_SPAN, _GRACE * max(abs(least), abs(most))):
         least, most = (0.0, 1.0) if abs(most) <= _LEAST_SPAN else (min(0.0, 2 * least), max(0.0, 2 * most))
     step = nice_step(most - least, count)
-    return floor(least / step + _GRACE) * step, ceil(most / step - _GRACE) * step
+    return Limits(floor(least / step + _GRACE) * step, ceil(most / step - _GRACE) * step, step)
 
 
 def grouped(value: float, decimals: int = 0) -> str:

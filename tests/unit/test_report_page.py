@@ -1,0 +1,195 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from math import isclose
+
+import pytest
+
+from sharectl.core.ledger_series import Bucket, Series
+from sharectl.report import html_curves
+from sharectl.report.html_report import Subject, report
+from sharectl.report.html_style import LAYERS, style_sheet
+from sharectl.report.html_summary import summarized
+from sharectl.report.svg_scale import Limits, number_ticks, rounded_limits, time_ticks, unit_of
+from tests.made_series import APRIL, PLEDGES, series
+
+SUBJECT = Subject("t1", APRIL)
+DAY = 86400
+
+
+class Balanced(HTMLParser):
+    """Raises where elements do not close as they opened."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        del attrs
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize(
+    "periods",
+    [
+        [series(5)],
+        [series(5, missing=[(1, 2)]), series(3, since=APRIL + 40 * DAY)],
+        [Series(APRIL, APRIL + DAY, 300)],
+        [series(1, imported=True, sizes=(1, 0))],
+        [series(0.0118, points=1)],
+    ],
+)
+def test_elements_close_and_each_identifier_is_there_once(periods: list[Series]) -> None:
+    page = report(periods, SUBJECT)
+    assert Balanced(page).open == []
+    found = re.findall(r' id="([^"]*)"', page)
+    assert len(found) == len(set(found))
+    assert set(re.findall(r'href="#([^"]*)"', page)) <= set(found)
+    for named in re.findall(r'aria-labelledby="([^"]*)"', page):
+        assert set(named.split()) <= set(found)
+
+
+def test_the_same_ledger_gives_the_same_page() -> None:
+    assert report([series(3)], SUBJECT) == report([series(3)], SUBJECT)
+
+
+def test_all_cycles_incomplete_is_said() -> None:
+    lost = [
+        replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})
+        for bucket in series(0.2).buckets
+    ]
+    page = report([replace(series(0.2), buckets=tuple(lost))], SUBJECT)
+    assert "none of them complete" in page
+
+
+def test_the_summary_weighs_by_cycles() -> None:
+    made = series(1)
+    period = summarized(made)
+    atlas = period.of("atlas")
+    assert atlas is not None
+    assert [group.group for group in period.groups] == sorted(PLEDGES, key=lambda name: -PLEDGES[name])
+    points = [bucket.groups["atlas"] for bucket in made.buckets]
+    cycles = sum(point.cycles for point in points)
+    assert isclose(atlas.error_hs06, sum(point.error_hs06 * point.cycles for point in points) / cycles)
+    assert isclose(atlas.work_hs06_hours, sum(point.work_hs06_seconds for point in points) / 3600)
+    assert atlas.over_ratio + atlas.under_ratio == pytest.approx(1.0)
+    with_deadband = summarized(made, 1e9).of("atlas")
+    assert with_deadband is not None
+    assert (with_deadband.over_ratio, with_deadband.under_ratio) == (0, 0)
+    assert period.of("nobody") is None
+
+
+def test_imported_rows_leave_what_they_do_not_know_unknown() -> None:
+    pool = summarized(series(1, imported=True)).pool
+    assert (pool.idle_cores, pool.idle_core_hours, pool.targets, pool.cycle_seconds) == (
+        None,
+        None,
+        None,
+        None,
+    )
+    page = report([series(1, imported=True, sizes=(1, 0))], SUBJECT)
+    assert "<dd>unknown</dd>" in page
+    assert "multicore" in page
+    assert ">jobs</text>" in page
+    assert "cores requested" not in page
+
+
+def test_a_group_that_came_later_begins_where_it_came() -> None:
+    made = series(2)
+    half = len(made.buckets) // 2
+    late = tuple(
+        Bucket(
+            bucket.start, bucket.pool, {name: point for name, point in bucket.groups.items() if name != "cms"}
+        )
+        if number < half
+        else bucket
+        for number, bucket in enumerate(made.buckets)
+    )
+    curve = html_curves.group_curve(
+        replace(made, buckets=late), "cms", "error", lambda point: point.error_hs06
+    )
+    known = [value.seconds for value in curve.values if value.mean is not None]
+    assert known[0] >= made.buckets[half].start
+    summed = html_curves.cumulative(
+        replace(made, buckets=late), "cms", "work", lambda point: point.work_hs06_seconds
+    )
+    assert summed.values[0].seconds >= made.buckets[half].start - 3600
+    assert summed.values[0].mean == 0
+
+
+def test_more_sizes_than_patterns_share_the_last_layer() -> None:
+    layers = html_curves.layers_of([series(1, sizes=tuple(range(1, 11)))])
+    assert len(layers.names) == LAYERS
+    assert layers.names[-1] == "others"
+    shown = layers.of(dict.fromkeys(range(1, 11), 1.0))
+    assert sum(shown.values()) == 10
+    assert html_curves.layers_of([series(1, sizes=(8, 0, 1))]).names == ("1 core", "8 cores", "multicore")
+
+
+def test_a_subgroup_is_counted_with_its_group_only() -> None:
+    page = report([series(1, {"alice": 100.0, "alice.prod": 60.0, "cms": 50.0})], SUBJECT)
+    (told,) = re.findall(r'<desc id="pool-power-d">([^<]*)', page)
+    assert "pledge: from 150 to 150" in told
+
+
+def test_ticks_of_times() -> None:
+    assert [tick.label for tick in time_ticks(APRIL, APRIL + DAY, 5)] == [
+        "1 Apr",
+        "06:00",
+        "12:00",
+        "18:00",
+        "2 Apr",
+    ]
+    assert [tick.label for tick in time_ticks(APRIL, APRIL + 365 * DAY, 5)] == [
+        "Apr",
+        "Jul",
+        "Oct",
+        "2022",
+        "Apr",
+    ]
+    assert [tick.label for tick in time_ticks(APRIL + 3700, APRIL + 5000, 5)] == [
+        "1 Apr 01:05",
+        "01:10",
+        "01:15",
+        "01:20",
+    ]
+
+
+def test_ticks_of_numbers() -> None:
+    unit = unit_of(87_000, "HS06")
+    assert unit.words == "thousand HS06"
+    assert [tick.label for tick in number_ticks(Limits(-40_000, 80_000, 40_000), unit)] == [
+        "\u221240",
+        "0",
+        "40",
+        "80",
+    ]
+    assert unit_of(9_000, "cores", whole=True).words == "cores"
+    assert [
+        tick.label for tick in number_ticks(Limits(0, 1500, 500), unit_of(1500, "cores", whole=True))
+    ] == [
+        "0",
+        "500",
+        "1\u202f000",
+        "1\u202f500",
+    ]
+    assert [tick.label for tick in number_ticks(rounded_limits(0, 1, 4), unit_of(1, "s"))] == [
+        "0.00",
+        "0.25",
+        "0.50",
+        "0.75",
+        "1.00",
+    ]
+
+
+def test_the_style_sheet_is_the_same_for_all_pages() -> None:
+    assert style_sheet() == style_sheet()
+    assert "url(http" not in style_sheet()
