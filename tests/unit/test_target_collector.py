@@ -50,6 +50,12 @@ def test_an_ad_becomes_a_document(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_an_ad_of_groups_within_groups(tmp_path: Path) -> None:
+    content = answered(tmp_path, ad_line(SENDER, "cn-1", "alice.user", 56, "alice.prod.mc", 8)).content
+    assert "# groups: alice.user,alice.prod.mc\n" in content
+    assert content.endswith("\ncn-1 alice.user 56 alice.prod.mc 8\n")
+
+
 def test_no_ad(tmp_path: Path) -> None:
     assert answered(tmp_path).code == "no-ad"
 
