@@ -80,7 +80,7 @@ class CondorPool:
             source = replace(answer.source, problem=_knows_nothing(known))
             return Snapshot(now, (), (), (), (source,))
         jobs, sources = self._ask_schedds(known)
-        nodes = self._nodes(known.slots)
+        nodes = self.nodes(known.slots)
         names = {node.machine: node.name for node in nodes}
         running = (
             self._running_in_slots(known.slots, names, now)
@@ -126,7 +126,8 @@ class CondorPool:
             },
         )
 
-    def _nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
+    def nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
+        """Execute points that have these slots, by host name."""
         by_machine: dict[str, list[Slot]] = {}
         for slot in slots:
             by_machine.setdefault(slot.machine, []).append(slot)
