@@ -79,7 +79,8 @@ def main() -> int:
             found = re.search(r"(\d+)(?: slots)? are rejected by your job's requirements", printed)
             return int(found[1]) if found else -1
 
-        own, other = [measured(ours) for _ in range(RUNS)], [measured(theirs) for _ in range(RUNS)]
+        pairs = [(measured(ours), measured(theirs)) for _ in range(RUNS)]
+    own, other = zip(*pairs)
     if {count for count, *_ in (*own, *other)} != {NODES}:
         print(f"not the same slots: {own} {other}", file=sys.stderr)
         return 1
