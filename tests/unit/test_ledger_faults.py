@@ -133,7 +133,7 @@ def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
     ledger = Ledger(path)
     for number in range(BEFORE):
         ledger.record(*made(number, nodes=40))
-    limit = path.stat().st_size + 20_000
+    limit = path.stat().st_size + 100_000
     process = child(FILE_LIMIT, path, limit, BEFORE)
     last, _, said = process.communicate(timeout=60)[0].strip().partition(" ")
     assert process.returncode == 0
@@ -146,13 +146,13 @@ def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("free_pages", [0, 1, 3, 9])
 def test_a_full_disk_loses_nothing_and_is_said(tmp_path: Path, free_pages: int) -> None:
-    said = on_small_disk(tmp_path, FULL_DISK, 512, free_pages)
+    said = on_small_disk(tmp_path, FULL_DISK, 2048, free_pages)
     assert "make room" in said
     assert said.splitlines()[-1] == "sound"
 
 
 def test_a_disk_that_is_full_from_the_first_cycle_on_has_a_ledger_once_it_is_not(tmp_path: Path) -> None:
-    said = on_small_disk(tmp_path, FULL_FROM_THE_FIRST, 1024, 1)
+    said = on_small_disk(tmp_path, FULL_FROM_THE_FIRST, 4096, 1)
     assert "make room" in said
     assert said.splitlines()[-1] == "sound"
 

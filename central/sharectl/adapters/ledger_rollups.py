@@ -1,6 +1,6 @@
-"""Sums by hour and by day, kept beside the cycles so that two years are answered at once.
+"""Sums by hour, quarter of a day and day, kept beside the cycles so that two years are answered at once.
 
-A roll-up is made anew from what is below it (an hour from its cycles, a day from its hours) whenever a cycle of it is
+A roll-up is made anew from what is below it (an hour from its cycles, a day from its quarters) whenever a cycle of it is
 added, in the same transaction: it cannot drift from what it sums.
 """
 
@@ -9,7 +9,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from sharectl.core.ledger_series import DAY_SECONDS, HOUR_SECONDS, MOST_COVERED_SECONDS
+from sharectl.core.ledger_series import (
+    DAY_SECONDS,
+    HOUR_SECONDS,
+    MOST_COVERED_SECONDS,
+    QUARTER_SECONDS,
+)
 
 POOL_OF_CYCLES = """
 SELECT {bucket} AS start, count(*) AS cycles, sum(complete) AS complete_cycles, sum(covered_seconds) AS covered_seconds,
@@ -47,7 +52,11 @@ FROM size_rollups WHERE level = :level AND start >= :since AND start < :until GR
 TABLES = ("pool_rollups", "group_rollups", "size_rollups")
 OF_CYCLES = (POOL_OF_CYCLES, GROUPS_OF_CYCLES, SIZES_OF_CYCLES)
 OF_ROLLUPS = (POOL_OF_ROLLUPS, GROUPS_OF_ROLLUPS, SIZES_OF_ROLLUPS)
-_LEVELS = ((HOUR_SECONDS, OF_CYCLES, 0), (DAY_SECONDS, OF_ROLLUPS, HOUR_SECONDS))
+_LEVELS = (
+    (HOUR_SECONDS, OF_CYCLES, 0),
+    (QUARTER_SECONDS, OF_ROLLUPS, HOUR_SECONDS),
+    (DAY_SECONDS, OF_ROLLUPS, QUARTER_SECONDS),
+)
 """Width of a roll-up, what it is summed from, and the width of that."""
 
 

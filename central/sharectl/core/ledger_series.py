@@ -16,7 +16,13 @@ MOST_COVERED_SECONDS = 3600
 """A cycle's figures stand for the time since the complete cycle before it, at most for so long: the rest is a gap."""
 
 HOUR_SECONDS = 3600
+QUARTER_SECONDS = 21600
 DAY_SECONDS = 86400
+LEVELS_SECONDS = (DAY_SECONDS, QUARTER_SECONDS, HOUR_SECONDS)
+"""Widths of roll-ups, each a whole number of the next."""
+
+_COARSER = 4
+"""A figure is drawn with a point a cycle where it shows days, and the widest roll-up that is no coarser than this elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +108,13 @@ class Layout:
 def layout(since: int, until: int, points: int) -> Layout:
     """Buckets for about ``points`` points from ``since`` to ``until``, Unix seconds.
 
-    From an hour on a bucket is a whole number of hours, from a day on of days (UTC), so that it can be added up from
-    roll-ups; then the ends are moved outwards to whole hours or days.
+    There are at most so many. A bucket of a quarter of an hour or more is made a whole number of hours, of quarters of a day
+    or of days (UTC), so that it can be added up from roll-ups: up to `_COARSER` times as wide as asked for. Then
+    the ends are moved outwards to whole ones.
     """
     span_seconds = max(1, until - since)
     width = -(-span_seconds // max(1, points))
-    level = DAY_SECONDS if width >= DAY_SECONDS else HOUR_SECONDS if width >= HOUR_SECONDS else 0
+    level = next((level for level in LEVELS_SECONDS if level <= _COARSER * width), 0)
     if level == 0:
         return Layout(since, max(until, since + 1), width, 0)
     begin = since // level * level
