@@ -250,7 +250,7 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
     ("name", "expected"),
     [
         ("empty", "The ledger has no cycle in this period"),
-        ("imported", "No complete cycle in this period tells it."),
+        ("imported", "no complete cycle of this period recorded it"),
         ("imported", "multicore"),
         ("single", "17 min"),
     ],

@@ -120,6 +120,7 @@ def test_json_has_the_numbers_of_the_page(
         assert group["work_ratio"] == pytest.approx(group["work_hs06_hours"] / group["pledge_hs06_hours"])
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "The ledger has no cycle in this period" in page
+    assert "The ledger begins at 2023-11-14 22:13:20 UTC" in page
     assert "No cycle in this period." in page
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Optional
 
 from sharectl.cli import options
 from sharectl.cli.time_options import moment
+from sharectl.core.ledger_series import MOST_COVERED_SECONDS
 from sharectl.core.time_words import FORMS, shown
 
 _DAY_SECONDS = 86_400
@@ -73,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.now,
         config.control.deadband_hs06,
         _local_note(arguments.now),
+        _notes(ledger.span(), asked),
     )
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
     content = html_report.as_content(periods, subject)
@@ -84,6 +88,16 @@ def run(arguments: argparse.Namespace) -> int:
             cycles = counted(period["pool"]["cycles"], "cycle")
             print(f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}")
     return 0
+
+
+def _notes(span: Optional[tuple[int, int]], asked: Sequence[tuple[int, int]]) -> list[str]:
+    """What the reader should know of a ledger that does not reach as far as the periods."""
+    if span is None:
+        return ["The ledger is empty."]
+    begin, _end = span
+    if min(asked)[0] < begin - MOST_COVERED_SECONDS:
+        return [f"The ledger begins at {shown(begin)}: what was before is not known."]
+    return []
 
 
 def _periods(arguments: argparse.Namespace) -> list[tuple[int, int]]:

@@ -198,7 +198,11 @@ def _figure(kind: Kind, figure: Figure, series: Series, name: str) -> Markup:
     )
     if any(value.mean is not None for curve in figure.curves for value in curve.values):
         return element("figure", caption, drawn(figure), class_=kind.key)
-    missing = "No complete cycle in this period tells it." if series.buckets else "No cycle in this period."
+    missing = (
+        "Not known: no complete cycle of this period recorded it."
+        if series.buckets
+        else "No cycle in this period."
+    )
     return element("figure", caption, element("p", missing, class_="small empty"), class_=kind.key)
 
 

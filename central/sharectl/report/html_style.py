@@ -181,6 +181,7 @@ svg .tick,svg .unit{fill:var(--muted)}
 .line{stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
 .line.pledge,.line.output{stroke-linecap:butt}
 .line.dot{stroke-width:6;stroke-linecap:round;stroke-dasharray:none}
+.line.dot.pledge,.line.dot.output{stroke-linecap:square;stroke-width:5}
 .band{opacity:.25}
 .area{stroke-width:1;stroke-linejoin:round}
 .swatch{stroke-width:1}
