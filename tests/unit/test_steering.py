@@ -150,6 +150,21 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
     assert sum(setpoints(then)) == pytest.approx(500)
 
 
+def test_nobody_collects_beyond_what_it_may_borrow() -> None:
+    kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
+    carry = carrying().entitlement.carry_over
+    config = SteeringConfig(entitlement=Entitlement(loans=Loans({}, {"cms": 30.0}), carry_over=carry))
+    said = steer(PLEDGES, 0.0, config, kept, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    assert control_of(said, "cms").setpoint_hs06 == pytest.approx(330)
+
+
+@pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, (NO_CLAIMANT,))])
+def test_a_lack_inside_the_deadband_is_nobodys_loss(deadband_hs06: float, acted: tuple[str, ...]) -> None:
+    """Cms waits and is 300 HS06 under: what alice has too much is at its cost only if that is beyond the deadband."""
+    said = steer(PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    assert control_of(said, "alice").acted == acted
+
+
 def test_what_is_collected_is_off_the_account() -> None:
     kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
     over = snapshot(
@@ -214,6 +229,14 @@ def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
     for _ in range(85):
         state = dict(step(limited, state, Reading(1000, 0), 1020).state)
     assert step(limited, state, Reading(-60, 0), 1020).output_hs06 < 0
+
+
+@pytest.mark.parametrize("error_hs06", [0.0, 50.0, -1.0])
+def test_an_integral_that_may_not_act_fades_in_its_time(error_hs06: float) -> None:
+    """At the setpoint, inside the deadband or on the other side of it, 1 / e of it is left after its time constant."""
+    state = {**step(PID, {}, Reading(1, 0), 0).state, INTEGRAL: 1000.0}
+    deadband = Reading(error_hs06, 0, deadband_hs06=50.0 if error_hs06 > 0 else 0.0)
+    assert step(PID, state, deadband, 1000).state[INTEGRAL] == pytest.approx(1000 / 2.71828, abs=3)
 
 
 def test_a_new_setpoint_is_no_change_of_the_power() -> None:
