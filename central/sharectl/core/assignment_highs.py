@@ -13,7 +13,7 @@ from sharectl.core.assignment import Choice, Option, Problem, by_value, filled, 
 GAP_RATIO = 0.005
 """How far from the best a choice may be."""
 
-FEW = 1_000
+FEW = 200
 """Options up to which the best choice is looked for."""
 
 TIME_LIMIT = 1

@@ -12,7 +12,7 @@ ORDER_CORRECTION = 0.56
 """The k-th of n exponential times has its mean where k / (n + 0.56) of them are over, within some per cent for all k, n."""
 
 NEWTON_STEPS = 20
-NEWTON_RATIO = 1e-3
+NEWTON_RATIO = 1e-2
 
 
 class Leaving(NamedTuple):

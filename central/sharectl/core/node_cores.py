@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import floor
@@ -20,12 +19,12 @@ class NodeCores:
     node: Node
     idle_cores: int = 0
     """Cores that no job holds."""
-    held_cores: Counter[str] = field(default_factory=Counter)
+    held_cores: dict[str, int] = field(default_factory=dict)
     """Group -> cores, of all groups."""
-    held_mib: Counter[str] = field(default_factory=Counter)
+    held_mib: dict[str, int] = field(default_factory=dict)
     memory_known: bool = True
     """Whether all jobs say what memory they hold."""
-    ages: defaultdict[str, Counter[tuple[int, int]]] = field(default_factory=lambda: defaultdict(Counter))
+    ages: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
     """Group -> cores of a job and bin of its age -> jobs; of the groups asked for."""
 
     def memory_for(self, group: str, freed_cores: int) -> int:
@@ -35,8 +34,8 @@ class NodeCores:
         if not self.memory_known:
             return self.node.memory_mib
         free = self.node.memory_mib - sum(self.held_mib.values())
-        held = self.held_cores[group]
-        return floor(free + (self.held_mib[group] * freed_cores / held if held else 0))
+        held = self.held_cores.get(group, 0)
+        return floor(free + (self.held_mib.get(group, 0) * freed_cores / held if held else 0))
 
 
 def cores_of_nodes(
@@ -48,11 +47,16 @@ def cores_of_nodes(
         here = found.get(job.node)
         if here is None:
             continue
-        here.held_cores[job.group] += job.cores * job.jobs
-        here.held_mib[job.group] += job.memory_mib * job.jobs
-        here.memory_known = here.memory_known and job.memory_mib > 0
-        if job.group in groups:
-            here.ages[job.group][job.cores, age_bin(job.seconds)] += job.jobs
+        group, jobs = job.group, job.jobs
+        here.held_cores[group] = here.held_cores.get(group, 0) + job.cores * jobs
+        if job.memory_mib > 0:
+            here.held_mib[group] = here.held_mib.get(group, 0) + job.memory_mib * jobs
+        else:
+            here.memory_known = False
+        if group in groups:
+            kinds = here.ages.setdefault(group, {})
+            key = (job.cores, age_bin(job.seconds))
+            kinds[key] = kinds.get(key, 0) + jobs
     for here in found.values():
         here.idle_cores = max(0, here.node.cores - sum(here.held_cores.values()))
     return found
@@ -77,12 +81,13 @@ class Expected:
     def cores_a_second(self, node: NodeCores, group: str) -> float:
         """How fast the group's jobs on the node are expected to give cores back."""
         return sum(
-            cores * jobs / self.seconds(group, number) for (cores, number), jobs in node.ages[group].items()
+            cores * jobs / self.seconds(group, number)
+            for (cores, number), jobs in node.ages.get(group, {}).items()
         )
 
     def leaving(self, node: NodeCores, group: str) -> list[Leaving]:
         """The group's jobs on the node, always in one order."""
         return [
             Leaving(cores, jobs, self.seconds(group, number))
-            for (cores, number), jobs in sorted(node.ages[group].items())
+            for (cores, number), jobs in sorted(node.ages.get(group, {}).items())
         ]

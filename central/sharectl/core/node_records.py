@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from math import floor, log10
 from typing import Optional
 
@@ -30,7 +31,8 @@ def node_records(
     )
 
 
-def rounded(number: float) -> int:
+@lru_cache(maxsize=65_536)
+def rounded(number: int) -> int:
     """``number`` to two digits, so that the same is kept of what is nearly the same."""
     if number < 1:
         return 0
@@ -87,6 +89,6 @@ def _jobs(group: str, cores: int, sums: list[int]) -> HeldJobs:
         group,
         cores,
         jobs,
-        rounded(seconds / jobs) if jobs else 0,
-        rounded(memory_mib / with_memory) if with_memory else 0,
+        rounded(seconds // jobs) if jobs else 0,
+        rounded(memory_mib // with_memory) if with_memory else 0,
     )
