@@ -55,6 +55,15 @@ def test_what_is_no_configured_name_is_other(text: str, configured: tuple[str, .
     assert group_of(text, configured) in (*configured, OTHER)
 
 
+@given(TREES, NAMES, st.sampled_from((".", "a.", ".b@", "prod.")))
+def test_a_long_name_belongs_where_its_beginning_does(
+    configured: tuple[str, ...], name: str, more: str
+) -> None:
+    """What a user writes behind a name changes its group by whole parts only, and costs no more than reading it."""
+    padded = f"{name}.no-group." + more * 100_000
+    assert group_of(padded, configured) == group_of(name, configured)
+
+
 @given(HOSTILE)
 def test_names_are_safe(text: str) -> None:
     """A nested name has no character that means something in a ClassAd, a file, a regular expression but for the dot."""

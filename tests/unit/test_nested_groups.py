@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from sharectl.cli import options
 from sharectl.cli.main import main
 from sharectl.core.doubts import doubts
 from sharectl.core.explaining import with_pledges_of
-from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.core.plan import Decision, PlanConfig, State, decide
 from sharectl.core.recording import record_of
 from sharectl.core.replay import snapshot_of
@@ -111,6 +112,28 @@ def test_a_target_of_a_group_with_subgroups_is_refused() -> None:
     content["targets"][0]["held_back"] = "alice"
     with pytest.raises(InputError, match="'alice' of a target is steered by the groups within it"):
         plan_json.parse(json.dumps(content), "F")
+
+
+def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
+    """On the node it would hold back all of alice, those subgroups included."""
+    standing = (Standing(Target("wn-0", "alice", 8, "cms", 8), NOW - 60),)
+    state = State(sequence=NOW - 60, standing=standing, standing_until=NOW + 600)
+    assert (
+        decide(replace(law(), limits=PlanLimits(dwell_seconds=3600)), state, snapshot(), NOW).plan.targets
+        == ()
+    )
+
+
+def test_no_law_steers_a_group_with_subgroups() -> None:
+    """Whatever its controller would have said."""
+    text = CONFIG.replace("control: {", "control: {law: pid, ")
+    config, state = options.plan_config(parse(text, "F")), State()
+    for cycle in range(3):
+        decision = decide(config, state, snapshot(alice=50, alice__prod=5), NOW + 1000 * cycle)
+        state = decision.state
+        outputs = {control.group: control.output_hs06 for control in decision.groups}
+        assert outputs["alice"] == 0
+        assert outputs["alice.user"] > 0 > outputs["alice.prod"]
 
 
 def test_own_jobs_over_what_is_left_are_a_doubt() -> None:

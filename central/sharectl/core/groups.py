@@ -40,7 +40,8 @@ def group_of(accounting_group: Optional[str], configured: Collection[str]) -> st
         Names of the configured groups, lower case.
     """
     match = _PARTS.match(accounting_group or "")
-    name = match.group().lower() if match else ""
+    # No configured name is longer, however long what a user wrote is.
+    name = match.group()[: MAX_GROUP_LENGTH + 1].lower() if match else ""
     while name and name not in configured:
         name = name.rpartition(".")[0]
     return name if name in configured else OTHER
