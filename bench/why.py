@@ -1,0 +1,123 @@
+"""How much longer it takes to explain a decision than to make it, and what memory a replay takes of ever more cycles.
+
+Each is measured in a process of its own. ``--nodes`` and ``--groups`` say how large the pool of the explanations is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "central")]
+
+from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
+from sharectl.core.cycle_record import CycleRecord  # noqa: E402
+from sharectl.core.explain_group import explain_group  # noqa: E402
+from sharectl.core.explain_node import explain_node  # noqa: E402
+from sharectl.core.explaining import of_ledger  # noqa: E402
+from sharectl.core.model import PlanLimits  # noqa: E402
+from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, State, decide  # noqa: E402
+from sharectl.core.recording import record_of  # noqa: E402
+from sharectl.core.replaying import Replay, Summary, replayed  # noqa: E402
+
+PERIOD_SECONDS = 1020
+REPLAY_NODES, REPLAY_GROUPS = 50, 10
+REPLAY_CYCLES = (50, 400)
+
+
+def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
+    """Seconds of a decision, of the explanation of a group and of a node, and how much was found."""
+    config, record = _decided(strategy, nodes, groups)
+    found = of_ledger(record, None, config, NOTHING_KNOWN)
+    decision_seconds, _ = _timed(found.case.decided)
+    most_over = max(record.groups, key=lambda control: control.output_hs06).group
+    without = next(node for node in record.nodes if node.target is None)
+    group_seconds, group = _timed(lambda: explain_group(found, most_over))
+    node_seconds, node = _timed(lambda: explain_node(found, without, None, None))
+    return {
+        "decide": decision_seconds,
+        "group": group_seconds,
+        "node": node_seconds,
+        "flips": [len(group.flips), len(node.flips)],
+        "tried_all": [group.tried_all, node.tried_all],
+    }
+
+
+def replay_of(cycles: int) -> dict[str, Any]:
+    """Memory of a replay of so many cycles, MiB, and its seconds."""
+    config, record = _decided("many", REPLAY_NODES, REPLAY_GROUPS)
+
+    def records() -> Iterator[CycleRecord]:
+        for number in range(cycles):
+            yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
+
+    summary = Summary()
+    began = time.perf_counter()
+    for cycle in replayed(Replay(config, NOTHING_KNOWN, decide), records(), None, State()):
+        summary.add(cycle)
+    seconds = time.perf_counter() - began
+    return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Print what was measured, as ratios within this run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=2000)
+    parser.add_argument("--groups", type=int, default=50)
+    parser.add_argument("--only", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    if arguments.only:
+        what, of = arguments.only.split(":")
+        measure = {
+            "explain": lambda: explained(of, arguments.nodes, arguments.groups),
+            "replay": lambda: replay_of(int(of)),
+        }
+        print(json.dumps(measure[what]()))
+        return 0
+    for strategy in ("pair", "many"):
+        seen = _in_a_process(f"explain:{strategy}", arguments)
+        print(
+            f"{strategy}: {arguments.nodes} nodes, {arguments.groups} groups: a decision is 1 ({seen['decide']:.2f} s), a "
+            f"group {seen['group'] / seen['decide']:.1f}, a node {seen['node'] / seen['decide']:.1f} "
+            f"({seen['flips']} changes found, all tried: {seen['tried_all']})"
+        )
+    few, many = (_in_a_process(f"replay:{cycles}", arguments) for cycles in REPLAY_CYCLES)
+    print(
+        f"replay: {REPLAY_CYCLES[1] // REPLAY_CYCLES[0]} times as many cycles take {many['mib'] / few['mib']:.2f} times the "
+        f"memory ({few['mib']:.0f} MiB) and {many['seconds'] / few['seconds']:.1f} times as long"
+    )
+    return 0
+
+
+def _decided(strategy: str, nodes: int, groups: int) -> tuple[PlanConfig, CycleRecord]:
+    snapshot, pledges = pool(nodes, groups, seed=1)
+    config = PlanConfig(pledges, PlanLimits(max_nodes=nodes // 5), 3060, strategy=strategy)
+    decision = decide(config, State(), snapshot, snapshot.taken_at)
+    return config, record_of(config, snapshot, decision, decision.plan, ())
+
+
+def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    began = time.perf_counter()
+    result = work()
+    return time.perf_counter() - began, result
+
+
+def _in_a_process(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    size = ["--nodes", str(arguments.nodes), "--groups", str(arguments.groups)]
+    done = subprocess.run(
+        [sys.executable, __file__, "--only", what, *size], check=True, capture_output=True, text=True
+    )
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
