@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from sharectl.adapters.config_fields import SECTIONS, choices_of, keys_of
 from sharectl.adapters.config_file import parse
 from sharectl.adapters.config_steering import steering_of
 from sharectl.adapters.config_text import render
 from sharectl.core.carry_over import CarryOver
-from sharectl.core.control import Control
+from sharectl.core.control import LAWS, Control
 from sharectl.core.control_ewma import Ewma
 from sharectl.core.control_pid import Pid
 from sharectl.core.entitlement import Entitlement
-from sharectl.core.setpoints import Loans
+from sharectl.core.setpoints import SETPOINTS, Loans
 from sharectl.core.steering import SEED, SteeringConfig
 from sharectl.errors import ConfigError
 
@@ -111,3 +114,17 @@ def test_all_mistakes_are_named_at_once() -> None:
     with pytest.raises(ConfigError) as raised:
         parse(f"{GROUPS}control: {{law: p, setpoint: q, ewma: {{a: 1}}, pid: {{gain: x}}}}", "F")
     assert len(raised.value.problems) == 4
+
+
+def test_the_choices_are_the_tables_of_the_law() -> None:
+    control = SECTIONS["control",]
+    assert choices_of(keys_of(control)["law"]) == tuple(LAWS)
+    assert choices_of(keys_of(control)["setpoint"]) == tuple(SETPOINTS)
+    assert choices_of(keys_of(SECTIONS["groups", "*", "control"])["law"]) == tuple(LAWS)
+
+
+def test_the_example_of_the_page_is_a_configuration() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text(encoding="utf-8")
+    steering = steering_of(parse(page.split("```yaml\n")[1].split("```")[0], "F"))
+    assert (steering.control.law, steering.by_group["atlas"].law) == ("pid", "latest")
+    assert steering.control.pid == Pid()
