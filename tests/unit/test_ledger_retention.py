@@ -100,7 +100,7 @@ def test_free_pages_go_back_to_the_disk(path: Path) -> None:
         connection.execute("UPDATE node_blocks SET block = CAST(block || zeroblob(20000) AS BLOB)")
     before = path.stat().st_size
     record(Ledger(path, Keep(days=1, doubted_cycles=1)), range(2), later_seconds=9 * DAY)
-    assert path.stat().st_size <= before - 20 * PAGE_BYTES
+    assert path.stat().st_size <= before - 10 * PAGE_BYTES
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
         free, pages = (

@@ -47,7 +47,7 @@ def record_of(
         cores_by_size=_cores_by_size(decision) if decision else {},
         nodes=nodes,
         sequence=plan.sequence if plan and places else None,
-        strategy=getattr(config, "strategy", "pair"),
+        strategy=config.strategy,
         setpoint=config.steering.entitlement.setpoint,
         reason="disabled" if disabled else plan.reason if plan else None,
         limits=plan.limits if plan else (),
