@@ -8,7 +8,7 @@ from math import isclose
 import pytest
 
 from sharectl.core.ledger_series import Bucket, Series
-from sharectl.report import html_curves
+from sharectl.report import html_curves, html_tables
 from sharectl.report.html_report import Subject, report
 from sharectl.report.html_style import LAYERS, style_sheet
 from sharectl.report.html_summary import summarized
@@ -193,3 +193,15 @@ def test_ticks_of_numbers() -> None:
 def test_the_style_sheet_is_the_same_for_all_pages() -> None:
     assert style_sheet() == style_sheet()
     assert "url(http" not in style_sheet()
+
+
+def test_rows_of_numbers_are_of_the_same_time_and_unknown_in_a_gap() -> None:
+    rows = re.findall(
+        r"<tr [^>]*><th [^>]*><span>(2021[^<]*)</span></th>(.*?)</tr>",
+        html_tables.numbers(series(30, missing=[(9, 15)]), "cms", ""),
+        flags=re.DOTALL,
+    )
+    assert [when for when, _cells in rows][:3] == ["2021-04-01 00:00", "2021-04-03 00:00", "2021-04-05 00:00"]
+    unknown = [when[:10] for when, cells in rows if cells.count("unknown") == 7]
+    assert unknown == ["2021-04-11", "2021-04-13"]
+    assert not any(">0<" in cells for _when, cells in rows)

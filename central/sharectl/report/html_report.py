@@ -201,8 +201,8 @@ def _group(drawing: Drawing, names: Sequence[str], group: str, anchor: str) -> I
         element("div", joined(drawings), class_="figures"),
         element(
             "div",
-            element("details", element("summary", f"Numbers of {group}"), *tables),
             element("a", "\u2191 Summary", href="#summary"),
+            element("details", element("summary", f"Numbers of {group}"), *tables),
             class_="after",
         ),
         class_="group",

@@ -164,9 +164,10 @@ section{margin:56px 0 0}
 .facts dt{font-size:13px;color:var(--muted)}
 .facts dd{margin:0;font-size:19px;font-variant-numeric:tabular-nums}
 .note{border-left:4px solid var(--over);padding:4px 12px;margin:16px 0 0;max-width:78ch;overflow-wrap:anywhere}
-.after{display:flex;justify-content:space-between;align-items:baseline;gap:16px;margin-top:12px}
-.after>a{font-size:14px;padding:6px 0}
-.after details{flex:1;min-width:0}
+.after{margin-top:12px}
+.after>a{float:right;font-size:14px;padding:6px 0}
+.scroll{clear:both}
+.numbers th{white-space:nowrap}
 .figures{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:28px 32px;margin-top:20px}
 figure{margin:0;min-width:0}
 figcaption{display:flex;flex-wrap:wrap;justify-content:space-between;align-items:baseline;gap:0 12px;margin-bottom:4px}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from math import fsum
 from typing import Optional
@@ -10,12 +11,14 @@ from sharectl.core.ledger_series import HOUR_SECONDS, GroupPoint, Series
 from sharectl.report.html_summary import GroupSummary, PeriodSummary
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import told
-from sharectl.report.svg_scale import grouped
+from sharectl.report.svg_scale import grouped, time_ticks
 
 UNKNOWN = "unknown"
 _COMPARED = ("Work by pledge", "Mean error, HS06", "RMS error, HS06")
-_ROWS = 12
-"""Rows of the numbers behind a group's figures."""
+_ROWS = 16
+"""Most rows of the numbers behind a group's figures."""
+_NUMBERS = 7
+"""Columns of them, besides the time."""
 _BAR_WIDTH, _BAR_FULL = 92.0, 1.5
 """Of a ratio's bar, and the ratio that fills it."""
 
@@ -71,12 +74,13 @@ def numbers(series: Series, group: str, name: str) -> Markup:
         ("RMS error", "HS06"),
         ("Mean output", "HS06"),
     )
-    step = -(-len(series.buckets) // _ROWS) or 1
-    rows = []
-    for first in range(0, len(series.buckets), step):
-        part = series.buckets[first : first + step]
-        points = [bucket.groups[group] for bucket in part if group in bucket.groups]
-        rows.append(_row(element("span", told(part[0].start)), columns, _numbers(points)))
+    starts = [float(series.since), *(tick.value for tick in time_ticks(series.since, series.until, _ROWS))]
+    parts: dict[float, list[GroupPoint]] = {start: [] for start in starts if start < series.until}
+    ordered = list(parts)
+    for bucket in series.buckets:
+        if group in bucket.groups:
+            parts[ordered[bisect_right(ordered, bucket.start) - 1]].append(bucket.groups[group])
+    rows = [_row(element("span", told(start)), columns, _numbers(points)) for start, points in parts.items()]
     caption = (
         f"Numbers of {group}{f', {name}' if name else ''}: sums and means from each time (UTC) to the next"
     )
@@ -158,7 +162,7 @@ def _short(value: float) -> str:
 def _numbers(points: Sequence[GroupPoint]) -> list[str]:
     cycles = sum(point.cycles for point in points)
     if not cycles:
-        return [UNKNOWN] * 7
+        return [UNKNOWN] * _NUMBERS
 
     def mean(values: Sequence[float]) -> float:
         return fsum(value * point.cycles for value, point in zip(values, points)) / cycles
