@@ -12,7 +12,7 @@ from sharectl.core.assignment import Option, Problem, Waiting
 from sharectl.core.block_wait import wait_for_cores
 from sharectl.core.model import PendingJobs
 from sharectl.core.node_cores import Expected, NodeCores
-from sharectl.core.wanted import ROUNDING_HS06, Wait
+from sharectl.core.wanted import ROUNDING_HS06
 
 MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
@@ -47,10 +47,12 @@ class Prices:
     keep_gain_ratio: float = 0.25
     """By how much more another target must be worth than one that stands."""
 
-    def value(self, request_cores: int, hs06_per_core: float, wait: Wait) -> float:
-        """HS06-seconds of a block that is ready after ``wait``."""
-        moved = request_cores * max(0.0, self.horizon_seconds - wait.seconds)
-        return hs06_per_core * (moved - self.idle_price * wait.idle_core_seconds)
+    def value(
+        self, request_cores: int, hs06_per_core: float, wait_seconds: float, idle_core_seconds: float
+    ) -> float:
+        """HS06-seconds of a block that is ready after so long, and for which so much stands idle."""
+        moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
+        return hs06_per_core * (moved - self.idle_price * idle_core_seconds)
 
 
 def waiting_jobs(
@@ -93,10 +95,11 @@ def new_options(
     glances: list[_Glance] = []
     for name, here in nodes.items():
         idle, power = here.idle_cores, here.node.hs06_per_core
-        for group, left_hs06 in excess_hs06.items():
-            held = here.held_cores.get(group, 0)
-            if held <= 0:
+        for group in here.ages:
+            left_hs06 = excess_hs06.get(group, 0.0)
+            if left_hs06 <= 0:
                 continue
+            held = here.held_cores[group]
             pace = expected.cores_a_second(here, group)
             for size, deficit in most_hs06.items():
                 if held + idle < size:
@@ -128,8 +131,9 @@ def _worth_a_look(
         most = int(SPARE_RATIO * ceil(excess_hs06[group] / (size * power))) + SPARE_NODES
         for glance in sorted(rows)[:most]:
             # Half of the cores stand idle on average while the rest are waited for.
-            wait = Wait(glance.seconds, glance.seconds * size / 2)
-            on_node[glance.node].append((prices.value(size, glance.hs06_per_core, wait), glance))
+            idle_core_seconds = glance.seconds * size / 2
+            value = prices.value(size, glance.hs06_per_core, glance.seconds, idle_core_seconds)
+            on_node[glance.node].append((value, glance))
     found: set[_Glance] = set()
     for valued in on_node.values():
         valued.sort(key=lambda row: (-row[0], row[1]))
@@ -150,7 +154,7 @@ def _option(here: NodeCores, group: str, size: int, expected: Expected, prices: 
         request_cores=size,
         takes_hs06=min(size, held) * power,
         gives_hs06=size * power,
-        value=prices.value(size, power, wait),
+        value=prices.value(size, power, wait.seconds, wait.idle_core_seconds),
         wait_seconds=wait.seconds,
         idle_core_seconds=wait.idle_core_seconds,
         memory_mib=here.memory_for(group, needed),

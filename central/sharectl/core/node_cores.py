@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from math import floor
+from math import floor, fsum
 
 from sharectl.core.assignment import NO_MEMORY_LIMIT
 from sharectl.core.block_wait import Leaving
@@ -80,7 +80,7 @@ class Expected:
 
     def cores_a_second(self, node: NodeCores, group: str) -> float:
         """How fast the group's jobs on the node are expected to give cores back."""
-        return sum(
+        return fsum(
             cores * jobs / self.seconds(group, number)
             for (cores, number), jobs in node.ages.get(group, {}).items()
         )

@@ -160,7 +160,9 @@ def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Cho
         request_cores=target.request_cores,
         takes_hs06=stood.due_cores * stood.hs06_per_core,
         gives_hs06=target.request_cores * stood.hs06_per_core,
-        value=prices.value(target.request_cores, stood.hs06_per_core, stood.wait),
+        value=prices.value(
+            target.request_cores, stood.hs06_per_core, stood.wait.seconds, stood.wait.idle_core_seconds
+        ),
         wait_seconds=stood.wait.seconds,
         idle_core_seconds=stood.wait.idle_core_seconds,
         memory_mib=stood.memory_mib,
