@@ -160,6 +160,26 @@ def test_a_file_of_jobs_is_decided_anew(
     assert "says now" not in out
 
 
+def test_a_group_tells_of_those_within_it(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    config.write_text(
+        "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: 300}}\n"
+        f"state_directory: {tmp_path}\n",
+        encoding="utf-8",
+    )
+    jobs = tmp_path / "jobs"
+    rows = ["2 cn-1 alice.prod.x 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
+    jobs.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    asked = ("--jobs", jobs, "--taken-at", NOW, "--config", config)
+    out = run(capsys, "explain", "group", "Alice", *asked)[1]
+    assert "alice.prod to cms on 1 node" in out
+    assert "none of its own; the groups within it have controllers" in " ".join(out.split())
+    content = data(capsys, "explain", "group", "alice.prod", *asked)
+    assert (content["decided_again"], content["gives"][0]["held_back"]) == ("gives", "alice.prod")
+    assert content["would_change"]
+
+
 def test_names_of_outside_origin_steer_no_terminal(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:

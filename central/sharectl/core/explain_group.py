@@ -37,6 +37,7 @@ class GroupExplanation:
     control: GroupControl
     formulas: tuple[Formula, ...]
     gives: tuple[Exchange, ...]
+    """What it gives, or groups within it."""
     receives: tuple[Exchange, ...]
     role: str
     """What deciding now comes to: gives, receives or neither."""
@@ -54,8 +55,8 @@ def explain_group(explained: Explained, group: str) -> GroupExplanation:
     return GroupExplanation(
         control=control,
         formulas=formulas(record, group, control_before(explained.before, group)),
-        gives=tuple(exchange for exchange in between if exchange.held_back == group),
-        receives=tuple(exchange for exchange in between if exchange.helped == group),
+        gives=tuple(exchange for exchange in between if _is_within(exchange.held_back, group)),
+        receives=tuple(exchange for exchange in between if _is_within(exchange.helped, group)),
         role=role(group)(explained.decision),
         flips=_flips(explained, group, budget),
         tried_all=budget.enough,
@@ -77,6 +78,10 @@ def control_before(before: Optional[CycleRecord], group: str) -> Optional[GroupC
     """The group in the cycle before; None if that is not known."""
     groups = before.groups if before is not None else ()
     return next((control for control in groups if control.group == group), None)
+
+
+def _is_within(name: str, group: str) -> bool:
+    return name == group or name.startswith(f"{group}.")
 
 
 def _exchange(purpose: tuple[str, str, int], nodes: list[NodeRecord]) -> Exchange:

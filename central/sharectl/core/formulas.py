@@ -10,7 +10,7 @@ from typing import Callable, Optional
 from sharectl.core.control_ewma import AVERAGE
 from sharectl.core.control_pid import ERROR, GAIN, INTEGRAL, SLOPE, SLOPE_GAIN
 from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.group_tree import first_level_of
+from sharectl.core.group_tree import BY_SUBGROUPS, first_level_of
 from sharectl.core.model import GroupControl
 from sharectl.core.steering import STEPPED_AT
 
@@ -49,6 +49,9 @@ def formulas(record: CycleRecord, group: str, before: Optional[GroupControl]) ->
             "power - setpoint",
         )
     )
+    if BY_SUBGROUPS in control.acted:
+        words = "the groups within it have controllers"
+        return (*lines, Formula("output", control.output_hs06, "none of its own", words))
     return (*lines, *_LAWS.get(control.law, _unknown)(control, before))
 
 

@@ -81,15 +81,14 @@ def _formula(formula: Formula) -> tuple[str, str]:
 
 
 def _decided(explained: Explained, found: GroupExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
-    record = explained.record
+    record, group = explained.record, found.control.group
     for exchange in found.gives:
-        yield "gives", words.exchange_words(exchange, everything=everything, gives=True)
+        yield "gives", words.exchange_words(exchange, group, everything=everything, gives=True)
     for exchange in found.receives:
-        yield "receives", words.exchange_words(exchange, everything=everything, gives=False)
+        yield "receives", words.exchange_words(exchange, group, everything=everything, gives=False)
     if not found.gives and not found.receives:
         yield "decided", "it neither gives nor receives"
     if record.reason:
         yield "plan", words.spoken("plan", record.reason)
-    group = found.control.group
     same = extent_of(targets_of(record), group) == extent_of(explained.decision.plan.targets, group)
     yield from words.note_rows(explained, same=same)

@@ -67,9 +67,11 @@ def origin(explained: Explained) -> dict[str, Any]:
     }
 
 
-def exchange_words(exchange: Exchange, *, everything: bool, gives: bool) -> str:
-    """One exchange as one of its groups sees it."""
+def exchange_words(exchange: Exchange, group: str, *, everything: bool, gives: bool) -> str:
+    """One exchange as one of its groups sees it, or one that these are within."""
+    own = exchange.held_back if gives else exchange.helped
     other = f"to {exchange.helped}" if gives else f"from {exchange.held_back}"
+    other = other if own == group else f"{own} {other}"
     moved = exchange.lost_hs06 if gives else exchange.gained_hs06
     nodes = listed(exchange.nodes, len(exchange.nodes) if everything else NODES_LISTED)
     return (

@@ -13,6 +13,7 @@ from sharectl.core.model import SCHEMA_VERSION
 from sharectl.core.replaying import Outcome, ReplayedCycle, Summary
 from sharectl.core.time_words import shown
 from sharectl.report.screen import print_paragraph
+from sharectl.report.table_layout import shown as printable
 from sharectl.report.tables import print_table
 
 OPEN_LOOP = (
@@ -179,4 +180,4 @@ def _values(outcome: Optional[Outcome]) -> list[Any]:
 def _cell(value: Any) -> str:
     if value is None:
         return ""
-    return f"{value:.1f}" if isinstance(value, float) and abs(value) > 1 else str(value)
+    return f"{value:.1f}" if isinstance(value, float) and abs(value) > 1 else printable(value)
