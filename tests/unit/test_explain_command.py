@@ -160,6 +160,23 @@ def test_a_file_of_jobs_is_decided_anew(
     assert "says now" not in out
 
 
+def test_a_cycle_that_was_kept_from_publishing_tells_so(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    (record,) = write(tmp_path, law(max_nodes=4), [busy(0)])
+    nodes = tuple(replace(node, target=None) for node in record.nodes)
+    off = replace(
+        record, taken_at=NOW + 60, number=0, reason="disabled", sequence=None, nodes=nodes, published=()
+    )
+    Ledger(tmp_path / PLACE).record(off, busy(0))
+    for subject in (("group", "alice"), ("node", "cn-01")):
+        out = " ".join(run(capsys, "explain", *subject, "--config", config)[1].split())
+        assert "disabled: targets were withdrawn since sharectl is disabled" in out
+        assert "as if sharectl had not been kept from publishing" in out
+    content = data(capsys, "explain", "cycle", "--config", config)
+    assert content["changes"]["counts"]["dropped"] == 4
+
+
 def test_a_group_tells_of_those_within_it(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
