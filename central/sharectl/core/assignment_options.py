@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum
-from typing import NamedTuple
 
 from sharectl.core.assignment import Option, Problem, Waiting
 from sharectl.core.block_wait import wait_for_cores
@@ -25,15 +24,11 @@ NODE_OPTIONS = 2
 """Of these, so many on each node that are worth most, and so many that are worth most for each core."""
 
 
-class _Glance(NamedTuple):
-    """A possible target, seen quickly."""
+KEPT_NODES = 16
+"""And so many of each group and size in any case: a group whose jobs are long gives nowhere otherwise."""
 
-    seconds: float
-    """About how long the cores take."""
-    node: str
-    group: str
-    size: int
-    hs06_per_core: float
+Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
+"""Group and size -> about how long its cores take to come free, and on which node."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +87,7 @@ def new_options(
         most_hs06[cores] = max(most_hs06.get(cores, 0.0), budgets.deficit_hs06.get(group, 0.0))
         least_mib[cores] = min(least_mib.get(cores, kinds[0].memory_mib), kinds[0].memory_mib)
     able: set[str] = set()
-    glances: list[_Glance] = []
+    glances: defaultdict[tuple[str, int], list[tuple[float, str]]] = defaultdict(list)
     for name, here in nodes.items():
         idle, power = here.idle_cores, here.node.hs06_per_core
         for group in here.ages:
@@ -107,40 +102,37 @@ def new_options(
                 able.add(name)
                 takes = min(size, held) * power
                 if takes <= left_hs06 + ROUNDING_HS06 and size * power <= deficit + ROUNDING_HS06:
-                    glances.append(_Glance(max(0, size - idle) / pace, name, group, size, power))
+                    glances[group, size].append((max(0, size - idle) / pace, name))
     options = []
-    for glance in sorted(_worth_a_look(glances, excess_hs06, prices), key=lambda glance: glance[1:4]):
-        option = _option(nodes[glance.node], glance.group, glance.size, expected, prices)
-        if option.value > 0 and option.memory_mib >= least_mib[glance.size]:
+    for name, group, size in sorted(_worth_a_look(glances, nodes, excess_hs06, prices)):
+        option = _option(nodes[name], group, size, expected, prices)
+        if option.value > 0 and option.memory_mib >= least_mib[size]:
             options.append(option)
     return options, able
 
 
 def _worth_a_look(
-    glances: Sequence[_Glance], excess_hs06: Mapping[str, float], prices: Prices
-) -> Sequence[_Glance]:
-    """What to look at closely: all; or of each group and size the quickest, and of these on each node some few."""
-    if len(glances) <= MANY:
-        return glances
-    kinds: defaultdict[tuple[str, int], list[_Glance]] = defaultdict(list)
-    for glance in glances:
-        kinds[glance.group, glance.size].append(glance)
-    on_node: defaultdict[str, list[tuple[float, _Glance]]] = defaultdict(list)
-    for (group, size), rows in kinds.items():
-        power = fsum(sorted(glance.hs06_per_core for glance in rows)) / len(rows)
+    glances: Glances, nodes: Mapping[str, NodeCores], excess_hs06: Mapping[str, float], prices: Prices
+) -> set[tuple[str, str, int]]:
+    """Node, group and size to look at closely: all, or of each group and size the quickest, and on each node some few."""
+    if sum(map(len, glances.values())) <= MANY:
+        return {(name, group, size) for (group, size), rows in glances.items() for _, name in rows}
+    found: set[tuple[str, str, int]] = set()
+    on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
+    for (group, size), rows in glances.items():
+        power = fsum(nodes[name].node.hs06_per_core for _, name in rows) / len(rows)
         most = int(SPARE_RATIO * ceil(excess_hs06[group] / (size * power))) + SPARE_NODES
-        for glance in sorted(rows)[:most]:
+        quickest = sorted(rows)[:most]
+        found.update((name, group, size) for _, name in quickest[:KEPT_NODES])
+        for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
-            idle_core_seconds = glance.seconds * size / 2
-            value = prices.value(size, glance.hs06_per_core, glance.seconds, idle_core_seconds)
-            on_node[glance.node].append((value, glance))
-    found: set[_Glance] = set()
-    for valued in on_node.values():
-        valued.sort(key=lambda row: (-row[0], row[1]))
-        found.update(glance for _, glance in valued[:NODE_OPTIONS])
-        valued.sort(key=lambda row: (-row[0] / row[1].size, row[1]))
-        found.update(glance for _, glance in valued[:NODE_OPTIONS])
-    return list(found)
+            value = prices.value(size, nodes[name].node.hs06_per_core, seconds, seconds * size / 2)
+            on_node[name].append((-value, group, size))
+    for name, valued in on_node.items():
+        by_value = sorted(valued)[:NODE_OPTIONS]
+        by_density = sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
+        found.update((name, group, size) for _, group, size in (*by_value, *by_density))
+    return found
 
 
 def _option(here: NodeCores, group: str, size: int, expected: Expected, prices: Prices) -> Option:
