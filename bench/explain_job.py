@@ -28,7 +28,7 @@ sys.path.insert(0, str(CHECKOUT))
 from poolbox import Box, BoxSpec, ExecutePoint  # noqa: E402 - a script finds the checkout by itself
 
 ACCESS, NODES, RUNS = "ap-1.example.org", 2000, 5
-MOST_RATIO = 6.0
+MOST_RATIO = 8.0
 SPEC = BoxSpec(
     execute_points=(
         ExecutePoint(
