@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, Optional
 
 import pytest
 
@@ -415,14 +415,14 @@ def steady(box: Box) -> Jobs:
     return jobs
 
 
-def cycles_of(servers: Servers, folder: Path) -> dict[str, Any]:
-    """Configuration of cycles that steer the steady node and keep everything in ``folder``."""
-    servers.elsewhere = folder / "sharectl.txt"
-    way = {"file": str(servers.elsewhere), "url": servers.most.url(f"/{STEADY}.txt")}
+def cycles_of(servers: Servers, folder: Path, seen_at: Optional[Path] = None) -> dict[str, Any]:
+    """Configuration of cycles that steer the steady node and keep everything in ``folder``, which is ``seen_at`` from here."""
+    servers.elsewhere = (seen_at or folder) / "sharectl.txt"
+    way = {"file": str(folder / "sharectl.txt"), "url": servers.most.url(f"/{STEADY}.txt")}
     return {
         "groups": {HELPED: {"pledge_hs06": 1e6}, HELD_BACK: {"pledge_hs06": 1}},
         "nodes": {"controlled": [f"{STEADY}*"]},
-        "control": {"deadband_hs06": 1},
+        "control": {"strategy": "pair", "deadband_hs06": 1},
         "publish": [{"https": {**way, "ca_file": str(servers.most.certificate)}}],
         "history": {"jobs_file": str(folder / "jobs.txt"), "errors_log": str(folder / "errors.log")},
         "state_directory": str(folder),
@@ -444,9 +444,10 @@ def is_whole(file: Path) -> int:
 def test_without_room_what_stands_stands_or_runs_out(
     box: Box, servers: Servers, steady: Jobs, tmp_path: Path
 ) -> None:
-    watch, command = Watch(box), Sharectl(box, tmp_path)
-    with cycles_that_die.small_disk(tmp_path, 512) as disk:
-        ways = cycles_of(servers, disk)
+    watch = Watch(box)
+    with cycles_that_die.small_disk(tmp_path, 4096) as disk:
+        command = Sharectl(box, tmp_path, within=cycles_that_die.within(disk))
+        ways = cycles_of(servers, tmp_path / "disk", seen_at=disk)
         box.wait_until(
             lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout,
             40,
@@ -457,7 +458,8 @@ def test_without_room_what_stands_stands_or_runs_out(
         box.wait_until(lambda: acts(watch), VALIDITY_SECONDS - 5, "the node has its target")
         stood, lines = servers.elsewhere.read_bytes(), kept_lines(disk)
         codes = []
-        for pages in range(64):
+        # The ledger's log takes hundreds of pages where all that was there before it takes tens.
+        for pages in (*range(24), *range(32, 1000, 64)):
             cycles_that_die.fill(disk, pages)
             done = command.run("cycle", expect=None, **ways)
             codes.append(done.returncode)

@@ -88,13 +88,16 @@ def test_no_node_has_more_than_one_target(taken: Snapshot, config: PlanConfig) -
 
 @given(snapshots, configs, st.lists(st.sampled_from(NODES), unique=True))
 def test_what_is_left_out_gets_no_target(taken: Snapshot, config: PlanConfig, stood: list[str]) -> None:
-    """No target on a node that is reserved, drained, uncontrolled or refuses, whatever stood there; and each says why."""
+    """No target on a node that is reserved, drained or uncontrolled, no new one where it refuses; and each says why."""
     standing = tuple(Standing(Target(node, "alice", 0, "cms", 8), NOW - 60) for node in stood)
     decision = decide(config, State(5, standing=standing, standing_until=NOW + 900), taken, NOW)
     able = {
         node.name
         for node in taken.nodes
-        if node.controlled and not node.reserved and not node.draining and node.refusal is None
+        if node.controlled
+        and not node.reserved
+        and not node.draining
+        and (node.refusal is None or node.name in stood)
     }
     assert {target.node for target in decision.plan.targets} <= able
     said = {record.node: record.reason for record in decision.nodes}

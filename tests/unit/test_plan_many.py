@@ -160,6 +160,22 @@ def test_where_no_node_says_what_it_acts_on_all_are_believed() -> None:
     assert decide(config(), first.state, seen, NOW + 2000).plan.targets == first.plan.targets
 
 
+def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> None:
+    seen = snapshot([running("a", "alice", 1, 64)], {("cms", 8): 1})
+    first = decide(config(), State(), seen, NOW)
+
+    def refusing(obeyed: int) -> Snapshot:
+        return replace(seen, nodes=(replace(seen.nodes[0], refusal="no-connection", obeyed_sequence=obeyed),))
+
+    fresh = decide(config(), State(), refusing(0), NOW)
+    assert (fresh.plan.targets, reasons(fresh)) == ((), {"a": "refused"})
+    assert (
+        decide(config(), first.state, refusing(first.plan.sequence), NOW + 900).plan.targets
+        == first.plan.targets
+    )
+    assert decide(config(), first.state, refusing(0), NOW + 900).plan.targets == ()
+
+
 @pytest.fixture
 def without_scipy() -> Iterator[None]:
     """What an installation without the extra is like."""

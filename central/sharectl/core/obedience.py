@@ -21,7 +21,8 @@ def left_out(
     """Node -> one of `sharectl.core.plan.NODE_REASONS`; and what the next cycle is to be given as ``before``.
 
     A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none, or on an older one.
-    One that says nothing of it counts so only where others do.
+    One that says nothing of it counts so only where others do. One that refuses what is published gets nothing new, and
+    keeps what it acts on: a web server that is down for a minute must not undo the work of hours.
 
     Parameters
     ----------
@@ -35,6 +36,8 @@ def left_out(
     for node in snapshot.nodes:
         found = _as_it_is(node)
         since = before.get(node.name)
+        if found == "refused" and node.name in stood and _obeys(node, stood[node.name], now, obey_seconds):
+            found = None
         if found is not None:
             reasons[node.name] = found
         elif node.name in stood and speaking and not _obeys(node, stood[node.name], now, obey_seconds):
