@@ -53,7 +53,10 @@ for line in sys.stdin:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, kib: int) -> Iterator[Path]:
-    """Mount a tmpfs of that size in a mount namespace of its own; yields where this process sees it."""
+    """Mount a tmpfs of that size in a mount namespace of its own; yields where this process sees it.
+
+    SQLite follows links itself and finds nothing there: what keeps a ledger on it is to run `within` the namespace.
+    """
     place = folder / "disk"
     place.mkdir()
     script = 'mount -t tmpfs -o size="$2"k none "$1" && echo mounted && exec sleep 600'
@@ -66,6 +69,12 @@ def small_disk(folder: Path, kib: int) -> Iterator[Path]:
     finally:
         holder.kill()
         holder.communicate()
+
+
+def within(disk: Path) -> tuple[str, ...]:
+    """Command that runs another one in the namespace of a small disk, which has it where it was mounted."""
+    holder = disk.parts[2]
+    return ("nsenter", f"--target={holder}", "--user", "--mount", "--preserve-credentials", "--")
 
 
 def fill(disk: Path, free_pages: int) -> None:

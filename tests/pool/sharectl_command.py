@@ -28,6 +28,8 @@ class Sharectl:
     folder: Path
     environment: Mapping[str, str] = field(default_factory=dict)
     """Beyond that of the pool's user, such as another CONDOR_CONFIG."""
+    within: tuple[str, ...] = ()
+    """Command that starts the command, such as nsenter."""
 
     @property
     def targets(self) -> Path:
@@ -48,7 +50,7 @@ class Sharectl:
         """The command, started with the sections ``configuration`` laid over the least form."""
         path = self._configured(configuration)
         return subprocess.Popen(
-            [sys.executable, "-m", "sharectl", *arguments, "--config", str(path)],
+            [*self.within, sys.executable, "-m", "sharectl", *arguments, "--config", str(path)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -48,7 +48,7 @@ except StateError as error:
 """
 
 FULL_DISK = f"""\
-import sys
+import os, sys
 from pathlib import Path
 from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.errors import StateError
@@ -60,11 +60,15 @@ ledger = Ledger(disk / PLACE)
 for number in range({BEFORE}):
     ledger.record(*made(number, nodes=40))
 fill(disk, int(sys.argv[2]))
+free = os.statvfs(disk).f_bavail
+ledger.known(["alice"])
+assert os.statvfs(disk).f_bavail == free
 try:
     for number in range({BEFORE}, 200):
         ledger.record(*made(number, nodes=40))
 except StateError as error:
     print(error)
+assert [path.name for path in ledger.path.parent.iterdir()] == [ledger.path.name], "room for what is published"
 (disk / "filler").unlink()
 kept = kept_whole(ledger.path)
 assert kept == number, (kept, number)

@@ -104,7 +104,7 @@ class Ledger:
         """What is known of the run times of these groups; nothing while there is no ledger."""
         if not self.path.exists():
             return Known()
-        with self._reading() as (connection, lists):
+        with self._reading(at_once=True) as (connection, lists):
             return ledger_known.known(connection, lists, groups)
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
@@ -141,10 +141,10 @@ class Ledger:
             return None
 
     @contextlib.contextmanager
-    def _reading(self) -> Iterator[tuple[sqlite3.Connection, Lists]]:
+    def _reading(self, *, at_once: bool = False) -> Iterator[tuple[sqlite3.Connection, Lists]]:
         with (
             errors_of(self.path),
-            contextlib.closing(open_to_read(self.path, self.busy_seconds)) as connection,
+            contextlib.closing(open_to_read(self.path, self.busy_seconds, at_once=at_once)) as connection,
         ):
             # One transaction: what a cycle adds or removes meanwhile is seen whole or not at all.
             connection.execute("BEGIN")

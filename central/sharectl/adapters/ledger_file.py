@@ -22,6 +22,7 @@ PAGE_BYTES = 16384
 
 _MODE = 0o640
 _BESIDE = ("-wal", "-shm")
+_INDEX_BYTES = 32768
 _CORRUPT = ("malformed", "not a database")
 _REMEDIES = {
     "locked": "another process has been writing to it for long: look for it",
@@ -54,24 +55,38 @@ def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Con
             migrate(connection, path)
         except BaseException:
             connection.close()
+            _sweep(path)
             raise
         return connection
 
 
-def open_to_read(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """Connection that can change nothing. Raises StateError, also if there is no ledger yet."""
+def open_to_read(
+    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False
+) -> sqlite3.Connection:
+    """Connection that can change nothing. Raises StateError, also if there is no ledger yet.
+
+    Parameters
+    ----------
+    at_once
+        Whether it is closed again in a moment: then, while nobody writes, not even an index of the log is made, which a
+        full disk has no room for.
+    """
     with errors_of(path):
         try:
             _refuse_what_is_no_file(path)
         except FileNotFoundError:
             raise StateError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
         # Whoever may write tidies up on leaving; one who only reads leaves the files of the write-ahead log behind.
-        connection = _connect(path, "rw" if os.access(path, os.W_OK) else "ro", busy_seconds)
+        mode = "rw" if os.access(path, os.W_OK) else "ro"
+        if at_once and not path.with_name(f"{path.name}-wal").exists():
+            mode = "ro&immutable=1"
+        connection = _connect(path, mode, busy_seconds)
         try:
             connection.execute("PRAGMA query_only = ON")
             readable(connection, path)
         except BaseException:
             connection.close()
+            _sweep(path)
             raise
         return connection
 
@@ -126,6 +141,18 @@ def _connect(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
     )
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
+
+
+def _sweep(path: Path) -> None:
+    """Remove the half of an index that a full disk had room for: it would take the last room from what is published.
+
+    One in use has `_INDEX_BYTES` at least, and a log that holds something is never touched.
+    """
+    log, index = (path.with_name(path.name + end) for end in _BESIDE)
+    with contextlib.suppress(OSError):
+        if index.stat().st_size < _INDEX_BYTES and (not log.exists() or log.stat().st_size == 0):
+            index.unlink()
+            log.unlink(missing_ok=True)
 
 
 def _make(path: Path) -> None:
