@@ -261,3 +261,11 @@ def test_check_names_what_is_wrong(
         connection.execute(fault)
     assert run(config, "check") == 1
     assert FAULTS[fault] in capsys.readouterr().err
+
+
+def test_the_page_tells_every_column() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
+    for name, table in TABLES.items():
+        assert f"### {name}\n" in page
+        for column in table.columns:
+            assert f"| `{column.name}` | {column.kind} | {column.meaning} |" in page
