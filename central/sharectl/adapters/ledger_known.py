@@ -47,7 +47,7 @@ def learn(connection: sqlite3.Connection, lists: Lists, current: Snapshot) -> No
     for group, table in (observed(previous, current) if previous else {}).items():
         number = lists.names.number(group)
         connection.executemany(
-            "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+            "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT (day, group_id, bin) DO UPDATE SET "
             "at_risk_seconds = at_risk_seconds + excluded.at_risk_seconds, ends = ends + excluded.ends",
             ((day, number, *row) for row in table.as_rows()),
         )
