@@ -197,6 +197,7 @@ svg .tick,svg .unit{fill:var(--muted)}
 .bar-mark{stroke:var(--ink);stroke-width:2;fill:none}
 table+table{margin-top:36px}
 table+h3{margin-top:32px}
+.over td{border-bottom:0}
 .over th{text-align:center;border-bottom:0;padding-bottom:0}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--muted);padding:0 0 8px}
@@ -234,7 +235,7 @@ h1{font-size:18pt}
 h2{font-size:13pt}
 h3{font-size:10pt}
 p,.lead-in{font-size:10pt}
-table{font-size:8.5pt}
+table,thead th{font-size:8.5pt}
 .after,.skip{display:none}
 section{margin-top:9mm}
 .figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:4mm 7mm;margin-top:3mm}
