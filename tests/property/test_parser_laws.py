@@ -31,6 +31,7 @@ from sharectl.adapters import (
 )
 from sharectl.adapters.disabled import DisabledFile
 from sharectl.adapters.state_file import StateFile
+from sharectl.core import node_reasons
 from sharectl.core.groups import GROUP_NAME, group_of
 from sharectl.core.nodes import HOST_NAME
 from sharectl.core.plan import State
@@ -251,13 +252,16 @@ def _ad(attributes: dict[str, str]) -> Any:
 @settings(max_examples=400)
 def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     """A slot's ad is none, or has a host's name, and numbers that are not negative."""
-    slot = collector._slot(ad, set())  # noqa: SLF001
+    slot = collector._slot(ad, {}, 1_700_000_000, 120)  # noqa: SLF001
     if slot is None:
         return
     assert HOST_NAME.fullmatch(slot.machine)
     assert slot.cores >= 0
     assert slot.hs06 is None or 0 < slot.hs06 < float("inf")
+    assert min(slot.memory_mib, slot.node_memory_mib, slot.obeyed_sequence or 0) >= 0
+    assert slot.refusal is None or slot.refusal in node_reasons.REMEDIES
     for held in slot.held:
+        assert held.memory_mib >= 0
         assert held.cores >= 1
         assert held.since >= 0
         assert group_of(held.accounting_group, GROUPS) in (*GROUPS, "other")
@@ -267,10 +271,15 @@ def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
 @settings(max_examples=400)
 def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
-    assert 1 <= schedds._requested(ad, most_cores) <= most_cores  # noqa: SLF001
+    whole_node = schedds.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
+    for sizes in (schedds.Sizes(most_cores), whole_node):
+        _, cores, memory_mib = schedds._kind(ad, sizes)  # noqa: SLF001
+        assert 1 <= cores <= most_cores
+        assert memory_mib >= 0
     assert group_of(schedds._accounting_group(ad), GROUPS) in (*GROUPS, "other")  # noqa: SLF001
-    job = schedds._running(ad, most_cores)  # noqa: SLF001
+    job = schedds._running(ad, whole_node)  # noqa: SLF001
     if job is not None:
+        assert job.memory_mib >= 0
         assert HOST_NAME.fullmatch(job.machine)
         assert job.cores >= 1
         assert job.since >= 0

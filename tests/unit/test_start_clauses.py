@@ -46,7 +46,7 @@ def test_clauses_behind_attributes_are_found() -> None:
     found = looked_up(
         Requirements="START && (WithinResourceLimits)",
         Start=f"(SiteAdmits && MY.Warm) && ({OURS})",
-        SiteAdmits="Memory > 5 && TARGET.Owner != \"x\"",
+        SiteAdmits='Memory > 5 && TARGET.Owner != "x"',
         Warm="Cpus > 2",
         WithinResourceLimits="MY.Cpus > 0 || True",
         t1_GraceAdmits="False || (a && b)",
