@@ -198,7 +198,8 @@ def _quotas(
     # As the negotiator has it, a group without a quota has none to pass on.
     configured = {**{name: Quota(0.0, static=False) for name in _names(knobs)}, **configured}
     weight = None if all(quota.static for quota in configured.values()) else pool_weight()
-    oversubscribe = _OVERSUBSCRIBE in knobs and knobs[_OVERSUBSCRIBE].value.lower() in _TRUE
+    # HTCondor's own default is True.
+    oversubscribe = _OVERSUBSCRIBE not in knobs or knobs[_OVERSUBSCRIBE].value.lower() not in _FALSE
     found = effective_quotas(configured, weight, oversubscribe=oversubscribe)
     return {name: found.get(lower) for lower, name in names.items()}
 
