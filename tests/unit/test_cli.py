@@ -144,6 +144,17 @@ def test_a_constraint_cannot_be_replayed_from_a_file(
     assert "nodes.controlled" in err
 
 
+def test_power_present_is_not_taken_from_a_file_of_jobs(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    """Nodes without known cores would make every setpoint 0."""
+    config.write_text(config.read_text(encoding="utf-8") + "control: {setpoint: present}\n", encoding="utf-8")
+    code, out, said = run(capsys, "plan", "--jobs", jobs, "--config", config)
+    assert (code, out) == (78, "")
+    assert "control.setpoint" in said
+    assert run(capsys, "errors", "--jobs", jobs, "--config", config)[0] == 0
+
+
 def test_a_bad_jobs_file_is_named(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
     jobs.write_text("2 cn-1 alice 60 1\n", encoding="utf-8")
     code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)

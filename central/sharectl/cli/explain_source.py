@@ -148,7 +148,7 @@ def cycle_or_time(now: int) -> Callable[[str], tuple[Optional[int], Optional[int
 
 
 def _of_now(arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known) -> Explained:
-    snapshot = options.look(arguments, config)
+    snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     case = Case(options.plan_config(config), state, snapshot, snapshot.taken_at, known)

@@ -205,6 +205,18 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
     return snapshot
 
 
+def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
+    """The same, for a decision. Raises ConfigError too, if that needs what a file of jobs does not tell."""
+    if arguments.jobs is not None and config.control.setpoint == "present":
+        raise ConfigError(
+            [
+                "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs has only jobs; write "
+                "`in_use` or `pledge` in a copy of the configuration to decide on this file"
+            ]
+        )
+    return look(arguments, config)
+
+
 def _unix_seconds(text: str) -> int:
     """Option value ``text`` as Unix seconds, >= 0."""
     if not text.isdecimal():

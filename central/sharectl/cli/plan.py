@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a line a target: node, held-back group, its cap in cores, helped group, cores a job must request."""
     config = options.config_of(arguments)
-    snapshot = options.look(arguments, config)
+    snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
