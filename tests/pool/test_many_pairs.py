@@ -29,12 +29,12 @@ LAST_CYCLES = 3
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 NODE_CORES = 16
-POWERS_HS06 = (160.0, 240.0, 160.0, 240.0)
+POWERS_HS06 = (160.0, 192.0, 160.0, 192.0)
 POOL_CORES = NODE_CORES * len(POWERS_HS06)
 GROUPS = ("alice", "atlas", "cms", "lhcb")
 OVER = {"alice": FIRST, "atlas": SECOND}
 UNDER = {"cms": (8, 2), "lhcb": (4, 4)}
-"""Group -> cores of a job, jobs: as many as make up for the errors."""
+"""Group -> cores of a job, jobs: as many as make up for the errors, on whichever nodes they run."""
 
 NODE = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
