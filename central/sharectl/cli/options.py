@@ -210,8 +210,10 @@ def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
     if arguments.jobs is not None and config.control.setpoint == "present":
         raise ConfigError(
             [
-                "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs has only jobs; write "
-                "`in_use` or `pledge` in a copy of the configuration to decide on this file"
+                (
+                    "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs has only jobs; "
+                    "write `in_use` or `pledge` in a copy of the configuration to decide on this file"
+                )
             ]
         )
     return look(arguments, config)
