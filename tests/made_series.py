@@ -72,6 +72,36 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     return Series(since, until, width, tuple(buckets))
 
 
+def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float = 1.6) -> Series:
+    """Ten minutes of a small pool in buckets of a second: a cycle a minute, the last of them five minutes before the end.
+
+    Parameters
+    ----------
+    ratios
+        Group -> its work by pledge.
+    """
+    groups = {
+        name: GroupPoint(
+            cycles=1,
+            pledge_hs06=100.0,
+            power_hs06=100 * ratio,
+            setpoint_hs06=60.0,
+            error_hs06=1.5,
+            error_rms_hs06=1.5,
+            output_hs06=0.0,
+            work_hs06_seconds=6000 * ratio,
+            pledge_hs06_seconds=6000.0,
+            cores_by_size={1: 6.4},
+            pending_by_size={1: 0.7},
+        )
+        for name, ratio in ratios.items()
+    }
+    buckets = [
+        Bucket(since + 60 * minute, PoolPoint(1, 1, 60, 2.0, targets, 1.0), groups) for minute in range(6)
+    ]
+    return Series(since, since + 600, 1, tuple(buckets))
+
+
 def _pool(day: float, cycles: int, complete: int, covered: int, noise: Optional[Random]) -> PoolPoint:
     if noise is None:
         return PoolPoint(cycles, complete, covered, None, None, None)

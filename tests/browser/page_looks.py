@@ -70,6 +70,9 @@ _WIDE = """
 [...document.querySelectorAll('body *')].filter(e => !e.closest('.scroll') && !e.closest('.skip') && !e.closest('thead')
   && e.checkVisibility() && e.getBoundingClientRect().right > innerWidth + 0.5).map(e => e.tagName + '.' + e.className)"""
 
+_BAR_BEGINS = """
+[...document.querySelectorAll('table.summary td svg')].map(svg => svg.getBoundingClientRect().left)"""
+
 _AXES = """
 (svg => {
   const matrix = svg.getScreenCTM(), boxes = [...svg.querySelectorAll('text.tick')].map(t => [t.textContent, t.getAttribute('text-anchor'),
@@ -182,6 +185,12 @@ def overlapping(browser: Chromium) -> list[str]:
                 and _inner(place)[0] < _inner(box)[1]
             ]
     return wrong
+
+
+def ragged_bars(browser: Chromium) -> list[float]:
+    """Where the bars of the summary begin, if that is not one place: their marks at 100 % are to be compared."""
+    begins: list[float] = browser.evaluate(_BAR_BEGINS)
+    return begins if begins and max(begins) - min(begins) > 1 else []
 
 
 def too_wide(browser: Chromium) -> list[str]:

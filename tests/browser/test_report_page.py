@@ -12,7 +12,7 @@ from sharectl.core.ledger_series import Series
 from sharectl.report.html_report import Subject, report
 from tests.browser import page_looks as looks
 from tests.browser.chromium import Chromium
-from tests.made_series import APRIL, series
+from tests.made_series import APRIL, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL + 40 * 86400, deadband_hs06=3000.0)
 HOSTILE = '<script>document.title="owned"</script>"\'&\u202e\x00<img src=http://127.0.0.1:9/x>'
@@ -28,6 +28,7 @@ PAGES: Mapping[str, Sequence[Series]] = {
     ],
     "sizes": [series(365, TWO_GROUPS, sizes=SIZES)],
     "single": [series(0.0118, TWO_GROUPS, points=1)],
+    "short": [ten_minutes({"alice": 1.8, "cms": 0.4, "lhcb": 0.0})],
     "imported": [series(3, TWO_GROUPS, sizes=(1, 0), imported=True)],
     "hostile": [series(2, {HOSTILE: 100.0, "alice.prod": 50.0, "alice": 80.0})],
     "empty": [Series(APRIL, APRIL + 86400, 300)],
@@ -68,6 +69,9 @@ def changed(page: Path, pattern: str, new: str) -> Path:
         ("sizes", "dark"),
         ("sizes", "paper"),
         ("single", "light"),
+        ("short", "light"),
+        ("short", "narrow"),
+        ("short", "paper"),
         ("imported", "dark"),
         ("hostile", "narrow"),
         ("hostile", "paper"),
@@ -81,6 +85,7 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
         "missing": looks.missing_curves(browser),
         "faint": looks.faint(browser),
         "overlapping": looks.overlapping(browser),
+        "ragged": looks.ragged_bars(browser),
         "too wide": looks.too_wide(browser),
         "alike": looks.alike_without_colour(browser),
         "complaints": browser.complaints,
@@ -99,6 +104,7 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
         (r"--error:#b23c08", "--error:#f0b090", looks.faint),
         (r'(class="unit") x="2" y="11"', r'\1 x="20" y="30"', looks.overlapping),
         (r'class="label" x="[^"]*"', 'class="label" x="420"', looks.overlapping),
+        (r"td svg\+span\{[^}]*\}", "", looks.ragged_bars),
         (r"minmax\(0,1fr\)\)", "minmax(900px,1fr))", looks.too_wide),
         (r"stroke-dasharray:7 4", "stroke-dasharray:none", looks.alike_without_colour),
         (r'(id="p1"[^>]*>.*?class="hatch" d=")[^"]*', r"\1M0 3h6", looks.alike_without_colour),
@@ -108,7 +114,7 @@ def test_the_checks_can_fail(
     browser: Chromium, pages: dict[str, Path], pattern: str, new: str, check: object
 ) -> None:
     browser.look(width=1200)
-    page = pages["sizes" if "p1" in pattern else "month"]
+    page = pages["sizes" if "p1" in pattern else "short" if "td svg" in pattern else "month"]
     browser.open(changed(page, pattern, new))
     assert callable(check)
     assert check(browser)

@@ -154,3 +154,22 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["report", "--help"])
     assert "sharectl report --from 2022-01-01 --to 2022-02-01 -o january" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("before", "notes"), [(360, 1), (0, 0)])
+def test_a_ledger_that_begins_minutes_late_is_noted(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, before: int, notes: int
+) -> None:
+    assert run(capsys, config, tmp_path / "out", "--from", NOW - before)[0] == 0
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert page.count("The ledger begins at 2023-11-14 22:13:20 UTC") == notes
+
+
+def test_the_period_is_told_as_it_was_asked_for(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    since = END - 30 * 86400
+    _, said, _ = run(capsys, config, tmp_path / "out", "--from", since, "--json")
+    (period,) = json.loads(said)["periods"]
+    assert (period["since"], period["until"]) == (since, END)
+    assert ", 30 d." in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")

@@ -12,8 +12,15 @@ from sharectl.report import html_curves, html_tables
 from sharectl.report.html_report import Subject, report
 from sharectl.report.html_style import LAYERS, style_sheet
 from sharectl.report.html_summary import summarized
-from sharectl.report.svg_scale import Limits, number_ticks, rounded_limits, time_ticks, unit_of
-from tests.made_series import APRIL, PLEDGES, series
+from sharectl.report.svg_scale import (
+    Limits,
+    number_ticks,
+    rounded_limits,
+    significant,
+    time_ticks,
+    unit_of,
+)
+from tests.made_series import APRIL, PLEDGES, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL)
 DAY = 86400
@@ -205,3 +212,50 @@ def test_rows_of_numbers_are_of_the_same_time_and_unknown_in_a_gap() -> None:
     unknown = [when[:10] for when, cells in rows if cells.count("unknown") == 7]
     assert unknown == ["2021-04-11", "2021-04-13"]
     assert not any(">0<" in cells for _when, cells in rows)
+
+
+def test_time_after_the_last_cycle_is_a_gap() -> None:
+    made = ten_minutes({"cms": 1.35})
+    assert html_curves.gaps(made) == ((APRIL + 301, APRIL + 600),)
+    page = report([made], SUBJECT)
+    assert page.count('class="gap"') == page.count('class="figure"')
+    assert "Not recorded: 4 min 59 s." in page
+
+
+def test_figure_and_header_say_the_same_mean() -> None:
+    page = report([ten_minutes({"cms": 1.35})], SUBJECT)
+    assert "<dd>1.6</dd>" in page
+    assert "mean 1.6 nodes" in page
+    assert "mean 6.4 cores" in page
+    assert "RMS error 1.5 HS06" in page
+    assert "<span>13.5</span>" in page
+
+
+def test_small_sums_keep_their_digits() -> None:
+    assert [significant(value) for value in (0, 0.0042, 0.5, 1.234, 12.34, 123.4, 12345)] == [
+        *("0", "0.00420", "0.500", "1.23", "12.3", "123", "12\u202f345"),
+    ]
+
+
+def test_labels_of_times_do_not_lie_on_each_other() -> None:
+    page = report([ten_minutes({"cms": 1.35}, APRIL + 3660)], SUBJECT)
+    figure = page[page.index('<svg class="figure"') :]
+    figure = figure[: figure.index("</svg>")]
+    labels = re.findall(r'<text class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="middle">([^<]*)', figure)
+    assert labels[0][1] == "1 Apr 01:02"
+    ends = [(float(x) - 3.5 * len(text), float(x) + 3.5 * len(text)) for x, text in labels]
+    assert len(labels) > 2
+    assert all(before[1] < after[0] for before, after in zip(ends, ends[1:]))
+
+
+def test_the_title_has_what_was_asked_for_and_no_date_is_cut() -> None:
+    page = report([ten_minutes({"cms": 1.35})], SUBJECT)
+    assert "<title>Shares of t1, 2021-04-01 00:00 to 2021-04-01 00:10</title>" in page
+    asked = [(APRIL + 40 * DAY + 60, APRIL + 43 * DAY), (APRIL + 1800, APRIL + 5 * DAY - 1800)]
+    page = report([series(5), series(3, since=APRIL + 40 * DAY)], replace(SUBJECT, asked=asked))
+    assert "2021-04-01 to 2021-04-05 beside 2021-05-11 to 2021-05-14</title>" in page
+    assert ", 4 d 23 h." in page
+    head = page[page.index("<h1>") : page.index("</h1>")]
+    assert re.sub(r'<span class="when">[-0-9]{10}</span>', "", head).split() == [
+        *("<h1>Shares", "of", "t1,", "to", "beside", "to"),
+    ]

@@ -10,7 +10,6 @@ from typing import Optional
 
 from sharectl.cli import options
 from sharectl.cli.time_options import moment
-from sharectl.core.ledger_series import MOST_COVERED_SECONDS
 from sharectl.core.time_words import FORMS, shown
 
 _DAY_SECONDS = 86_400
@@ -77,6 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         config.control.deadband_hs06,
         _local_note(arguments.now),
         _notes(ledger.span(), asked),
+        asked,
     )
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
     content = html_report.as_content(periods, subject)
@@ -95,7 +95,7 @@ def _notes(span: Optional[tuple[int, int]], asked: Sequence[tuple[int, int]]) ->
     if span is None:
         return ["The ledger is empty."]
     begin, _end = span
-    if min(asked)[0] < begin - MOST_COVERED_SECONDS:
+    if min(asked)[0] < begin:
         return [f"The ledger begins at {shown(begin)}: what was before is not known."]
     return []
 

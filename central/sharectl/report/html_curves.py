@@ -71,7 +71,7 @@ def gaps(series: Series) -> tuple[tuple[float, float], ...]:
             if begun > ended:
                 found.append((ended, float(begun)))
             ended = bucket.start + series.bucket_seconds
-    if series.until - ended > MOST_COVERED_SECONDS:
+    if series.until > ended:
         found.append((ended, float(series.until)))
     return tuple(found)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
+from sharectl.core.time_words import span
 from sharectl.report import html_curves as curves
 from sharectl.report.svg import Markup, element
 from sharectl.report.svg_figure import Axis, Curve, Figure, drawn, limits_of, told
-from sharectl.report.svg_scale import grouped, unit_of
+from sharectl.report.svg_scale import grouped, short, unit_of
 
 
 @dataclass(frozen=True)
@@ -226,11 +227,11 @@ def _description(kind: Kind, series: Series, shown: Sequence[Curve]) -> str:
         known = [value.mean for value in curve.values if value.mean is not None]
         if known:
             said.append(
-                f"{curve.name}: from {grouped(min(known))} to {grouped(max(known))}, at the end {grouped(known[-1])}."
+                f"{curve.name}: from {short(min(known))} to {short(max(known))}, at the end {short(known[-1])}."
             )
-    open_hours = sum(end - begin for begin, end in curves.gaps(series)) / 3600
-    if open_hours:
-        said.append(f"Not recorded: {grouped(open_hours, 1)} hours.")
+    open_seconds = sum(end - begin for begin, end in curves.gaps(series))
+    if open_seconds:
+        said.append(f"Not recorded: {span(open_seconds)}.")
     return " ".join(said)
 
 
@@ -249,7 +250,7 @@ def _mean_says(series: Series, group: str, value: Callable[[GroupPoint], float],
     points = _points(series, group)
     cycles = sum(point.cycles for point in points)
     return (
-        f"mean {grouped(sum(value(point) * point.cycles for point in points) / cycles)} {words}"
+        f"mean {short(sum(value(point) * point.cycles for point in points) / cycles)} {words}"
         if cycles
         else ""
     )
@@ -260,7 +261,9 @@ def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], wo
     cycles = sum(weight for shown, weight in known if shown is not None)
     if not cycles:
         return ""
-    return f"mean {grouped(sum(shown * weight for shown, weight in known if shown is not None) / cycles)} {words}"
+    return (
+        f"mean {short(sum(shown * weight for shown, weight in known if shown is not None) / cycles)} {words}"
+    )
 
 
 def _error_says(series: Series, group: str) -> str:
@@ -269,7 +272,7 @@ def _error_says(series: Series, group: str) -> str:
     if not cycles:
         return ""
     square: float = sum(point.error_rms_hs06**2 * point.cycles for point in points) / cycles
-    return f"RMS error {grouped(square**0.5)} HS06"
+    return f"RMS error {short(square**0.5)} HS06"
 
 
 def _cycles_says(series: Series) -> str:

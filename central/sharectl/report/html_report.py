@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Optional
 
 from sharectl.core import time_words
@@ -14,7 +14,7 @@ from sharectl.report.html_figures import Drawing, figures, group_kinds, pool_kin
 from sharectl.report.html_summary import PeriodSummary, summarized
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import PLOT_WIDTH, told
-from sharectl.report.svg_scale import grouped
+from sharectl.report.svg_scale import grouped, short
 from sharectl.report.words import counted
 
 POINTS = 4 * PLOT_WIDTH
@@ -35,7 +35,12 @@ class Subject:
     """What the time zone of the machine makes of UTC."""
     problems: Sequence[str] = ()
     """What the reader should know of the ledger."""
+    asked: Sequence[tuple[int, int]] = ()
+    """From and to, Unix seconds, of each period as it was asked for; else as its buckets begin and end."""
 
+
+_DAYS_SECONDS = 2 * 86_400
+"""Shorter periods are told by the minute."""
 
 _ERROR = (
     "Error is power in use less the setpoint: above 0 a group has more than it is entitled to. Output is the power that its "
@@ -54,18 +59,18 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
     periods = _in_order(periods)
     layers = html_curves.layers_of(periods)
     drawing = Drawing(periods, layers, html_curves.sizes_known(periods), subject.deadband_hs06)
-    summaries = [summarized(series, subject.deadband_hs06) for series in periods]
+    summaries = _summaries(periods, subject)
     names = ["period A", "period B"] if len(periods) > 1 else [""]
     latest = summaries[-1]
     groups = [group.group for group in latest.groups]
     groups += [group.group for other in summaries for group in other.groups if group.group not in groups]
     anchors = {group: f"g{number}" for number, group in enumerate(dict.fromkeys(groups), start=1)}
-    spans = " beside ".join(f"{_day(period.since)} to {_day(period.until)}" for period in summaries)
-    title = f"Shares{f' of {subject.pool}' if subject.pool else ''}, {spans}"
+    spans = " beside ".join(" to ".join(_moments(period)) for period in summaries)
+    begin = f"Shares{f' of {subject.pool}' if subject.pool else ''}, "
     return page(
-        title,
+        begin + spans,
         element("a", "Skip to the figures", href="#figures", class_="skip"),
-        element("header", *_head(title, summaries, names, subject)),
+        element("header", *_head(begin, summaries, names, subject)),
         element(
             "main",
             *_overview(summaries, names, anchors),
@@ -79,7 +84,7 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     """The numbers of the page: made_at, deadband_hs06, periods (the earlier one first) with their pool and groups."""
-    summaries = [summarized(series, subject.deadband_hs06) for series in _in_order(periods)]
+    summaries = _summaries(_in_order(periods), subject)
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
@@ -97,15 +102,25 @@ def _in_order(periods: Sequence[Series]) -> list[Series]:
     return sorted(periods, key=lambda series: series.since)
 
 
+def _summaries(periods: Sequence[Series], subject: Subject) -> list[PeriodSummary]:
+    """Of each period, with its ends as they were asked for: buckets may begin earlier and end later."""
+    found = [summarized(series, subject.deadband_hs06) for series in periods]
+    asked = sorted(subject.asked) or [(period.since, period.until) for period in found]
+    return [replace(period, since=since, until=until) for period, (since, until) in zip(found, asked)]
+
+
 def _head(
-    title: str, summaries: Sequence[PeriodSummary], names: Sequence[str], subject: Subject
+    begin: str, summaries: Sequence[PeriodSummary], names: Sequence[str], subject: Subject
 ) -> Iterator[Markup]:
-    yield element("h1", title)
+    first, *others = [joined(_between(*_moments(period))) for period in summaries]
+    yield element("h1", begin, first, *(joined([" beside ", other]) for other in others))
     for period, name in zip(summaries, names):
         what = f"{name[0].upper()}{name[1:]}: " if name else ""
         yield element(
             "p",
-            element("span", f"{what}{told(period.since)} to {told(period.until)} UTC", class_="period"),
+            element(
+                "span", what, *_between(told(period.since), f"{told(period.until)} UTC"), class_="period"
+            ),
             f", {time_words.span(period.until - period.since)}.",
             class_="lead-in",
         )
@@ -240,8 +255,17 @@ def _why_empty(summaries: Sequence[PeriodSummary]) -> str:
 
 
 def _known(value: Optional[float]) -> str:
-    return "unknown" if value is None else grouped(value, 0 if value >= 100 else 1)  # noqa: PLR2004 - three digits
+    return "unknown" if value is None else short(value)
 
 
-def _day(seconds: int) -> str:
-    return told(seconds)[:10]
+def _moments(period: PeriodSummary) -> tuple[str, str]:
+    """Begin and end: days, or minutes where there are few days between them."""
+    length = 10 if period.until - period.since >= _DAYS_SECONDS else None
+    return told(period.since)[:length], told(period.until)[:length]
+
+
+def _between(begin: str, end: str) -> Iterator[Markup]:
+    """From when to when, neither of them cut by the end of a line."""
+    yield element("span", begin, class_="when")
+    yield Markup(" to ")
+    yield element("span", end, class_="when")

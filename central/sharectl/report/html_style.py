@@ -208,6 +208,8 @@ thead th{vertical-align:bottom;font-size:13px;color:var(--muted)}
 tbody th,th:first-child{text-align:left;overflow-wrap:anywhere;min-width:7em}
 td small,th small{color:var(--muted);font-weight:400;font-size:12px}
 td svg{width:92px;height:12px;vertical-align:middle}
+td svg+span{display:inline-block;min-width:5em;text-align:right}
+.when{white-space:nowrap}
 summary{cursor:pointer;font-size:14px;color:var(--accent);padding:6px 0;width:fit-content}
 details .scroll{overflow-x:auto}
 footer{margin-top:64px;padding-bottom:48px;border-top:1px solid var(--rule);padding-top:16px}

@@ -11,7 +11,7 @@ from sharectl.core.ledger_series import HOUR_SECONDS, GroupPoint, Series
 from sharectl.report.html_summary import GroupSummary, PeriodSummary
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import told
-from sharectl.report.svg_scale import grouped, time_ticks
+from sharectl.report.svg_scale import grouped, short, significant, time_ticks
 
 UNKNOWN = "unknown"
 _COMPARED = ("Work by pledge", "Mean error, HS06", "RMS error, HS06")
@@ -46,14 +46,14 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
             element("a", group.group, href=f"#{anchors[group.group]}"),
             columns,
             (
-                grouped(group.pledge_hs06),
-                grouped(group.work_hs06_hours),
+                short(group.pledge_hs06),
+                significant(group.work_hs06_hours),
                 _ratio(group),
                 signed(group.error_hs06),
-                grouped(group.error_rms_hs06),
+                short(group.error_rms_hs06),
                 f"{group.over_ratio:.0%}",
                 f"{group.under_ratio:.0%}",
-                grouped(group.pending_jobs, 0 if group.pending_jobs >= 10 else 1),  # noqa: PLR2004 - two digits
+                short(group.pending_jobs),
             ),
         )
         for group in period.groups
@@ -107,9 +107,9 @@ def differences(before: PeriodSummary, after: PeriodSummary, names: Sequence[str
     return [of_groups, pool]
 
 
-def signed(value: float, decimals: int = 0) -> str:
-    """A number with its sign, also where that is plus."""
-    text = grouped(value, decimals)
+def signed(value: float, decimals: Optional[int] = None) -> str:
+    """A number with its sign, also where that is plus; without ``decimals`` as many as `short` gives it."""
+    text = short(value) if decimals is None else grouped(value, decimals)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
@@ -123,7 +123,7 @@ def _compared(before: Optional[GroupSummary], after: Optional[GroupSummary]) -> 
     )
     errors = [group.error_hs06 if group else None for group in (before, after)]
     roots = [group.error_rms_hs06 if group else None for group in (before, after)]
-    for (first, second), form in ((errors, signed), (roots, grouped)):
+    for (first, second), form in ((errors, signed), (roots, short)):
         cells += [UNKNOWN if value is None else form(value) for value in (first, second)]
         cells.append(UNKNOWN if first is None or second is None else signed(second - first))
     return cells
@@ -145,18 +145,13 @@ def _pool_pairs(
 
 
 def _pool_row(words: str, first: Optional[float], second: Optional[float], names: Sequence[str]) -> Markup:
-    cells = [UNKNOWN if value is None else _short(value) for value in (first, second)]
+    cells = [UNKNOWN if value is None else short(value) for value in (first, second)]
     cells.append(
         UNKNOWN
         if first is None or second is None
-        else f"{'+' if second > first else ''}{_short(second - first)}"
+        else f"{'+' if second > first else ''}{short(second - first)}"
     )
     return _row(element("span", words), ((names[0], ""), (names[1], ""), ("Difference", "")), cells)
-
-
-def _short(value: float) -> str:
-    """Whole where it is a count or large, else with one decimal."""
-    return grouped(value, 0 if value == int(value) or abs(value) >= 100 else 1)  # noqa: PLR2004 - three digits
 
 
 def _numbers(points: Sequence[GroupPoint]) -> list[str]:
@@ -170,12 +165,12 @@ def _numbers(points: Sequence[GroupPoint]) -> list[str]:
     outputs = [(point.output_hs06, point.cycles) for point in points if point.output_hs06 is not None]
     weights = sum(weight for _output, weight in outputs)
     return [
-        grouped(fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS),
-        grouped(fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS),
-        grouped(mean([fsum(point.cores_by_size.values()) for point in points])),
-        grouped(mean([fsum(point.pending_by_size.values()) for point in points])),
+        significant(fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS),
+        significant(fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS),
+        short(mean([fsum(point.cores_by_size.values()) for point in points])),
+        short(mean([fsum(point.pending_by_size.values()) for point in points])),
         signed(mean([point.error_hs06 for point in points])),
-        grouped(mean([point.error_rms_hs06**2 for point in points]) ** 0.5),
+        short(mean([point.error_rms_hs06**2 for point in points]) ** 0.5),
         signed(fsum(output * weight for output, weight in outputs) / weights) if weights else UNKNOWN,
     ]
 

@@ -26,6 +26,10 @@ _LEAST_GAP = 1.5
 """Narrower gaps, in units, are open but not shaded."""
 _TICK_ROOM = 22.0
 """Half of a time's label: nearer to the edge it would leave the figure."""
+_CHARACTER = 7.8
+"""Width of a digit on paper, where texts are largest."""
+_TICK_SPACE = 4.0
+"""Least distance of two times' labels."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +153,19 @@ def _ground(frame: _Frame) -> Iterator[Markup]:
         zero = "axis" if tick.value == 0 else "grid"
         yield element("path", class_=zero, d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}")
         yield element("text", tick.label, class_="tick", x=left - 6, y=y + 4, text_anchor="end")
-    for tick in time_ticks(figure.since, figure.since + axis.seconds, _TIME_TICKS):
-        x = frame.across(tick.value)
-        yield element("path", class_="axis", d=f"M{coordinate(x)} {coordinate(floor)}v4")
-        if _TICK_ROOM <= x <= WIDTH - _TICK_ROOM:
-            yield element("text", tick.label, class_="tick", x=x, y=floor + 17, text_anchor="middle")
+    yield from _times(frame)
     yield element("text", f"{axis.unit.words}{figure.note}", class_="unit", x=2.0, y=11.0)
+
+
+def _times(frame: _Frame) -> Iterator[Markup]:
+    """Ticks of the time, each with its label where that does not lie on the one before."""
+    figure, floor, taken = frame.figure, frame.up.start, 0.0
+    for tick in time_ticks(figure.since, figure.since + figure.axis.seconds, _TIME_TICKS):
+        x, half = frame.across(tick.value), len(tick.label) * _CHARACTER / 2
+        yield element("path", class_="axis", d=f"M{coordinate(x)} {coordinate(floor)}v4")
+        if _TICK_ROOM <= x <= WIDTH - _TICK_ROOM and x - half >= taken:
+            yield element("text", tick.label, class_="tick", x=x, y=floor + 17, text_anchor="middle")
+            taken = x + half + _TICK_SPACE
 
 
 def _lines(frame: _Frame) -> Iterator[Markup]:

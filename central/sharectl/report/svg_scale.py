@@ -123,6 +123,19 @@ def grouped(value: float, decimals: int = 0) -> str:
     return text.replace(",", NARROW).replace("-", "\u2212")
 
 
+def short(value: float) -> str:
+    """A mean or a duration: whole where it is a count or large, else with one decimal."""
+    return grouped(value, 0 if value == int(value) or abs(value) >= 100 else 1)  # noqa: PLR2004 - three digits
+
+
+def significant(value: float) -> str:
+    """A sum: whole from 100 on, else with three significant digits, but none that is smaller than a millionth."""
+    size = abs(value)
+    if size < 0.5e-6:  # noqa: PLR2004 - of the last digit that is shown
+        return "0"
+    return grouped(value, min(6, max(0, 2 - floor(log10(size) + _GRACE))))
+
+
 def time_ticks(since: float, until: float, count: int) -> tuple[Tick, ...]:
     """At most ``count`` ticks at round UTC times, the first of each day, month or year with its name."""
     span = until - since
