@@ -14,7 +14,13 @@ from sharectl.report.code_reference import HEADING, reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "why.md"
 SOURCES = Path(__file__).parents[2] / "central" / "sharectl"
-EMITTERS = {"Wanted": "plan", "LimitNote": "limit", "Knob": "what-if", "TargetChange": "change", "Obstacle": "obstacle"}
+EMITTERS = {
+    "Wanted": "plan",
+    "LimitNote": "limit",
+    "Knob": "what-if",
+    "TargetChange": "change",
+    "Obstacle": "obstacle",
+}
 """Record whose first argument is a code -> family of the code."""
 
 
@@ -70,3 +76,8 @@ def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
     assert PAGE.read_text(encoding="utf-8") == before + reference(), (
         "run pytest --update-golden and look at the difference"
     )
+
+
+def test_why_nobody_is_helped_is_worded_for_both_strategies() -> None:
+    assert "of the multicore size" not in says("plan", "no-group-under")
+    assert "for strategy pair: of control.multicore_cores" in says("plan", "no-group-under")

@@ -55,6 +55,12 @@ def test_a_subgroup_has_its_share_of_the_group_above_it() -> None:
     }
 
 
+def test_the_text_is_true_of_configured_subgroups_too() -> None:
+    text = central_manager_configuration(GroupTree({"cms": 100, "cms.production": 70}))
+    assert "counts for cms." not in text
+    assert "the longest of these names" in text
+
+
 def test_groups_of_all_levels_are_named_and_have_quotas() -> None:
     lines = central_manager_configuration(NESTED).splitlines()
     assert (

@@ -22,7 +22,7 @@ from sharectl.core.wanted import Wanted
 REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
-    "no-group-under": "no group under its share has jobs of the multicore size pending",
+    "no-group-under": "no group under its share has multicore jobs pending; for strategy pair: of control.multicore_cores",
     "no-node": "the group over its share holds no block of cores on a node under control",
     "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
     "no-room": "the errors call for targets, and the limits leave no room for one",
