@@ -125,6 +125,15 @@ def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Pa
     assert "there is no copy of what it said before" in (silent(tmp_path).source.problem or "")
 
 
+def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_path: Path) -> None:
+    hint = "; see pool.collector in the configuration, or CONDOR_CONFIG"
+    assert hint in (silent(tmp_path).source.problem or "")
+    access = NegotiatorAccess(collector="127.0.0.1:1", deadline_seconds=5.0)
+    problem = NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
+    assert problem.startswith("collector: ")
+    assert problem.endswith(hint)
+
+
 @pytest.mark.parametrize(
     "content",
     [

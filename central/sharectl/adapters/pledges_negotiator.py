@@ -28,6 +28,7 @@ from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
 from sharectl.core.pledges import SOURCE_NAME, Pledged
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 
+_SEE = "see pool.collector in the configuration, or CONDOR_CONFIG"
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
@@ -97,7 +98,7 @@ class NegotiatorPledges:
         answers = ask_all(questions)
         power = answers.get("collector")
         if power is not None and power.value is None:
-            raise PoolUnavailableError(f"collector: {power.source.problem}")
+            raise PoolUnavailableError(f"collector: {power.source.problem}; {_SEE}")
         cores, hs06 = power.value if power is not None else (0.0, 0.0)
         if access.file is not None:
             text, name = content_of(access.file)
@@ -105,7 +106,7 @@ class NegotiatorPledges:
             return _Answer(tuple(knobs), None, cores, hs06)
         told = answers["negotiator"]
         if told.value is None:
-            copy = self._copy(now, f"negotiator: {told.source.problem}", warnings)
+            copy = self._copy(now, f"negotiator: {_with_hint(told.source.problem or '')}", warnings)
             return _Answer(copy.knobs, copy.asked_at, cores, hs06)
         self._keep(now, told.value, warnings)
         return _Answer(tuple(told.value), None, cores, hs06)
@@ -168,6 +169,11 @@ class NegotiatorPledges:
             return refused(0.0, problems)
         notes += _unlisted(names, self.wanted, place)
         return Pledged(Source(SOURCE_NAME, 0.0), pledges, notes=tuple(notes))
+
+
+def _with_hint(problem: str) -> str:
+    """``problem``, and where the collector's address is from, if it is the collector that did not answer."""
+    return f"{problem.rstrip('.')}; {_SEE}" if "communication with collector" in problem else problem
 
 
 def _why_absent(group: str, names: Sequence[str], place: str) -> str:
