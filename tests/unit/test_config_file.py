@@ -184,6 +184,13 @@ BAD = [
     (GROUPS + "validity_seconds: 1h30m\n", '"1h30m" is text, not a number; write 5400,'),
     (GROUPS + "validity_seconds: 0:51:00\n", '"0:51:00" is text, not a number; write 3060,'),
     (GROUPS + "validity_seconds: 51:00\n", "YAML reads 51:00 as the number 3060; write 3060,"),
+    (GROUPS + "control: {deadband_hs06: 1_000}\n", "YAML reads 1_000 as the number 1000; write 1000,"),
+    (
+        GROUPS + "control: {deadband_hs06: 1_000.5}\n",
+        "YAML reads 1_000.5 as the number 1000.5; write 1000.5,",
+    ),
+    (GROUPS + "control: {deadband_hs06: 1:30}\n", "YAML reads 1:30 as the number 90; write 90,"),
+    (GROUPS + "control: {deadband_hs06: .inf}\n", ".inf is out of range; write a number, 0 to"),
     (GROUPS + "validity_seconds: 0x3C\n", "YAML reads 0x3C as the number 60; write 60,"),
     (GROUPS + "validity_seconds: 0644\n", "YAML reads 0644 as the number 420; write 420,"),
     (GROUPS + "validity_seconds: 0b_\n", "0b_ is no number; write one,"),
@@ -260,7 +267,7 @@ BAD = [
     ),
     (
         GROUPS + "publish: [{file: /s}, {file: /s}]\n",
-        "publish[1].file: /s is written by publish.0.file too; write",
+        "publish[1].file: /s is written by publish[0].file too; write",
     ),
     (
         GROUPS + "publish: [{file: /var/lib/sharectl/lock}]\n",

@@ -54,7 +54,7 @@ def test_every_way_is_read() -> None:
         ("publish: [{collector: {}}, {collector: {}}]", "publish[1].collector: is the same as publish[0]"),
         (
             'publish: [{file: /a}, {https: {file: /a, url: "https://cm/x"}}]',
-            "/a is written by publish.0.file",
+            "/a is written by publish[0].file",
         ),
         ('pool: {name: "a b"}', 'pool.name: "a b" is no pool name; write letters, digits'),
         ("signing_key_file: keys", 'signing_key_file: "keys" is no absolute path'),

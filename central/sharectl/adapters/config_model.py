@@ -24,6 +24,7 @@ from sharectl.adapters.config_pledges import CRIC_COPY, KNOBS_COPY, PledgesConfi
 from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
 from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
 from sharectl.adapters.wording import quoted, shown
+from sharectl.adapters.yaml_syntax import place
 from sharectl.core.group_tree import GroupTree
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06
 
@@ -195,7 +196,7 @@ class Config(Section):
         ]
         seen = {self.state_directory / name: f"state_directory.{name}" for name in OWN_FILES}
         for at, path in written:
-            name = ".".join(map(str, at))
+            name = place(at)
             first = seen.setdefault(path, name)
             if first != name:
                 raise wrong(f"{shown(str(path))} is written by {first} too; write a path of its own", *at)

@@ -25,7 +25,7 @@ from sharectl.adapters.config_groups import GroupConfig, SubgroupConfig
 from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.quantities import UNIT_NAMES, UNITS, number_in, plain, unit_of
 from sharectl.adapters.wording import shown
-from sharectl.adapters.yaml_syntax import Fault, Path
+from sharectl.adapters.yaml_syntax import Fault, Path, place
 from sharectl.adapters.yaml_tree import Tree
 
 _KEY = "[key]"
@@ -75,14 +75,6 @@ def fault_of(error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, wit
     places = (tree.keys, tree.values) if about_key else (tree.values, tree.keys)
     describe = _DESCRIPTIONS.get(wrong.kind, _other)
     return Fault(_nearest(path, *places), path, describe(wrong))
-
-
-def place(path: Path) -> str:
-    """``path`` as people write it: ``publish[0].file``."""
-    words = ""
-    for part in path:
-        words += f"[{part}]" if isinstance(part, int) else f".{shown(part)}"
-    return words.lstrip(".")
 
 
 def _nearest(path: Path, *places: Mapping[Path, int]) -> int:

@@ -10,12 +10,11 @@ from pydantic.fields import FieldInfo
 
 from sharectl.adapters.config_fields import SECTIONS, choices_of, is_whole, keys_of, range_of
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.config_problems import place
 from sharectl.adapters.config_publish import PublisherConfig
 from sharectl.adapters.config_text import as_data, flow
 from sharectl.adapters.quantities import UNIT_NAMES, unit_of
 from sharectl.adapters.yaml_file import MAX_BYTES
-from sharectl.adapters.yaml_syntax import Path
+from sharectl.adapters.yaml_syntax import Path, place
 
 _INTRODUCTION = f"""# Configuration
 
@@ -37,7 +36,7 @@ What the file may not hold, since YAML would change its meaning in silence or sh
 
 - a key that is not listed here, or one that is there twice (groups: also if only case differs);
 - a number with a unit or in quotes. The unit is at the end of the key: `validity_seconds: 3060`, not `51m`;
-- `.nan`, `.inf`, and numbers that only YAML reads as numbers (`51:00`, `0x1F`, `0644`);
+- `.nan`, `.inf`, and numbers that only YAML reads as numbers (`1_000`, `51:00`, `0x1F`, `0644`);
 - a name that YAML reads as something else: the groups `no` and `123` need quotes, `"no"` and `"123"`;
 - anchors, aliases, merge keys and tags, tabs in the indentation, bytes that are not UTF-8, more than {MAX_BYTES // 2**20} MiB.
 """

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sharectl.adapters import pipes
-from sharectl.adapters.config_problems import place
-from sharectl.adapters.yaml_syntax import Fault, column_of, line_of
+from sharectl.adapters.yaml_syntax import Fault, column_of, line_of, place
 from sharectl.adapters.yaml_syntax import Path as ValuePath
 from sharectl.errors import ConfigError
 

@@ -137,6 +137,14 @@ def _extra(event: Any) -> Optional[str]:
     return None
 
 
+def place(path: Path) -> str:
+    """``path`` as people write it: ``publish[0].file``."""
+    words = ""
+    for part in path:
+        words += f"[{part}]" if isinstance(part, int) else f".{shown(part)}"
+    return words.lstrip(".")
+
+
 def line_of(text: str, index: int) -> int:
     """Line of the character at ``index``, from 1, as editors count; the last one for what is missing at the end."""
     return text.count("\n", 0, _within(text, index)) + 1

@@ -19,10 +19,10 @@ MAX_NUMBER = 300
 """Characters of a number; the largest finite one has 309 digits."""
 
 _NUMBERS = {
-    "int": (re.compile(r"[-+]?(0|[1-9][0-9_]*)"), int),
-    "float": (re.compile(r"[-+]?[0-9_]*\.[0-9_]*([eE][-+][0-9]+)?"), float),
+    "int": (re.compile(r"[-+]?(0|[1-9][0-9]*)"), int),
+    "float": (re.compile(r"[-+]?[0-9]*\.[0-9]*([eE][-+][0-9]+)?"), float),
 }
-"""Type -> how an operator writes it, and what makes it. YAML also knows octal, binary and base 60."""
+"""Type -> how an operator writes it, and what makes it. YAML also knows _ between digits, octal, binary and base 60."""
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
 _READ_AS = {"bool": "true or false", "int": "a number", "float": "a number", "null": "no value at all"}
 """Type -> what YAML makes of a word that looks like it."""
