@@ -16,6 +16,7 @@ from sharectl.adapters.ledger_blocks import NodeRow, TargetRow, code_of, pack, u
 from sharectl.adapters.ledger_check import problems
 from sharectl.adapters.ledger_export import Counted
 from sharectl.adapters.ledger_import import bring_in
+from sharectl.adapters.log_source import file_source
 from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
 from sharectl.core.ledger_series import DAY_SECONDS, layout
 from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, Snapshot, Source, Target
@@ -245,8 +246,9 @@ def test_a_log_that_was_exported_comes_back_as_it_was(kept: list[CycleRecord]) -
     with ledger_of(kept) as ledger, ledger_of(()) as other:
         log = ledger.path.parent / "shares_Error.log"
         log.write_text("".join(ledger_export.log_of(ledger, 0, 2**40, Counted())))
-        if all(control.error.usage.power_hs06 >= 0 for record in kept for control in record.groups):
-            bring_in(other, [log], kept[-1].taken_at)
+        powers = [control.error.usage.power_hs06 for record in kept for control in record.groups]
+        if powers and min(powers) >= 0:
+            bring_in(other, [file_source(log)], kept[-1].taken_at)
             again = "".join(ledger_export.log_of(other, 0, 2**40, Counted()))
             assert again == log.read_text()
             assert shares_error_log.read(log) == tuple(

@@ -12,6 +12,7 @@ import pytest
 from sharectl.adapters import shares_error_log
 from sharectl.adapters.ledger import PLACE, Keep, Ledger
 from sharectl.adapters.ledger_import import bring_in
+from sharectl.adapters.log_source import file_source
 from sharectl.cli.main import main
 from sharectl.core.ledger_data import TABLES, plain
 from sharectl.core.ledger_series import UNKNOWN_SIZE
@@ -226,7 +227,7 @@ def test_all_bad_lines_of_all_files_are_named_and_nothing_is_brought_in(
 
 def test_rows_older_than_what_is_kept_are_left_out_and_counted(tmp_path: Path) -> None:
     log = error_log(tmp_path / "errors.log", range(3))
-    done = bring_in(Ledger(tmp_path / PLACE, Keep(days=1)), [log], NOW + DAY + PERIOD_SECONDS)
+    done = bring_in(Ledger(tmp_path / PLACE, Keep(days=1)), [file_source(log)], NOW + DAY + PERIOD_SECONDS)
     assert (done.rows_too_old, done.rows_added) == (2, 4)
 
 

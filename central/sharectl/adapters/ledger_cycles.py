@@ -109,6 +109,13 @@ def read(
         yield _record(connection, lists, row)
 
 
+def errors(connection: sqlite3.Connection, lists: Lists, number: int) -> Iterator[GroupError]:
+    """Errors of the groups of a cycle, without what waits by size. Raises ValueError."""
+    rows = connection.execute("SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,))
+    for row in rows:
+        yield _control(lists, row, {}, ("", {}, ())).error
+
+
 def _sizes(
     usage: GroupUsage, held: Mapping[int, int], *, imported: bool
 ) -> Iterator[tuple[int, int, Optional[int]]]:

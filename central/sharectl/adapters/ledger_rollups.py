@@ -109,3 +109,9 @@ def recover(connection: sqlite3.Connection, since: int, until: int) -> None:
             (SELECT min(taken_at) FROM cycles WHERE complete AND taken_at >= :until), :until)""",
         {"most": MOST_COVERED_SECONDS, "since": since, "until": until},
     )
+
+
+def next_complete(connection: sqlite3.Connection, taken_at: int) -> list[int]:
+    """Time of the next complete cycle after one that came or went, which stands for another time now; none if there is none."""
+    row = connection.execute("SELECT min(taken_at) FROM cycles WHERE complete AND taken_at > ?", (taken_at,))
+    return [time for (time,) in row if time is not None]

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from sharectl.adapters import files
+from sharectl.adapters.log_source import LogSource, file_source, opened
 from sharectl.core.model import GroupError, GroupUsage
 from sharectl.errors import InputError
 
 HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
-_COLUMNS = len(HEADER.split()) - 1
+_NAMES = HEADER.split()[1:]
+_COLUMNS = len(_NAMES)
+FIGURES = tuple(_NAMES[2:])
+"""Names of the columns after T0 and VO, in the order of `figures`."""
 _MAX_LINE = 1000
 _MAX_PROBLEMS = 20
+
+
+class LogRow(NamedTuple):
+    """One row."""
+
+    line: int
+    """Number of its line, from 1."""
+    taken_at: int
+    """Unix seconds of the cycle."""
+    error: GroupError
 
 
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
@@ -47,16 +62,16 @@ def read(path: Path) -> tuple[tuple[int, GroupError], ...]:
         If it cannot be read, or a row is not as it should be; the first `_MAX_PROBLEMS` such rows at once.
     """
     problems: list[str] = []
-    found = tuple(stream(path, problems))
+    found = tuple((row.taken_at, row.error) for row in stream(file_source(path), problems))
     if problems:
         raise InputError(problems)
     return found
 
 
-def stream(path: Path, problems: list[str]) -> Iterator[tuple[int, GroupError]]:
+def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
     """The same one by one, without holding them; what is wrong with rows is added to ``problems``.
 
-    It ends at `_MAX_PROBLEMS` of a file.
+    It ends at `_MAX_PROBLEMS` of a file. A header is passed over also where its ``#`` is missing.
 
     Raises
     ------
@@ -64,25 +79,38 @@ def stream(path: Path, problems: list[str]) -> Iterator[tuple[int, GroupError]]:
         If the log cannot be read.
     """
     known = len(problems)
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(files.lines_of(file, _MAX_LINE), start=1):
-                if line.strip() and not line.startswith("#"):
-                    try:
-                        row = _error(line.split())
-                    except (ValueError, OverflowError):
-                        problems.append(_problem(path, number, line))
-                    else:
-                        yield row
-                if len(problems) - known == _MAX_PROBLEMS:
-                    break
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([f"{path}: cannot be read: {error}"]) from error
+    with opened(source) as file:
+        for number, line in enumerate(files.lines_of(file, _MAX_LINE), start=1):
+            words = line.split()
+            if words and not line.startswith("#") and words != _NAMES:
+                try:
+                    row = LogRow(number, *_error(words))
+                except (ValueError, OverflowError):
+                    problems.append(_problem(source.name, number, line))
+                else:
+                    yield row
+            if len(problems) - known == _MAX_PROBLEMS:
+                break
 
 
-def _problem(path: Path, number: int, line: str) -> str:
+def figures(error: GroupError) -> tuple[int, ...]:
+    """Numbers of a row after T0 and VO, as the log has them."""
+    usage = error.usage
     return (
-        f"{path}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
+        _whole(error.pledge_hs06),
+        _whole(error.error_cores),
+        usage.single_cores,
+        usage.multi_cores,
+        _whole(error.error_hs06),
+        _whole(error.power_minus_pledge_hs06),
+        usage.pending_single_jobs,
+        usage.pending_multi_jobs,
+    )
+
+
+def _problem(name: str, number: int, line: str) -> str:
+    return (
+        f"{name}:{number}: needs {_COLUMNS} columns, all but the second whole numbers ({HEADER}); "
         f"found {line.rstrip()[:200]!r}; remove the row"
     )
 
@@ -112,20 +140,7 @@ def _error(columns: list[str]) -> tuple[int, GroupError]:
 
 
 def _row(taken_at: int, error: GroupError) -> str:
-    usage = error.usage
-    columns = (
-        taken_at,
-        error.group,
-        _whole(error.pledge_hs06),
-        _whole(error.error_cores),
-        usage.single_cores,
-        usage.multi_cores,
-        _whole(error.error_hs06),
-        _whole(error.power_minus_pledge_hs06),
-        usage.pending_single_jobs,
-        usage.pending_multi_jobs,
-    )
-    return " ".join(map(str, columns))
+    return " ".join(map(str, (taken_at, error.group, *figures(error))))
 
 
 def _whole(value: float) -> int:
