@@ -117,7 +117,7 @@ class SyntheticPool:
             complete=True,
             sources=snapshot.sources,
             groups=groups,
-            pending_mib={(jobs.group, jobs.cores): jobs.memory_mib for jobs in snapshot.pending},
+            pending=snapshot.pending,
             nodes=node_records(snapshot, targets, reasons, waits),
             sequence=snapshot.taken_at,
             strategy="many",

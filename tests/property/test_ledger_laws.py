@@ -19,7 +19,16 @@ from sharectl.adapters.ledger_import import bring_in
 from sharectl.adapters.log_source import file_source
 from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
 from sharectl.core.ledger_series import DAY_SECONDS, layout
-from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, Snapshot, Source, Target
+from sharectl.core.model import (
+    GroupControl,
+    GroupError,
+    GroupUsage,
+    LimitNote,
+    PendingJobs,
+    Snapshot,
+    Source,
+    Target,
+)
 from sharectl.core.node_records import rounded
 from tests.made_cycles import as_kept
 
@@ -136,7 +145,7 @@ def nodes(draw: st.DrawFn) -> tuple[NodeRecord, ...]:
                 controlled=draw(st.booleans()),
                 held=tuple(
                     HeldJobs(
-                        g, c, draw(SMALL), rounded(draw(st.integers(0, 10**7))), draw(st.integers(0, 99))
+                        g, c, draw(SMALL), rounded(draw(st.integers(0, 10**7))), draw(st.integers(0, 2**40))
                     )
                     for g, c in kinds
                 ),
@@ -172,7 +181,12 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
                     )
                 ),
                 groups=groups,
-                pending_mib=draw(st.dictionaries(sizes, SMALL, max_size=2)) if complete else {},
+                pending=tuple(
+                    PendingJobs(group, cores, draw(SMALL), draw(SMALL))
+                    for group, cores in draw(st.lists(sizes, max_size=2))
+                )
+                if complete
+                else (),
                 cores_by_size=draw(st.dictionaries(sizes, st.integers(1, 999), max_size=3))
                 if complete
                 else {},

@@ -22,6 +22,7 @@ _FORMAT = 1
 _KEPT_COLUMNS, _NEW_COLUMNS = 3, 4
 _ENTRY_COLUMNS = _KEPT_COLUMNS + _NEW_COLUMNS
 _NEW, _NO_TARGET, _SAME_TARGET, _OTHER_TARGET = 0, 0, 1, 2
+_LONG, _MOST_MIB = 4096, 2**48
 _EXACT, _PER_DECADE, _LEAST = 100, 90, 10
 
 
@@ -72,6 +73,17 @@ def value_of(code: int) -> int:
         return code
     power, digits = divmod(code - _EXACT, _PER_DECADE)
     return (digits + _LEAST) * int(10 ** (power + 1))
+
+
+def memory_code_of(mib: int) -> int:
+    """Small number for what two digits say exactly, and a large one for any other, which stays exact."""
+    short = code_of(mib)
+    return short if value_of(short) == mib else _LONG + min(mib, _MOST_MIB)
+
+
+def memory_of(code: int) -> int:
+    """The memory that a code stands for."""
+    return value_of(code) if code < _LONG else code - _LONG
 
 
 def pack(rows: Sequence[NodeRow], base: Base = NO_BASE, seconds: int = 0) -> bytes:

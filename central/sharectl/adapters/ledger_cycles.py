@@ -11,7 +11,7 @@ from typing import Any, Optional
 from sharectl.adapters.ledger_names import Lists
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
-from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, Source
+from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, PendingJobs, Source
 
 _COLUMNS = (
     "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
@@ -136,7 +136,7 @@ def _detail(record: CycleRecord) -> bytes:
         "limits": [[note.code, note.nodes] for note in record.limits],
         "published": record.published,
         "problems": record.problems,
-        "pending_mib": [[group, cores, mib] for (group, cores), mib in record.pending_mib.items()],
+        "pending": [[each.group, each.cores, each.jobs, each.memory_mib] for each in record.pending],
         "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
@@ -178,7 +178,8 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         groups=tuple(
             _groups(connection, lists, number, content["controllers"], {} if imported else sizes.pending)
         ),
-        pending_mib={(group, cores): mib for group, cores, mib in content["pending_mib"]},
+        # Rows that have the most memory alone (pending_mib) say nothing of the jobs that need less.
+        pending=tuple(PendingJobs(*kind) for kind in content.get("pending", ())),
         cores_by_size={} if imported else sizes.held,
         sequence=sequence,
         strategy=strategy,

@@ -6,7 +6,15 @@ import sqlite3
 from collections.abc import Iterator
 from math import isfinite
 
-from sharectl.adapters.ledger_blocks import Held, NodeRow, TargetRow, code_of, value_of
+from sharectl.adapters.ledger_blocks import (
+    Held,
+    NodeRow,
+    TargetRow,
+    code_of,
+    memory_code_of,
+    memory_of,
+    value_of,
+)
 from sharectl.adapters.ledger_chains import Chains
 from sharectl.adapters.ledger_names import Lists
 from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
@@ -72,7 +80,7 @@ class Nodes:
         if jobs is None:
             kind, many, age, memory = held
             group, cores = self._lists.kinds.row(kind)
-            jobs = HeldJobs(self._lists.name(group), cores, many, value_of(age), value_of(memory))
+            jobs = HeldJobs(self._lists.name(group), cores, many, value_of(age), memory_of(memory))
             self._held[held] = jobs
         return jobs
 
@@ -94,7 +102,7 @@ def _row(lists: Lists, node: NodeRecord) -> NodeRow:
 
 def _held(lists: Lists, held: HeldJobs) -> Held:
     kind = lists.kinds.number(lists.names.number(held.group), held.cores)
-    return kind, held.jobs, code_of(held.seconds), code_of(held.memory_mib)
+    return kind, held.jobs, code_of(held.seconds), memory_code_of(held.memory_mib)
 
 
 def _target_row(lists: Lists, target: Target) -> TargetRow:

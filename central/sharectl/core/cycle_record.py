@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.core.model import GroupControl, LimitNote, Source, Target
+from sharectl.core.model import GroupControl, LimitNote, PendingJobs, Source, Target
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class HeldJobs:
     seconds: int
     """Mean time that they have run, rounded to some per cent."""
     memory_mib: int = 0
-    """Mean memory that each holds, rounded likewise; 0 if unknown."""
+    """Memory that each holds; where they differ the mean, rounded likewise; 0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ class CycleRecord:
     sources: tuple[Source, ...] = ()
     groups: tuple[GroupControl, ...] = ()
     """Empty if it was not complete."""
-    pending_mib: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """Group and cores -> most memory that one of its pending jobs requests, where that is known."""
+    pending: tuple[PendingJobs, ...] = ()
+    """Jobs of ``groups`` that wait in none of the groups within these, alike in cores and about alike in memory: of those
+    within a power of two the most, which is how plans see them."""
     cores_by_size: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Group and cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()
@@ -85,3 +86,9 @@ class CycleRecord:
     """Cores of all nodes that no job holds."""
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
+
+    @property
+    def pending_known(self) -> bool:
+        """Whether it has what the jobs that wait request besides cores: imported and older rows have not."""
+        waiting = any(jobs for group in self.groups for jobs in group.error.usage.pending_by_cores.values())
+        return bool(self.pending) or not waiting

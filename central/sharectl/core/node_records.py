@@ -71,12 +71,13 @@ def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
     """Jobs of each node by group and size."""
     sums: defaultdict[str, dict[tuple[str, int], list[int]]] = defaultdict(dict)
     for job in snapshot.running:
-        row = sums[job.node].setdefault((job.group, job.cores), [0, 0, 0, 0])
+        row = sums[job.node].setdefault((job.group, job.cores), [0, 0, 0, 0, job.memory_mib])
         row[0] += job.jobs
         row[1] += job.seconds * job.jobs
         if job.memory_mib > 0:
             row[2] += job.jobs
             row[3] += job.memory_mib * job.jobs
+            row[4] = job.memory_mib if row[4] == job.memory_mib else 0
     return {
         node: tuple(_jobs(group, cores, kinds[group, cores]) for group, cores in sorted(kinds))
         for node, kinds in sums.items()
@@ -84,11 +85,12 @@ def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
 
 
 def _jobs(group: str, cores: int, sums: list[int]) -> HeldJobs:
-    jobs, seconds, with_memory, memory_mib = sums
+    jobs, seconds, with_memory, memory_mib, alike_mib = sums
     return HeldJobs(
         group,
         cores,
         jobs,
         rounded(seconds // jobs) if jobs else 0,
-        rounded(memory_mib // with_memory) if with_memory else 0,
+        # Exact where all hold the same: a job for which there is just enough room must fit again.
+        alike_mib or (rounded(memory_mib // with_memory) if with_memory else 0),
     )

@@ -9,7 +9,7 @@ from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.group_tree import levels_above
-from sharectl.core.model import Plan, Snapshot
+from sharectl.core.model import PendingJobs, Plan, Snapshot
 from sharectl.core.plan import Decision, PlanConfig
 
 
@@ -43,7 +43,7 @@ def record_of(
         complete=snapshot.complete,
         sources=snapshot.sources,
         groups=decision.groups if decision else (),
-        pending_mib=_pending_mib(snapshot) if decision else {},
+        pending=_pending(decision, snapshot) if decision else (),
         cores_by_size=_cores_by_size(decision) if decision else {},
         nodes=nodes,
         sequence=plan.sequence if plan and places else None,
@@ -70,10 +70,14 @@ def _cores_by_size(decision: Decision) -> dict[tuple[str, int], int]:
     return dict(cores)
 
 
-def _pending_mib(snapshot: Snapshot) -> dict[tuple[str, int], int]:
-    most: dict[tuple[str, int], int] = {}
+def _pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJobs, ...]:
+    groups = {control.group for control in decision.groups}
+    alike: dict[tuple[str, int, int], PendingJobs] = {}
     for jobs in snapshot.pending:
-        if jobs.memory_mib > 0:
-            key = jobs.group, jobs.cores
-            most[key] = max(jobs.memory_mib, most.get(key, 0))
-    return most
+        if jobs.group in groups and jobs.jobs > 0:
+            key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length())
+            other = alike.get(key, PendingJobs(jobs.group, jobs.cores, 0))
+            alike[key] = replace(
+                other, jobs=other.jobs + jobs.jobs, memory_mib=max(other.memory_mib, jobs.memory_mib)
+            )
+    return tuple(alike[key] for key in sorted(alike))

@@ -13,7 +13,8 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
     """Snapshot of a cycle that was read with its nodes.
 
     What the ledger has rounded stays rounded: the jobs of one node, group and size have run for their mean time and
-    hold their mean memory. Each has the power of its node. Short host names stand for full ones; pending jobs of no configured group
+    hold their mean memory. Of pending jobs it has cores and about the memory, as plans see them; of rows that lack it the memory
+    is unknown. Each job has the power of its node. Short host names stand for full ones; pending jobs of no configured group
     are not kept. Absent nodes, which are recorded for their target's sake, have no cores and are left out.
     """
     present = [node for node in record.nodes if node.cores > 0]
@@ -53,6 +54,9 @@ def _running(node: NodeRecord) -> Iterator[RunningJobs]:
 
 
 def _pending(record: CycleRecord) -> Iterator[PendingJobs]:
+    if record.pending_known:
+        yield from record.pending
+        return
     for group, waiting in own_pending(record.groups).items():
         for cores, jobs in waiting.items():
-            yield PendingJobs(group, cores, jobs, record.pending_mib.get((group, cores), 0))
+            yield PendingJobs(group, cores, jobs)

@@ -150,11 +150,15 @@ _KEYS = {"max_target_ratio": "max_target_share"}
 
 
 def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
-    """More waiting jobs of one group and size; or fewer, down to none."""
+    """More waiting jobs of one group and size, like those that need least memory; or fewer, these first, down to none."""
     waiting = _waiting(case, group, cores)
+    sizes_mib = {jobs.memory_mib for jobs in _those(case.snapshot, group, cores) if jobs.jobs}
+    alike = ""
+    if len(sizes_mib) > 1:
+        alike = " (taken away: least memory first)" if fewer else f" (added: {_mib(min(sizes_mib))} each)"
     return Knob(
         "pending",
-        f"{cores}-core jobs of {group} that wait",
+        f"{cores}-core jobs of {group} that wait{alike}",
         float(waiting),
         0.0 if fewer else float(waiting + MORE_JOBS),
         lambda of, jobs: replace(of, snapshot=_with_pending(of.snapshot, group, cores, int(jobs or 0))),
@@ -208,15 +212,39 @@ def _sizes(case: Case, control: GroupControl) -> list[int]:
     return list(dict.fromkeys((case.config.limits.multicore_cores, *asked)))
 
 
+def _mib(memory_mib: int) -> str:
+    return f"{memory_mib} MiB" if memory_mib else "unknown memory"
+
+
 def _waiting(case: Case, group: str, cores: int) -> int:
     return sum(jobs.jobs for jobs in case.snapshot.pending if (jobs.group, jobs.cores) == (group, cores))
 
 
+def _those(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
+    """Waiting jobs of one group and size, least memory first."""
+    found = [
+        waiting
+        for waiting in snapshot.pending
+        if (waiting.group, waiting.cores) == (group, cores) and waiting.jobs > 0
+    ]
+    return sorted(found, key=lambda waiting: waiting.memory_mib)
+
+
 def _with_pending(snapshot: Snapshot, group: str, cores: int, jobs: int) -> Snapshot:
-    those = [waiting for waiting in snapshot.pending if (waiting.group, waiting.cores) == (group, cores)]
+    """``jobs`` waiting: others come and go at the end where least memory is needed, since those fit first."""
+    those = _those(snapshot, group, cores)
     rest = tuple(waiting for waiting in snapshot.pending if waiting not in those)
-    memory_mib = max((waiting.memory_mib for waiting in those), default=0)
-    return replace(snapshot, pending=(*rest, PendingJobs(group, cores, jobs, memory_mib)) if jobs else rest)
+    change = jobs - sum(waiting.jobs for waiting in those)
+    if change > 0:
+        first = those[0] if those else PendingJobs(group, cores, 0)
+        return replace(snapshot, pending=(*rest, replace(first, jobs=first.jobs + change), *those[1:]))
+    left = []
+    for waiting in those:
+        gone = min(waiting.jobs, -change)
+        change += gone
+        if waiting.jobs > gone:
+            left.append(replace(waiting, jobs=waiting.jobs - gone))
+    return replace(snapshot, pending=(*rest, *left))
 
 
 def _with_power(snapshot: Snapshot, group: str, used_hs06: float, hs06: float) -> Snapshot:

@@ -21,8 +21,9 @@ NODES_LISTED = 4
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
     "deciding again now comes to something else: the configuration was changed since, or the ledger does not hold "
-    "enough (since when targets stood, and the run times known then)"
+    "enough (since when targets stood, the run times known then{})"
 )
+_WITHOUT_MEMORY = ", and the memory that pending jobs request, which this row lacks: here they fit anywhere"
 
 
 def coded(family: str, code: str) -> dict[str, str]:
@@ -52,7 +53,8 @@ def note_rows(explained: Explained, *, same: bool) -> list[tuple[str, str]]:
     """
     if explained.overruled:
         return [("note", _OVERRULED)]
-    return [] if same else [("note", _DISAGREES)]
+    lacking = "" if explained.record.pending_known else _WITHOUT_MEMORY
+    return [] if same else [("note", _DISAGREES.format(lacking))]
 
 
 def origin(explained: Explained) -> dict[str, Any]:
