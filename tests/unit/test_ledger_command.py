@@ -125,6 +125,32 @@ def test_parquet_needs_a_file(config: Path, capsys: pytest.CaptureFixture[str]) 
     assert "need -o FILE" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("export", "--from", "now", "--to", "-3d"), "--from is not before --to"),
+        (("export", "--from", "5", "--to", "5"), "--from is not before --to"),
+        (("export", "--format", "log", "--what", "nodes"), "leave --what nodes out"),
+        (("forget", "--imported", "--from", "now", "--to", "-3d"), "--from is not before --to"),
+        (("forget",), "required: --imported"),
+    ],
+)
+def test_what_would_give_nothing_or_something_else_is_a_wrong_usage(
+    config: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(config, *words)
+    assert said in capsys.readouterr().err
+
+
+def test_rows_of_a_log_may_be_asked_for_by_their_name(
+    config: Path, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(list(ledger.cycles(0, 2**40))) == 4
+    assert run(config, "export", "--format", "log", "--what", "groups") == 0
+    assert capsys.readouterr().out.startswith(shares_error_log.HEADER)
+
+
 def test_columns_are_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(config, "export", "--columns", "--what", "targets", "--json") == 0
     told = json.loads(capsys.readouterr().out)["columns"]

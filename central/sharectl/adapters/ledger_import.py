@@ -163,11 +163,7 @@ def _add(to: _Batch, batch: Sequence[tuple[int, list[LogRow]]], done: Imported) 
             _write(to.connection, to.lists, taken_at, fresh, done)
             touched.append(taken_at)
     if touched:
-        ledger_rollups.recover(to.connection, min(touched), max(touched) + 1)
-        for _ in ledger_rollups.refresh_days(
-            to.connection, [*touched, *ledger_rollups.next_complete(to.connection, max(touched))]
-        ):
-            pass
+        ledger_rollups.renew(to.connection, touched)
 
 
 def _fresh(to: _Batch, taken_at: int, rows: Sequence[LogRow], done: Imported) -> list[GroupError]:

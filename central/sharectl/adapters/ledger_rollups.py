@@ -7,7 +7,7 @@ added, in the same transaction: it cannot drift from what it sums.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sharectl.core.ledger_series import (
     DAY_SECONDS,
@@ -111,7 +111,10 @@ def recover(connection: sqlite3.Connection, since: int, until: int) -> None:
     )
 
 
-def next_complete(connection: sqlite3.Connection, taken_at: int) -> list[int]:
-    """Time of the next complete cycle after one that came or went, which stands for another time now; none if there is none."""
-    row = connection.execute("SELECT min(taken_at) FROM cycles WHERE complete AND taken_at > ?", (taken_at,))
-    return [time for (time,) in row if time is not None]
+def renew(connection: sqlite3.Connection, times: Sequence[int]) -> None:
+    """Make anew what depends on complete cycles of these Unix seconds, which came or went: the time that others stand for too."""
+    recover(connection, min(times), max(times) + 1)
+    after = "SELECT min(taken_at) FROM cycles WHERE complete AND taken_at > ?"
+    followers = {connection.execute(after, (time,)).fetchone()[0] for time in times}
+    for _ in refresh_days(connection, {*times, *(time for time in followers if time is not None)}):
+        pass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sharectl.cli import ledger_check, ledger_export, ledger_import, ledger_info
+from sharectl.cli import ledger_check, ledger_export, ledger_forget, ledger_import, ledger_info
 
 _ACTIONS = {
     "info": (ledger_info, "how much is in it, since when, and how large it is"),
@@ -13,6 +13,7 @@ _ACTIONS = {
         "write it as CSV, Parquet or rows of shares_Error.log: the data set to learn from",
     ),
     "import": (ledger_import, "add the rows of shares_Error.log files, none of them twice"),
+    "forget": (ledger_forget, "remove rows again that were imported; nothing that a cycle recorded"),
     "check": (ledger_check, "look whether the file, its sums and its cycles are in order"),
 }
 

@@ -13,10 +13,12 @@ from sharectl.adapters import ledger_export
 from sharectl.adapters.ledger import Ledger
 from sharectl.adapters.ledger_export import Counted
 from sharectl.cli import options
-from sharectl.cli.time_options import moment
+from sharectl.cli.time_options import moment, refuse_no_period
 from sharectl.core.ledger_data import TABLES
 from sharectl.core.time_words import FORMS, MAX_SECONDS
 from sharectl.report import as_json
+
+_GROUPS = "groups"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,27 +26,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_common(parser)
     now = int(time.time())
     tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
-    parser.add_argument(
-        "--what", choices=tuple(TABLES), default="groups", help=f"{tables} (default: %(default)s)"
-    )
+    parser.add_argument("--what", choices=tuple(TABLES), help=f"{tables} (default: {_GROUPS})")
     parser.add_argument(
         "--format",
         choices=tuple(_FORMATS),
         default="csv",
-        help="csv; parquet, which needs `pip install 'sharectl[parquet]'`; log: rows of shares_Error.log, whatever --what "
-        "says (default: %(default)s)",
+        help="csv; parquet, which needs `pip install 'sharectl[parquet]'`; log: rows of shares_Error.log, which "
+        "have the groups' errors and nothing else (default: %(default)s)",
     )
     parser.add_argument("--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS)
     parser.add_argument(
         "--to", dest="until", type=moment(now), default=MAX_SECONDS, metavar="TIME", help="not included"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="default: standard output")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="default: standard output; --format parquet needs it, and so does --json, which prints how many rows went there",
+    )
     parser.add_argument("--columns", action="store_true", help="print what each column means, and no data")
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the table."""
+    if arguments.format == "log" and arguments.what not in (None, _GROUPS):
+        arguments.usage_error(
+            f"--format log has rows of groups alone: leave --what {arguments.what} out, or write csv or parquet"
+        )
+    arguments.what = arguments.what or _GROUPS
+    refuse_no_period(arguments)
     if arguments.columns:
         return _tell_columns(arguments)
     if arguments.output is None and (arguments.json or arguments.format == "parquet"):

@@ -27,6 +27,12 @@ def moment(now: int) -> Callable[[str], int]:
     return read
 
 
+def refuse_no_period(arguments: argparse.Namespace) -> None:
+    """Usage error of an action whose ``--from`` is not before its ``--to``: nothing would be in between."""
+    if arguments.since >= arguments.until:
+        arguments.usage_error("--from is not before --to: write the earlier time first")
+
+
 def joined(arguments: Sequence[str]) -> list[str]:
     """``arguments`` in which ``--from -2d`` is ``--from=-2d``."""
     result: list[str] = []
