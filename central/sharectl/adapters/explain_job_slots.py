@@ -17,7 +17,7 @@ from typing import Any, Optional
 from sharectl.adapters.ads import evaluated, sequence, text, whole
 from sharectl.adapters.node_words import has_target, is_draining
 from sharectl.core.groups import group_of
-from sharectl.core.job_reasons import RESOURCE, RESOURCES
+from sharectl.core.job_reasons import code_of_resource
 from sharectl.core.job_verdict import Obstacle, Shortage, SlotFinding, TargetSeen
 from sharectl.core.start_clauses import Clause, clauses, code_of, name_of, resource_of
 
@@ -144,7 +144,7 @@ def _obstacles(
         return found, []
     short, unclear = _requests(asking, slot)
     found += [
-        Obstacle(_code_of_resource(one.resource), f"Request{one.resource} = {one.requested:.15g}")
+        Obstacle(code_of_resource(one.resource), f"Request{one.resource} = {one.requested:.15g}")
         for one in short
     ]
     found += [Obstacle("bad-request", told) for told in unclear]
@@ -231,10 +231,6 @@ def _number(value: Any) -> Optional[float]:
 
 def _amount(slot: Any, name: str) -> float:
     return _number(evaluated(slot, name)) or 0.0
-
-
-def _code_of_resource(name: str) -> str:
-    return name.lower() if name.lower() in RESOURCES else RESOURCE
 
 
 def _target(job: Any, slot: Any, now: int) -> Optional[TargetSeen]:

@@ -51,9 +51,13 @@ SHORT = frozenset((*RESOURCES, RESOURCE))
 """Obstacles that are a matter of amounts."""
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
+SMALLER = "a smaller request"
+NO_USE = "none: were this gone, what `never` lists would still keep it out"
+"""Remedy of what is in the way of a job that not even empty nodes would take."""
 
 REMEDIES: Mapping[str, str] = {
-    "target": "the target's end, or `sharectl disable`",
+    "target": "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by control.max_nodes; for the "
+    "whole pool `sharectl disable`",
     "grace": "the end of the grace; jobs of more than one core are let in",
     "overheat": "a node that publishes t1_overheat = False",
     "sharectl": "see START on the node",
@@ -77,3 +81,8 @@ TARGET_KINDS: Mapping[str, str] = {
     "others": "the node is for jobs of the helped group",
 }
 """Why a target keeps a job out."""
+
+
+def code_of_resource(name: str) -> str:
+    """Code of an obstacle that is a resource, such as ``Memory``, of which there is too little."""
+    return name.lower() if name.lower() in RESOURCES else RESOURCE

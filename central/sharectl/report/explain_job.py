@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Optional, TextIO
@@ -16,6 +17,9 @@ from sharectl.report.words import counted
 OBSTACLES_LISTED = 8
 TARGETS_LISTED = 2
 CLAUSE_SHOWN = 100
+
+_UNITS = {"memory": " MiB", "disk": " KiB"}
+_REQUEST = re.compile(r"Request(?P<resource>Memory|Disk) = (?:(?P<number>[0-9.e+]+)|.+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ def _state(facts: dict[str, Any], found: JobExplanation) -> Iterator[tuple[str, 
     if facts["requests"]:
         yield (
             "asks for",
-            ", ".join(f"{name} = {_short(text, 40)}" for name, text in facts["requests"].items()),
+            ", ".join(_with_unit(f"{name} = {_short(text, 40)}") for name, text in facts["requests"].items()),
         )
 
 
@@ -145,46 +149,81 @@ def _verdict(verdict: Verdict, now: int, *, everything: bool, held: bool) -> Ite
         "nodes",
         f"{could}{verdict.fitting_nodes} of {verdict.nodes} would take it now, {verdict.fitting_if_empty} if nothing ran there",
     )
-    yield from _obstacles("in the way", verdict.obstacles, everything=everything)
-    yield from (("short", _shortage(shortage)) for shortage in verdict.shortages)
-    new = verdict.never != verdict.obstacles
-    if new and verdict.fitting_if_empty < verdict.nodes and (everything or not verdict.fitting_if_empty):
+    impossible = verdict.code == job_reasons.COULD_NEVER
+    if impossible:
         yield from _obstacles("even empty", verdict.never, everything=everything)
+    lasting = {row.code for row in verdict.never}
+    for shortage in verdict.shortages:
+        if everything or not impossible or job_reasons.code_of_resource(shortage.resource) in lasting:
+            yield "short", _shortage(shortage)
+    if everything or not impossible:
+        yield from _obstacles("in the way", verdict.obstacles, everything=everything)
+    elif verdict.never != verdict.obstacles:
+        yield "in the way", "now also what an empty node would not have: --all"
+    if everything and not impossible and verdict.never and verdict.never != verdict.obstacles:
+        yield from _obstacles("even empty", verdict.never, everything=everything)
+    yield from _ours(verdict, now, everything=everything)
+    rows = verdict.never if impossible else verdict.obstacles
+    remedies = dict.fromkeys(f"{row.code}: {remedy_of(row, verdict)}" for row in rows)
+    for remedy in list(remedies)[: None if everything else 3]:
+        yield "change", remedy
+
+
+def _ours(verdict: Verdict, now: int, *, everything: bool) -> Iterator[tuple[str, str]]:
+    """Targets and grace; of a job that cannot run anyway only if all is wanted."""
+    if verdict.code == job_reasons.COULD_NEVER and not everything:
+        return
     listed = verdict.targets if everything else verdict.targets[:TARGETS_LISTED]
     yield from (("target", _target(count, now)) for count in listed)
     if len(listed) < len(verdict.targets):
         yield "target", f"… and {len(verdict.targets) - len(listed)} others: --all"
     if verdict.grace_until[1]:
         yield "grace", f"ends in {span(max(0, verdict.grace_until[1] - now))} at the latest"
-    remedies = dict.fromkeys(f"{row.code}: {remedy_of(row, verdict)}" for row in verdict.obstacles)
-    for remedy in list(remedies)[: None if everything else 3]:
-        yield "change", remedy
 
 
 def remedy_of(row: ObstacleCount, verdict: Verdict) -> str:
-    """What would take an obstacle away; on an empty node what is short stays short."""
+    """What would take an obstacle away; on an empty node what is short stays short.
+
+    Of a job that no empty node would take, only what keeps it out there has a remedy.
+    """
     never = {(other.code, other.clause): other.nodes for other in verdict.never}
-    large = never.get((row.code, row.clause), 0) >= row.nodes
-    return (
-        job_reasons.TOO_LARGE if large and row.code in job_reasons.SHORT else job_reasons.REMEDIES[row.code]
-    )
+    lasting = never.get((row.code, row.clause), 0)
+    impossible = verdict.code == job_reasons.COULD_NEVER
+    if impossible and not lasting:
+        return job_reasons.NO_USE
+    if row.code in job_reasons.SHORT and (impossible or lasting >= row.nodes):
+        return job_reasons.TOO_LARGE if lasting >= row.nodes else job_reasons.SMALLER
+    end = max((count.target.until for count in verdict.targets), default=0) if row.code == "target" else 0
+    remedy = job_reasons.REMEDIES[row.code]
+    return remedy.replace("end;", f"end, {shown(end)} at the latest unless renewed;", 1) if end else remedy
 
 
 def _obstacles(label: str, rows: Sequence[ObstacleCount], *, everything: bool) -> Iterator[tuple[str, str]]:
     most = len(rows) if everything else OBSTACLES_LISTED
     for row in rows[:most]:
         alone = f", {row.alone} by this alone" if row.alone else ""
-        clause = f": {row.clause if everything else _short(row.clause, CLAUSE_SHOWN)}" if row.clause else ""
+        told = _with_unit(row.clause)
+        clause = f": {told if everything else _short(told, CLAUSE_SHOWN)}" if told else ""
         yield label, f"{counted(row.nodes, 'node')}{alone}: {job_reasons.OBSTACLES[row.code]}{clause}"
     if len(rows) > most:
         yield label, f"… and {len(rows) - most} others: --all"
 
 
+def _with_unit(request: str) -> str:
+    """A request of memory or disk with its unit, in which HTCondor counts it; anything else as it is."""
+    found = _REQUEST.fullmatch(request)
+    if found is None:
+        return request
+    unit = _UNITS[found["resource"].lower()]
+    return f"{request}{unit}" if found["number"] else f"{request} ({unit.strip()})"
+
+
 def _shortage(shortage: ShortageCount) -> str:
-    return (
-        f"{shortage.resource}: asks for {shortage.requested:.15g}; where it is short, at most {shortage.most_free:.15g} free, "
-        f"{shortage.most:.15g} if nothing ran there"
+    unit = _UNITS.get(shortage.resource.lower(), "")
+    asked, free, most = (
+        f"{amount:.15g}{unit}" for amount in (shortage.requested, shortage.most_free, shortage.most)
     )
+    return f"{shortage.resource}: asks for {asked}; where it is short, at most {free} free, {most} if nothing ran there"
 
 
 def _target(count: TargetCount, now: int) -> str:
@@ -213,8 +252,8 @@ def _headroom(headroom: Headroom) -> Iterator[tuple[str, str]]:
         share = error.usage.power_hs06 - error.error_hs06
         side = "over" if error.error_hs06 > 0 else "under"
         power, pledge = error.usage.power_hs06, error.pledge_hs06
-        use = f"{headroom.group} uses {power:.0f} HS06 and is due {share:.0f}: {abs(error.error_hs06):.0f} {side}"
-        yield "group", f"{use}; pledge {pledge:.0f}"
+        use = f"{headroom.group} uses {power:.0f} HS06 and is due {share:.0f} HS06: {abs(error.error_hs06):.0f} HS06 {side}"
+        yield "group", f"{use}; pledge {pledge:.0f} HS06"
     else:
         yield "group", f"{headroom.group}: {headroom.problem or 'no configured group, so it has no pledge'}"
     for quota in headroom.quotas:

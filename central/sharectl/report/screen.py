@@ -7,9 +7,11 @@ from textwrap import wrap
 from typing import TextIO
 
 from sharectl.report.table_layout import shown
+from sharectl.report.words import counted
 
 WIDTH = 80
-LINES = 24
+LINES = 23
+"""Of a screen of 24: the last one is the prompt's."""
 _LABEL = 10
 
 
@@ -21,7 +23,7 @@ def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, eve
     lines = screen(title, rows)
     if not everything and len(lines) > LINES:
         left = len(lines) - (LINES - 1)
-        lines = [*lines[: LINES - 1], f"… and {left} lines more: --all"]
+        lines = [*lines[: LINES - 1], f"… and {counted(left, 'line')} more: --all"]
     to.writelines(f"{line}\n" for line in lines)
 
 
