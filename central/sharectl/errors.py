@@ -45,6 +45,11 @@ class StateError(SharectlError):
 
     exit_code = 74
 
+    def __init__(self, message: str, supersedes: str = "") -> None:
+        super().__init__(message)
+        self.supersedes = supersedes
+        """What was said of the same before, and need not be said now: this message tells what became of it."""
+
 
 class PublishError(StateError):
     """Targets did not arrive where nodes look for them."""

@@ -186,6 +186,8 @@ def tried(action: Callable[[], object], problems: list[str]) -> bool:
     try:
         action()
     except StateError as error:
+        if error.supersedes in problems:
+            problems.remove(error.supersedes)
         if str(error) not in problems:
             problems.append(str(error))
         return False

@@ -89,7 +89,7 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     assert (code, "cycle 3" in out, "cycle 4 was not complete: this is cycle 3" in err) == (0, True, True)
     code, out, err = run(capsys, "explain", "node", "cn-01", "--cycle", 4, "--config", config)
     assert (code, out) == (65, "")
-    assert "cycle 4 was not complete, so nothing was decided" in err
+    assert "cycle 4 was not complete, so there is no decision to explain" in err
     code, out, _ = run(capsys, "explain", "cycle", "--config", config)
     assert code == 0
     assert "no: missing data is never zero" in out
@@ -97,6 +97,36 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     assert r"no answer \x1b[31mwithin 60 s" in out
     content = data(capsys, "explain", "cycle", "--config", config)
     assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_imported_cycle_is_said_to_be_one(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "errors.log"
+    log.write_text(f"{NOW + 5 * PERIOD_SECONDS} cms 87100 -542 0 4888 -3321 -29403 0 12784\n")
+    config.write_text(config.read_text() + "ledger: {keep_days: 36500}\n")
+    assert run(capsys, "ledger", "import", log, "--config", config)[0] == 0
+    code, out, err = run(capsys, "explain", "group", "cms", "--config", config)
+    assert (code, "cycle 3" in out) == (0, True)
+    assert "cycle 4 was imported, with no jobs by node: this is cycle 3" in err
+    code, out, err = run(capsys, "explain", "group", "cms", "--cycle", 4, "--config", config)
+    assert (code, out) == (65, "")
+    assert "cycle 4 was imported, with no jobs by node, so there is no decision" in err
+    code, out, err = run(capsys, "explain", "cycle", 4, "--config", config)
+    assert (code, err) == (0, "")
+    assert "from a shares_Error.log: nodes, outputs and plan are not known" in out
+
+
+def test_a_broken_ledger_is_told_once_with_what_becomes_of_it(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / PLACE
+    path.parent.mkdir()
+    path.write_bytes(b"broken" * 9999)
+    code, out, err = run(capsys, "explain", "group", "cms", "--config", config)
+    assert (code, out, err.count("file is not a database")) == (74, "", 1)
+    assert f"moves it to {path}.broken-DATE" in err
 
 
 @pytest.mark.parametrize(

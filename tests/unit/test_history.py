@@ -70,10 +70,18 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) ->
     publisher = FakePublisher()
     result = cycle(histories, publisher, 1)
     assert publisher.plans == [result.plan]
-    assert any("moved to" in problem for problem in result.problems)
+    (problem,) = result.problems
+    assert "is broken: file is not a database: moved to" in problem
     assert len(shares_error_log.read(histories.files.errors_log)) == 4
     assert cycle(histories, publisher, 2).problems == ()
     assert len(list(histories.ledger.cycles(0, 2**40))) == 2
+
+
+def test_a_dry_run_says_what_the_next_cycle_does_with_a_broken_ledger(histories: Histories) -> None:
+    cycle(histories, FakePublisher())
+    histories.ledger.path.write_bytes(b"no database at all" * 1000)
+    (problem,) = cycle(histories, FakePublisher(), 1, Circumstances(dry_run=True)).problems
+    assert f"moves it to {histories.ledger.path}.broken-DATE" in problem
 
 
 def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(histories: Histories) -> None:

@@ -290,6 +290,40 @@ def test_check_names_what_is_wrong(
     assert FAULTS[fault] in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words", [("info",), ("check",), ("export",), ("forget", "--imported"), ("report",)], ids=" ".join
+)
+def test_of_a_broken_ledger_it_is_said_once_what_to_do(
+    config: Path, ledger: Ledger, tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger.path.write_bytes(b"no database at all" * 1000)
+    if words == ("report",):
+        assert main(["report", "-o", str(tmp_path / "page"), "--config", str(config)]) == 74
+    else:
+        assert run(config, *words) == 74
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"moves it to {ledger.path}.broken-DATE and begins a new one" in said
+
+
+def test_of_damage_inside_a_sentence_comes_before_the_words_of_sqlite(
+    config: Path, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number in range(10, 60):
+        ledger.record(*made(number))
+    whole = bytearray(ledger.path.read_bytes())
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'cycles_by_time'"
+        page = connection.execute(query).fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    key = (NOW + 30 * PERIOD_SECONDS).to_bytes(4, "big")
+    whole[whole.index(key, (page - 1) * size, page * size) + 3] ^= 1
+    ledger.path.write_bytes(whole)
+    assert run(config, "check") == 1
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert f"{ledger.path}: the file is damaged at" in first
+    assert "SQLite: " in second
+
+
 def test_the_page_tells_every_column() -> None:
     page = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text(encoding="utf-8")
     for name, table in TABLES.items():

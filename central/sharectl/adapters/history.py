@@ -45,14 +45,15 @@ class Histories:
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
         """Keep a cycle in each; what fails in one does not keep it from the other."""
-        problems: list[str] = []
+        problems: list[StateError] = []
         for keep in (self.files.record, self.ledger.record):
             try:
                 keep(record, snapshot)
             except StateError as error:
-                problems.append(str(error))
+                problems.append(error)
         if problems:
-            raise StateError("\n".join(problems))
+            superseded = "".join(error.supersedes for error in problems)
+            raise StateError("\n".join(map(str, problems)), superseded)
 
     def known(self, groups: Sequence[str]) -> Known:
         """What the ledger has learnt."""

@@ -65,8 +65,9 @@ class Ledger:
             aside = set_aside(self.path, record.taken_at)
             self._record(record, snapshot)
             raise StateError(
-                f"{error}: moved to {aside}, and a new ledger was begun, which has this cycle; docs/ledger.md tells how "
-                "to get out of the old one what can be read"
+                f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this cycle; docs/ledger.md tells how "
+                "to get out of the old one what can be read",
+                supersedes=str(error),
             ) from error
 
     def cycles(self, since: int, until: int) -> Iterator[CycleRecord]:

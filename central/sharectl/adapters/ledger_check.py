@@ -11,7 +11,7 @@ from typing import Any, Optional
 
 from sharectl.adapters import ledger_cycles, ledger_rollups
 from sharectl.adapters.ledger import Ledger
-from sharectl.adapters.ledger_file import errors_of, open_to_read
+from sharectl.adapters.ledger_file import errors_of, open_to_read, remedy_of
 from sharectl.adapters.ledger_names import Lists
 from sharectl.adapters.ledger_nodes import Nodes
 from sharectl.core.ledger_series import DAY_SECONDS
@@ -19,6 +19,11 @@ from sharectl.core.ledger_series import DAY_SECONDS
 MOST_PROBLEMS = 20
 LAST_CYCLES = 200
 """Cycles that are read whole unless all are to be."""
+
+_BROKEN = (
+    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, the plans of cycles "
+    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while no cycle runs"
+)
 
 _COUNTS = {
     "cycles": "SELECT count(*) FROM cycles",
@@ -62,11 +67,19 @@ def problems(ledger: Ledger, *, every_cycle: bool) -> list[str]:
     """What is not in order, one line each, the first `MOST_PROBLEMS`. Raises StateError."""
     with errors_of(ledger.path), contextlib.closing(open_to_read(ledger.path)) as connection:
         found = [f"SQLite: {said}" for said in _integrity(connection)]
-        if not found:
+        if found:
+            found.insert(0, _BROKEN.format(places=_places(len(found)), remedy=remedy_of(ledger.path)))
+        else:
             connection.execute("BEGIN")
             for part in (_rollups(connection), _cycles(connection, None if every_cycle else LAST_CYCLES)):
                 found += [line for line, _ in zip(part, range(MOST_PROBLEMS))]
-    return [f"{ledger.path}: {line}" for line in found[:MOST_PROBLEMS]]
+    return [f"{ledger.path}: {line}" for line in found[: MOST_PROBLEMS + 1]]
+
+
+def _places(count: int) -> str:
+    return (
+        "at one place" if count == 1 else f"at {count} places{' or more' if count >= MOST_PROBLEMS else ''}"
+    )
 
 
 def _integrity(connection: sqlite3.Connection) -> list[str]:

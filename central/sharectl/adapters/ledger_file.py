@@ -35,7 +35,19 @@ _REMEDIES = {
 
 
 class CorruptError(StateError):
-    """What is there is no sound SQLite file."""
+    """What is at ``path`` is no sound SQLite file. It begins with `fact`, and says what becomes of it."""
+
+    def __init__(self, path: Path, said: str) -> None:
+        self.fact = f"{path}: is broken: {said}"
+        super().__init__(f"{self.fact}; {remedy_of(path)}")
+
+
+def remedy_of(path: Path) -> str:
+    """What becomes of a broken ledger, and what can be done about it."""
+    return (
+        f"the next `sharectl cycle` that meets this moves it to {path}.broken-DATE and begins a new one; docs/ledger.md "
+        "tells how to get out of it what can be read"
+    )
 
 
 def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
@@ -99,7 +111,7 @@ def errors_of(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OverflowError, OSError, UnicodeError) as error:
         said = str(error)
         if any(part in said for part in _CORRUPT):
-            raise CorruptError(f"{path}: {said}") from error
+            raise CorruptError(path, said) from error
         remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "see docs/ledger.md")
         raise StateError(f"{path}: cannot be used: {said}; {remedy}") from error
 

@@ -62,25 +62,23 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
     """
     _refuse_two(arguments)
     ledger = ledger_of(config)
-    known = known_of(config)
     if arguments.live or arguments.jobs is not None:
-        return _of_now(arguments, config, ledger, known)
+        return _of_now(arguments, config, ledger, known_of(config))
     record = recorded(ledger, arguments.cycle, arguments.at)
     usable = _usable_before(ledger, record.taken_at + 1) if not _is_usable(record) else record
     if usable is None or (arguments.cycle is not None and usable is not record):
+        seen = f"`sharectl explain cycle {record.number}`"
         raise InputError(
-            [
-                f"cycle {record.number} was not complete, so nothing was decided: `sharectl explain cycle {record.number}`"
-            ]
+            [f"cycle {record.number} {_why_not(record)}, so there is no decision to explain: {seen}"]
         )
     if usable is not record:
         print(
-            f"sharectl: cycle {record.number} was not complete: this is cycle {usable.number}",
+            f"sharectl: cycle {record.number} {_why_not(record)}: this is cycle {usable.number}",
             file=sys.stderr,
         )
     # The source of pledges is not asked: what they were is in the record.
     law = options.plan_config(config, UNASKED)
-    return of_ledger(usable, _usable_before(ledger, usable.taken_at), law, known)
+    return of_ledger(usable, _usable_before(ledger, usable.taken_at), law, known_of(config))
 
 
 def ledger_of(config: Config) -> Ledger:
@@ -173,6 +171,13 @@ def _refuse_two(arguments: argparse.Namespace) -> None:
 
 def _is_usable(record: CycleRecord) -> bool:
     return record.complete and not record.imported and bool(record.groups)
+
+
+def _why_not(record: CycleRecord) -> str:
+    """Why a cycle is none that `_is_usable`."""
+    if record.imported:
+        return "was imported, with no jobs by node"
+    return "has no groups" if record.complete else "was not complete"
 
 
 def _usable_before(ledger: Ledger, until: int) -> Optional[CycleRecord]:
