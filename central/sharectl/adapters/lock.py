@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from sharectl.adapters.files import own_as_folder
+from sharectl.adapters import files
 from sharectl.errors import LockedError, StateError
 
 _POLL_SECONDS = 0.1
+_FOLDER_MODE = 0o755
 
 
 @contextlib.contextmanager
 def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
     """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
+
+    Its folder, ``state_directory``, is made if the one that it is in is there: of mode 0755, as systemd makes it, since
+    by default nodes read what is published there. A whole path is not: it is more likely to be misspelt.
 
     Raises
     ------
@@ -26,11 +31,11 @@ def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
     StateError
         If the file cannot be opened.
     """
-    try:
+    with _as_state_error(path, path.parent):
+        if path.parent.parent.is_dir():
+            files.make_folder(path.parent, _FOLDER_MODE)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        own_as_folder(descriptor, path.parent)
-    except OSError as error:
-        raise StateError(f"{path}: cannot be opened: {error.strerror}; check state_directory") from error
+        files.own_as_folder(descriptor, path.parent)
     with _held(descriptor, path, wait_seconds):
         yield
 
@@ -38,12 +43,26 @@ def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
 @contextlib.contextmanager
 def only_one_in(folder: Path, wait_seconds: float) -> Iterator[None]:
     """Hold ``folder`` itself while the body runs, without a lock file; otherwise as `only_one`."""
-    try:
+    with _as_state_error(folder, folder):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except OSError as error:
-        raise StateError(f"{folder}: cannot be opened: {error.strerror}; check state_directory") from error
     with _held(descriptor, folder, wait_seconds):
         yield
+
+
+@contextlib.contextmanager
+def _as_state_error(path: Path, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StateError(
+            f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p {shlex.quote(str(folder))} "
+            "(or correct state_directory)"
+        ) from error
+    except OSError as error:
+        raise StateError(
+            f"{path}: cannot be opened: {error.strerror}; give this user the right to write in {folder}, or check "
+            "state_directory"
+        ) from error
 
 
 @contextlib.contextmanager
