@@ -503,3 +503,56 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=fragment) as caught:
             load(path)
         assert str(caught.value).startswith(f"{path}: ")
+
+
+NESTED = "groups: {cms: {pledge_hs06: 100, groups: {prod: {share: 0.9}, user: {share: 0.2}}}"
+CRIC = "federations: [IT-INFN-CNAF]"
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        (GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, url: 'http://x/'}}}}", ["pledges.cric.url"]),
+        (
+            GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, refresh_seconds: 5}}}}",
+            ["pledges.cric.refresh_seconds"],
+        ),
+        (GROUPS + "pledges: {from: cric, cric: 5}", ["pledges.cric"]),
+        (
+            GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, url: x, ca_file: /a, ca_directory: /b}}}}",
+            ["pledges.cric", "pledges.cric.url"],
+        ),
+        (NESTED + "}\nvalidity_seconds: 1", ["groups.cms.groups", "validity_seconds"]),
+        (NESTED + ", b: {pledge: 5}}", ["groups.cms.groups", "groups.b.pledge"]),
+        (NESTED + ", b: {pledge_hs06: -5}}", ["groups.cms.groups", "groups.b.pledge_hs06"]),
+        (
+            "groups: {cms: {pledge_hs06: 1, groups: {a: {share: 1, max_lent_hs06: 1, groups: {b: {share: 2}}}}}}",
+            ["groups.cms.groups.a", "groups.cms.groups.a.groups.b.share"],
+        ),
+        (
+            "groups: {cms: {pledge_hs06: 1, x: 5}, b: {share: 1}, c: {pledge_hs06: 0}}",
+            ["groups.cms.x", "groups.b.share"],
+        ),
+        (
+            GROUPS + "publish: [{file: /tmp/x, https: {}}]",
+            ["publish[0]", "publish[0].https.file", "publish[0].https.url"],
+        ),
+        (
+            GROUPS + "publish: [{fiel: /x}, {file: /x}, {file: /x}, 5, {file: /x}]",
+            ["publish[0].fiel", "publish[2].file", "publish[3]", "publish[4].file"],
+        ),
+        (
+            GROUPS + "publish: [{collector: {}}, {collector: {identity: x}}]",
+            ["publish[1].collector", "publish[1].collector.identity"],
+        ),
+        (GROUPS + "state_directory: x\npublish: [{file: /var/lib/sharectl/lock}]", ["state_directory"]),
+        (
+            GROUPS + "control: {deadband_hs06: 1_000}\npublish: [{file: /x, collector: {}}]",
+            ["control.deadband_hs06", "publish[0]"],
+        ),
+    ],
+)
+def test_everything_that_is_wrong_is_said_at_once_and_nothing_that_follows_from_it(
+    text: str, places: list[str]
+) -> None:
+    assert sorted(problem.split(": ")[1] for problem in problems_of(text)) == sorted(places)

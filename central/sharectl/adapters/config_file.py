@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path as FilePath
 from typing import Any, Optional
 
@@ -12,13 +12,13 @@ from sharectl.adapters import yaml_tree
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_pledges import context_of
 from sharectl.adapters.config_problems import fault_of
-from sharectl.adapters.yaml_file import not_following, problem_lines, text_of
+from sharectl.adapters.config_sound_part import sound_part
+from sharectl.adapters.yaml_file import MAX_PROBLEMS, not_following, problem_lines, text_of
 from sharectl.adapters.yaml_syntax import Fault, NotYamlError, Path
 from sharectl.adapters.yaml_tree import Tree
 from sharectl.errors import ConfigError
 
 _LEAST = "write at least groups: {cms: {pledge_hs06: 87100}}"
-_ANY_GROUPS = {"any": {"pledge_hs06": 1.0}}
 
 
 def load(path: FilePath) -> Config:
@@ -70,33 +70,32 @@ def _fold_groups(tree: Tree, above: Any, at: Path) -> None:
 
 
 def _validated(tree: Tree) -> tuple[Optional[Config], list[Fault]]:
-    """The configuration, or None, and what the models say about it."""
+    """The configuration, or None, and what the models say about it.
+
+    What concerns several values is looked at only once each of them is sound: so again and again without the unsound, until
+    nothing more is found.
+    """
     context = context_of(tree.data)
+    config, faults = _judged(tree, tree.data, context)
+    found = faults
+    while found and len(faults) <= MAX_PROBLEMS:
+        unsound = [*tree.refused, *(fault.path or () for fault in faults)]
+        _, more = _judged(tree, sound_part(tree.data, unsound), context)
+        found = [fault for fault in more if fault not in faults]
+        faults = [*faults, *found]
+    return config, not_following(faults, tree.refused)
+
+
+def _judged(
+    tree: Tree, data: Mapping[str, Any], context: dict[str, Optional[str]]
+) -> tuple[Optional[Config], list[Fault]]:
     try:
-        return Config.model_validate(tree.data, context=context), []
+        return Config.model_validate(data, context=context), []
     except ValidationError as error:
-        faults = _faults(error, tree)
-    # What concerns several sections is looked at only once each of them is sound: so again, without the unsound.
-    try:
-        Config.model_validate(_sound_part(tree.data, [fault.path for fault in faults]), context=context)
-    except ValidationError as error:
-        faults += _faults(error, tree)
-    return None, not_following(faults, tree.refused)
+        return None, _faults(error, tree)
 
 
 def _faults(error: ValidationError, tree: Tree) -> list[Fault]:
     found = error.errors(include_url=False)
     # A list whose entries are all unsound is also called too short.
     return [fault_of(one, tree) for one in found if one["type"] != "too_short" or not one["input"]]
-
-
-def _sound_part(data: dict[str, Any], unsound: Iterable[Any]) -> dict[str, Any]:
-    """``data`` without what lies at a path of ``unsound``; with some group if there is none left."""
-    sound = {**data}
-    for path in filter(None, unsound):
-        section = sound.get(path[0])
-        if len(path) > 1 and isinstance(section, dict) and path[0] != "groups":
-            sound[path[0]] = {key: value for key, value in section.items() if key != path[1]}
-        else:
-            sound.pop(path[0], None)
-    return {"groups": _ANY_GROUPS, **sound}
