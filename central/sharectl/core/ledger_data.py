@@ -245,7 +245,11 @@ TABLES = {
             Column("job_cores", INTEGER, "cores that each held"),
             Column("jobs", INTEGER, "how many ran"),
             Column("mean_run_seconds", INTEGER, "how long they had run, to two digits"),
-            Column("mean_memory_mib", INTEGER, "memory that each held, to two digits; empty where not known"),
+            Column(
+                "mean_memory_mib",
+                INTEGER,
+                "memory that each held; where they differ the mean, to two digits; empty where not known",
+            ),
         ),
         _jobs,
         needs_nodes=True,
