@@ -12,7 +12,7 @@ from typing import Any, Optional
 from sharectl.adapters.config_file import load
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.ledger import Ledger
-from sharectl.adapters.overrides import overridden
+from sharectl.adapters.overrides import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, overridden
 from sharectl.cli import options
 from sharectl.cli.explain_source import before, known_of, ledger_of, recorded
 from sharectl.cli.pledge_sources import UNASKED
@@ -23,7 +23,7 @@ from sharectl.core.explaining import state_after
 from sharectl.core.plan import PlanConfig, decide
 from sharectl.core.replaying import Replay, replayed
 from sharectl.core.time_words import FORMS
-from sharectl.errors import InputError
+from sharectl.errors import ConfigError, InputError
 from sharectl.report import replay as screens
 
 _PAGE_SECONDS = 86_400
@@ -50,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be given several times",
+        help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be given several times: "
+        f"{', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)}), and with --pledges configured what says "
+        "the pledges",
     )
     parser.add_argument(
         "--with",
@@ -66,13 +68,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--csv", action="store_true", help="print CSV, a row a cycle")
     parser.add_argument(
-        "--all", action="store_true", help="a line for each cycle, not only for those that differ most"
+        "--all", action="store_true", help="a row for each cycle, not only for those that differ most"
     )
     parser.epilog = _EPILOG
+    parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what would have been decided beside what was, cycle by cycle and in sum."""
+    if arguments.csv and arguments.json:
+        arguments.usage_error("--csv and --json are two forms of the same: choose one")
     config = options.config_of(arguments)
     decides = _deciding(arguments, config)
     ledger = ledger_of(config)
@@ -106,7 +111,13 @@ def _deciding(arguments: argparse.Namespace, config: Config) -> Config:
     """The configuration that decides."""
     shorthands = {"control.law": arguments.law, "control.strategy": arguments.strategy}
     settings = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
-    return overridden(load(arguments.other) if arguments.other else config, [*settings, *arguments.settings])
+    decides = overridden(
+        load(arguments.other) if arguments.other else config, [*settings, *arguments.settings]
+    )
+    idle = idle_in_replay(arguments.settings, own_pledges=arguments.pledges == "configured")
+    if idle:
+        raise ConfigError(idle)
+    return decides
 
 
 def _law(arguments: argparse.Namespace, decides: Config) -> PlanConfig:
