@@ -6,7 +6,7 @@ block by block, with later numbers and times, until 61,835 cycles are there, and
 are as large as what was recorded; only their names and shapes of nodes are not written again, nor would they be.
 
 Each query is asked by a process of its own, once with the file out of the kernel's cache and once with it in it. It is
-judged by the processor time of the second, since the clock says what else the machine did; 2,880 points are what `report` asks for.
+judged by the processor time of the second, since the clock says what else the machine did.
 
 Exit code 1 if a requirement is missed. MB are 10^6 bytes. ``--cycles N`` builds fewer.
 """
@@ -37,6 +37,7 @@ from sharectl.adapters import ledger_rollups  # noqa: E402
 from sharectl.adapters.ledger import Keep, Ledger  # noqa: E402
 from sharectl.core.cycle_record import CycleRecord  # noqa: E402
 from sharectl.core.model import Snapshot  # noqa: E402
+from sharectl.report.html_report import POINTS  # noqa: E402
 
 NODES, GROUPS, DAYS = 1000, 30, 730
 TWO_YEARS = DAYS * 86400 // PERIOD_SECONDS
@@ -52,11 +53,11 @@ BLOCK_SHIFT = 2**16
 
 QUERIES = {
     "series of two years, 500 points": f"ledger.series(end - {DAYS * 86400}, end, 500)",
-    "series of two years, 2,880 points": f"ledger.series(end - {DAYS * 86400}, end, 2880)",
+    "series of two years for `report`": f"ledger.series(end - {DAYS * 86400}, end, {POINTS})",
     "series of a year, 500 points": f"ledger.series(end - {YEAR}, end, 500)",
-    "series of a year, 2,880 points": f"ledger.series(end - {YEAR}, end, 2880)",
+    "series of a year for `report`": f"ledger.series(end - {YEAR}, end, {POINTS})",
     "series of a month, 500 points": f"ledger.series(end - {MONTH}, end, 500)",
-    "series of a month, 2,880 points": f"ledger.series(end - {MONTH}, end, 2880)",
+    "series of a month for `report`": f"ledger.series(end - {MONTH}, end, {POINTS})",
     "a cycle by its number, with nodes": "ledger.cycle(middle)",
     "a cycle by its time, with nodes": f"ledger.cycle(end - {YEAR})",
     "the last cycle, with nodes": "ledger.latest()",
