@@ -211,7 +211,7 @@ def test_highs_that_has_no_time_leaves_it_to_greedy() -> None:
         ([], {}, "no-group-over"),
         (TWO_OVER, {}, "no-group-under"),
         (TWO_OVER, {("cms", 1): 9}, "no-group-under"),
-        ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 128): 9}, "no-node"),
+        ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 128): 9}, "no-fit"),
         ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, "error-below-node"),
     ],
 )

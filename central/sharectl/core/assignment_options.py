@@ -75,8 +75,8 @@ def waiting_jobs(
 
 def new_options(
     nodes: Mapping[str, NodeCores], budgets: Problem, expected: Expected, prices: Prices
-) -> tuple[list[Option], set[str]]:
-    """Targets that ``nodes`` could have within ``budgets``, by node, group and size; and the nodes that hold a block.
+) -> list[Option]:
+    """Targets that ``nodes`` could have within ``budgets``, by node, group and size.
 
     A held-back group gives what the job requests, or all that it holds there if idle cores make up for the rest.
     """
@@ -86,7 +86,6 @@ def new_options(
     for (group, cores), kinds in budgets.waiting.items():
         most_hs06[cores] = max(most_hs06.get(cores, 0.0), budgets.deficit_hs06.get(group, 0.0))
         least_mib[cores] = min(least_mib.get(cores, kinds[0].memory_mib), kinds[0].memory_mib)
-    able: set[str] = set()
     glances: defaultdict[tuple[str, int], list[tuple[float, str]]] = defaultdict(list)
     for name, here in nodes.items():
         idle, power = here.idle_cores, here.node.hs06_per_core
@@ -99,7 +98,6 @@ def new_options(
             for size, deficit in most_hs06.items():
                 if held + idle < size:
                     continue
-                able.add(name)
                 takes = min(size, held) * power
                 if takes <= left_hs06 + ROUNDING_HS06 and size * power <= deficit + ROUNDING_HS06:
                     glances[group, size].append((max(0, size - idle) / pace, name))
@@ -108,7 +106,7 @@ def new_options(
         option = _option(nodes[name], group, size, expected, prices)
         if option.value > 0 and option.memory_mib >= least_mib[size]:
             options.append(option)
-    return options, able
+    return options
 
 
 def _worth_a_look(

@@ -21,6 +21,7 @@ CHANGES = {
     "max-nodes": "more nodes may be under targets",
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
+    "output-limit": "the controllers may move more power in one cycle",
     "controlled": "the node is under control",
     "not-reserved": "the node is not reserved",
     "not-draining": "the node is not being drained",

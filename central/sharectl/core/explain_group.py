@@ -13,7 +13,7 @@ from sharectl.core.formulas import Formula, formulas
 from sharectl.core.model import GroupControl
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips
-from sharectl.core.what_if_knobs import extent, group_knobs, limit_knobs, role
+from sharectl.core.what_if_knobs import extent, group_knobs, limit_knobs, output_limit, role
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,6 @@ def _flips(explained: Explained, group: str, budget: Budget) -> tuple[Flip, ...]
         return ()
     # Limits first: each takes one decision.
     return (
-        *flips(case, limit_knobs(case), extent(group), budget),
+        *flips(case, (*limit_knobs(case), *output_limit(case, decision)), extent(group), budget),
         *flips(case, group_knobs(case, decision, group), role(group), budget),
     )

@@ -8,8 +8,8 @@ from typing import Optional
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explaining import Explained
 from sharectl.core.plan_diff import power_moved_hs06
-from sharectl.core.what_if import Budget, Flip, budget_for, flips
-from sharectl.core.what_if_knobs import node_knobs, target_on, together, under_target
+from sharectl.core.what_if import Budget, Flip, budget_for, flips, needed_together
+from sharectl.core.what_if_knobs import conditions, node_knobs, target_on, under_target
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,14 @@ class NodeExplanation:
     tried_all: bool
     """Whether the pool was small enough to try all that could change it."""
 
+    @property
+    def estimated(self) -> bool:
+        """Whether it is known what its target costs: cores that are held come free after some time, never at once."""
+        node = self.node
+        if node.target is None or node.wait_seconds > 0 or self.lost_hs06 <= 0:
+            return True
+        return node.idle_cores >= node.target.request_cores
+
 
 def explain_node(
     explained: Explained, node: NodeRecord, since: Optional[Since], says: Optional[NodeWords]
@@ -77,4 +85,4 @@ def _flips(explained: Explained, name: str, budget: Budget) -> tuple[Flip, ...]:
         return ()
     outcome = under_target(name)
     found = flips(case, node_knobs(case, explained.decision, there), outcome, budget)
-    return found or flips(case, together(there), outcome, budget)
+    return found or needed_together(case, conditions(case, explained.decision, there), outcome, budget)

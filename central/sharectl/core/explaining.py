@@ -13,9 +13,7 @@ from sharectl.core.plan import Decision, Known, PlanConfig, State
 from sharectl.core.recording import record_of
 from sharectl.core.replay import snapshot_of
 from sharectl.core.what_if import Case
-
-_UNWILLING = frozenset({"refused", "not-obeying"})
-"""Of `sharectl.core.plan.NODE_REASONS`: the record has the reason, not what the node said."""
+from sharectl.core.what_if_knobs import UNWILLING
 
 _OVERRULED = frozenset({"disabled", "withdrawn"})
 """Of `sharectl.core.plan.REASONS`: why there were no targets whatever was decided."""
@@ -67,7 +65,7 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
 def snapshot_then(record: CycleRecord) -> Snapshot:
     """What a complete cycle saw, as near as its record tells; nodes that it left out for what they said say so again."""
     snapshot = snapshot_of(record)
-    unwilling = {node.node for node in record.nodes if node.reason in _UNWILLING}
+    unwilling = {node.node for node in record.nodes if node.reason in UNWILLING}
     nodes = (
         replace(node, refusal=UNKNOWN_CODE) if node.name in unwilling else node for node in snapshot.nodes
     )

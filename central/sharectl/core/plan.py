@@ -17,14 +17,17 @@ from sharectl.core.plan_many import Assigning, Situation, many_pairs
 from sharectl.core.plan_pair import one_pair
 from sharectl.core.remaining_times import RemainingTimes
 from sharectl.core.steering import SEED, SteeringConfig, steer
-from sharectl.core.wanted import Wanted
+from sharectl.core.wanted import Wait, Wanted
 
 REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
     "no-group-under": "no group under its share has multicore jobs pending; for strategy pair: of control.multicore_cores",
     "no-node": "the group over its share holds no block of cores on a node under control",
+    "no-fit": "every multicore job that waits needs more cores or memory than a node under control could give it",
     "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
+    "output-below-node": "the errors are worth a node's block of cores, and what the controllers make of them is not",
+    "not-worth": "cores would stand idle for longer than the power that is moved is worth (control.horizon_seconds)",
     "no-room": "the errors call for targets, and the limits leave no room for one",
     "withdrawn": "targets were withdrawn since the pool did not answer completely",
     "disabled": "targets were withdrawn since sharectl is disabled",
@@ -38,6 +41,7 @@ NODE_REASONS = {
     "limit": "a limit keeps it from what the errors call for",
     "released": "its target has done its work, or nobody waits for it any more",
     "not-needed": "other nodes are enough, or give their cores sooner",
+    "no-fit": "no multicore job that waits would find its cores and memory there",
     "no-block": "no group over its share holds a block of cores there that a pending job could use",
     "no-call": "the errors call for no target anywhere",
     "uncontrolled": "it is not under control (nodes.controlled)",
@@ -173,7 +177,7 @@ def decide(
         unheeding=unheeding,
     )
     reasons = {**_node_reasons(where, wanted, targets, kept), **_absent(snapshot, standing), **out}
-    return Decision(decided, after, groups, node_records(snapshot, targets, reasons, wanted.waits))
+    return Decision(decided, after, groups, node_records(snapshot, targets, reasons, _waits(wanted, targets)))
 
 
 def _wanted(
@@ -200,6 +204,13 @@ def _wanted(
     return many_pairs(situation, config.assigning)
 
 
+def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:
+    """Node -> what its target costs, if the strategy knows: where a limit acted that is not what is called for."""
+    called = set(wanted.targets)
+    costs = {target.node: wanted.waits if target in called else wanted.standing_waits for target in targets}
+    return {node: known[node] for node, known in costs.items() if node in known}
+
+
 def _node_reasons(
     where: Steerable, wanted: Wanted, targets: Sequence[Target], kept: Sequence[Target]
 ) -> dict[str, str]:
@@ -212,7 +223,8 @@ def _node_reasons(
         if stands.get(name) != called.get(name):
             reasons[name] = "dwell" if name in young and name in stands else "limit"
         elif name in wanted.reasons:
-            reasons[name] = wanted.reasons[name]
+            spare = wanted.reasons[name] == "not-needed"
+            reasons[name] = "limit" if spare and not targets else wanted.reasons[name]
         elif name in stands:
             reasons[name] = "target"
         else:

@@ -22,6 +22,7 @@ from sharectl.core.assignment_highs import GAP_RATIO, SolverError, best
 from sharectl.core.assignment_options import Prices, new_options, waiting_jobs
 from sharectl.core.block_wait import wait_for_cores
 from sharectl.core.model import GroupControl, LimitNote, Snapshot, Standing, Target
+from sharectl.core.no_targets import NODE_CODES, findings, why_none
 from sharectl.core.node_cores import Expected, NodeCores, cores_of_nodes
 from sharectl.core.remaining_times import RemainingTimes
 from sharectl.core.wanted import ROUNDING_HS06, Wait, Wanted
@@ -89,12 +90,16 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     excess = {each.group: each.output_hs06 for each in situation.groups if each.output_hs06 > 0}
     deficit = {each.group: -each.output_hs06 for each in situation.groups if each.output_hs06 < 0}
     waiting = waiting_jobs(situation.snapshot.pending, deficit)
-    if not (waiting and (excess or situation.standing)):
-        return Wanted("no-group-under" if excess else "no-group-over", reasons=_released(situation.standing))
+    reason = "no-group-under" if excess else "no-group-over"
+    if not (waiting and excess) and not situation.standing:
+        return Wanted(reason)
     holding = {*excess, *(stood.target.held_back for stood in situation.standing)}
     nodes = cores_of_nodes(situation.snapshot, set(situation.nodes), holding)
     expected = Expected(situation.remaining)
     stood = _stood(situation, nodes, expected)
+    standing_waits = {each.target.node: each.wait for each in stood}
+    if not waiting:
+        return Wanted(reason, reasons=_released(situation.standing), standing_waits=standing_waits)
     budgets = Problem((), excess, deficit, waiting, situation.room)
     fixed = [
         choice
@@ -108,14 +113,18 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         choice for each in stood if each.target.node in free for choice in _going_on(each, budgets, assigning)
     ]
     kept, budgets = _affordable(going_on, budgets)
-    fresh, able = new_options(free, budgets, expected, assigning.prices)
+    fresh = new_options(free, budgets, expected, assigning.prices)
     taken = {(option.node, option.held_back, option.request_cores) for option in kept}
     options = [
         *kept,
         *(each for each in fresh if (each.node, each.held_back, each.request_cores) not in taken),
     ]
     choices, notes = _chosen(replace(budgets, options=options), kept, assigning)
-    return _wanted(situation, (fixed, choices, notes), stood, able, excess)
+    found = findings(nodes, excess, waiting)
+    if not (fixed or choices) and excess:
+        reason = why_none(found, free, Problem((), excess, deficit, waiting), situation.groups)
+    wanted = _wanted(situation, (fixed, choices, notes), stood, found, reason)
+    return replace(wanted, standing_waits=standing_waits)
 
 
 def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
@@ -235,24 +244,24 @@ def _wanted(
     situation: Situation,
     chosen: tuple[Sequence[Choice], Sequence[Choice], tuple[LimitNote, ...]],
     stood: Sequence[_Stood],
-    able: Collection[str],
-    excess: Mapping[str, float],
+    found: Mapping[str, str],
+    why_none: str,
 ) -> Wanted:
     fixed, choices, notes = chosen
     targets = tuple(map(_target, (*fixed, *choices)))
-    reasons = {name: "not-needed" if name in able else "no-block" for name in situation.nodes}
+    spare = "not-needed" if targets else "no-call"
+    reasons = {name: NODE_CODES.get(what, spare) for name, what in found.items()}
     reasons.update(_released(situation.standing))
     going_on = {each.target for each in stood}
     reasons.update((target.node, "kept" if target in going_on else "target") for target in targets)
     reasons.update((choice.option.node, "dwell") for choice in fixed)
-    waits = {each.target.node: each.wait for each in stood}
-    for choice in choices:
-        waits[choice.option.node] = Wait(choice.option.wait_seconds, choice.option.idle_core_seconds)
+    waits = {
+        option.node: Wait(option.wait_seconds, option.idle_core_seconds)
+        for option in (choice.option for choice in (*fixed, *choices))
+    }
     pairs = {(target.held_back, target.helped) for target in targets}
-    reason = "targets"
-    if not targets:
-        reason = "no-group-over" if not excess else "error-below-node" if able else "no-node"
-    return Wanted(reason, targets, pairs.pop() if len(pairs) == 1 else None, notes, waits, reasons)
+    pair = pairs.pop() if len(pairs) == 1 else None
+    return Wanted("targets" if targets else why_none, targets, pair, notes, waits, reasons)
 
 
 def _released(standing: Sequence[Standing]) -> dict[str, str]:

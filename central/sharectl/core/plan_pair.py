@@ -33,7 +33,9 @@ def one_pair(
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
     chosen.update(_affordable(nodes, over, under, snapshot, limits, kept))
     if not chosen:
-        return Wanted("error-below-node", pair=pair)
+        if all(node in {target.node for target in kept} for node in nodes):
+            return Wanted("no-room", pair=pair)
+        return Wanted(_too_small(over, under, nodes, snapshot, limits), pair=pair)
     block = limits.multicore_cores
     return Wanted(
         "targets",
@@ -44,6 +46,17 @@ def one_pair(
         ),
         pair,
     )
+
+
+def _too_small(
+    over: GroupControl, under: GroupControl, nodes: Sequence[str], snapshot: Snapshot, limits: PlanLimits
+) -> str:
+    """Whether it is the errors that are not worth a block, or what the controllers make of them."""
+    power = hs06_per_core_by_node(snapshot)
+    least_hs06 = limits.multicore_cores * min(power[node] for node in nodes) - ROUNDING_HS06
+    outputs_hs06 = min(over.output_hs06, -under.output_hs06)
+    errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
+    return "output-below-node" if outputs_hs06 < least_hs06 <= errors_hs06 else "error-below-node"
 
 
 def held_back_group(groups: Iterable[GroupControl]) -> Optional[GroupControl]:

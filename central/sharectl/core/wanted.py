@@ -38,3 +38,5 @@ class Wanted:
     """Node -> what the target called for there costs, if the strategy knows."""
     reasons: Mapping[str, str] = field(default_factory=dict)
     """Node -> one of `sharectl.core.plan.NODE_REASONS`, where the strategy knows better than the plan."""
+    standing_waits: Mapping[str, Wait] = field(default_factory=dict)
+    """Node -> what the target that stands there costs still, called for or not; likewise."""

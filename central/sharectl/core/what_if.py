@@ -96,6 +96,29 @@ def flips(case: Case, knobs: Iterable[Knob], outcome: Outcome, budget: Budget) -
     return tuple(found)
 
 
+def needed_together(
+    case: Case, conditions: Iterable[Knob], outcome: Outcome, budget: Budget
+) -> tuple[Flip, ...]:
+    """For where none of ``conditions`` is enough alone: those that change the outcome together, without any that need not be."""
+
+    def at(chosen: Iterable[Knob]) -> str:
+        changed = case
+        for knob in chosen:
+            changed = knob.apply(changed, knob.extreme)
+        return present if budget.spent() else outcome(changed.decided())
+
+    present, needed = outcome(case.decided()), list(conditions)
+    said = at(needed)
+    if said == present:
+        return ()
+    for knob in tuple(needed):
+        rest = [each for each in needed if each is not knob]
+        if at(rest) == said:
+            needed = rest
+    what = " and ".join(knob.what if knob.value is None else f"{knob.what} is lifted" for knob in needed)
+    return (Flip(needed[0].code, what, None, None, said),)
+
+
 def _as_seen(flip: Flip, case: Case, knob: Knob, decided: Decision) -> Flip:
     if knob.seen is None:
         return flip

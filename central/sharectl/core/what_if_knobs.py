@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Optional
 
+from sharectl.core.control import Control
+from sharectl.core.control_law import OUTPUT_LIMIT
 from sharectl.core.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
 from sharectl.core.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
 from sharectl.core.plan import Decision
@@ -27,11 +29,17 @@ LIFTED: Mapping[str, tuple[str, Any]] = {
 }
 """Code of a limit -> field of `PlanLimits`, and its value when the limit is lifted."""
 
+UNWILLING = frozenset({"refused", "not-obeying"})
+"""Of `sharectl.core.plan.NODE_REASONS`: for what the node itself said."""
+
+_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "draining"})
+"""Those that are told of a node that refuses, too."""
+
 _SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "controlled": ("the node is under control (nodes.controlled)", {"controlled": True}),
     "not-reserved": ("the node is not reserved (nodes.reserved)", {"reserved": False}),
     "not-draining": ("the node is not being drained", {"draining": False}),
-    "obeying": ("the node acts on its targets", {"refusal": None, "obeyed_sequence": None}),
+    "obeying": ("the node acts on its targets", {"refusal": None, "obeyed_sequence": 2**62}),
 }
 
 
@@ -64,7 +72,7 @@ def extent_of(targets: Iterable[Target], group: str) -> str:
     targets = tuple(targets)
     gives = sum(target.held_back == group for target in targets)
     receives = sum(target.helped == group for target in targets)
-    said = [f"{word} on {count} nodes" for word, count in (("gives", gives), ("receives", receives)) if count]
+    said = [f"{word} on {count} node{'s' * (count != 1)}" for word, count in (("gives", gives), ("receives", receives)) if count]
     return " and ".join(said) or "neither"
 
 
@@ -106,12 +114,10 @@ def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
     if target is not None:
         yield pending(case, target.helped, target.request_cores, fewer=True)
         yield power(case, _control(decision, target.held_back), more=False)
+        yield from limit_knobs(case)
         yield from deadband(case, _control(decision, target.held_back), widened=True)
         return
-    for code, (what, values) in _SWITCHES.items():
-        if any(getattr(node, name) != value for name, value in values.items()):
-            yield Knob(code, what, None, None, _node_changed(node.name, values))
-    yield from limit_knobs(case)
+    yield from conditions(case, decision, node)
     for control in _most_under(decision)[:MOST_GROUPS]:
         yield pending(case, control.group, case.config.limits.multicore_cores)
     held = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
@@ -131,19 +137,45 @@ def limit_knobs(case: Case) -> Iterator[Knob]:
             )
 
 
-def together(node: Node) -> Iterator[Knob]:
-    """For where no single change is enough: all that ails the node mended, and every limit lifted."""
+def conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
+    """All that ails the node mended, and every limit lifted."""
+    reason = next((record.reason for record in decision.nodes if record.node == node.name), None)
     ails = {
-        code: (what, values)
-        for code, (what, values) in _SWITCHES.items()
-        if any(getattr(node, name) != value for name, value in values.items())
+        "controlled": not node.controlled,
+        "not-reserved": node.reserved,
+        "not-draining": node.draining,
+        # One that refuses, and keeps what it acts on, is not left out for it.
+        "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
     }
-    mended = {name: value for _, values in ails.values() for name, value in values.items()}
-    change = _node_changed(node.name, mended)
-    what = " and ".join([*(what for what, _ in ails.values()), "no limit bounds the plan"])
-    codes = [*ails, MAX_NODES]
-    free = dict(LIFTED.values())
-    yield Knob(codes[0], what, None, None, lambda case, to: _limits_changed(change(case, to), free))
+    for code, (what, values) in _SWITCHES.items():
+        if ails[code]:
+            yield Knob(code, what, None, None, _node_changed(node.name, values))
+    yield from limit_knobs(case)
+    yield from output_limit(case, decision)
+
+
+def output_limit(case: Case, decision: Decision) -> Iterator[Knob]:
+    """The limit of the controllers' outputs lifted, where one acted."""
+    steering = case.config.steering
+    limited = [
+        most_hs06
+        for control in decision.groups
+        if OUTPUT_LIMIT in control.acted
+        and (most_hs06 := steering.by_group.get(control.group, steering.control).pid.max_output_hs06)
+        is not None
+    ]
+    if limited:
+        yield Knob("output-limit", "control.pid.max_output_hs06", min(limited), None, _outputs_unlimited)
+
+
+def _outputs_unlimited(case: Case, _: Optional[float]) -> Case:
+    def free(control: Control) -> Control:
+        return replace(control, pid=replace(control.pid, max_output_hs06=None))
+
+    before = case.config.steering
+    by_group = {group: free(control) for group, control in before.by_group.items()}
+    steering = replace(before, control=free(before.control), by_group=by_group)
+    return replace(case, config=replace(case.config, steering=steering))
 
 
 _KEYS = {"max_target_ratio": "max_target_share"}
@@ -273,6 +305,8 @@ def _limit_lifted(name: str, free: Any) -> Any:
 def _node_changed(name: str, values: Mapping[str, Any]) -> Any:
     def apply(case: Case, _: Optional[float]) -> Case:
         nodes = tuple(replace(node, **values) if node.name == name else node for node in case.snapshot.nodes)
-        return replace(case, snapshot=replace(case.snapshot, nodes=nodes))
+        unheeding = {node: at for node, at in case.state.unheeding.items() if node != name}
+        state = replace(case.state, unheeding=unheeding) if "refusal" in values else case.state
+        return replace(case, state=state, snapshot=replace(case.snapshot, nodes=nodes))
 
     return apply

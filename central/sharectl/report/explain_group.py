@@ -88,7 +88,6 @@ def _decided(explained: Explained, found: GroupExplanation, *, everything: bool)
         yield "receives", words.exchange_words(exchange, group, everything=everything, gives=False)
     if not found.gives and not found.receives:
         yield "decided", "it neither gives nor receives"
-    if record.reason:
-        yield "plan", words.spoken("plan", record.reason)
+    yield from words.plan_rows(record)
     same = extent_of(targets_of(record), group) == extent_of(explained.decision.plan.targets, group)
     yield from words.note_rows(explained, same=same)

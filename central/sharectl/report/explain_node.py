@@ -26,6 +26,7 @@ def as_data(explained: Explained, found: NodeExplanation) -> dict[str, Any]:
     return {
         **words.origin(explained),
         **{key: value for key, value in asdict(node).items() if key != "reason"},
+        **({} if found.estimated else {"wait_seconds": None, "idle_core_seconds": None}),
         "idle_cores": node.idle_cores,
         "reason": words.coded("node", node.reason) if node.reason else None,
         "plan_reason": words.coded("plan", explained.record.reason) if explained.record.reason else None,
@@ -50,8 +51,7 @@ def rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> l
     """Label and text of each row."""
     node, record = found.node, explained.record
     reasons = [("because", words.spoken("node", node.reason))] if node.reason else []
-    if record.reason:
-        reasons.append(("plan", words.spoken("plan", record.reason)))
+    reasons += words.plan_rows(record)
     reasons += words.note_rows(explained, same=found.has_target == (node.target is not None))
     return [
         *_holds(node, everything=everything),
@@ -99,12 +99,15 @@ def _target(found: NodeExplanation, record: CycleRecord) -> Iterator[tuple[str, 
         "moves",
         f"{found.lost_hs06:.0f} HS06 from {node.target.held_back} still, {found.gained_hs06:.0f} HS06 to {node.target.helped}",
     )
-    yield "costs", _costs(node, record.strategy)
+    yield "costs", _costs(found, record.strategy)
 
 
-def _costs(node: NodeRecord, strategy: str) -> str:
+def _costs(found: NodeExplanation, strategy: str) -> str:
+    node = found.node
     if strategy not in ESTIMATING:
         return f"not known: strategy {strategy} does not estimate it"
+    if not found.estimated:
+        return "not estimated"
     idle = f"{node.idle_core_seconds:.0f} idle core-seconds"
     if node.wait_seconds < 1:
         return f"its cores are free now; {idle} expected"

@@ -6,17 +6,19 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Optional
 
+from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explain import says
 from sharectl.core.explain_group import Exchange
 from sharectl.core.explaining import Explained
 from sharectl.core.formulas import number
-from sharectl.core.model import LimitNote
+from sharectl.core.model import LimitNote, PendingJobs
 from sharectl.core.time_words import shown
 from sharectl.core.what_if import Flip
 from sharectl.report.screen import listed
 from sharectl.report.words import counted
 
 NODES_LISTED = 4
+KINDS_LISTED = 3
 
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
@@ -87,10 +89,46 @@ def exchange_data(exchange: Exchange) -> dict[str, Any]:
     return asdict(exchange)
 
 
+def plan_rows(record: CycleRecord) -> list[tuple[str, str]]:
+    """The plan's reason; where no job that waits fits, with what these need and what the nodes have."""
+    if record.reason is None:
+        return []
+    rows = [("plan", spoken("plan", record.reason))]
+    return [*rows, ("fits", unfit_words(record))] if record.reason == "no-fit" else rows
+
+
+def unfit_words(record: CycleRecord) -> str:
+    """What multicore jobs of groups under their shares wait for, and what the largest nodes under control have."""
+    under = {control.group for control in record.groups if control.output_hs06 < 0}
+    kinds = [jobs for jobs in record.pending if jobs.group in under and jobs.cores > 1]
+    needs = [f"{jobs.group} waits for {needed(jobs)}" for jobs in kinds]
+    nodes = [node for node in record.nodes if node.controlled and not node.reserved and not node.draining]
+    cores = max((node.cores for node in nodes), default=0)
+    memory_mib = max((node.memory_mib for node in nodes), default=0)
+    large = any(
+        not 0 < node.cores < jobs.cores and not 0 < node.memory_mib < jobs.memory_mib
+        for node in nodes
+        for jobs in kinds
+    )
+    has = (
+        "no group over its share could give that on a node under control"
+        if large
+        else "no node under control has that"
+    )
+    largest = f"largest: {counted(cores, 'core')}" + (f", {memory_mib} MiB" if memory_mib else "")
+    more = f" and {len(needs) - KINDS_LISTED} kinds more" if len(needs) > KINDS_LISTED else ""
+    return f"{', '.join(needs[:KINDS_LISTED])}{more}; {has} ({largest})"
+
+
+def needed(jobs: PendingJobs) -> str:
+    """What one of the jobs requests."""
+    return counted(jobs.cores, "core") + (f" with {jobs.memory_mib} MiB" if jobs.memory_mib else "")
+
+
 def limit_rows(limits: Iterable[LimitNote]) -> list[tuple[str, str]]:
     """Rows of the limits that acted."""
     rows = [("limits", f"{spoken('limit', note.code)}: {counted(note.nodes, 'node')}") for note in limits]
-    return rows or [("limits", "none acted")]
+    return rows or [("limits", "none bounded the change of targets")]
 
 
 def limit_data(limits: Iterable[LimitNote]) -> list[dict[str, Any]]:
