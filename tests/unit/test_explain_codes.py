@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cli.main import main
 from sharectl.core.explain import CODES, FAMILIES, UNKNOWN, says
 from sharectl.report.code_reference import HEADING, reference
 
@@ -81,3 +82,27 @@ def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
 def test_why_nobody_is_helped_is_worded_for_both_strategies() -> None:
     assert "of the multicore size" not in says("plan", "no-group-under")
     assert "for strategy pair: of control.multicore_cores" in says("plan", "no-group-under")
+
+
+def test_what_is_no_code_is_named_with_one_that_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "codes", "could-nver", "zzz"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no code 'could-nver'; did you mean could-never" in captured.err
+    assert "no code 'zzz'; `sharectl explain codes` prints all" in captured.err
+
+
+def test_case_does_not_count_in_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "codes", "Could-NEVER"]) == 0
+    assert "could-never" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_codes_are_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["explain", "codes"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    assert all(code in out for codes in CODES.values() for code in codes)

@@ -109,3 +109,19 @@ def test_many_changes_are_one_screen_unless_all_are_wanted(
     out = run(capsys, *offline(config, jobs), "--diff", text)[1]
     assert "more: --all" in out
     assert len(run(capsys, *offline(config, jobs), "--diff", text, "--all")[1].splitlines()) > 40
+
+
+def test_the_reason_is_said_once(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
+    code, out, err = run(capsys, *offline(config, jobs), "--diff")
+    assert code == 0
+    assert f"{out}{err}".count("a group over its share gives way to one under it") == 1
+    assert "gives way" in run(capsys, *offline(config, jobs))[2]
+
+
+def test_a_file_that_is_no_plan_is_one_message(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    code, _, err = run(capsys, *offline(config, jobs), "--diff", config)
+    assert (code, err.count(str(config))) == (65, 2)
+    assert "neither what `sharectl plan --json` printed nor a sharectl.txt" in err
+    assert len(err.splitlines()) == 1

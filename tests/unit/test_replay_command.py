@@ -17,7 +17,7 @@ from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.model import Source
 from sharectl.core.plan import NOTHING_KNOWN, State, decide
 from sharectl.core.recording import record_of
-from sharectl.core.replaying import Replay, replayed
+from sharectl.core.replaying import Outcome, Replay, ReplayedCycle, replayed
 from sharectl.errors import ConfigError
 from sharectl.report import replay as screens
 from tests.fakes import NOW
@@ -101,12 +101,48 @@ def test_csv_has_a_row_a_cycle(capsys: pytest.CaptureFixture[str], config: Path)
 
 def test_text_is_one_screen_unless_all_is_wanted(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     out = run(capsys, "--config", config, "--set", "control.max_nodes=2")[1]
-    assert len(out.splitlines()) <= 24
+    assert len(out.splitlines()) < 24
     assert "the cycles that differ most" in out
-    assert "the same targets in 0 cycles; 50.0% of the nodes on average" in out
+    assert "50.0% on average, and all of them in 0 cycles" in " ".join(out.split())
     out = run(capsys, "--config", config, "--all")[1]
-    assert sum(line.startswith("cycle=") for line in out.splitlines()) == CYCLES
+    rows = [line.split() for line in out.splitlines()]
+    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == [str(k + 1) for k in range(CYCLES)]
+    assert max(map(len, out.splitlines())) <= 80
+    assert str(NOW) not in out
     assert "open loop" in out
+
+
+def test_long_settings_stay_within_the_screen(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    settings = [
+        word
+        for key in ("max_nodes=2", "deadband_hs06=1", "horizon_seconds=7200")
+        for word in ("--set", f"control.{key}")
+    ]
+    out = run(capsys, "--config", config, *settings)[1]
+    assert "control.horizon_seconds=7200" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_cycle_that_differs_most_is_first() -> None:
+    outcome = Outcome("targets", 4, 4, 1, 320.0, None)
+    cycles = [ReplayedCycle(k, NOW + k, outcome, outcome, same, 4) for k, same in enumerate((3, 4, 1, 2))]
+    to = io.StringIO()
+    screens.write_text(cycles, {"decides": "law pid"}, to, everything=False)
+    rows = [line.split() for line in to.getvalue().splitlines()]
+    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
+
+
+def test_no_cycle_is_one_message(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    code, out, err = run(capsys, "--config", config, "--from", "@1000", "--to", "@2000")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "no cycle in that time" in err
+
+
+def test_one_form_at_a_time(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(capsys, "--config", config, "--csv", "--json")
+    assert ended.value.code == 2
+    assert "choose one" in capsys.readouterr().err
 
 
 def test_an_incomplete_cycle_is_a_row_and_decides_nothing(

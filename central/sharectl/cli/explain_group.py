@@ -9,6 +9,7 @@ from sharectl.adapters.wording import shown
 from sharectl.cli import options
 from sharectl.cli.explain_source import add_source, explained_of
 from sharectl.core.explain_group import explain_group
+from sharectl.core.model import OTHER
 from sharectl.errors import InputError
 from sharectl.report import as_json
 from sharectl.report import explain_group as screens
@@ -26,6 +27,12 @@ def run(arguments: argparse.Namespace) -> int:
     explained = explained_of(arguments, config)
     groups = [control.group for control in explained.record.groups]
     name = arguments.name.lower()
+    if name == OTHER:
+        raise InputError(
+            [
+                f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with one are {', '.join(groups)}"
+            ]
+        )
     if name not in groups:
         raise InputError([f"no group {shown(arguments.name)!r} there; its groups are {', '.join(groups)}"])
     found = explain_group(explained, name)

@@ -57,7 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for line in target_lines(decided):
             print(line)
-    print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
+    if arguments.diff is None:
+        print(f"sharectl: {REASONS[decided.reason]}", file=sys.stderr)
     say_limits(decided)
     say_warnings(warnings)
     return 0

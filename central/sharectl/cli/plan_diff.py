@@ -68,7 +68,15 @@ def targets_of(name: str) -> tuple[Target, ...]:
     content = _content(name)
     if content.lstrip()[:1] == b"{":
         return plan_json.parse(content.decode("utf-8", "replace"), name).targets
-    return sharectl_file.parse(content, name).targets
+    try:
+        return sharectl_file.parse(content, name).targets
+    except InputError as error:
+        if b"# sharectl:" in content:
+            raise
+        first = str(error).splitlines()[0].rpartition("; ")[0]
+        raise InputError(
+            [f"{name}: neither what `sharectl plan --json` printed nor a sharectl.txt; {first}"]
+        ) from error
 
 
 def _content(name: str) -> bytes:

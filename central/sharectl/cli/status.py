@@ -24,6 +24,7 @@ from sharectl.publication import in_force
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
 from sharectl.report.tables import print_table
+from sharectl.report.words import counted
 
 _EPILOG = """A problem is a line on standard error, with what to do:
   - no cycle has run yet, or the last one had a problem
@@ -123,7 +124,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ("held back", plan.get("held_back") or "-"),
             ("helped", plan.get("helped") or "-"),
             ("reason", REASONS.get(plan.get("reason", ""), "-")),
-            *((LIMITS[note["code"]], f"{note['nodes']} nodes") for note in plan.get("limits", ())),
+            *((LIMITS[note["code"]], counted(note["nodes"], "node")) for note in plan.get("limits", ())),
         ]
     rows += [(place["place"], published.line(place)) for place in status["published"] if "targets" in place]
     if nodes["problem"] is None:

@@ -69,6 +69,8 @@ def _rows(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, s
     if record.imported:
         yield "note", "from a shares_Error.log: nodes, outputs and plan are not known"
     yield "plan", _plan(record)
+    if record.reason == "no-fit":
+        yield "fits", words.unfit_words(record)
     yield from _exchanges(found, everything=everything)
     if record.groups and not record.imported:
         yield from words.limit_rows(record.limits)
@@ -116,7 +118,7 @@ def _exchanges(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[s
             ),
         )
     if len(found.exchanges) > most:
-        yield "pair", f"… and {len(found.exchanges) - most} pairs more: --all"
+        yield "pair", f"… and {counted(len(found.exchanges) - most, 'pair')} more: --all"
 
 
 def _changes(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
@@ -143,12 +145,12 @@ def _groups(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
         yield (
             "groups",
             (
-                f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} of {number(control.setpoint_hs06, 0)} HS06, "
-                f"error {control.control_error_hs06:+.0f}, output {control.output_hs06:+.0f}{acted}"
+                f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} HS06, is due {number(control.setpoint_hs06, 0)}: "
+                f"error {control.control_error_hs06:+.0f}, output {control.output_hs06:+.0f} HS06{acted}"
             ),
         )
     if len(groups) > most:
-        yield "groups", f"… and {len(groups) - most} groups more: --all"
+        yield "groups", f"… and {counted(len(groups) - most, 'group')} more: --all"
 
 
 def _group_data(control: GroupControl) -> dict[str, Any]:

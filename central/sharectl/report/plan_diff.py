@@ -10,6 +10,7 @@ from sharectl.core.plan import REASONS
 from sharectl.core.plan_diff import KINDS, PlanDiff, TargetChange
 from sharectl.report.screen import print_paragraph
 from sharectl.report.tables import print_table
+from sharectl.report.words import counted
 
 ROWS = 14
 """Changes that one screen has room for."""
@@ -61,7 +62,9 @@ def _print_effect(diff: PlanDiff, to: TextIO) -> None:
     idle = f"{come} for targets that come, {gone} spared by those that go"
     print_paragraph(f"idle core-seconds expected: {idle}", to)
     if effect.unknown_nodes:
-        print_paragraph(f"left out, since nothing is known of them: {effect.unknown_nodes} nodes", to)
+        print_paragraph(
+            f"left out, since nothing is known of them: {counted(effect.unknown_nodes, 'node')}", to
+        )
 
 
 def _row(change: TargetChange) -> tuple[str, str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import heapq
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
@@ -15,12 +15,13 @@ from sharectl.core.time_words import shown
 from sharectl.report.screen import print_paragraph
 from sharectl.report.table_layout import shown as printable
 from sharectl.report.tables import print_table
+from sharectl.report.words import counted
 
 OPEN_LOOP = (
     "open loop: the pool is what it was in each cycle and does not react to what is decided here; what such a law would "
     "have made of the pool is not told"
 )
-LISTED = 10
+LISTED = 9
 """Cycles that one screen has room for."""
 
 _FIELDS = ("reason", "targets", "changed_nodes", "pairs", "moved_hs06", "idle_core_seconds")
@@ -61,14 +62,17 @@ def write_text(
 ) -> Summary:
     """The cycles that differ most, or a line for each; then the summary."""
     summary = Summary()
-    counted = _counted(cycles, summary)
+    seen = _counted(cycles, summary)
     if everything:
-        to.writelines(f"{_line(cycle)}\n" for cycle in counted)
+        _write_rows(seen, to)
     else:
-        listed = _most_different(counted)
+        listed = _most_different(seen)
         if listed:
-            print_table("the cycles that differ most", _TABLE, [_row(cycle) for cycle in listed], to)
-    _print_summary(summary, heading, to)
+            print_table(
+                "the cycles that differ most, those first", _TABLE, [_row(cycle) for cycle in listed], to
+            )
+    if summary.cycles:
+        _print_summary(summary, heading, to)
     return summary
 
 
@@ -99,13 +103,13 @@ def _counted(cycles: Iterable[ReplayedCycle], summary: Summary) -> Iterator[Repl
 
 
 def _most_different(cycles: Iterable[ReplayedCycle]) -> list[ReplayedCycle]:
-    """Those whose targets agree least, in the order of their times; only so many are held at once."""
+    """Those whose targets agree least, these first; only so many are held at once."""
     differing = (cycle for cycle in cycles if cycle.same_nodes < cycle.either_nodes)
-    least = heapq.nsmallest(LISTED, differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
-    return sorted(least, key=lambda cycle: cycle.taken_at)
+    return heapq.nsmallest(LISTED, differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
 
 
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
+_WIDTHS = (6, 19, 5, 7, 5, 6, 5, 5, 6)
 
 
 def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
@@ -121,15 +125,24 @@ def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
     )
 
 
-def _line(cycle: ReplayedCycle) -> str:
-    return " ".join(f"{name}={_cell(value) or '-'}" for name, value in _flat(cycle).items())
+def _write_rows(cycles: Iterable[ReplayedCycle], to: TextIO) -> None:
+    """A row a cycle as it comes, below one heading: columns have fixed widths, since the rows to come are not known."""
+    for number, cells in enumerate(map(_row, cycles)):
+        if not number:
+            to.write(f"{_in_columns(_TABLE)}\n")
+        to.write(f"{_in_columns(cells)}\n")
+
+
+def _in_columns(cells: Sequence[object]) -> str:
+    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, _WIDTHS))
 
 
 def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> None:
     sides = {"was": summary.was, "would have been": summary.would}
     compared = max(1, summary.compared)
+    print_paragraph(f"decided by {heading['decides']}", to)
     print_table(
-        f"means of {summary.compared} complete cycles of {summary.cycles}: {heading['decides']}",
+        f"means of {counted(summary.compared, 'complete cycle')} of {summary.cycles}",
         ("", "active", "targets", "pairs", "changed", "HS06 to move", "idle core-s"),
         [
             (
@@ -145,7 +158,11 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     )
     agreement = summary.agreement_ratio
     if agreement is not None:
-        to.write(f"the same targets in {summary.identical} cycles; {agreement:.1%} of the nodes on average\n")
+        print_paragraph(
+            f"active: cycles with any target; agree: nodes with the same target in both, of those with one in either: "
+            f"{agreement:.1%} on average, and all of them in {counted(summary.identical, 'cycle')}",
+            to,
+        )
     print_paragraph(OPEN_LOOP, to)
 
 
