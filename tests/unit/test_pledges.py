@@ -125,6 +125,29 @@ def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Pa
     assert "there is no copy of what it said before" in (silent(tmp_path).source.problem or "")
 
 
+def from_quotas(knobs: str, folder: Path, **written: float) -> Pledged:
+    (folder / "knobs").write_text(knobs, encoding="utf-8")
+    access = NegotiatorAccess(file=folder / "knobs", pool_cores=10_000.0, weight_hs06=10.0)
+    groups = {"atlas": None, "cms": None, **written}
+    return NegotiatorPledges(
+        access, [Wanted(name, hs06, f"groups.{name}") for name, hs06 in groups.items()]
+    ).resolve(NOW)
+
+
+def test_a_written_pledge_on_another_scale_than_the_quotas_is_warned_of(tmp_path: Path) -> None:
+    others = "GROUP_NAMES = atlas, cms, alice\nGROUP_QUOTA_atlas = 10530\nGROUP_QUOTA_cms = 6600\n"
+    (warning,) = from_quotas(others, tmp_path, alice=66.0).warnings
+    assert warning.startswith(
+        "groups.alice: 66 HS06 is written, and the quotas of others come to 66000 to 105300:"
+    )
+    assert len(from_quotas(others, tmp_path, alice=10_530_000.0).warnings) == 1
+    assert from_quotas(others, tmp_path, alice=700.0).warnings == ()
+    # What its own quota comes to says more than those of others.
+    own = others + "GROUP_QUOTA_alice = 7\n"
+    assert from_quotas(own, tmp_path, alice=66.0).warnings == ()
+    assert "its own quota comes to 70:" in from_quotas(own, tmp_path, alice=7000.0).warnings[0]
+
+
 def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_path: Path) -> None:
     hint = "; see pool.collector in the configuration, or CONDOR_CONFIG"
     assert hint in (silent(tmp_path).source.problem or "")

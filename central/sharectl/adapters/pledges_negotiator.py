@@ -25,10 +25,13 @@ from sharectl.adapters.slot_ads_quotas import (
     names_of,
 )
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
-from sharectl.core.pledges import SOURCE_NAME, Pledged
+from sharectl.core.pledges import SOURCE_NAME, Pledge, Pledged
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 
 _SEE = "see pool.collector in the configuration, or CONDOR_CONFIG"
+SOURCE = "negotiator"
+SCALE = 100.0
+"""Factor between pledges from which a unit was rather mistaken."""
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 
@@ -79,6 +82,7 @@ class NegotiatorPledges:
         warnings: list[str] = []
         try:
             found = self._resolved(self._answer(now, warnings))
+            warnings.extend(mixed_scales(found.pledges))
         except (InputError, PoolUnavailableError) as error:
             found = refused(0.0, str(error).splitlines())
         source = Source(SOURCE_NAME, time.monotonic() - began, found.source.problem)
@@ -162,9 +166,7 @@ class NegotiatorPledges:
         absent = {
             one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
         }
-        pledges, problems, notes = joined(
-            self.wanted, told, "negotiator", said_at=answer.said_at, absent=absent
-        )
+        pledges, problems, notes = joined(self.wanted, told, SOURCE, said_at=answer.said_at, absent=absent)
         if problems:
             return refused(0.0, problems)
         notes += _unlisted(names, self.wanted, place)
@@ -174,6 +176,27 @@ class NegotiatorPledges:
 def _with_hint(problem: str) -> str:
     """``problem``, and where the collector's address is from, if it is the collector that did not answer."""
     return f"{problem.rstrip('.')}; {_SEE}" if "communication with collector" in problem else problem
+
+
+def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:
+    """Written pledges that are so far from what the quotas come to that one of both is hardly in HS06."""
+    first = [pledge for pledge in pledges if "." not in pledge.group]
+    others = [pledge.hs06 for pledge in first if pledge.source == SOURCE]
+    warnings = []
+    for pledge in first:
+        own = pledge.instead_of_hs06
+        known = [own] if own else others
+        if pledge.source == SOURCE or not pledge.hs06 > 0 or not known:
+            continue
+        least, most = min(known), max(known)
+        if pledge.hs06 * SCALE <= least or pledge.hs06 >= most * SCALE:
+            span = f"{least:g}" if least == most else f"{least:g} to {most:g}"
+            whose = "its own quota comes to" if own else "the quotas of others come to"
+            warnings.append(
+                f"{pledge.place}: {pledge.hs06:g} HS06 is written, and {whose} {span}: are these the same scale? Write its "
+                "pledge_hs06 in HS06, or pledges.negotiator.weight_hs06, the HS06 of a weighted slot"
+            )
+    return warnings
 
 
 def _why_absent(group: str, names: Sequence[str], place: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sharectl.adapters.config_advice import absent, advice, unusable
 from sharectl.adapters.config_file import load
+from sharectl.adapters.config_idle import idle
 from sharectl.adapters.config_text import as_data, render
 from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.errors import ConfigError
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("config", {**_REFUSED, "problems": list(error.problems)}))
         return error.exit_code
     problems, unknown = unusable(config)
-    recommendations = [*unknown, *absent(config), *advice(config)]
+    recommendations = [*unknown, *absent(config), *advice(config), *idle(config)]
     if arguments.json:
         report = {"valid": True, "problems": problems, "recommendations": recommendations}
         print(as_json.dumps("config", {**report, "config": as_data(config)}))
