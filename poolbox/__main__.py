@@ -33,6 +33,17 @@ example:
 exit codes: 0 done, 1 failed, 2 usage; `run` exits as its command does."""
 
 
+UP_EPILOG = """\
+$(LOCAL_DIR)/../../shared in configuration is the shared folder, whatever its
+name. sharectl's snippet on every execute point, with the scripts from here:
+  echo 'SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
+        STARTD_CRON_JOB_CTL_EXECUTABLE = '$PWD'/startd_cron/job_ctl.py
+        STARTD_CRON_MC_GRACE_EXECUTABLE = '$PWD'/startd_cron/mc_grace.py' > node.conf
+  python -m poolbox up --execute-config config.d/60-sharectl-execute-point.conf \\
+      --execute-config node.conf
+  python -m poolbox status   # the shared folder, for publish: [{file: …}]"""
+
+
 def main(argv: Sequence[str]) -> int:
     """Exit code of the command line: what `run` ran exited with, 0, or 1 with one message on standard error."""
     arguments = parser().parse_args(argv)
@@ -59,7 +70,12 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--name", default="default", help="which pool, when there are several (%(default)s)")
     for name, verb, text in VERBS:
         added = verbs.add_parser(
-            name, parents=[common], help=text, description=f"{text[0].upper()}{text[1:]}."
+            name,
+            parents=[common],
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=EPILOGS.get(name),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         added.set_defaults(verb=verb)
         ARGUMENTS[name](added)
@@ -186,6 +202,9 @@ ARGUMENTS = {
     "run": _run_arguments,
     "submit": _submit_arguments,
 }
+
+
+EPILOGS = {"up": UP_EPILOG}
 
 
 def _print_status(box: Box) -> int:

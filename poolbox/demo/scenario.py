@@ -57,7 +57,8 @@ SHARECTL_YAML = """\
 groups:
 {groups}
 nodes: {{controlled: "{controlled}"}}
-control: {{multicore_cores: {multicore_cores}, deadband_hs06: {deadband_hs06}}}
+# The story is of one pair of groups and of blocks of one size.
+control: {{strategy: pair, multicore_cores: {multicore_cores}, deadband_hs06: {deadband_hs06}}}
 publish:
   - file: {file}
 validity_seconds: {validity_seconds}

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import classad2
 import htcondor2  # noqa: F401  # names fall through to the other ad as in the daemons only with it
@@ -13,6 +14,7 @@ from poolbox.demo.pictures import NodePicture, NodeTarget, cores_by_group, overs
 from poolbox.demo.screen import moment_line, moment_picture
 from poolbox.demo.steering import Cycle
 from poolbox.demo.story import Moment
+from sharectl.adapters.config_file import parse
 
 NOW = 1_800_000_000
 AD = """
@@ -117,3 +119,10 @@ def test_a_time_too_short_to_see_anything_is_refused(
         build_parser().parse_args(["--seconds", seconds])
     assert refused.value.code == 2
     assert "--seconds" in capsys.readouterr().err
+
+
+def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
+    """The screen names the one pair of a plan, which plans for many pairs have not."""
+    config = parse(scenario.sharectl_yaml(tmp_path, tmp_path / "sharectl.txt", "*"), "F")
+    assert config.control.strategy == "pair"
+    assert config.control.multicore_cores == scenario.MULTICORE_CORES

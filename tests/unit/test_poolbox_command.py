@@ -21,6 +21,14 @@ def test_help_names_every_verb_and_gives_an_example() -> None:
         assert word in text
 
 
+def test_up_says_where_the_shared_folder_and_the_scripts_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["up", "--help"])
+    text = capsys.readouterr().out
+    assert "SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt" in text
+    assert "STARTD_CRON_JOB_CTL_EXECUTABLE = '$PWD'/startd_cron/job_ctl.py" in text
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
