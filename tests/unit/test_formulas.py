@@ -95,6 +95,22 @@ def test_the_average_is_what_its_weights_come_to() -> None:
     )
 
 
+def test_weights_are_of_the_time_between_where_the_error_stays_the_same() -> None:
+    looks = [busy(0), replace(busy(0), taken_at=busy(0).taken_at + 22)]
+    first, second = steered(Control(law="ewma", ewma=Ewma(half_life_seconds=60)), looks)
+    numbers = of(second, "alice", first)["average"].numbers
+    assert " x 0.7756 + " in numbers
+    assert numbers.endswith(" x 0.2244")
+
+
+def test_weights_that_are_not_known_are_not_guessed() -> None:
+    first, second = steered(Control(law="ewma"), [busy(0), busy(3)])
+    control = next(each for each in second.groups if each.group == "alice")
+    bare = {name: value for name, value in control.state.items() if name != "half_life_seconds"}
+    older = replace(second, groups=(replace(control, state=bare),))
+    assert of(older, "alice", first)["average"].numbers == "as recorded"
+
+
 def test_the_three_terms_come_to_the_output() -> None:
     control = Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0))
     *_, last = steered(control, [busy(0), busy(1), busy(2)])

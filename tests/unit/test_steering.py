@@ -19,7 +19,7 @@ from sharectl.core.control import (
     Control,
     step,
 )
-from sharectl.core.control_ewma import AVERAGE, Ewma
+from sharectl.core.control_ewma import AVERAGE, HALF_LIFE, Ewma
 from sharectl.core.control_law import AGAINST_ERROR, DEADBAND, GAP, NO_NUMBER, OUTPUT_LIMIT, Reading
 from sharectl.core.control_pid import INTEGRAL, Pid
 from sharectl.core.entitlement import Entitlement
@@ -261,7 +261,7 @@ def test_states_go_from_cycle_to_cycle_with_the_plan() -> None:
         config, State(controllers={"gone": {AVERAGE: 1.0}}), snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
     )
     assert set(first.state.controllers) == set(PLEDGES)
-    assert first.state.controllers["cms"] == {AVERAGE: -300.0, STEPPED_AT: float(NOW)}
+    assert first.state.controllers["cms"] == {AVERAGE: -300.0, HALF_LIFE: 3600.0, STEPPED_AT: float(NOW)}
     seed = PlanConfig(PLEDGES, PlanLimits(), 3060)
     assert seed.steering == SEED
     assert decide(seed, first.state, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW + 60).state.controllers == {}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Callable, Optional
 
-from sharectl.core.control_ewma import AVERAGE
+from sharectl.core.control_ewma import AVERAGE, HALF_LIFE
 from sharectl.core.control_pid import ERROR, GAIN, INTEGRAL, SLOPE, SLOPE_GAIN
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.group_tree import BY_SUBGROUPS, first_level_of
@@ -133,11 +133,21 @@ def _ewma(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formul
         words = "begins with the first error" if before is not None else "as recorded"
         return (Formula("average", average, "as recorded", words), output)
     error = 0.0 if {"no-demand", "no-claimant"} & set(control.acted) else control.control_error_hs06
-    # The weight as it was, whatever the half-life is configured to be today.
-    weight = (average - old) / (error - old) if abs(error - old) > ROUNDING_HS06 else 0.0
-    numbers = f"{number(old)} x {1 - weight:.4f} + {number(error)} x {weight:.4f}"
+    kept = _kept(control, before)
+    if kept is None or abs(old * kept + error * (1 - kept) - average) > ROUNDING_HS06:
+        return (Formula("average", average, "as recorded", "the ledger does not tell the weights"), output)
+    numbers = f"{number(old)} x {kept:.4f} + {number(error)} x {1 - kept:.4f}"
     words = f"average before x weight + error x rest{_seconds(control, before)}"
     return (Formula("average", average, numbers, words), output)
+
+
+def _kept(control: GroupControl, before: Optional[GroupControl]) -> Optional[float]:
+    """Weight of the average before, by the time between and the half-life of then; None if that is not known."""
+    half_life, now = control.state.get(HALF_LIFE, 0.0), control.state.get(STEPPED_AT)
+    then = before.state.get(STEPPED_AT) if before is not None else None
+    if now is None or then is None or half_life <= 0:
+        return None
+    return float(2.0 ** (-max(0.0, now - then) / half_life))
 
 
 def _pid(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formula, ...]:
