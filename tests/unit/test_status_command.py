@@ -60,6 +60,48 @@ def test_a_withdrawn_plan_that_comes_back_is_a_problem_though_sharectl_is_disabl
     assert "an older plan stands there" in capsys.readouterr().err
 
 
+def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4, "pending_multi_jobs": 3}
+    control = {"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60, "output_hs06": -60}
+    store = StateFile(config.parent / "state.json")
+    for extra, shown in (({"controllers": [control]}, "-60"), ({}, "-")):
+        store.save(State(5))
+        store.note_cycle({**CYCLE, "errors": [row], **extra})
+        main(["status", "--config", str(config)])
+        out = capsys.readouterr().out
+        head = next(line for line in out.splitlines() if "pledge HS06" in line)
+        assert head.index("error HS06") < head.index("DHS")
+        (line,) = [line for line in out.splitlines() if line.split()[:1] == ["cms"]]
+        assert line.split()[1:5] == ["200", shown, "-40", "-4"]
+
+
+@pytest.mark.parametrize(
+    ("unanswered", "words"),
+    [
+        (["pledges"], "no pledges"),
+        (["collector"], "the pool did not answer completely (collector)"),
+        (["schedd ce-1", "pledges"], "no pledges, the pool did not answer completely (schedd ce-1)"),
+        ([], "the pool did not answer completely"),
+    ],
+)
+def test_what_did_not_answer_is_named(
+    config: Path, capsys: pytest.CaptureFixture[str], unanswered: list[str], words: str
+) -> None:
+    store = StateFile(config.parent / "state.json")
+    store.save(State(5))
+    store.note_cycle({**CYCLE, "complete": False, "unanswered": unanswered})
+    main(["status", "--config", str(config)])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("reason")]
+    assert line.split(maxsplit=1)[1].strip() == words
+
+
+def test_a_cycle_says_who_did_not_answer(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cycle", "--config", str(config)]) != 0
+    assert 'reason="the pool did not answer completely (collector' in capsys.readouterr().out
+
+
 def test_help_says_what_a_monitoring_system_needs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["status", "--help"])

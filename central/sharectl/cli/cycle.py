@@ -25,7 +25,7 @@ from sharectl.core.plan import REASONS
 from sharectl.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words
+from sharectl.report.switch import disabled_words, unanswered_words
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 _DIGEST_DIGITS = 12
@@ -110,13 +110,28 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "taken_at": result.snapshot.taken_at,
         "seconds": round(seconds, 3),
         "complete": result.snapshot.complete,
+        "unanswered": [source.name for source in result.snapshot.problems],
         "problems": list(result.problems),
         "warnings": list(result.warnings),
         "published": list(result.published),
         "errors": as_json.errors(result.snapshot.taken_at, result.errors)["groups"],
+        "controllers": _controllers(result),
         "plan": as_json.plan(result.plan) if result.plan else None,
         "disabled": asdict(result.disabled) if result.disabled else None,
     }
+
+
+def _controllers(result: CycleResult) -> list[dict[str, Any]]:
+    groups = result.record.groups if result.record is not None else ()
+    return [
+        {
+            "group": control.group,
+            "setpoint_hs06": control.setpoint_hs06,
+            "control_error_hs06": control.control_error_hs06,
+            "output_hs06": control.output_hs06,
+        }
+        for control in groups
+    ]
 
 
 def _note(store: StateFile, record: dict[str, Any], result: CycleResult) -> None:
@@ -156,7 +171,10 @@ def _pairs(result: CycleResult) -> str:
 def _reason(result: CycleResult) -> str:
     if result.disabled is not None:
         return f"disabled {disabled_words(result.disabled)}".replace('"', "'")
-    return REASONS[result.plan.reason] if result.plan else "the pool did not answer completely"
+    if result.snapshot.complete and result.plan:
+        return REASONS[result.plan.reason]
+    said = unanswered_words([source.name for source in result.snapshot.problems])
+    return f"{said}: targets were withdrawn" if result.plan else said
 
 
 def _exit_code(result: CycleResult) -> int:

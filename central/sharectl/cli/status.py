@@ -22,7 +22,7 @@ from sharectl.core.model import Disabled, Standing
 from sharectl.core.plan import REASONS
 from sharectl.publication import in_force
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words
+from sharectl.report.switch import disabled_words, unanswered_words
 from sharectl.report.tables import print_table
 from sharectl.report.words import counted
 
@@ -123,7 +123,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ("complete", "yes" if cycle["complete"] else "no: targets unchanged"),
             ("held back", plan.get("held_back") or "-"),
             ("helped", plan.get("helped") or "-"),
-            ("reason", REASONS.get(plan.get("reason", ""), "-")),
+            ("reason", _reason(cycle, plan)),
             *((LIMITS[note["code"]], counted(note["nodes"], "node")) for note in plan.get("limits", ())),
         ]
     rows += [(place["place"], published.line(place)) for place in status["published"] if "targets" in place]
@@ -140,13 +140,16 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
         ]
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle and cycle["errors"]:
+        # DHS and the error that is acted on differ where the setpoint is not the pledge's share of the power in use.
+        acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
         print_table(
             "errors at the last cycle",
-            ("group", "pledge HS06", "error HS06", "error cores", "pending multicore"),
+            ("group", "pledge HS06", "error HS06", "DHS", "error cores", "pending multicore"),
             [
                 (
                     row["group"],
                     round(row["pledge_hs06"]),
+                    round(acted[row["group"]]) if row["group"] in acted else "-",
                     round(row["error_hs06"]),
                     round(row["error_cores"]),
                     row["pending_multi_jobs"],
@@ -155,3 +158,9 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ],
             sys.stdout,
         )
+
+
+def _reason(cycle: dict[str, Any], plan: dict[str, Any]) -> str:
+    if not cycle["complete"]:
+        return unanswered_words(cycle.get("unanswered", ()))
+    return REASONS.get(plan.get("reason", ""), "-")

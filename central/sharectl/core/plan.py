@@ -29,7 +29,7 @@ REASONS = {
     "output-below-node": "the errors are worth a node's block of cores, and what the controllers make of them is not",
     "not-worth": "cores would stand idle for longer than the power that is moved is worth (control.horizon_seconds)",
     "no-room": "the errors call for targets, and the limits leave no room for one",
-    "withdrawn": "targets were withdrawn since the pool did not answer completely",
+    "withdrawn": "targets were withdrawn since the pool did not answer completely, or had no pledges",
     "disabled": "targets were withdrawn since sharectl is disabled",
 }
 """Why a plan has targets, or has none."""
