@@ -12,7 +12,8 @@ from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snap
 from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, State, decide
 from sharectl.core.recording import record_of
 from sharectl.core.what_if import Budget, flips
-from sharectl.core.what_if_knobs import pending, under_target
+from sharectl.core.what_if_knobs import pending
+from sharectl.core.what_if_outcomes import under_target
 from sharectl.report.explain_words import note_rows
 from tests.fakes import NOW
 

@@ -8,7 +8,7 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.core.model import Target
-from sharectl.core.what_if_knobs import extent_of
+from sharectl.core.what_if_outcomes import extent_of
 from tests.ledgers import busy, law, write
 
 

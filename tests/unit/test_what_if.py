@@ -9,13 +9,11 @@ from sharectl.core.plan import PlanConfig, State
 from sharectl.core.what_if import Budget, Case, Flip, flips
 from sharectl.core.what_if_knobs import (
     LIFTED,
-    extent,
     group_knobs,
     limit_knobs,
     node_knobs,
-    role,
-    under_target,
 )
+from sharectl.core.what_if_outcomes import extent, role, under_target
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 100.0}

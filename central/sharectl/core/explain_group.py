@@ -13,7 +13,8 @@ from sharectl.core.formulas import Formula, formulas
 from sharectl.core.model import GroupControl
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips
-from sharectl.core.what_if_knobs import extent, group_knobs, limit_knobs, output_limit, role
+from sharectl.core.what_if_knobs import group_knobs, limit_knobs, output_limit
+from sharectl.core.what_if_outcomes import extent, role
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explaining import Explained
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips, needed_together
-from sharectl.core.what_if_knobs import conditions, node_knobs, target_on, under_target
+from sharectl.core.what_if_knobs import conditions, node_knobs
+from sharectl.core.what_if_outcomes import target_on, under_target
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Optional
 
 from sharectl.core.control import Control
 from sharectl.core.control_law import OUTPUT_LIMIT
 from sharectl.core.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
-from sharectl.core.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
+from sharectl.core.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot
 from sharectl.core.plan import Decision
 from sharectl.core.what_if import Case, Knob
+from sharectl.core.what_if_outcomes import role, target_on
 
 MORE_JOBS = 1000
 """As many more waiting jobs are tried."""
@@ -41,49 +42,6 @@ _SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "not-draining": ("the node is not being drained", {"draining": False}),
     "obeying": ("the node acts on its targets", {"refusal": None, "obeyed_sequence": 2**62}),
 }
-
-
-def role(group: str) -> Any:
-    """Outcome of a decision for ``group``: whether it gives, receives or neither."""
-
-    def outcome(decision: Decision) -> str:
-        gives = any(target.held_back == group for target in decision.plan.targets)
-        receives = any(target.helped == group for target in decision.plan.targets)
-        return _ROLES[gives, receives]
-
-    return outcome
-
-
-_ROLES = {
-    (True, True): "gives and receives",
-    (True, False): "gives",
-    (False, True): "receives",
-    (False, False): "neither",
-}
-
-
-def extent(group: str) -> Any:
-    """Outcome of a decision for ``group``: on how many nodes it gives or receives."""
-    return lambda decision: extent_of(decision.plan.targets, group)
-
-
-def extent_of(targets: Iterable[Target], group: str) -> str:
-    """On how many nodes ``group`` gives or receives by ``targets``, in words."""
-    targets = tuple(targets)
-    gives = sum(target.held_back == group for target in targets)
-    receives = sum(target.helped == group for target in targets)
-    said = [f"{word} on {count} node{'s' * (count != 1)}" for word, count in (("gives", gives), ("receives", receives)) if count]
-    return " and ".join(said) or "neither"
-
-
-def under_target(node: str) -> Any:
-    """Outcome of a decision for ``node``: whether it has a target."""
-    return lambda decision: "a target" if target_on(decision, node) is not None else "no target"
-
-
-def target_on(decision: Decision, node: str) -> Optional[Target]:
-    """Target of ``node``; None if it has none."""
-    return next((target for target in decision.plan.targets if target.node == node), None)
 
 
 def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:

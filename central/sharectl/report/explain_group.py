@@ -10,7 +10,7 @@ from sharectl.core.explain import says
 from sharectl.core.explain_group import GroupExplanation
 from sharectl.core.explaining import Explained, targets_of
 from sharectl.core.formulas import Formula, number
-from sharectl.core.what_if_knobs import extent_of
+from sharectl.core.what_if_outcomes import extent_of
 from sharectl.report import explain_words as words
 from sharectl.report.screen import print_screen
 
