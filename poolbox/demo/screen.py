@@ -16,6 +16,7 @@ from rich.text import Text
 from poolbox.demo import scenario
 from poolbox.demo.pictures import NodePicture, cores_by_group
 from poolbox.demo.story import Moment, Phase
+from sharectl.core.plan import REASONS
 
 IDLE = "."
 STYLES = {scenario.HELD_BACK: "blue", scenario.HELPED: "bold yellow", IDLE: "dim"}
@@ -172,7 +173,7 @@ def _plan(moment: Moment) -> str:
             f"this cycle changed nothing: {moment.cycle.said.splitlines()[-1] if moment.cycle.said else '?'}"
         )
     if not plan["targets"]:
-        return PLAINLY.get(plan["reason"], str(plan["reason"]))
+        return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")
     return f"{len(plan['targets'])} nodes told to hold {plan['held_back']} back for {plan['helped']}"
 
 
