@@ -25,7 +25,7 @@ CORES, MULTICORE = 9, 8
 PERIOD_SECONDS = 4
 SUBMITTED = "000"
 LOOK_SECONDS = 1.0
-SLACK_SECONDS = 20
+SLACK_SECONDS = 30
 """From a target's end to a job's start: a run of job_ctl, an update, a negotiation cycle, on a busy machine."""
 
 DEPLOYED = """\

@@ -30,7 +30,7 @@ from tests.pool.flowing import (
 )
 from tests.pool.trouble import dead, stopped
 
-SLACK_SECONDS = 15
+SLACK_SECONDS = 30
 """A negotiation cycle, a run of job_ctl and a busy machine."""
 
 DECIDED = (EXECUTE, EVICTED, TERMINATED, RECONNECTED, RECONNECT_FAILED)

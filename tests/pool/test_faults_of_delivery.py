@@ -33,7 +33,7 @@ from tests.pool.sharectl_command import CHECKOUT, Sharectl
 from tests.web_server import WebServer, serving, web_server
 
 HOUR = 3600
-VALIDITY_SECONDS = 30
+VALIDITY_SECONDS = 45
 GIB = 2**30
 MOST_NODE_KIB = 64 * 1024
 MOST_CENTRAL_KIB = 256 * 1024

@@ -182,7 +182,7 @@ def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: 
     )
     for node in places:
         box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org"))
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(places), 60, "a job gets in on every node")
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(places), 120, "a job gets in on every node")
 
     until = int(time.time()) + TARGET_SECONDS
     for node, (file, _program) in places.items():

@@ -213,9 +213,10 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
             f"after the multicore job, first single-core job after {first - ended:.1f} s"
         )
         if NODES[node][0] == "live":
+            assert graces, f"{node}: there is grace"
             # A busy machine looks late: what counts is when it was last seen to be missing.
             missing = [look.at - ended for look in seen if not look.grace and look.at < ended + min(graces)]
-            assert max(missing) <= 2, f"{node}: grace is there with the free cores"
+            assert max(missing, default=0.0) <= 2, f"{node}: grace is there with the free cores"
             assert GRACE_SECONDS - 1 <= first - ended <= GRACE_SECONDS + 20, (
                 f"{node}: no start before its end"
             )
