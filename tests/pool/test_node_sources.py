@@ -65,7 +65,7 @@ def configure(box: Box, options: str) -> str:
     box.write_config(NODE, CONFIG.format(options=options))
     box.reconfig(NODE)
     address = box.run(["condor_status", "-limit", "1", "-af", "MyAddress"]).stdout.strip()
-    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0", address)) > begin, 20, "job_ctl runs so")
+    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0", address)) > begin, 60, "job_ctl runs so")
     return address
 
 
