@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.adapters import files
+from sharectl.adapters import kept_copy
 from sharectl.adapters.config_types import MAX_HS06
 from sharectl.adapters.cric_answer import MAX_BYTES
 from sharectl.adapters.cric_server import Validators
-from sharectl.adapters.wording import shown
-from sharectl.errors import InputError
 
-SCHEMA_VERSION = 1
 _MOST_BYTES = 2 * MAX_BYTES
 _REMOVE = "remove it: the server is asked again, and pledges that jump are not noticed once"
 
@@ -54,27 +50,15 @@ def load(path: Path) -> Optional[Copy]:
     InputError
         If there is one that cannot be read.
     """
-    try:
-        text, _ = files.read_regular(path, _MOST_BYTES + 1)
-        return _copy(text)
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        said = shown(f"{type(error).__name__}: {error}")
-        raise InputError([f"{path}: cannot be read: {said}; {_REMOVE}"]) from error
+    return kept_copy.load(path, _MOST_BYTES, _copy, _REMOVE)
 
 
 def save(path: Path, copy: Copy) -> None:
     """Put ``copy`` at ``path``. Raises StateError as `files.replace`."""
-    files.replace(path, [json.dumps({"schema_version": SCHEMA_VERSION, **asdict(copy)}), "\n"])
+    kept_copy.save(path, asdict(copy))
 
 
-def _copy(text: Optional[bytes]) -> Copy:
-    if text is None or len(text) > _MOST_BYTES:
-        raise ValueError(f"no regular file of at most {_MOST_BYTES} bytes")
-    content = json.loads(text)
-    if content["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(f"schema_version is not {SCHEMA_VERSION}")
+def _copy(content: Any) -> Copy:
     validators = content["validators"]
     return Copy(
         asked=_typed(content["asked"], str),
