@@ -103,7 +103,8 @@ def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleR
     InputError
         If there is none.
     """
-    found = ledger.latest() if number is None and at is None else ledger.cycle(number if at is None else at)  # type: ignore[arg-type]
+    which = number if at is None else at
+    found = ledger.latest() if which is None else ledger.cycle(which)
     if found is not None:
         return found
     span = ledger.span()

@@ -130,12 +130,6 @@ def controls_with_subgroups(
     )
 
 
-def usage_with_subgroups(usage: Mapping[str, GroupUsage], name: str) -> GroupUsage:
-    """What ``name`` and all within it hold and wait for; ``usage`` has each group's own."""
-    inner = [used for group, used in usage.items() if _within(group, name)]
-    return reduce(_sum_of_usage, inner, GroupUsage())
-
-
 def _within(group: str, above: str) -> bool:
     return group == above or group.startswith(f"{above}.")
 
