@@ -518,11 +518,11 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
     )
     (config,) = tmp_path.glob("sharectl-*.yaml")
     documents = (servers.elsewhere, tmp_path / "second.txt")
-    watch = Watch(box)
     steps = cycles_that_die.steps_of(box, config)
     deaths = [("step", number) for number in range(len(steps))] + [("advertise", n) for n in range(3)]
     killed = 0
-    box.wait_until(lambda: acts(watch), 40, "the node has its target")
+    box.wait_until(lambda: acts(Watch(box)), 40, "the node has its target")
+    watch = Watch(box)
     with watch.running(), cycles_that_die.driver(box) as by:
         for kind, number in deaths:
             before = [is_whole(file) for file in documents]
