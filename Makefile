@@ -6,7 +6,7 @@ PYTHON := $(VENV)/bin/python
 SUITES := trixie forky
 # Pool tests run side by side, a file at a time: they wait for daemons most of the time.
 POOLS := 5
-AGAIN = $(PYTHON) -m pytest tests/pool --last-failed --last-failed-no-failures none
+AGAIN = $(PYTHON) -m pytest tests/pool --failed-files
 
 .PHONY: help demo test check unit pool bench venv packages clean
 
@@ -33,12 +33,12 @@ check: venv
 unit: packages venv
 	$(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --cov --cov-report=term
 
-# What fails while pools share the machine is run alone, twice at most: what fails again is a failure.
+# A file with a failure is run again, alone, twice at most: what fails again is a failure.
 pool: packages venv
 	set -e; for suite in $(SUITES); do \
 		$(PYTHON) -m pytest tests/pool --suite $$suite --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder \
-		|| { echo "make: once more, alone, what failed on $$suite"; $(AGAIN) --suite $$suite; } \
-		|| { echo "make: a last time, what failed on $$suite"; $(AGAIN) --suite $$suite; }; done
+		|| { echo "make: once more, alone, the files with failures on $$suite"; $(AGAIN) --suite $$suite; } \
+		|| { echo "make: a last time, the files with failures on $$suite"; $(AGAIN) --suite $$suite; }; done
 
 bench: packages venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done

@@ -42,6 +42,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--suite", choices=SUITES, help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)"
     )
+    parser.addoption(
+        "--failed-files", action="store_true", help="run the whole files in which a test failed the last time"
+    )
 
 
 def chosen_suite(config: pytest.Config) -> str:
@@ -62,11 +65,16 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     terminalreporter.write_line(_version_line(chosen_suite(config)))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark everything below this folder: it needs a pool. The files that take minutes begin, so that none is left last."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
+    if config.getoption("--failed-files", default=False) and config.cache:
+        failed = {test.partition("::")[0] for test in config.cache.get("cache/lastfailed", {})}
+        others = [item for item in items if item.nodeid.partition("::")[0] not in failed]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in others]
     items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
 
 
