@@ -129,6 +129,16 @@ def test_nobody_else_may(tmp_path: Path, mode: int) -> None:
         signing.read_keys(key_file(tmp_path, f"2026-a {SECRET}\n", mode))
 
 
+def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
+    """He could put other keys there, whatever the mode is."""
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    path = key_file(tmp_path, f"2026-a {SECRET}\n")
+    os.chown(path, 12345, -1)
+    with pytest.raises(ConfigError, match="belongs to uid 12345; let root own it"):
+        signing.read_keys(path)
+
+
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo", 0o600)
     (tmp_path / "folder").mkdir(mode=0o700)
