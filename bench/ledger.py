@@ -59,7 +59,7 @@ QUERIES = {
     "series of a month, 500 points": f"ledger.series(end - {MONTH}, end, 500)",
     "series of a month for `report`": f"ledger.series(end - {MONTH}, end, {POINTS})",
     "a cycle by its number, with nodes": "ledger.cycle(middle)",
-    "a cycle by its time, with nodes": f"ledger.cycle(end - {YEAR})",
+    "a cycle by its time, with nodes": f"ledger.cycle_at(end - {YEAR})",
     "the last cycle, with nodes": "ledger.latest()",
     "a node's week": f"ledger.node_history('wn-12-07', end - {WEEK}, end)",
     "what is known of run times": "ledger.known(['group-%02d' % n for n in range(30)])",

@@ -222,7 +222,7 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
         assert list(ledger.with_nodes(0, 2**40)) == expected
         assert list(ledger.cycles(0, 2**40)) == [replace(record, nodes=()) for record in expected]
         for record in expected:
-            assert ledger.cycle(record.number) == ledger.cycle(record.taken_at) == record
+            assert ledger.cycle(record.number) == ledger.cycle_at(record.taken_at) == record
         assert problems(ledger, every_cycle=True) == []
 
 

@@ -52,7 +52,7 @@ def looks(drawn: list[tuple[list[dict[str, int]], int, int]]) -> list[Snapshot]:
 
 def replay(folder: Path, config: PlanConfig, since: int) -> list[ReplayedCycle]:
     ledger = Ledger(folder / PLACE)
-    before = ledger.cycle(since - 1) if since > NOW else None
+    before = ledger.cycle_at(since - 1) if since > NOW else None
     records = ledger.with_nodes(since, NOW + 10**6)
     how = Replay(config, NOTHING_KNOWN, decide)
     return list(replayed(how, records, before, state_after(before, config.validity_seconds)))

@@ -70,6 +70,15 @@ def test_the_latest_cycle_is_explained_unless_another_is_named(
 
 
 @pytest.mark.usefixtures("kept")
+def test_a_time_before_all_cycles_is_no_number_of_one(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    code, _, err = run(capsys, "explain", "group", "alice", "--at", "@2", "--config", config)
+    assert code == 65
+    assert "no cycle at or before 1970-01-01" in err
+
+
+@pytest.mark.usefixtures("kept")
 def test_deciding_again_agrees_as_long_as_the_configuration_is_the_same(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:

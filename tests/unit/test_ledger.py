@@ -71,12 +71,18 @@ def test_where_no_ledger_is_nothing_is_known_and_nothing_made(ledger: Ledger) ->
 
 def test_cycles_are_found_by_number_by_time_and_by_the_time_before(ledger: Ledger) -> None:
     numbers = [ledger.record(*made(number)) for number in range(3)]
-    for which in (numbers[1], NOW + PERIOD_SECONDS, NOW + 2 * PERIOD_SECONDS - 1):
-        found = ledger.cycle(which)
-        assert found is not None
-        assert found.number == numbers[1]
-    assert ledger.cycle(NOW - 1) is None
+    second = ledger.cycle(numbers[1])
+    assert second is not None
+    assert second.taken_at == NOW + PERIOD_SECONDS
+    assert second == ledger.cycle_at(NOW + PERIOD_SECONDS) == ledger.cycle_at(NOW + 2 * PERIOD_SECONDS - 1)
+    assert ledger.cycle_at(NOW - 1) is None
     assert ledger.cycle(99) is None
+
+
+def test_a_time_is_no_number_however_small_and_a_number_no_time_however_large(ledger: Ledger) -> None:
+    number = ledger.record(*made(0))
+    assert ledger.cycle_at(number) is None
+    assert ledger.cycle(NOW) is None
 
 
 def test_a_chain_of_blocks_is_read_from_any_place(ledger: Ledger) -> None:

@@ -31,9 +31,6 @@ from sharectl.errors import StateError
 
 __all__ = ["PLACE", "Keep", "Ledger", "NodeMoment"]
 
-LEAST_TIME = 100_000_000
-"""Unix seconds from which `Ledger.cycle` takes a number for a time: no ledger counts so many cycles."""
-
 
 @dataclass(frozen=True)
 class NodeMoment:
@@ -84,12 +81,13 @@ class Ledger:
             for record in ledger_cycles.read(connection, lists, where, (since, until)):
                 yield replace(record, nodes=nodes.read(record.number))
 
-    def cycle(self, which: int) -> Optional[CycleRecord]:
-        """Cycle of that number, or the last one at or before those Unix seconds, with its nodes; None if there is none."""
-        where = "WHERE number = ?"
-        if which >= LEAST_TIME:
-            where = "WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1"
-        return self._one(where, (which,))
+    def cycle(self, number: int) -> Optional[CycleRecord]:
+        """Cycle of that number, complete or not, with its nodes; None if there is none."""
+        return self._one("WHERE number = ?", (number,))
+
+    def cycle_at(self, until: int) -> Optional[CycleRecord]:
+        """The last cycle at or before those Unix seconds, complete or not, with its nodes; None if there is none."""
+        return self._one("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", (until,))
 
     def latest(self) -> Optional[CycleRecord]:
         """The last cycle, complete or not, with its nodes; None if there is none."""

@@ -8,7 +8,7 @@ import time
 from typing import Callable, Optional
 
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.ledger import LEAST_TIME, PLACE, Ledger
+from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
 from sharectl.cli.pledge_sources import UNASKED
@@ -21,6 +21,8 @@ from sharectl.core.what_if import Case
 from sharectl.errors import InputError, StateError
 
 LATEST = "latest"
+LEAST_TIME = 100_000_000
+"""Unix seconds from which a number that a person writes is a time: no ledger counts so many cycles."""
 _MOST_LOOKS = 500
 """Cycles that are looked through for a complete one: some days."""
 _TIME_HELP = f"TIME is {FORMS}."
@@ -103,8 +105,10 @@ def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleR
     InputError
         If there is none.
     """
-    which = number if at is None else at
-    found = ledger.latest() if which is None else ledger.cycle(which)
+    if at is not None:
+        found = ledger.cycle_at(at)
+    else:
+        found = ledger.latest() if number is None else ledger.cycle(number)
     if found is not None:
         return found
     span = ledger.span()
@@ -184,7 +188,7 @@ def _why_not(record: CycleRecord) -> str:
 def _usable_before(ledger: Ledger, until: int) -> Optional[CycleRecord]:
     """The last complete cycle before Unix time ``until``."""
     for _ in range(_MOST_LOOKS):
-        record = ledger.cycle(until - 1) if until > LEAST_TIME else None
+        record = ledger.cycle_at(until - 1)
         if record is None or _is_usable(record):
             return record
         until = record.taken_at
