@@ -65,6 +65,19 @@ def test_every_family_and_every_code_has_a_sentence() -> None:
             assert not sentence.endswith("."), code
 
 
+def test_every_setting_that_a_sentence_names_is_one() -> None:
+    """By the page of settings, which is made from the models."""
+    settings = set()
+    for part in (PAGE.parent / "configuration.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        section = part.partition("\n")[0]
+        settings |= {f"{section}.{key}" for key in re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)}
+    sections = "|".join({setting.partition(".")[0] for setting in settings})
+    named = re.compile(rf"(?<![\w.])(?:{sections})(?:\.[a-z]\w*)+")
+    found = {name for codes in CODES.values() for says in codes.values() for name in named.findall(says)}
+    assert len(found) > 10, "nothing was looked at"
+    assert found <= settings
+
+
 def test_a_code_of_another_version_is_told_so() -> None:
     assert says("plan", "teapot") == UNKNOWN
 

@@ -54,7 +54,7 @@ ACTED = {
     NO_DEMAND: "the group is under its setpoint and has no job waiting: nothing is remembered to collect later",
     NO_CLAIMANT: "the group is over its setpoint and no group under its own waits: nothing is remembered to pay back",
     NO_NUMBER: "the error was no finite number: nothing is moved, and the controller remembers what it did before",
-    GAP: "more time than control.pid.gap_seconds, or none, has passed since the last complete cycle: the derivative begins anew",
+    GAP: "more time than control.gap_seconds, or none, has passed since the last complete cycle: the derivative begins anew",
     OUTPUT_LIMIT: "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
     AGAINST_ERROR: "integral and derivative wanted to move power against the error of now: none is moved",
     BY_SUBGROUPS: "the group is steered through those within it; jobs of its own, in none of these, are only counted",
