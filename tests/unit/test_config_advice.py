@@ -45,6 +45,14 @@ def test_a_file_that_others_machines_write_to_is_to_be_signed(own: Path, kind: s
     assert advice(config(own, f"{{file: {own}/sharectl.txt}}"), table) == []
 
 
+def test_of_two_mounts_on_one_place_the_later_counts(own: Path) -> None:
+    local, remote = f"dev {own} ext4 rw 0 0", f"server:/x {own} nfs4 rw 0 0"
+    file = own / "sharectl.txt"
+    trusted = [os.geteuid()]
+    assert "nfs4" in (trust.why_untrusted(file, mounts(own, local, remote), trusted) or "")
+    assert "nfs4" not in (trust.why_untrusted(file, mounts(own, remote, local), trusted) or "")
+
+
 @pytest.mark.parametrize("mode", [0o775, 0o777, 0o1777])
 def test_so_is_one_in_a_folder_that_others_write_to(own: Path, mode: int) -> None:
     (own / "deep").mkdir()

@@ -42,6 +42,17 @@ def test_what_the_server_serves_is_published(server: WebServer, tmp_path: Path) 
     assert (tmp_path / "sharectl.txt").read_text(encoding="ascii") == render(PLAN, SEAL)
 
 
+def test_no_proxy_is_asked_whatever_the_environment_says(
+    server: WebServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("https_proxy", "HTTPS_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    server.answer = serving(b"x")
+    assert fetch(at(server)).content == b"x"
+
+
 def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
     server: WebServer, tmp_path: Path
 ) -> None:

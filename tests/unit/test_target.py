@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hmac
 import os
 from pathlib import Path
 
 import pytest
 
 import target
-from tests.node_fakes import KEYS, MACHINE, NOW, document, key_file, signature
+import target_collector
+from tests.node_fakes import KEYS, MACHINE, NOW, ad_line, document, key_file, signature, tool_that_prints
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
 LINE = f"{SHORT} alice 56 cms 8"
@@ -37,13 +39,13 @@ class Node:
     def look(self, **others: str) -> tuple[str, Answer]:
         """Code and the rest of what is told; ``max_age_seconds="60"`` stands for --max-age-seconds 60."""
         given = {"host": MACHINE, **others}
-        source = f"file:{given.pop('file', str(self.file))}"
+        source = given.pop("source", f"file:{given.pop('file', str(self.file))}")
         argv = [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)]
         options, problems = target.parse_arguments(argv)
         assert not problems
         options["--host"] = options["--host"].lower()
         status, code, sequence, until, order, groups = target.look(source, options, NOW)
-        assert status == target.REASONS[code][0]
+        assert status == {**target_collector.REASONS, **target.REASONS}[code][0]
         assert (order == target.NO_TARGET) == (code != "ok")
         assert code in ("ok", "no-line") or (sequence, until) == (0, 0)
         return code, {"sequence": sequence, "until": until, "order": order, "groups": groups}
@@ -305,6 +307,29 @@ class TestPool:
         assert node.reason(f"{LINE}\n", pool="p1") == "other-pool"
 
 
+class TestCollector:
+    """What target_collector.py makes of an ad is judged like any document, but for the signature."""
+
+    def test_an_ad_is_known_by_its_sender_and_needs_no_signature(self, node: Node) -> None:
+        """With one --key-file for all sources of the node."""
+        found = self.look(node, "condor@pool", key_file=key_file(node.folder, "old"))
+        assert found == ("ok", "alice 56 cms 8")
+
+    def test_the_one_of_another_sender_is_no_target(self, node: Node) -> None:
+        assert self.look(node, "mallory@pool") == ("forged", target.NO_TARGET)
+
+    def test_one_for_another_pool_is_no_target(self, node: Node) -> None:
+        assert self.look(node, "condor@pool", pool="pool-2") == ("other-pool", target.NO_TARGET)
+
+    def look(self, node: Node, sender: str, **others: str) -> tuple[str, object]:
+        """Code and order, where condor_status shows an ad of that sender."""
+        ad = ad_line(sender, SHORT, "alice", 56, "cms", 8, pool="pool-1")
+        tool = tool_that_prints(node.folder / "bin", ad)
+        given = {"source": "collector:", "identity": "condor@pool", "condor_status": tool, **others}
+        code, told = node.look(**given)
+        return code, told["order"]
+
+
 class TestSignature:
     """With --key-file only what one of its keys has signed counts."""
 
@@ -365,6 +390,16 @@ class TestSignature:
     )
     def test_what_is_not_signed_by_a_key(self, node: Node, text: str, code: str) -> None:
         assert node.reason(text, key_file=key_file(node.folder, "old")) == code
+
+    @pytest.mark.parametrize("key_id", ["new", "", "old,new"])
+    def test_an_id_without_a_key_stands_for_no_key_not_for_an_empty_one(
+        self, node: Node, key_id: str
+    ) -> None:
+        text = document(LINE)
+        forged = (
+            f"{text}# signature: hmac-sha256 {key_id} {hmac.new(b'', text.encode(), 'sha256').hexdigest()}\n"
+        )
+        assert node.reason(forged, key_file=key_file(node.folder, "old")) == "bad-signature"
 
     def test_a_file_by_hand_can_be_signed_too(self, node: Node) -> None:
         text = f"{LINE}\n"

@@ -30,6 +30,9 @@ def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
     assert (plan["MyType"], plan["Name"], plan["t1_Targets"]) == ("SharectlPlan", "sharectl", 1)
     assert "t1_TargetNode" not in plan
     assert target["ClassAdLifetime"] == plan["ClassAdLifetime"] == 3060
+    for each in (target, plan):
+        times = (each["t1_TargetSequence"], each["t1_TargetGenerated"], each["t1_TargetValidUntil"])
+        assert times == (PLAN.sequence, PLAN.generated_at, PLAN.valid_until)
     assert [each.get("t1_TargetPool") for each in ads_of(PLAN, None)] == [None, None]
 
 
@@ -88,6 +91,12 @@ def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_ar
     withdrawn = classad2.ExprTree(target_ads.other_ads(OURS, 7, names))
     assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
     assert not any(withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None)))
+
+
+def test_targets_that_come_after_the_look_are_withdrawn_by_their_sequence() -> None:
+    withdrawn = classad2.ExprTree(target_ads.other_ads(OURS, 7))
+    gone = [stray["Name"] for stray in STRAYS if withdrawn.eval(classad2.ClassAd(stray))]
+    assert gone == ["sharectl-cn-2", "from-the-future", 'no "sequence"']
 
 
 def test_what_stays_beside_the_plan_is_named() -> None:
