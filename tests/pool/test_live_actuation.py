@@ -235,7 +235,8 @@ def test_only_the_held_back_group_gives_up_its_claims(box: Box) -> None:
     """Jobs much shorter than CLAIM_WORKLIFE (1200 s): everyone else goes on in one claim from job to job."""
     node = "wn-001"
     publish(box, [f"{node} alice {CAP} cms {MULTICORE}"])
-    box.wait_until(lambda: asked(box, node, "t1_Targetcores[0]")[0] == [str(CAP)], 60, "the target is there")
+    in_the_collector = ["condor_status", f"slot1@{node}.example.org", "-af", "t1_Targetcores[0]"]
+    box.wait_until(lambda: box.run(in_the_collector).stdout.split() == [str(CAP)], 60, "the target is there")
     began, at = len(claims(box, node)), f'requirements = TARGET.Machine == "{node}.example.org"'
     submit(box, "cms", MULTICORE, "3", 6, box.shared_directory / "helped.log", at)
     submit(box, "alice", 1, "3", 12, box.shared_directory / "held.log", at)
