@@ -255,6 +255,14 @@ class TestSources:
         assert node.look("none", "wrong", "sharectl.txt")[0] == "ok"
         assert "malformed" in capfd.readouterr().err
 
+    def test_of_sources_that_agree_the_one_that_ends_first_counts(self, node: Node) -> None:
+        node.publish(node.document(LINE, age=60), "newer")
+        node.publish(node.document(LINE, age=600), "older")
+        ends = [
+            node.look(*names)[1]["t1_TargetUntil"] for names in (("newer", "older"), ("older",), ("newer",))
+        ]
+        assert ends == [node.now + 1200, node.now + 1200, node.now + 1740]
+
     def test_sources_that_disagree(self, node: Node) -> None:
         node.publish(node.document(LINE), "one")
         node.publish(node.document(f"{SHORT} alice 57 cms 8"), "two")
