@@ -18,11 +18,11 @@ from sharectl.adapters.consumption_check_guards import guarded, unguarded
 from sharectl.adapters.consumption_check_input import Input, printed
 from sharectl.adapters.consumption_check_knobs import unknown
 from sharectl.adapters.consumption_check_requests import slot_ad
-from sharectl.adapters.consumption_check_shares import amount_of
 from sharectl.adapters.consumption_check_subject import Subject, node_of
 from sharectl.adapters.consumption_check_trials import numbers, paid_for, zero
 from sharectl.adapters.consumption_policy import matches
 from sharectl.core.match_cost import Refusal
+from sharectl.core.slot_shares import amount_of
 
 ASSETS = {"Cpus": 64, "Memory": 262144, "Disk": 2**30}
 POLICIES = {

@@ -46,6 +46,15 @@ def problems_of(text: str) -> list[str]:
         ("licences=50%", "licences=6", 10, "want 11 of 10 licences"),
         ("cpus=60%, memory=50%, licences=4", "cpus=40%, memory=50%, licences=6", 10, ""),
         ("cpus=10", "cpus=8", 10, ""),
+        # As the startd reads them: one share for all, names cut short, blanks in place of commas.
+        ("75%", "75%", 10, "want 150% cpus, 150% memory, 150% disk, 150% swap, 15 of 10 licences"),
+        ("cpus=50%, 60%", "cpus=50%, licences=1, 60%", 10, "want 120% memory, 120% disk, 120% swap, and"),
+        ("c=60%", "CPUS=60%", 10, "want 120% cpus"),
+        ("ram=60%", "memory=60%", 10, "want 120% memory"),
+        ("cpus=60% memory=20%", "cpus=60% memory=20%", 10, "want 120% cpus, and"),
+        ("cpus=1/2 licences=6", "cpus=1/2 licences=6", 10, "want 12 of 10 licences"),
+        ("75%", "auto", 10, ""),
+        ("1/2", "50%", 10, ""),
     ],
 )
 def test_slot_types_want_no_more_than_there_is(first: str, second: str, declare: int, said: str) -> None:
@@ -307,6 +316,15 @@ def test_a_key_of_another_model_is_said_to_be_one() -> None:
             typed("resources: 'gpus=2'").replace("cpus: {", "gpus: {charge: 3}, cpus: {"),
             "every claim takes 3 at least, and resources give a slot 2: nothing could ever run; give it more in resources",
         ),
+        (
+            typed("resources: 'gpus=2 cpus=50%'").replace("cpus: {", "gpus: {charge: 3}, cpus: {"),
+            ".assets.gpus: every claim takes 3 at least, and resources give a slot 2: nothing could ever run",
+        ),
+        (
+            typed("resources: 'cpus=100%, ram=1/2, disk=50%, 0%'").replace("cpus: {", "gpus: {charge: 1}, cpus: {"),
+            ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing could ever run; remove this line",
+        ),
+        (typed("resources: 'cpus=50% seats=2'"), '.resources: "seats=2": assets have no "seats"'),
     ],
 )
 def test_assets_are_compared_with_resources(text: str, problem: str) -> None:
@@ -321,6 +339,13 @@ def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
         in text
     )
     assert "floor(MY.Cpus), floor(MY.Memory), floor(MY.Disk)})" in text
+
+
+def test_claims_are_added_to_resources_as_the_startd_parts_them() -> None:
+    """Once there is a comma, it takes blanks for part of an item."""
+    assets = "assets: {cpus: {}, memory: {}, disk: {}}"
+    text = f"slot_types: {{1: {{model: fixed_claims, claims: 3, resources: cpus=50% ram=1/4, {assets}}}}}"
+    assert "\nSLOT_TYPE_1 = cpus=50%, ram=1/4, claims=3\n" in snippet(parse(text, "F"))
 
 
 def test_resources_that_are_not_declared_are_noted() -> None:

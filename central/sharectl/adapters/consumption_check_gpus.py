@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sharectl.adapters.consumption_check_settings import DETECT_GPUS, GPUS
-from sharectl.adapters.consumption_check_shares import amount_of
 from sharectl.adapters.consumption_check_subject import Node, Subject
 from sharectl.adapters.snippet_subject import Finding
+from sharectl.core.slot_shares import amount_of
 
 _ENDS = "the startd of 23.9.6 ends as it starts (Unknown attribute), again and again"
 

@@ -13,9 +13,10 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Optional
 
-from sharectl.adapters.consumption_check_shares import amount_of, declared, is_fixed, of_slot
+from sharectl.adapters.consumption_check_shares import declared, is_fixed, of_slot
 from sharectl.adapters.consumption_check_subject import STANDARD_ASSETS, Node, SlotType
 from sharectl.core.references import MY, references
+from sharectl.core.slot_shares import amount_of
 
 Ad = Mapping[str, str]
 Amounts = Mapping[str, float]

@@ -1,47 +1,18 @@
-"""What slots of a type get of their machine: SLOT_TYPE_<N>, read as the startd does, and types that want more than there is.
-
-buildSlotRequest and parse_share_value in src/condor_startd.V6/slot_builder.cpp: items end with lines if there are several,
-else with commas if there are any, else with blanks; an amount, a part such as 25% or 1/4, or auto.
-"""
+"""What slots of each type have on a node, and types that want more than there is."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Optional
 
 from sharectl.adapters.consumption_check_settings import GPUS, Setting
 from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject, is_true
 from sharectl.adapters.snippet_subject import Finding
+from sharectl.core.slot_shares import amount_of, by_name, is_htcondors, part_of
 
-_STANDARD = {"cpus": "cpus", "ram": "memory", "memory": "memory", "disk": "disk"}
-_OTHERS = ("swap", "virtualmemory")
-"""What a slot type may have and no policy asks for."""
-_SCALES = {"memory": "m", "disk": "k"}
-"""Unit of an amount without suffix."""
-_SUFFIXES = "kmgtp"
-_NUMBER = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
 DEVICES = 4
 """Of a custom resource whose amount only a script on the node knows."""
-
-
-def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
-    """What a slot of that type has of an asset of which its machine has ``total``; None if the startd divides what is left."""
-    if not shares.strip():
-        return None
-    said, rest = _items(shares)
-    text = next((said[name] for name in said if _meant(name, asset)), rest)
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", text):
-        return total * float(match[1]) / 100
-    if match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)", text):
-        return total * float(match[1]) / float(match[2]) if float(match[2]) else None
-    if match := _NUMBER.fullmatch(text):
-        steps = 0
-        if match[2] and (unit := _SCALES.get(asset.lower())):
-            steps = max(0, _SUFFIXES.index(match[2].lower()) - _SUFFIXES.index(unit))
-        return float(match[1]) * float(1024**steps)
-    return None
 
 
 def of_slot(node: Node, slot: SlotType, asset: str, total: float) -> float:
@@ -89,7 +60,7 @@ def _too_much(node: Node, asset: str, total: float, *, is_known: bool) -> Iterat
         if not is_true(node.configuration.text(f"SLOT_TYPE_{slot.number}_BACKFILL"))
         and (part := amount_of(slot.shares, asset, total))
         # Of an unknown total, only parts can be added up: a part of nothing is nothing.
-        and (is_known or not amount_of(slot.shares, asset, 0.0))
+        and (is_known or part_of(slot.shares, asset) is not None)
     ]
     if sum(slot.count * part for slot, part in asked) <= total * (1 + 1e-9):
         return
@@ -112,12 +83,11 @@ def _finding(node: Node, slot: SlotType, asked: str) -> Finding:
 
 def _unknown(node: Node, slot: SlotType) -> Iterator[Finding]:
     known = {name.lower() for name in (*node.resources, GPUS)}
-    for name, text in _items(slot.shares)[0].items():
-        is_standard = any(full.startswith(name.lower()) for full in (*_STANDARD, *_OTHERS))
-        match = _NUMBER.fullmatch(text)
-        if is_standard or name.lower() in known or match is None or not float(match[1]):
+    for name, text in by_name(slot.shares).items():
+        # Parts of what is not there are nothing, and do no harm.
+        if is_htcondors(name) or name.lower() in known or not amount_of(slot.shares, name, 0.0):
             continue
-        close = difflib.get_close_matches(name.lower(), [*known, *_STANDARD], 1, 0.6)
+        close = difflib.get_close_matches(name.lower(), [*known, "cpus", "ram", "memory", "disk"], 1, 0.6)
         has = ", ".join(["cpus", "memory", "disk", *node.resources])
         yield Finding(
             "slot types",
@@ -146,25 +116,3 @@ def _totals(node: Node, size: Mapping[str, float]) -> Iterator[tuple[str, float,
             yield asset, size[asset.lower()], True
         else:
             yield asset, float(text) if is_known else 100.0, is_known
-
-
-def _items(shares: str) -> tuple[Mapping[str, str], str]:
-    """Name → what is said of it, and what is said of all others."""
-    between = r"\n" if "\n" in shares.strip() else r"[,\n]" if "," in shares else r"\s"
-    said, rest = {}, "auto"
-    for item in re.split(between, shares):
-        name, is_one, text = item.partition("=")
-        if is_one:
-            said[name.strip()] = text.partition(":")[0].strip()
-        elif item.strip():
-            rest = item.strip()
-    return said, rest
-
-
-def _meant(name: str, asset: str) -> bool:
-    """Whether an item is about an asset: HTCondor's own may be cut short."""
-    if name.lower() == asset.lower():
-        return True
-    # The first of them that begins so, as the startd asks one after the other.
-    full = next((full for full in (*_STANDARD, *_OTHERS) if name and full.startswith(name.lower())), "")
-    return _STANDARD.get(full) == asset.lower()

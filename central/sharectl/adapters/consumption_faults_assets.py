@@ -9,17 +9,15 @@ from typing import Any, Optional
 from pydantic import BaseModel
 
 from sharectl.adapters.consumption_config import SlotConfig
-from sharectl.adapters.consumption_meaning import Slots, custom_assets, has_none, rule_of, shares
+from sharectl.adapters.consumption_meaning import Slots, custom_assets, rule_of, said_of
 from sharectl.adapters.wording import quoted
 from sharectl.adapters.yaml_syntax import Path as ValuePath
-from sharectl.core.consumption import CLAIMS
+from sharectl.core.consumption import CLAIMS, MAX_AMOUNT
 from sharectl.core.consumption_rules import ALWAYS_THERE, UNITS, Always, LeastCharge, Levels, Requested
+from sharectl.core.slot_shares import amount_of, has_none, is_htcondors
 
 Problem = tuple[ValuePath, str]
 """Path of what is wrong, and the message."""
-
-_IN_RESOURCES = ("cpus", "memory", "ram", "disk", "swap", "virtualmemory")
-"""Names in SLOT_TYPE_<N> that HTCondor knows, also shortened."""
 
 
 def naming_problems(
@@ -69,7 +67,7 @@ def _naming_problems(
             f"{is_no_asset} Of a custom resource write declare: with the machine's units",
         )
     for name in sorted(set(custom) - named):
-        if not has_none(slot, name):
+        if not has_none(slot.resources or "", name):
             yield (*path, "assets"), _missing(path, name)
 
 
@@ -103,8 +101,8 @@ def _misspelt(written: Mapping[str, Any], declared: Collection[str]) -> dict[str
 
 
 def _share_problems(path: ValuePath, slot: SlotConfig, named: Collection[str]) -> Iterator[Problem]:
-    for name, share in shares(slot.resources or "").items():
-        if name in named or name in UNITS or any(known.startswith(name) for known in _IN_RESOURCES):
+    for name, share in said_of(slot).items():
+        if name in named or name in UNITS or is_htcondors(name):
             continue
         near = get_close_matches(name, sorted({*named, *UNITS}), n=1)
         advice = f"did you mean {near[0]}?" if near else "write how claims take of it, or remove it here"
@@ -113,19 +111,19 @@ def _share_problems(path: ValuePath, slot: SlotConfig, named: Collection[str]) -
 
 def _never_run(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) -> Iterator[Problem]:
     """Assets of which every claim takes more than the slot ever has."""
-    given = shares(slot.resources or "")
     for name, asset in assets.items():
-        share = "0" if has_none(slot, name) else given.get(name.lower(), "")
+        # Of a machine that has more than enough.
+        given = amount_of(slot.resources or "", name, MAX_AMOUNT)
         least = _least(slot, name, asset)
-        if share.isdecimal() and least is not None and int(share) < least:
+        if given is not None and least is not None and given < least:
             remedy = (
                 "give it more in resources"
-                if share != "0" or name.lower() in ALWAYS_THERE
+                if given or name.lower() in ALWAYS_THERE
                 else f"remove this line: jobs that ask for {name} are then refused, and others take none"
             )
             yield (
                 (*path, "assets", name),
-                f"every claim takes {least} at least, and resources give a slot {share}: nothing could ever run; {remedy}",
+                f"every claim takes {least} at least, and resources give a slot {given:.15g}: nothing could ever run; {remedy}",
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Callable, cast
 
@@ -30,6 +29,7 @@ from sharectl.core.consumption_rules import (
     Whole,
     Written,
 )
+from sharectl.core.slot_shares import by_name
 
 _AS_REQUESTED = Requested(1, zero_allowed=True)
 
@@ -52,19 +52,13 @@ def consumption_of(slots: Slots) -> Consumption:
 def custom_assets(slots: Slots) -> tuple[str, ...]:
     """Assets, in lower case, that the policies name besides those of every slot: HTCondor has them on all slots of the machine."""
     named = [name.lower() for _, assets in slots.values() for name in assets]
-    named += [name for slot, _ in slots.values() for name in shares(slot.resources or "") if name in UNITS]
+    named += [name for slot, _ in slots.values() for name in said_of(slot) if name in UNITS]
     return tuple(dict.fromkeys(name for name in named if name not in ALWAYS_THERE))
 
 
-def shares(resources: str) -> dict[str, str]:
-    """Asset, in lower case, → its share, of a text such as ``cpus=50%, gpus=1``; without what gives all assets one share."""
-    pairs = (part.partition("=") for part in resources.split(","))
-    return {name.strip().lower(): share.strip() for name, _, share in pairs if share.strip() and name.strip()}
-
-
-def has_none(slot: SlotConfig, asset: str) -> bool:
-    """Whether ``resources`` give a slot none of an asset."""
-    return re.fullmatch(r"0+(\.0*)?%?", shares(slot.resources or "").get(asset.lower(), "")) is not None
+def said_of(slot: SlotConfig) -> dict[str, str]:
+    """Name, in lower case, -> its share, of what ``resources`` say by name."""
+    return {name.lower(): share for name, share in by_name(slot.resources or "").items()}
 
 
 def _policy(

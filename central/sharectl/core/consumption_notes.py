@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
 
 from sharectl.core.consumption_rules import (
@@ -14,6 +13,7 @@ from sharectl.core.consumption_rules import (
     SlotPolicy,
     attribute_of,
 )
+from sharectl.core.slot_shares import has_none
 
 _SUMMARIES = {
     "fixed_claims": "fixed_claims, {claims} claims, each of which costs 1.",
@@ -73,10 +73,7 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
 
 def _elsewhere(policy: SlotPolicy, declared: Collection[str]) -> Iterator[str]:
     for asset in policy.assets:
-        none_here = re.search(
-            rf"\b{re.escape(asset)}\s*=\s*0+(\.0*)?\s*%?\s*(,|$)", policy.resources, re.IGNORECASE
-        )
-        if asset in ALWAYS_THERE or asset in declared or none_here:
+        if asset in ALWAYS_THERE or asset in declared or has_none(policy.resources, asset):
             continue
         name = attribute_of(asset)
         detected = " (`use feature:GPUs` finds them, then it needs nothing more)" if asset == "gpus" else ""

@@ -8,6 +8,7 @@ from sharectl.core.consumption import CLAIMS
 from sharectl.core.consumption_expressions import consumed, macros, weight
 from sharectl.core.consumption_notes import notes, summary
 from sharectl.core.consumption_rules import Consumption, SlotPolicy, attribute_of, unit_of
+from sharectl.core.slot_shares import items
 
 _HEAD = """\
 # Consumption policies of this node, by `sharectl consumption render`. Change the YAML, then render again.
@@ -91,7 +92,8 @@ def _slots(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
         return
     resources = policy.resources
     if any(other.claims for other in consumption.policies):
-        resources += f", {CLAIMS}={policy.claims}"
+        # Once there is a comma, blanks part no items any more.
+        resources = ", ".join([*items(resources), f"{CLAIMS}={policy.claims}"])
     yield "# Resources of one slot of this type, and how many such slots there are."
     yield f"SLOT_TYPE_{policy.slot_type} = {resources}"
     yield f"SLOT_TYPE_{policy.slot_type}_PARTITIONABLE = True"
