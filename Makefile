@@ -8,7 +8,7 @@ SUITES := trixie forky
 POOLS := 5
 AGAIN = $(PYTHON) -m pytest tests/pool --failed-files
 
-.PHONY: help demo test check unit pool bench venv packages clean
+.PHONY: help demo test check unit coverage pool bench venv packages clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
@@ -16,6 +16,7 @@ help:
 	@echo "make check  lint and types only"
 	@echo "make unit   tests that need no pool"
 	@echo "make pool   tests on real pools; SUITES=trixie for one version only"
+	@echo "make coverage  unit, and which branches of core/ and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"
@@ -30,8 +31,14 @@ check: venv
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
+# Neighbours stay with one worker, which then makes what they share once; a worker that is done takes from the other.
+UNIT = $(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --dist worksteal
+
 unit: packages venv
-	$(PYTHON) -m pytest --ignore tests/pool --numprocesses 2 --cov --cov-report=term
+	$(UNIT)
+
+coverage: packages venv
+	$(UNIT) --cov --cov-report=term
 
 # A file with a failure is run again, alone, twice at most: what fails again is a failure.
 pool: packages venv
