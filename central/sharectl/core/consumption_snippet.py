@@ -26,6 +26,8 @@ _LEFTOVERS = """\
 # into the configuration of the access points. They ask for leftovers then of no slot of the pool.
 CLAIM_PARTITIONABLE_LEFTOVERS = False
 """
+_DEFAULT_STEPS = {"memory": ", in steps of 128", "disk": ", in steps of 1024"}
+"""Asset -> how HTCondor's own policy rounds requests up, where that is to more than a unit."""
 
 
 def snippet(consumption: Consumption) -> str:
@@ -64,7 +66,7 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
         yield from (f"{macro} = {text}" for macro, text in made.items())
     yield "# What a claim takes of each asset, in the asset's unit. -1 refuses the match: no request is negative, or no number."
     for asset, text in _all_consumed(consumption, policy).items():
-        yield f"# {unit_of(asset)}; HTCondor's default is what the job asks for."
+        yield f"# {unit_of(asset)}; HTCondor's default is what the job asks for{_DEFAULT_STEPS.get(asset, '')}."
         yield f"{prefix}CONSUMPTION_{asset.upper()} = {text}"
     yield "# Claims that the slot can still support; a match costs what it takes of this. HTCondor's default is Cpus."
     if not prefix:
