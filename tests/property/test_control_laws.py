@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sharectl.core.control import LAWS, STEPS, Control, step
 from sharectl.core.control_ewma import AVERAGE, Ewma
 from sharectl.core.control_law import AGAINST_ERROR, MOST_HS06, OUTPUT_LIMIT, Reading, Said
-from sharectl.core.control_pid import INTEGRAL, Pid
+from sharectl.core.control_pid import INTEGRAL, SLOPE, Pid
 
 MOST = 1000.0
 
@@ -28,10 +28,12 @@ pids = st.builds(
     max_output_hs06=st.none() | st.floats(1, 2 * MOST),
     gap_seconds=st.floats(60, 20000),
 )
-controls = st.builds(Control, st.sampled_from(tuple(LAWS)), st.builds(Ewma, st.floats(1, 1e6)), pids)
+averages = st.builds(Ewma, st.floats(1, 1e6))
+controls = st.builds(Control, st.sampled_from(tuple(LAWS)), averages, pids)
 readings = st.builds(Reading, powers, powers, st.sampled_from((0.0, 50.0)), st.just(MOST))
 Past = Sequence[tuple[Reading, float]]
 pasts = st.lists(st.tuples(readings, intervals), max_size=8)
+lived = st.lists(st.tuples(readings, intervals), min_size=1, max_size=8)
 
 
 def after(control: Control, past: Past, state: Mapping[str, float] = {}) -> Said:
@@ -130,46 +132,65 @@ def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: fl
     assert output == (bounded if min(abs(bounded), abs(now.error_hs06)) > now.deadband_hs06 else 0)
 
 
-@given(controls, pasts, st.floats(-2000, 2000), powers, intervals, st.floats(0, 1))
+@given(averages, lived, readings, intervals, st.floats(0, 1))
 def test_an_interval_cut_in_two_is_the_same_interval(
-    control: Control, past: Past, error: float, power: float, dt: float, part: float
+    ewma: Ewma, past: Past, now: Reading, dt: float, part: float
 ) -> None:
-    """With the same error, a look more in between changes little; nothing for `latest` and `ewma`.
-
-    `pid` is left alone where it is bounded, or where only one of both takes longer than a gap: see the law below.
-    """
+    """With the same error, a look more in between changes nothing for `ewma`; `latest` knows no time."""
+    control = Control("ewma", ewma)
     said = after(control, past)
-    start = past[-1][0].power_hs06 if past else power
-    half = Reading(error, start + part * (power - start), 0.0, MOST)
-    whole = replace(half, power_hs06=power)
-    once = step(control, said.state, whole, dt)
-    first = step(control, said.state, half, part * dt)
-    twice = step(control, first.state, whole, (1 - part) * dt)
-    bounded = {OUTPUT_LIMIT, AGAINST_ERROR} & {*once.acted, *first.acted, *twice.acted}
-    fresh = not past
-    if control.law == "pid" and (bounded or fresh or dt > control.pid.gap_seconds or not 0.01 < part < 0.99):
-        return
-    if control.law == "ewma" and fresh:
-        return
-    assert isclose(once.output_hs06, twice.output_hs06, rel_tol=1e-6, abs_tol=1e-3)
-
-
-@given(pids, pasts, readings, intervals, st.floats(0.01, 0.99))
-def test_a_bounded_pid_stays_close_when_an_interval_is_cut_in_two(
-    pid: Pid, past: Past, now: Reading, dt: float, part: float
-) -> None:
-    """Where a bound acts, the integrals differ by no more than what the whole interval adds to them."""
-    control = Control("pid", pid=replace(pid, derivative_seconds=0.0, gap_seconds=20000.0))
-    said = after(control, past)
-    if not said.state or pid.integral_seconds is None:
-        return
     once = step(control, said.state, now, dt)
     first = step(control, said.state, now, part * dt)
     twice = step(control, first.state, now, (1 - part) * dt)
-    added = pid.gain * abs(now.error_hs06) * dt / pid.integral_seconds
-    ratio = min(1.0, dt / pid.integral_seconds)
-    most = added + ratio * (pid.gain * abs(now.error_hs06) + abs(said.state[INTEGRAL]) + added + 2 * MOST)
-    assert abs(once.state[INTEGRAL] - twice.state[INTEGRAL]) <= most + 1e-6
+    assert isclose(once.state[AVERAGE], twice.state[AVERAGE], rel_tol=1e-6, abs_tol=1e-3)
+
+
+@given(
+    pids,
+    st.floats(0, 300),
+    st.lists(st.tuples(st.floats(1, 2000), powers, intervals), min_size=1, max_size=8),
+    intervals,
+    st.floats(0.01, 0.99),
+    st.sampled_from((-1, 1)),
+)
+def test_without_a_bound_pid_does_not_know_how_often_it_looked(
+    pid: Pid, derivative: float, past: list[tuple[float, float, float]], dt: float, part: float, sign: int
+) -> None:
+    """With the same error, and a power that changes evenly, a look more in between leaves the same slope, integral and output.
+
+    Errors are of one sign, so that only a power that changes fast makes the output be against them: then the slope is the same.
+    """
+    wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None, gap_seconds=1e6)
+    control = Control("pid", pid=wide)
+    seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
+    said = after(control, seen)
+    now = seen[0][0]
+    start = seen[-1][0].power_hs06
+    half = replace(now, power_hs06=start + part * (now.power_hs06 - start))
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, half, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    assert isclose(once.state[SLOPE], twice.state[SLOPE], rel_tol=1e-6, abs_tol=1e-6)
+    if not {*once.acted, *first.acted, *twice.acted}:
+        assert isclose(once.state[INTEGRAL], twice.state[INTEGRAL], rel_tol=1e-6, abs_tol=1e-3)
+        assert isclose(once.output_hs06, twice.output_hs06, rel_tol=1e-6, abs_tol=1e-3)
+
+
+@given(pids, lived, readings, intervals, st.floats(0.01, 0.99))
+def test_a_bounded_pid_stays_close_when_an_interval_is_cut_in_two(
+    pid: Pid, past: Past, now: Reading, dt: float, part: float
+) -> None:
+    """Where a bound may act, integrals differ by the square of the interval: of one half as long, by a fourth."""
+    seconds = pid.integral_seconds or 60.0
+    control = Control(
+        "pid", pid=replace(pid, integral_seconds=seconds, derivative_seconds=0.0, gap_seconds=20000.0)
+    )
+    said = after(control, past)
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, now, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    most = pid.gain * abs(now.error_hs06) + min(MOST, pid.max_output_hs06 or MOST)
+    assert abs(once.state[INTEGRAL] - twice.state[INTEGRAL]) <= 2 * most * min(1.0, dt / seconds) ** 2 + 1e-6
 
 
 @given(pids, pasts, readings, st.floats(0.1, 10), st.floats(0, 5000), st.floats(60, 1e6))

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from bench.controllers import CORES, LAWS, SCENARIOS, Figures, Moment, figures_of, simulate
-from sharectl.core.control import Control
+from sharectl.core.control import REMEMBERING, Control
 from sharectl.core.control_ewma import Ewma
 from sharectl.core.control_pid import Pid
 
 STEP = "step in demand"
+STOPS = "a group stops"
+NOISY = "\u2013"
+"""What the page has where no settling time is told."""
 
 
 @cache
@@ -47,6 +52,40 @@ def test_every_law_leaves_less_than_half_of_the_error(law: str, scenario: str) -
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_integral_takes_away_what_latest_leaves(scenario: str) -> None:
     assert figures("pid", scenario).steady_ratio < 0.4 * figures("latest", scenario).steady_ratio
+
+
+@pytest.mark.parametrize("scenario", [STEP, STOPS])
+@pytest.mark.parametrize("law", sorted(REMEMBERING))
+def test_a_group_without_work_collects_nothing(law: str, scenario: str) -> None:
+    """What it did not use for a day is not made up for: with all those errors remembered it goes 1.3 to 1.8 % beyond its share."""
+    assert figures(law, scenario).overshoot_ratio < 0.01
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_nothing_is_kept_for_a_group_that_is_away(law: str) -> None:
+    away = [moment for moment in moments(law, STOPS) if 25 <= moment.hours < 48]
+    assert min(sum(moment.cores.values()) for moment in away) > 0.999 * CORES
+
+
+@pytest.mark.parametrize("scenario", [name for name, scenario in SCENARIOS.items() if not scenario.noise])
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_settles_within_a_day(law: str, scenario: str) -> None:
+    assert figures(law, scenario).settling_hours < 24
+
+
+def test_the_page_has_the_figures_of_now() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "control.md").read_text(encoding="utf-8")
+    printed = re.findall(r"(\d[\d.]* h|\u2013), ([\d.]+) %, ([\d.]+) %", page)
+    made = [
+        (
+            NOISY if scenario.noise else f"{row.settling_hours:.1f} h",
+            f"{100 * row.overshoot_ratio:.1f}",
+            f"{100 * row.steady_ratio:.1f}",
+        )
+        for name, scenario in SCENARIOS.items()
+        for row in (figures(law, name) for law in ("none", *LAWS))
+    ]
+    assert printed == made
 
 
 def test_settling_takes_about_as_long_as_jobs_do() -> None:
