@@ -10,7 +10,9 @@ from poolbox.errors import BoxFailedError, DeadlineError, PoolboxError
 
 Seen = TypeVar("Seen")
 
-POLL_SECONDS = 0.1
+POLL_SECONDS, LONGEST_POLL_SECONDS = 0.1, 0.3
+# What has not come yet is asked for less and less often: most questions are a process of their own.
+POLL_SHARE = 0.05
 
 
 def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
@@ -19,7 +21,8 @@ def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -
     A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet, except when the whole box has
     ended (`BoxFailedError`): nothing more can be awaited of it.
     """
-    deadline = time.monotonic() + timeout_seconds
+    began = time.monotonic()
+    deadline = began + timeout_seconds
     while True:
         problem = ""
         try:
@@ -30,6 +33,7 @@ def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -
             raise
         except PoolboxError as not_yet:
             problem = f"\n{not_yet}"
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise DeadlineError(f"waited {timeout_seconds:g} s in vain: {what}{problem}")
-        time.sleep(POLL_SECONDS)
+        time.sleep(min(LONGEST_POLL_SECONDS, max(POLL_SECONDS, POLL_SHARE * (now - began))))
