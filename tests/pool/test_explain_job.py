@@ -128,7 +128,7 @@ def rejected(box: Box, cluster: int) -> bool:
 
 @pytest.fixture
 def sharectl(waiting: Waiting, tmp_path: Path) -> Sharectl:
-    return Sharectl(waiting.box, tmp_path)
+    return Sharectl(waiting.box, tmp_path, imported=True)
 
 
 def explained(sharectl: Sharectl, waiting: Waiting, name: str) -> dict[str, Any]:
