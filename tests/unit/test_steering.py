@@ -143,8 +143,8 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
     assert setpoints(without) == [100, 300, 100]
     kept = {row.group: row.state for row in without}
     then = cycles(carrying(), [busy], kept, NOW + 2 * CYCLE)[-1]
-    # 167 HS06 for an hour: what alice has more than half of is more than half of its setpoint.
-    assert setpoints(then) == [26.666667, 396.666667, 76.666667]
+    # 167 HS06 for an hour. Alice, which owes as much, pays half of its setpoint; all others in proportion what is lacking.
+    assert setpoints(then) == [50, 379.166667, 70.833333]
     assert control_of(then, "cms").acted == (PAID_BACK,)
     assert control_of(then, "alice").acted == (PAYS_BACK,)
     assert sum(setpoints(then)) == pytest.approx(500)

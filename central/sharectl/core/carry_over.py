@@ -8,6 +8,7 @@ from math import expm1, fsum, log
 from typing import Optional
 
 from sharectl.core.control_law import MOST_HS06, own_state
+from sharectl.core.setpoints import in_proportion
 
 ACCOUNT = "carried_hs06_seconds"
 SECONDS_PER_HOUR = 3600.0
@@ -74,8 +75,8 @@ def repaid_setpoints(
 ) -> dict[str, float]:
     """Setpoints moved by ``claims``, HS06; their sum stays, or falls where a group may have no more.
 
-    What is claimed in sum is taken from all groups in proportion to their setpoints, at most half of it; nobody who pays
-    back loses more than half of the setpoint either.
+    Who owes pays first, then all in proportion to their setpoints, and nobody more than half of its setpoint in all: so no
+    more than half of everything is collected either.
 
     Parameters
     ----------
@@ -87,12 +88,16 @@ def repaid_setpoints(
     total = fsum(setpoints.values())
     owed = fsum(claim for claim in claims.values() if claim > 0)
     part = min(1.0, 0.5 * total / owed) if owed > 0 else 0.0
-    moved = {
-        group: claims.get(group, 0.0) * part
-        if claims.get(group, 0.0) > 0
-        else max(claims.get(group, 0.0), -0.5 * power)
+    collected = {group: claim * part for group, claim in claims.items() if claim > 0}
+    paid = {group: min(-claims[group], 0.5 * setpoints[group]) for group in claims if claims[group] < 0}
+    lacking = fsum(collected.values()) - fsum(paid.values())
+    if lacking > 0:
+        left = {group: 0.5 * power - paid.get(group, 0.0) for group, power in setpoints.items()}
+        shares = in_proportion(lacking, left, setpoints)
+    else:
+        shares = {group: lacking * power / total for group, power in setpoints.items() if power > 0}
+    after = {
+        group: max(0.0, power + collected.get(group, 0.0) - paid.get(group, 0.0) - shares.get(group, 0.0))
         for group, power in setpoints.items()
     }
-    ratio = 1.0 - fsum(moved.values()) / total if total > 0 else 1.0
-    after = {group: max(0.0, power * ratio + moved[group]) for group, power in setpoints.items()}
     return {group: min(power, highest.get(group, power)) for group, power in after.items()}
