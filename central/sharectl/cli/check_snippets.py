@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-from dataclasses import asdict
 from pathlib import Path
 
 from sharectl.adapters.condor_config import source_of
 from sharectl.adapters.snippet_checks import CHECKS, Report, check
+from sharectl.cli import checks
 from sharectl.report import as_json
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*")
@@ -33,11 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "HTCondor reads)",
     )
     parser.add_argument(
-        "--with-local",
-        action="store_true",
-        help="put DIR on top of what this machine's HTCondor reads instead",
-    )
-    parser.add_argument(
         "--published",
         action="append",
         default=[],
@@ -46,11 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="an attribute that a STARTD_CRON job of the site publishes, with its value on a healthy node "
         "(default: True); may be repeated",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    width = max(len(name) for name, *_ in CHECKS)
-    listed = "\n".join(f"  {name:{width}}  {holds}" for name, holds, _ in CHECKS)
-    parser.epilog = f"checks, and what holds if nothing is found:\n{listed}".replace("%", "%%")
+    checks.add_arguments(parser, CHECKS, "DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -61,18 +52,13 @@ def run(arguments: argparse.Namespace) -> int:
     source = source_of(arguments.directory, with_local=arguments.with_local)
     report = check(source, dict(arguments.published))
     print(_as_json(report) if arguments.json else _as_text(report))
-    return 1 if any(not finding.advice for finding in report.findings) else 0
+    return checks.exit_code(report.findings)
 
 
 def _as_text(report: Report) -> str:
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
-    lines += [str(finding) for finding in report.findings]
-    wrong = sum(not finding.advice for finding in report.findings)
-    advice = len(report.findings) - wrong
-    lines.append(
-        f"{len(CHECKS)} checks, {wrong or 'nothing'} found" + (f", {advice} recommended" if advice else "")
-    )
+    lines += checks.as_lines(report.findings, CHECKS)
     return "\n".join(lines)
 
 
@@ -80,7 +66,6 @@ def _as_json(report: Report) -> str:
     content = {
         "files": list(report.files),
         "made": dict(report.made),
-        "checks": [{"check": name, "holds": holds} for name, holds, _ in CHECKS],
-        "findings": [asdict(finding) for finding in report.findings],
+        **checks.as_content(report.findings, CHECKS),
     }
     return as_json.dumps("snippets", content)

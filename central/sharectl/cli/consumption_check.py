@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from sharectl.adapters.consumption_check import CHECKS, Report, check
+from sharectl.cli import checks
 from sharectl.report import as_json
 
 _AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d+(?:\.\d+)?)\s*")
@@ -45,16 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them); of what a SLOT_TYPE_<N> "
         "says an amount, such as cpus=10, this is the machine's",
     )
-    parser.add_argument(
-        "--with-local",
-        action="store_true",
-        help="put folders on top of what this machine's HTCondor reads instead",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    width = max(len(name) for name, *_ in CHECKS)
-    listed = "\n".join(f"  {name:{width}}  {holds}" for name, holds, _ in CHECKS)
-    parser.epilog = f"checks, and what holds if nothing is found:\n{listed}".replace("%", "%%")
+    checks.add_arguments(parser, CHECKS, "folders")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     report = check(arguments.paths, arguments.slot, with_local=arguments.with_local)
     print(_as_json(report) if arguments.json else _as_text(report))
-    return 1 if any(not finding.advice for finding in report.findings) else 0
+    return checks.exit_code(report.findings)
 
 
 def _as_text(report: Report) -> str:
@@ -74,12 +66,7 @@ def _as_text(report: Report) -> str:
         lines += [f"  {asset}: {_line(text)}" for asset, text in slot.policies.items()]
     if not report.slots:
         lines.append("no slot with a consumption policy was there to check")
-    lines += [str(finding) for finding in report.findings]
-    wrong = sum(not finding.advice for finding in report.findings)
-    advice = len(report.findings) - wrong
-    lines.append(
-        f"{len(CHECKS)} checks, {wrong or 'nothing'} found" + (f", {advice} recommended" if advice else "")
-    )
+    lines += checks.as_lines(report.findings, CHECKS)
     return "\n".join(_printable(line) for line in lines)
 
 
@@ -87,8 +74,7 @@ def _as_json(report: Report) -> str:
     content = {
         "configurations": list(report.configurations),
         "slots": [asdict(slot) for slot in report.slots],
-        "checks": [{"check": name, "holds": holds} for name, holds, _ in CHECKS],
-        "findings": [asdict(finding) for finding in report.findings],
+        **checks.as_content(report.findings, CHECKS),
     }
     return as_json.dumps("consumption_check", content)
 
