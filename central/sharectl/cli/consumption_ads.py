@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
 
 if TYPE_CHECKING:
     from sharectl.adapters.consumption_policy_pricing import Jobs
@@ -14,14 +15,21 @@ if TYPE_CHECKING:
     from sharectl.adapters.slot_ads_live import PoolAds, PoolPlace
     from sharectl.core.claim_capacity import Group
 
-EPILOG = """\
+_EPILOG = """\
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups leave, so its quota may
 be 0 while all that slots have counts as within it. ? is what is not known, - what is not there. docs/match-cost.md tells
 more."""
 
 
+def add_jobs(parser: argparse.ArgumentParser, what: str, epilog: str = "") -> None:
+    """Add the first of what both verbs have: ``what`` it does with jobs; ``epilog`` comes before the common one."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = epilog + _EPILOG
+    parser.add_argument("--jobs", type=Path, metavar="FILE", help=what)
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what both verbs have."""
+    """Add the rest of what both verbs have."""
     parser.add_argument(
         "--slots",
         type=Path,
@@ -55,6 +63,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="sharectl's configuration, for its section pool (default: the pool of this machine's HTCondor configuration)",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+
+
+def print_found(
+    name: str,
+    content: dict[str, Any],
+    given: Given,
+    arguments: argparse.Namespace,
+    tables: Callable[[Any, TextIO], None],
+) -> int:
+    """Print what was found, and what is missing from it; the exit code.
+
+    Parameters
+    ----------
+    name
+        Of the JSON document.
+    """
+    from sharectl.errors import PoolUnavailableError
+    from sharectl.report import as_json
+    from sharectl.report.table_layout import shown
+
+    content["notes"] = [*content.get("notes", ()), *given.notes]
+    content["empty"], content["missing"] = arguments.empty, given.missing
+    if arguments.json:
+        print(as_json.dumps(name, content))
+    else:
+        tables(content, sys.stdout)
+    for missing in given.missing:
+        print(f"sharectl: {shown(missing)}", file=sys.stderr)
+    return PoolUnavailableError.exit_code if given.missing else 0
 
 
 class Given:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 from sharectl.cli import consumption_ads
 
@@ -13,13 +11,8 @@ _REQUEST = ("RequestCpus", "RequestMemory", "RequestDisk")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = consumption_ads.EPILOG
-    parser.add_argument(
-        "--jobs",
-        type=Path,
-        metavar="FILE",
-        help="also count claims for these jobs: ads that condor_q -long or -json printed",
+    consumption_ads.add_jobs(
+        parser, "also count claims for these jobs: ads that condor_q -long or -json printed"
     )
     parser.add_argument(
         "--pending", action="store_true", help="also count claims for the jobs that pend in the pool"
@@ -41,9 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.adapters.consumption_policy_empty import on_empty
     from sharectl.adapters.consumption_policy_pricing import Jobs, job_groups, price, smallest_offers
     from sharectl.adapters.slot_ads import AdOfFile
-    from sharectl.errors import PoolUnavailableError
-    from sharectl.report import as_json, match_cost, match_cost_tables
-    from sharectl.report.table_layout import shown
+    from sharectl.report import match_cost, match_cost_tables
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
@@ -60,15 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
         content["jobs"] = match_cost.shapes(priced, job_groups(priced, groups), empty)
         notes = (*notes, *priced.notes)
-    content["empty"] = arguments.empty
-    content["notes"], content["missing"] = [*notes, *given.notes], given.missing
-    if arguments.json:
-        print(as_json.dumps("consumption-capacity", content))
-    else:
-        match_cost_tables.capacity_tables(content, sys.stdout)
-    for missing in given.missing:
-        print(f"sharectl: {shown(missing)}", file=sys.stderr)
-    return PoolUnavailableError.exit_code if given.missing else 0
+    content["notes"] = notes
+    return consumption_ads.print_found(
+        "consumption-capacity", content, given, arguments, match_cost_tables.capacity_tables
+    )
 
 
 def _request(text: str) -> tuple[str, dict[str, str]]:

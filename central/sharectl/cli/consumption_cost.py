@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
 from sharectl.cli import consumption_ads
 
@@ -15,18 +13,14 @@ columns of --group, in weighted slots:
   least cost    the smallest cost of such a match
   least weight  the smallest SlotWeight of a slot that they match: what a match costs at least on slots without policy
   past quota    by how much leftovers could take the group past its quota
+
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = f"{_EPILOG}\n{consumption_ads.EPILOG}"
-    parser.add_argument(
-        "--jobs",
-        type=Path,
-        metavar="FILE",
-        help="ads that condor_q -long or -json printed (default: the jobs that pend in the pool)",
+    consumption_ads.add_jobs(
+        parser, "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)", _EPILOG
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
@@ -48,9 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.adapters.consumption_policy_empty import on_empty
     from sharectl.adapters.consumption_policy_pricing import demands, price, price_in_sequence
     from sharectl.core.claim_capacity import group_cost
-    from sharectl.errors import PoolUnavailableError
-    from sharectl.report import as_json, match_cost, match_cost_tables
-    from sharectl.report.table_layout import shown
+    from sharectl.report import match_cost, match_cost_tables
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
@@ -72,13 +64,6 @@ def run(arguments: argparse.Namespace) -> int:
                     for group, found in demands(priced, groups, empty)
                 ]
             )
-    content["notes"] = [*content.get("notes", ()), *given.notes]
-    content["empty"] = arguments.empty
-    content["missing"] = given.missing
-    if arguments.json:
-        print(as_json.dumps("consumption-cost", content))
-    else:
-        match_cost_tables.cost_tables(content, sys.stdout)
-    for missing in given.missing:
-        print(f"sharectl: {shown(missing)}", file=sys.stderr)
-    return PoolUnavailableError.exit_code if given.missing else 0
+    return consumption_ads.print_found(
+        "consumption-cost", content, given, arguments, match_cost_tables.cost_tables
+    )
