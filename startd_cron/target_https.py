@@ -151,12 +151,15 @@ def receive(answer: http.client.HTTPResponse) -> bytes:
     too_big = JobError("too-big", "more than %d bytes" % MAX_BYTES)
     if (answer.length or 0) > MAX_BYTES:
         raise too_big
-    body = answer.read(MAX_BYTES + 1)
-    if len(body) > MAX_BYTES:
-        raise too_big
+    body, part = bytearray(), b"x"
+    while part:  # a chunk of -1 bytes is all that ever comes to read(), and some of it to read1()
+        part = answer.read1(MAX_BYTES + 1 - len(body))
+        body += part
+        if len(body) > MAX_BYTES:
+            raise too_big
     if answer.length:
         raise JobError("http-garbled", "%d bytes are missing" % answer.length)
-    return body
+    return bytes(body)
 
 
 def fetch(options: "dict[str, str]") -> bytes:

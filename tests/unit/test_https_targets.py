@@ -142,6 +142,32 @@ def test_a_server_without_end_is_read_to_the_limit(server: WebServer) -> None:
     assert fetch(at(server)) == https_targets.Fetched(problem="has more than 1048576 bytes; no node reads it")
 
 
+def test_what_is_too_large_by_its_own_account_is_said_to_be(server: WebServer) -> None:
+    server.answer = serving(bytes(3 * MAX_BYTES))
+    assert "has more than" in (fetch(at(server)).problem or "")
+
+
+@pytest.mark.parametrize("size", [b"-1", b"-2"])
+def test_a_chunk_of_less_than_nothing_is_not_all_that_ever_comes(server: WebServer, size: bytes) -> None:
+    sent = 0
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        nonlocal sent
+        request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n")
+        for _ in range(2**10):
+            request.wfile.write(bytes(2**20))
+            sent += 2**20
+
+    server.answer = answer
+    assert fetch(at(server)) == https_targets.Fetched(problem="has more than 1048576 bytes; no node reads it")
+    assert sent < 100 * 2**20
+
+
+def test_what_is_cut_off_is_no_document(server: WebServer) -> None:
+    server.answer = serving(b"# sharectl: 1\n", Content_Length="1000")
+    assert "cannot be fetched" in (fetch(at(server)).problem or "")
+
+
 def test_a_server_that_is_gone_or_talks_nonsense_is_named(server: WebServer) -> None:
     def nonsense(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b"nonsense\r\n\r\n")

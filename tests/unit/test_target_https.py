@@ -270,6 +270,21 @@ class TestTrouble:
 
         assert asked(server, answer).code == "too-big"
 
+    @pytest.mark.parametrize("size", [b"-1", b"-2", b"-ffffff"])
+    def test_a_chunk_of_less_than_nothing(self, server: WebServer, size: bytes) -> None:
+        """Python's read() takes -1 for all that ever comes."""
+        sent = 0
+
+        def answer(request: BaseHTTPRequestHandler) -> None:
+            nonlocal sent
+            request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n")
+            for _ in range(1024):
+                request.wfile.write(b"#" * MIB)
+                sent += MIB
+
+        ran = asked(server, answer)
+        assert (ran.code, sent < 100 * MIB) == ("too-big", True)
+
     def test_exactly_the_most_it_may_be(self, server: WebServer) -> None:
         assert asked(server, serving(b"#" * MIB)).content == b"#" * MIB
         assert asked(server, serving(b"#" * (MIB + 1))).code == "too-big"

@@ -7,7 +7,7 @@ import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from functools import partial
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException, HTTPMessage, HTTPResponse, IncompleteRead
 from pathlib import Path
 from typing import IO, Optional
 from urllib.parse import urlsplit
@@ -108,7 +108,7 @@ def _fetch(served_at: ServedAt) -> Fetched:
         )
         request = urllib.request.Request(served_at.url, headers=_AGENT)  # noqa: S310 - the model admits https only
         with opener.open(request, timeout=served_at.deadline_seconds) as response:
-            content: bytes = response.read(MAX_BYTES + 1)
+            content = _received(response)
     except urllib.error.HTTPError as error:
         return Fetched(problem=f"the server answers {error.code} {error.reason}")
     except (OSError, HTTPException, ValueError) as error:
@@ -116,3 +116,15 @@ def _fetch(served_at: ServedAt) -> Fetched:
     if len(content) > MAX_BYTES:
         return Fetched(problem=f"has more than {MAX_BYTES} bytes; no node reads it")
     return Fetched(content)
+
+
+def _received(response: HTTPResponse) -> bytes:
+    """The body, or its beginning if that is more than `MAX_BYTES`."""
+    content, part = bytearray(), b"x"
+    while part and len(content) <= MAX_BYTES:
+        # Not read(), to which a chunk of -1 bytes is all that ever comes.
+        part = response.read1(MAX_BYTES + 1 - len(content))
+        content += part
+    if response.length and len(content) <= MAX_BYTES:
+        raise IncompleteRead(bytes(content), response.length)
+    return bytes(content)
