@@ -54,6 +54,12 @@ SHARECTL_OVERHEAT_ENABLED = True
 SHARECTL_DISABLED_FILE = $(LOCAL_DIR)/disabled
 SHARECTL_DISABLED_PERIOD_SECONDS = 1
 """
+BROKEN = """\
+STARTD_CRON_JOB_CTL_EXECUTABLE = /nonexistent/job_ctl.py
+STARTD_CRON_MC_GRACE_EXECUTABLE = /nonexistent/mc_grace.py
+Broken = True
+STARTD_ATTRS = $(STARTD_ATTRS) Broken
+"""
 SITES_LATCH = "STARTD_LATCH_EXPRS = FreeCores\nFreeCores = MY.Cpus\n"
 CHANGED = {
     LIVE: (*PUBLISHED["job_ctl.py"], *PUBLISHED["SHARECTL_OFF"], *LATCH_ATTRIBUTES),
@@ -221,21 +227,26 @@ def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_
 
 
 def test_a_file_on_the_node_switches_it_off(node: Box, way: str, deployed: Mapping[str, str]) -> None:
-    """Whatever else is broken: a line of shell looks whether it is there. In the table is what START makes of it."""
+    """With the scripts broken: a line of shell looks whether it is there. In the table is what START makes of it."""
     assert deployed["t1_Disabled"] == "false"
-    path = node.local_directory(NODES[way]) / "disabled"
-    path.touch()
-    node.wait_until(
-        lambda: slot_ad(node, NODES[way]).get("t1_Disabled") == "true",
-        20,
-        "the node knows that it is disabled",
-    )
-    path.unlink()
-    node.wait_until(
-        lambda: slot_ad(node, NODES[way]).get("t1_Disabled") == "false",
-        20,
-        "the node knows that it is enabled",
-    )
+    name = NODES[way]
+    path = node.local_directory(name) / "disabled"
+
+    def shown(attribute: str, value: str, what: str) -> None:
+        node.wait_until(lambda: slot_ad(node, name).get(attribute) == value, 60, what)
+
+    try:
+        node.write_config(name, BROKEN)
+        node.reconfig(name)
+        shown("Broken", "true", "the scripts are broken")
+        path.touch()
+        shown("t1_Disabled", "true", "the node knows that it is disabled")
+        path.unlink()
+        shown("t1_Disabled", "false", "the node knows that it is enabled")
+    finally:
+        path.unlink(missing_ok=True)
+        node.write_config(name, "")
+        node.reconfig(name)
 
 
 def test_a_startd_that_runs_gets_the_latches_by_reconfig(node: Box) -> None:
