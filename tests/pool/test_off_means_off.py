@@ -25,6 +25,8 @@ NO_TARGET = [0, 0]
 PERIOD_SECONDS = 5
 """Period of job_ctl in the scenario."""
 DEADLINE_SECONDS = 40
+PAUSE_SECONDS = 1.0
+"""Between two cycles: several while job_ctl runs once."""
 SOURCE = f"SHARECTL_SOURCE = file:{scenario.TARGETS_FILE_ON_NODE}\n"
 
 
@@ -44,7 +46,7 @@ def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
 
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
-    command = Sharectl(pool, tmp_path)
+    command = Sharectl(pool, tmp_path, imported=True)
     yield command
     (pool.shared_directory / scenario.TARGETS_FILE).unlink(missing_ok=True)
 
@@ -75,6 +77,7 @@ def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
     while time.monotonic() < end:
         cycle()
         assert cores_of_target(pool) == NO_TARGET
+        time.sleep(PAUSE_SECONDS)
 
 
 def audit_of(sharectl: Sharectl) -> list[dict[str, Any]]:
