@@ -1,6 +1,6 @@
 """``sharectl`` in a process of its own that has imported it already: most of a run's processor time goes there.
 
-Run as a script this is the server: it imports what all verbs import, and nothing that reads HTCondor's configuration.
+Run as a script this is the server: it imports what its arguments name, nothing that reads HTCondor's configuration.
 For every run it forks a keeper, which forks the process that becomes the command: the same ``__main__`` with arguments,
 environment, folder and streams of its own. The server ends when the process that started it does, however that ends.
 """
@@ -27,6 +27,8 @@ from typing import Any, NoReturn
 
 CHECKOUT = Path(__file__).parents[2]
 IMPORTS = ("sharectl.cli.cycle", "sharectl.cli.explain", "sharectl.cli.publish", "sharectl.cli.status")
+PLANNING, OF_PLANS = ("cycle", "plan"), ("scipy.optimize", "scipy.sparse")
+"""Verbs that make plans, and what these import besides; a larger process, which takes longer to fork."""
 REQUEST_BYTES, READ_BYTES = 1 << 16, 1 << 16
 END_SECONDS = 10
 _ASKING = threading.Lock()
@@ -48,7 +50,8 @@ def run(
         try:
             with _ASKING:
                 streams = [*(end for _, end in ends), theirs.fileno()]
-                socket.send_fds(_server(), [json.dumps(request).encode()], streams)
+                server = _server((*IMPORTS, *OF_PLANS) if arguments[0] in PLANNING else IMPORTS)
+                socket.send_fds(server, [json.dumps(request).encode()], streams)
         finally:
             theirs.close()
             for _, end in ends:
@@ -85,14 +88,19 @@ def _read_all(sources: Sequence[Any], timeout_seconds: float, command: list[str]
     return read
 
 
-@functools.lru_cache(maxsize=1)
-def _server() -> socket.socket:
-    """The end at which the server is asked."""
+@functools.lru_cache
+def _server(imports: tuple[str, ...]) -> socket.socket:
+    """The end at which the server is asked that has imported these."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     server = subprocess.Popen(
-        [sys.executable, __file__],
+        [sys.executable, __file__, *imports],
         stdin=theirs.fileno(),
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
+        # A process with threads, such as those of scipy's algebra, cannot be forked in safety.
+        env={
+            "PATH": os.environ["PATH"],
+            "PYTHONPATH": str(CHECKOUT / "central"),
+            "OPENBLAS_NUM_THREADS": "1",
+        },
     )
     theirs.close()
 
@@ -155,8 +163,9 @@ def _become(request: Mapping[str, Any], out: int, err: int) -> None:
 
 if __name__ == "__main__":
     sys.path[0] = str(Path.cwd())
-    for name in IMPORTS:
-        __import__(name)
+    for name in sys.argv[1:]:
+        with contextlib.suppress(ImportError):  # some are extras; what is amiss is for the command to say
+            __import__(name)
     gc.freeze()  # no child looks through what they all have, nor copies it
     serve()
     runpy.run_module("sharectl", run_name="__main__", alter_sys=True)

@@ -31,7 +31,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def sharectl(pool: Box, tmp_path_factory: pytest.TempPathFactory) -> Sharectl:
-    return Sharectl(pool, tmp_path_factory.mktemp("sharectl"))
+    return Sharectl(pool, tmp_path_factory.mktemp("sharectl"), imported=True)
 
 
 @pytest.fixture(scope="module")
