@@ -96,7 +96,10 @@ def greedy(problem: Problem) -> list[Choice]:
     """
     if not any(option.bonus for option in problem.options):
         return max((filled(problem, (), order) for order in ORDERS), key=total_worth)
-    plain = replace(problem, options=[option._replace(bonus=0.0) for option in problem.options])
+    plain = replace(
+        problem,
+        options=[option._replace(bonus=0.0) if option.bonus else option for option in problem.options],
+    )
     totals = [total_worth(filled(plain, (), order)) for order in ORDERS]
     return filled(problem, (), ORDERS[totals.index(max(totals))])
 
@@ -135,7 +138,7 @@ def guaranteed_ratio(problem: Problem) -> float:
 
 def by_value(option: Option) -> tuple[float, str, str, int]:
     """The most valuable first."""
-    return (-option.worth, option.node, option.held_back, option.request_cores)
+    return (-(option.value + option.bonus), option.node, option.held_back, option.request_cores)
 
 
 def by_density(option: Option) -> tuple[float, str, str, int]:
@@ -156,7 +159,7 @@ def filled(
         left.use(choice)
     leading = sorted(first, key=order)
     for option in (*leading, *sorted(problem.options, key=order)):
-        fitting = left.fitting(option)
+        fitting = None if option.node in left.nodes else left.fitting(option)
         if fitting is not None:
             left.use(fitting)
             result.append(fitting)
@@ -215,8 +218,8 @@ class _Left:
         self.jobs[key] = self.jobs.get(key, 0) - 1
 
     def fitting(self, option: Option) -> Optional[Choice]:
-        """The choice of an option for the group that lacks most, if it fits."""
-        if option.node in self.nodes or self.room < 1:
+        """The choice of an option on a node that has none, for the group that lacks most, if it fits."""
+        if self.room < 1:
             return None
         if self.excess.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06:
             return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil, fsum
 
 from sharectl.core.assignment import Option, Problem, Waiting
-from sharectl.core.block_wait import wait_for_cores
+from sharectl.core.block_wait import Leaving, wait_for_cores
 from sharectl.core.model import PendingJobs
 from sharectl.core.node_cores import Expected, NodeCores
 from sharectl.core.wanted import ROUNDING_HS06
@@ -89,21 +89,22 @@ def new_options(
     glances: defaultdict[tuple[str, int], list[tuple[float, str]]] = defaultdict(list)
     for name, here in nodes.items():
         idle, power = here.idle_cores, here.node.hs06_per_core
+        sizes = [size for size, most in most_hs06.items() if size * power <= most + ROUNDING_HS06]
         for group in here.ages:
             left_hs06 = excess_hs06.get(group, 0.0)
             if left_hs06 <= 0:
                 continue
             held = here.held_cores[group]
             pace = expected.cores_a_second(here, group)
-            for size, deficit in most_hs06.items():
-                if held + idle < size:
-                    continue
-                takes = min(size, held) * power
-                if takes <= left_hs06 + ROUNDING_HS06 and size * power <= deficit + ROUNDING_HS06:
+            for size in sizes:
+                if size <= held + idle and min(size, held) * power <= left_hs06 + ROUNDING_HS06:
                     glances[group, size].append((max(0, size - idle) / pace, name))
     options = []
+    looked_at: tuple[str, str] = ("", "")
     for name, group, size in sorted(_worth_a_look(glances, nodes, excess_hs06, prices)):
-        option = _option(nodes[name], group, size, expected, prices)
+        if (name, group) != looked_at:
+            looked_at, leaving = (name, group), expected.leaving(nodes[name], group)
+        option = _option(nodes[name], group, size, leaving, prices)
         if option.value > 0 and option.memory_mib >= least_mib[size]:
             options.append(option)
     return options
@@ -133,10 +134,10 @@ def _worth_a_look(
     return found
 
 
-def _option(here: NodeCores, group: str, size: int, expected: Expected, prices: Prices) -> Option:
+def _option(here: NodeCores, group: str, size: int, leaving: Sequence[Leaving], prices: Prices) -> Option:
     held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
     needed = max(0, size - idle)
-    wait = wait_for_cores(expected.leaving(here, group), needed, idle)
+    wait = wait_for_cores(leaving, needed, idle)
     return Option(
         node=here.node.name,
         held_back=group,

@@ -39,34 +39,37 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
     """
     if needed_cores <= 0:
         return Wait(0.0, 0.0)
-    number = sum(kind.jobs for kind in jobs)
-    cores = sum(kind.cores * kind.jobs for kind in jobs)
+    # Plain loops: a plan for a large pool asks this ten thousand times.
+    number = cores = 0
+    for held, count, _ in jobs:
+        number += count
+        cores += held * count
     if cores < needed_cores:
         return Wait(inf, inf)
     whole_jobs = min(number, ceil(needed_cores * number / cores - 1e-9))
     due = whole_jobs * cores / (number + ORDER_CORRECTION)
     seconds = _time_until(jobs, cores, due)
-    idle = sum(
-        kind.cores
-        * kind.jobs
-        * (seconds - kind.expected_seconds * (1 - exp(-seconds / kind.expected_seconds)))
-        for kind in jobs
-    )
+    idle = 0.0
+    for held, count, mean in jobs:
+        idle += held * count * (seconds - mean * (1 - exp(-seconds / mean)))
     return Wait(seconds, max(0.0, idle) + idle_cores * seconds)
 
 
 def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     """Time at which ``due_cores``, less than all ``cores``, are expected to be given back."""
-    means = {kind.expected_seconds for kind in jobs}
-    if len(means) == 1:
-        return -means.pop() * log(1 - due_cores / cores)
-    rates = [(kind.cores * kind.jobs, 1 / kind.expected_seconds) for kind in jobs]
+    first = jobs[0].expected_seconds
+    if all(mean == first for _, _, mean in jobs):
+        return -first * log(1 - due_cores / cores)
+    rates = [(held * count, 1 / mean) for held, count, mean in jobs]
     seconds = 0.0
     # The curve is concave, so Newton's steps come from below and never pass the answer.
     for _ in range(NEWTON_STEPS):
-        left = [(held * exp(-rate * seconds), rate) for held, rate in rates]
-        missing = due_cores - cores + sum(held for held, _ in left)
-        step = missing / sum(held * rate for held, rate in left)
+        left = pace = 0.0
+        for held, rate in rates:
+            staying = held * exp(-rate * seconds)
+            left += staying
+            pace += staying * rate
+        step = (due_cores - cores + left) / pace
         seconds += step
         if step <= seconds * NEWTON_RATIO:
             break

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.core.model import GroupControl, LimitNote, PendingJobs, Source, Target
 
 
-@dataclass(frozen=True)
-class HeldJobs:
+class HeldJobs(NamedTuple):
     """Jobs of one group and size on one node."""
 
     group: str

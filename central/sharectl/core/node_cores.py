@@ -72,18 +72,18 @@ class Expected:
     def seconds(self, group: str, number: int) -> float:
         """Of a job in the middle of the bin."""
         key = (group, number)
-        if key not in self._seconds:
+        known = self._seconds.get(key)
+        if known is None:
             start = EDGES_SECONDS[number]
             end = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else start
-            self._seconds[key] = self._remaining.get(group, NOTHING_SEEN).expected_seconds((start + end) / 2)
-        return self._seconds[key]
+            known = self._remaining.get(group, NOTHING_SEEN).expected_seconds((start + end) / 2)
+            self._seconds[key] = known
+        return known
 
     def cores_a_second(self, node: NodeCores, group: str) -> float:
         """How fast the group's jobs on the node are expected to give cores back."""
-        return fsum(
-            cores * jobs / self.seconds(group, number)
-            for (cores, number), jobs in node.ages.get(group, {}).items()
-        )
+        kinds = node.ages.get(group, {})
+        return fsum([cores * jobs / self.seconds(group, number) for (cores, number), jobs in kinds.items()])
 
     def leaving(self, node: NodeCores, group: str) -> list[Leaving]:
         """The group's jobs on the node, always in one order."""

@@ -9,7 +9,7 @@ from math import floor, log10
 from typing import Optional
 
 from sharectl.core.cycle_record import HeldJobs, NodeRecord
-from sharectl.core.model import Node, Snapshot, Target
+from sharectl.core.model import Node, RunningJobs, Snapshot, Target
 from sharectl.core.wanted import Wait
 
 NO_WAIT = Wait(0.0, 0.0)
@@ -69,19 +69,23 @@ def _absent(name: str) -> Node:
 
 def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
     """Jobs of each node by group and size."""
-    sums: defaultdict[str, dict[tuple[str, int], list[int]]] = defaultdict(dict)
+    jobs: defaultdict[str, list[RunningJobs]] = defaultdict(list)
     for job in snapshot.running:
-        row = sums[job.node].setdefault((job.group, job.cores), [0, 0, 0, 0, job.memory_mib])
+        jobs[job.node].append(job)
+    return {node: _by_kind(here) for node, here in jobs.items()}
+
+
+def _by_kind(here: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
+    sums: dict[tuple[str, int], list[int]] = {}
+    for job in here:
+        row = sums.setdefault((job.group, job.cores), [0, 0, 0, 0, job.memory_mib])
         row[0] += job.jobs
         row[1] += job.seconds * job.jobs
         if job.memory_mib > 0:
             row[2] += job.jobs
             row[3] += job.memory_mib * job.jobs
             row[4] = job.memory_mib if row[4] == job.memory_mib else 0
-    return {
-        node: tuple(_jobs(group, cores, kinds[group, cores]) for group, cores in sorted(kinds))
-        for node, kinds in sums.items()
-    }
+    return tuple(_jobs(group, cores, row) for (group, cores), row in sorted(sums.items()))
 
 
 def _jobs(group: str, cores: int, sums: list[int]) -> HeldJobs:

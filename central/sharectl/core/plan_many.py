@@ -130,10 +130,10 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
 def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
     """What the targets that stand are still to do."""
     youngest: dict[tuple[str, str, int], int] = {}
-    places = {stood.target.node for stood in situation.standing}
+    let_in = {_kind_let_in(stood.target) for stood in situation.standing}
     for job in situation.snapshot.running:
-        if job.node in places:
-            key = (job.node, job.group, job.cores)
+        key = (job.node, job.group, job.cores)
+        if key in let_in:
             youngest[key] = min(youngest.get(key, job.seconds), job.seconds)
     found = []
     for stood in situation.standing:
@@ -141,7 +141,7 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
         due = max(0, here.held_cores.get(target.held_back, 0) - target.cap_cores)
         idle = here.idle_cores
         needed = min(due, max(0, target.request_cores - idle))
-        began = youngest.get((target.node, target.helped, target.request_cores))
+        began = youngest.get(_kind_let_in(target))
         found.append(
             _Stood(
                 target,
@@ -155,6 +155,11 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
             )
         )
     return sorted(found, key=lambda each: each.target.node)
+
+
+def _kind_let_in(target: Target) -> tuple[str, str, int]:
+    """Node, group and cores of the jobs that it is for."""
+    return (target.node, target.helped, target.request_cores)
 
 
 def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Choice]:
