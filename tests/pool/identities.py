@@ -66,7 +66,7 @@ class Person:
 
     def sharectl(self, folder: Path) -> Sharectl:
         """The command, run by this person."""
-        return Sharectl(self.box, folder, self.environment)
+        return Sharectl(self.box, folder, self.environment, imported=True)
 
 
 def secure(box: Box, more: str = "") -> None:
