@@ -47,7 +47,7 @@ def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator
 
 @pytest.fixture
 def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
-    return Sharectl(pool, tmp_path)
+    return Sharectl(pool, tmp_path, imported=True)
 
 
 def test_pledges_are_the_quotas_that_the_negotiator_has(sharectl: Sharectl) -> None:
