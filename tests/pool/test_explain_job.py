@@ -68,6 +68,7 @@ JOBS = {
     "own": job("cms", 8, 'requirements = TARGET.NoSuchThing =?= 1 && (TARGET.Machine != "x")'),
     "site": job("cms", 2, f'requirements = TARGET.Machine == "{SITE}"'),
     "limits": job("lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'),
+    "alike": job("lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'),
     "held": job("cms", 8, "hold = True"),
     "gpus": job("cms", 8, "request_gpus = 2"),
     "divides by zero": job("cms", 1, "requirements = 1 / 0 == 1", "rank = 1 / 0"),
@@ -100,6 +101,7 @@ def waiting(open_box: OpenBox) -> Iterator[Waiting]:
         jobs["gone"] = box.submit(job("cms", 1, "hold = True"), ACCESS)
         box.run(["condor_rm", str(jobs["gone"])], host=ACCESS)
         box.wait_until(lambda: rejected(box, jobs["limits"]), 60, "the negotiator has seen the jobs")
+        box.wait_until(lambda: clustered(box, jobs["alike"]), 60, "the schedd knows which jobs are alike")
         yield Waiting(box, jobs)
 
 
@@ -124,6 +126,10 @@ def says(box: Box, node: str, name: str) -> str:
 
 def rejected(box: Box, cluster: int) -> bool:
     return bool(box.jobs(f"ClusterId == {cluster} && LastRejMatchTime > 0"))
+
+
+def clustered(box: Box, cluster: int) -> bool:
+    return bool(box.jobs(f"ClusterId == {cluster} && AutoClusterId >= 0"))
 
 
 @pytest.fixture
@@ -207,6 +213,15 @@ def test_what_the_negotiator_and_its_quotas_say(sharectl: Sharectl, waiting: Wai
     found = explained(sharectl, waiting, "wrong size")
     assert found["group"]["pledge_hs06"] == 300.0
     assert [quota["name"] for quota in found["group"]["quotas"]] == ["cms"]
+
+
+def test_what_the_negotiator_said_of_a_job_alike(sharectl: Sharectl, waiting: Waiting) -> None:
+    assert not rejected(waiting.box, waiting.jobs["alike"])
+    found = explained(sharectl, waiting, "alike")["access_point"]
+    assert found["rejected"]
+    assert found["rejected_at"] > 0
+    assert found["rejected_job"] == f"{waiting.jobs['limits']}.0"
+    assert explained(sharectl, waiting, "limits")["access_point"]["rejected_job"] is None
 
 
 def test_gpus_that_no_node_has(sharectl: Sharectl, waiting: Waiting) -> None:

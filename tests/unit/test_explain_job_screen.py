@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Optional
 
 from sharectl.adapters.explain_job import JobFacts
@@ -97,6 +98,16 @@ def test_amounts_have_units() -> None:
     )
     assert "too little free memory: RequestMemory = 31000 MiB" in told
     assert "uses 386 HS06 and is due 213 HS06: 173 HS06 over; pledge 200 HS06" in told
+
+
+def test_what_was_said_of_another_job_names_it() -> None:
+    found = explanation(finding("wn-1", [CPUS]))
+    facts = {**(found.facts or {}), "rejected": "no match found", "rejected_at": NOW - 2}
+    told = shown(replace(found, facts=facts))
+    assert "said: no match found, 2 s ago" in told
+    assert "alike" not in told
+    told = shown(replace(found, facts={**facts, "rejected_job": "5.0"}))
+    assert "said: no match found, 2 s ago (of 5.0, which is alike)" in told
 
 
 def test_a_screen_leaves_a_line_for_the_prompt() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Callable, Optional
 
@@ -18,6 +18,9 @@ from sharectl.core.claim_capacity import Group
 from sharectl.core.job_verdict import SlotFinding
 from sharectl.core.model import SCHEDD_SOURCE
 from sharectl.errors import InputError, PoolUnavailableError
+
+MAX_ALIKE = 1000
+"""Jobs of an autocluster that were rejected that are looked at."""
 
 MAX_REPORTED = 300
 """Characters of what a job says that are told."""
@@ -65,6 +68,8 @@ class JobFacts:
     rejected: Optional[str] = None
     """Why the negotiator found no match last."""
     rejected_at: int = 0
+    rejected_job: Optional[str] = None
+    """CLUSTER.PROC of which it was said, if of another: of jobs that are alike to it the negotiator asks for one only."""
     limits: Optional[str] = None
     """ConcurrencyLimits."""
     remove_reason: Optional[str] = None
@@ -197,9 +202,32 @@ def _schedds(collector: Optional[str]) -> list[dict[str, str]]:
 
 
 def _in_queue(place: Mapping[str, str], job: JobId) -> Optional[FoundJob]:
-    for ad in _schedd(place).query(constraint=_of(job), limit=1):
-        return FoundJob(_facts(ad, place["Name"]), repr(ad))
+    schedd = _schedd(place)
+    for ad in schedd.query(constraint=_of(job), limit=1):
+        facts = _facts(ad, place["Name"])
+        return FoundJob(facts if facts.rejected else _rejected_alike(schedd, ad, facts), repr(ad))
     return None
+
+
+def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
+    """Facts with what the negotiator said last of another job of the same autocluster, if it did."""
+    autocluster = whole(evaluated(ad, "AutoClusterId"), -1)
+    if autocluster < 0:
+        return facts
+    alike = schedd.query(
+        constraint=f"AutoClusterId =?= {autocluster} && LastRejMatchTime > 0",
+        projection=["ClusterId", "ProcId", "LastRejMatchReason", "LastRejMatchTime"],
+        limit=MAX_ALIKE,
+    )
+    last = max(alike, key=lambda one: whole(evaluated(one, "LastRejMatchTime"), 0), default=None)
+    if last is None:
+        return facts
+    return replace(
+        facts,
+        rejected=_said(last, "LastRejMatchReason"),
+        rejected_at=whole(evaluated(last, "LastRejMatchTime"), 0),
+        rejected_job=f"{whole(evaluated(last, 'ClusterId'), 0)}.{whole(evaluated(last, 'ProcId'), 0)}",
+    )
 
 
 def _in_history(place: Mapping[str, str], job: JobId) -> Optional[FoundJob]:

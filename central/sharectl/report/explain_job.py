@@ -238,7 +238,8 @@ def _target(count: TargetCount, now: int) -> str:
 def _negotiator(facts: dict[str, Any], now: int) -> Iterator[tuple[str, str]]:
     if facts["rejected"]:
         ago = f", {span(max(0, now - facts['rejected_at']))} ago" if facts["rejected_at"] else ""
-        yield "negotiator", f"said: {facts['rejected']}{ago}"
+        whose = f" (of {facts['rejected_job']}, which is alike)" if facts["rejected_job"] else ""
+        yield "negotiator", f"said: {facts['rejected']}{ago}{whose}"
     if facts["limits"]:
         yield (
             "limits",
