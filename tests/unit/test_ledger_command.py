@@ -151,6 +151,16 @@ def test_rows_of_a_log_may_be_asked_for_by_their_name(
     assert capsys.readouterr().out.startswith(shares_error_log.HEADER)
 
 
+@pytest.mark.parametrize("form", ["csv", "log"])
+def test_where_nothing_can_be_read_nothing_is_printed(
+    config: Path, form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(config, "export", "--format", form) == 74
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "there is no ledger yet" in said.err
+
+
 def test_columns_are_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(config, "export", "--columns", "--what", "targets", "--json") == 0
     told = json.loads(capsys.readouterr().out)["columns"]

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -42,17 +42,21 @@ def rows_of(ledger: Ledger, table: Table, since: int, until: int) -> Iterator[tu
 
 
 def csv_of(table: Table, rows: Iterable[tuple[Value, ...]]) -> Iterator[str]:
-    """Pieces of a CSV file (RFC 4180 but for the line ends): a line of names, then the rows."""
-    yield _csv_lines([tuple(column.name for column in table.columns)])
+    """Pieces of a CSV file (RFC 4180 but for the line ends): a line of names, then the rows; nothing if none can be read."""
     rows = iter(rows)
-    while part := list(islice(rows, ROWS_A_TIME)):
+    part = list(islice(rows, ROWS_A_TIME))
+    yield _csv_lines([tuple(column.name for column in table.columns)])
+    while part:
         yield _csv_lines(tuple(map(plain, row)) for row in part)
+        part = list(islice(rows, ROWS_A_TIME))
 
 
 def log_of(ledger: Ledger, since: int, until: int, counted: Counted) -> Iterator[str]:
-    """Lines of a shares_Error.log."""
+    """Lines of a shares_Error.log; nothing if none can be read."""
+    records = ledger.cycles(since, until)
+    first = next(records, None)
     yield f"{shares_error_log.HEADER}\n"
-    for record in ledger.cycles(since, until):
+    for record in chain([first] if first is not None else [], records):
         for line in shares_error_log.rows(record.taken_at, [control.error for control in record.groups]):
             counted.rows += 1
             yield f"{line}\n"

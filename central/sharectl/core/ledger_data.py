@@ -185,7 +185,11 @@ TABLES = {
             ),
             Column("pending_by_size", TEXT, "cores requested : jobs that waited, likewise"),
             Column("setpoint_hs06", NUMBER, "power that it was entitled to"),
-            Column("control_error_hs06", NUMBER, "power over the setpoint: what the controller was given"),
+            Column(
+                "control_error_hs06",
+                NUMBER,
+                "power over the setpoint: what the law was given, or 0 where `acted` has no-demand or no-claimant",
+            ),
             Column(
                 "output_hs06", NUMBER, "power to move: above 0 to take from the group; empty where not known"
             ),
