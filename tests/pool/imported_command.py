@@ -140,9 +140,12 @@ def serve() -> None:
 
 def _keep(command: int, answer: int) -> NoReturn:
     """Tell the pid of the command, and then its exit code as `subprocess` has it."""
-    with contextlib.suppress(OSError):  # nobody listens any more
+    try:
         os.write(answer, b"%d\n" % command)
-        _, status = os.waitpid(command, 0)
+    except OSError:  # nobody waits for it any more
+        os.kill(command, signal.SIGKILL)
+    _, status = os.waitpid(command, 0)
+    with contextlib.suppress(OSError):
         os.write(answer, b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
