@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.core.assignment import Choice, Option, Problem, Waiting, greedy, guaranteed_ratio, total_worth
-from sharectl.core.assignment_highs import GAP_RATIO, best
+from sharectl.core.assignment_highs import FEW, GAP_RATIO, best
 from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.core.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from sharectl.core.plan_many import Assigning
@@ -251,6 +251,34 @@ def test_highs_finds_the_best(problem: Problem) -> None:
     chosen = best(problem, 10.0)
     assert fits(problem, chosen)
     assert total_worth(chosen) >= (1 - 2 * GAP_RATIO) * optimum(problem) - 1e-6
+
+
+def many_options(seed: int) -> Problem:
+    """More than are solved exactly, of uneven values, where errors and jobs that wait run out before the nodes."""
+    draw = Random(seed)
+    power = {f"wn-{number:03}": draw.choice((9.0, 11.0, 14.0)) for number in range(FEW // 2)}
+    found = [
+        Option(node, group, 0, size, size * each, size * each, size * each * draw.uniform(0.2, 1.0))
+        for node, each in power.items()
+        for group in ("alice", "atlas")
+        for size in (2, 8)
+    ]
+    waiting = {
+        ("cms", 8): [Waiting(0, 40)],
+        ("lhcb", 2): [Waiting(0, 60)],
+        ("lhcb", 8): [Waiting(0, 5)],
+    }
+    return Problem(found, {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_relaxation_of_many_options_is_near_the_best(seed: int) -> None:
+    """Of more than `FEW` options, the choice fits, and is worth nearly as much as HiGHS's best; greedy is not asked."""
+    pytest.importorskip("scipy")
+    problem = many_options(seed)
+    chosen = best(problem, 60.0)
+    assert fits(problem, chosen)
+    assert total_worth(chosen) >= 0.95 * total_worth(best(problem, 60.0, exactly=True))
 
 
 @given(snapshots, configs)
