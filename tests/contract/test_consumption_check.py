@@ -91,6 +91,11 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "whatever their concurrency limits say",
         "CLAIM_RECYCLING_CONSIDER_LIMITS = True",
     ),
+    "NEGOTIATOR_NUM_THREADS = 2\nCONSUMPTION_MEMORY = 128": (
+        "combinations",
+        "asked of what a job requests",
+        "NEGOTIATOR_NUM_THREADS = 1",
+    ),
     "NEGOTIATOR_USE_SLOT_WEIGHTS = False": ("combinations", "two units", "= True"),
     "ALLOW_PSLOT_PREEMPTION = True": ("combinations", "below zero", "= False"),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = True": ("combinations", "refuses", "= False"),
@@ -213,6 +218,10 @@ def test_a_shipped_example_has_no_fault(example: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
 def test_what_is_rendered_has_no_fault(golden: Path) -> None:
     assert advised(check([golden], {}).findings) == ADVICE_ON_EXAMPLES.get(golden.stem, [])
+
+
+def test_threads_of_the_negotiator_do_no_harm_to_what_takes_all_that_is_requested(tmp_path: Path) -> None:
+    assert found(tmp_path, f"{GOOD}NEGOTIATOR_NUM_THREADS = 8\n") == []
 
 
 def test_gpus_need_no_declaration(tmp_path: Path) -> None:

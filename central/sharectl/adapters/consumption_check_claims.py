@@ -115,6 +115,17 @@ def given_more(subject: Subject) -> Iterator[Finding]:
                 )
 
 
+def takes_less_than_requested(subject: Subject, node: Node, slot: SlotType) -> bool:
+    """Whether the policy takes less of some asset than an ordinary job requests of it."""
+    jobs = _that_request_all(slot)
+    return any(
+        amount < float(job.get(f"Request{asset}", "0"))
+        for job, match in zip(jobs, tried(subject, node, slot, jobs))
+        if match.claim is not None and not match.refused
+        for asset, amount in match.claim.consumed.items()
+    )
+
+
 def _run_out_of_cores(found: Sequence[Filled]) -> bool:
     return all(len(filled.claims) > filled.whole["Cpus"] for filled in found)
 

@@ -13,6 +13,7 @@ from typing import Callable, Optional
 
 from sharectl.adapters.condor_config import Configuration, Source, expand
 from sharectl.adapters.condor_files import Definition
+from sharectl.adapters.consumption_check_claims import takes_less_than_requested
 from sharectl.adapters.consumption_check_settings import GPUS
 from sharectl.adapters.consumption_check_subject import (
     ATTRIBUTE_LISTS,
@@ -55,6 +56,7 @@ _OF_TYPES = (
 )
 """Knobs that a slot type may have of its own; any attribute and policy expression may be one, so others pass."""
 
+_THREADS = "NEGOTIATOR_NUM_THREADS"
 _CACHING = "NEGOTIATOR_MATCHLIST_CACHING"
 _RECYCLING = "CLAIM_RECYCLING_CONSIDER_LIMITS"
 _RANKS = ("NEGOTIATOR_PRE_JOB_RANK", "NEGOTIATOR_POST_JOB_RANK")
@@ -84,6 +86,10 @@ class _Combination:
 
 def _on(knob: str) -> Applies:
     return lambda _, node: node.is_on(knob)
+
+
+def _number(text: str) -> int:
+    return int(text) if re.fullmatch(r"\s*\d{1,9}\s*", text) else 0
 
 
 def _off(knob: str) -> Applies:
@@ -143,6 +149,19 @@ _COMBINATIONS = (
         "consumption policy: jobs are matched in every cycle, and none starts",
         "write ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = False, on the nodes or on the access points",
     ),
+    # matchmakingAlgorithm(): ParallelIsAMatch() comes before cp_override_requested(), IsAMatch() after it.
+    _Combination(
+        _THREADS,
+        lambda subject, node: (
+            _number(node.configuration.text(_THREADS)) > 1
+            and any(
+                its is node and takes_less_than_requested(subject, node, slot) for its, slot in subject.sound
+            )
+        ),
+        "Requirements are then asked of what a job requests, not of what the policy takes of it, which is less: jobs that fit by "
+        "the policy stay idle (2 of 4 ran), unless the slot still has all that they request",
+        f"write {_THREADS} = 1, or let the policy take what is requested at least",
+    ),
     # obtainAdsFromCollector(): the slot's own weight is replaced.
     _Combination(
         "FORCE_NEGOTIATOR_SLOT_WEIGHT",
@@ -161,8 +180,8 @@ _COMBINATIONS = (
 )
 """The manual warns of all at once: "experimental … may not work well in combination with other HTCondor features"
 (EP policy configuration, section condor_negotiator-Side Resource Consumption Policies). Nothing there or in the source speaks
-against condor_defrag, draining, or prefetched requests, so nothing is said of them. NEGOTIATOR_NUM_THREADS matters only with
-a START that `consumption_check_claims.asked_twice` finds."""
+against condor_defrag, draining, or prefetched requests, so nothing is said of them. What NEGOTIATOR_NUM_THREADS does with START,
+`consumption_check_claims.asked_twice` tells."""
 
 
 def unknown(subject: Subject) -> Iterator[Finding]:
