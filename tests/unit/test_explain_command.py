@@ -125,6 +125,10 @@ def test_an_imported_cycle_is_said_to_be_one(
     code, out, err = run(capsys, "explain", "cycle", 4, "--config", config)
     assert (code, err) == (0, "")
     assert "from a shares_Error.log: nodes, outputs and plan are not known" in out
+    assert not [word for word in ("took", "answered", "output +", "stands until") if word in out], out
+    content = data(capsys, "explain", "cycle", 4, "--config", config)
+    assert (content["seconds"], content["idle_cores"]) == (None, None)
+    assert (content["groups"][0]["output_hs06"], content["groups"][0]["law"]) == (None, None)
 
 
 def test_a_broken_ledger_is_told_once_with_what_becomes_of_it(

@@ -27,7 +27,7 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
     return {
         "cycle": record.number or None,
         "taken_at": record.taken_at,
-        "seconds": record.seconds,
+        "seconds": None if record.imported else record.seconds,
         "complete": record.complete,
         "imported": record.imported,
         "sources": [asdict(source) for source in record.sources],
@@ -42,12 +42,12 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
         "targets": [asdict(node.target) for node in record.nodes if node.target],
         "exchanges": [words.exchange_data(exchange) for exchange in found.exchanges],
         "limits": words.limit_data(record.limits),
-        "groups": [_group_data(control) for control in record.groups],
+        "groups": [_group_data(control, known=not record.imported) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
             {**words.coded("node", code), "nodes": nodes} for code, nodes in found.node_reasons.items()
         ],
-        "idle_cores": record.idle_cores,
+        "idle_cores": record.idle_cores if record.complete and not record.imported else None,
         "before": _before(found),
         "changes": _changes_data(found.diff),
     }
@@ -56,19 +56,22 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
 def print_cycle(found: CycleExplanation, to: TextIO, *, everything: bool) -> None:
     """Print it on one screen, or all of it."""
     record = found.record
-    title = f"cycle {record.number}: {shown(record.taken_at)}, took {record.seconds:.1f} s"
+    took = "" if record.imported else f", took {record.seconds:.1f} s"
+    title = f"cycle {record.number}: {shown(record.taken_at)}{took}"
     print_screen(title, list(_rows(found, everything=everything)), to, everything=everything)
 
 
 def _rows(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
     record = found.record
-    yield from _looked(record, everything=everything)
+    if not record.imported:
+        yield from _looked(record, everything=everything)
     yield from (("problem", problem) for problem in record.problems)
     if found.configuration_changed:
         yield "note", "the configuration that decides is another one than in the cycle before"
     if record.imported:
         yield "note", "from a shares_Error.log: nodes, outputs and plan are not known"
-    yield "plan", _plan(record)
+    else:
+        yield "plan", _plan(record)
     if record.reason == "no-fit":
         yield "fits", words.unfit_words(record)
     yield from _exchanges(found, everything=everything)
@@ -142,18 +145,19 @@ def _groups(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
     most = len(groups) if everything else GROUPS_LISTED
     for control in groups[:most]:
         acted = f" ({', '.join(control.acted)})" if control.acted else ""
+        output = "" if record.imported else f", output {control.output_hs06:+.0f}"
         yield (
             "groups",
             (
                 f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} HS06, is due {number(control.setpoint_hs06, 0)}: "
-                f"error {control.control_error_hs06:+.0f}, output {control.output_hs06:+.0f} HS06{acted}"
+                f"error {control.control_error_hs06:+.0f}{output} HS06{acted}"
             ),
         )
     if len(groups) > most:
         yield "groups", f"… and {counted(len(groups) - most, 'group')} more: --all"
 
 
-def _group_data(control: GroupControl) -> dict[str, Any]:
+def _group_data(control: GroupControl, *, known: bool) -> dict[str, Any]:
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
@@ -161,8 +165,8 @@ def _group_data(control: GroupControl) -> dict[str, Any]:
         "error_hs06": control.error.error_hs06,
         "setpoint_hs06": control.setpoint_hs06,
         "control_error_hs06": control.control_error_hs06,
-        "output_hs06": control.output_hs06,
-        "law": words.coded("law", control.law),
+        "output_hs06": control.output_hs06 if known else None,
+        "law": words.coded("law", control.law) if known else None,
         "acted": [words.coded("acted", code) for code in control.acted],
     }
 
