@@ -289,13 +289,11 @@ def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Share
     ways = [{"collector": {"identity": KNOWN, "deadline_seconds": 2}}, {"file": str(sharectl.targets)}]
     os.kill(pid, signal.SIGSTOP)
     try:
-        started = time.monotonic()
         said = publish(sharectl, published, expect=74, publish=ways)
-        assert time.monotonic() - started < 15
+        assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text(), "while it hangs"
     finally:
         os.kill(pid, signal.SIGCONT)
     assert "no answer within 2 s" in said
-    assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text()
     sharectl.box.wait_until(
         lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout, 30, "it answers again"
     )
