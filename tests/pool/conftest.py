@@ -70,7 +70,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
-    if config.getoption("--failed-files", default=False) and config.cache:
+    if config.getoption("--failed-files", default=False):
         failed = {test.partition("::")[0] for test in config.cache.get("cache/lastfailed", {})}
         others = [item for item in items if item.nodeid.partition("::")[0] not in failed]
         config.hook.pytest_deselected(items=others)
