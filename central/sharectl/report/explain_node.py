@@ -26,6 +26,7 @@ def as_data(explained: Explained, found: NodeExplanation) -> dict[str, Any]:
     return {
         **words.origin(explained),
         **{key: value for key, value in asdict(node).items() if key != "reason"},
+        "held": [jobs._asdict() for jobs in node.held],
         **({} if found.estimated else {"wait_seconds": None, "idle_core_seconds": None}),
         "idle_cores": node.idle_cores,
         "reason": words.coded("node", node.reason) if node.reason else None,
