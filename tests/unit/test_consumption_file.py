@@ -321,7 +321,9 @@ def test_a_key_of_another_model_is_said_to_be_one() -> None:
             ".assets.gpus: every claim takes 3 at least, and resources give a slot 2: nothing could ever run",
         ),
         (
-            typed("resources: 'cpus=100%, ram=1/2, disk=50%, 0%'").replace("cpus: {", "gpus: {charge: 1}, cpus: {"),
+            typed("resources: 'cpus=100%, ram=1/2, disk=50%, 0%'").replace(
+                "cpus: {", "gpus: {charge: 1}, cpus: {"
+            ),
             ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing could ever run; remove this line",
         ),
         (typed("resources: 'cpus=50% seats=2'"), '.resources: "seats=2": assets have no "seats"'),

@@ -9,9 +9,9 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.deadline import Question, ask_all, limit_memory
 from sharectl.adapters.explain_job import JobId, job_id
-from sharectl.adapters.explain_job_slots import findings, limit_memory
+from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.core.job_verdict import Obstacle, SlotFinding, verdict
 from tests.fakes import NOW
 
@@ -178,7 +178,7 @@ FORK = {f"B{n}": f"MY.B{n - 1} + MY.B{n - 1}" for n in range(1, 48)}
 
 
 def look(job_ad: Any) -> Any:
-    limit_memory()
+    limit_memory(MOST_MEMORY_BYTES)
     return findings(job_ad, [slot()], NOW)
 
 

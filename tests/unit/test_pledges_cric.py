@@ -145,6 +145,15 @@ def endless(request: BaseHTTPRequestHandler) -> None:
         request.wfile.write(b" " * 2**16)
 
 
+def in_a_chunk_of_minus_one(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.send_header("Transfer-Encoding", "chunked")
+    request.end_headers()
+    request.wfile.write(b"-1\r\n")
+    for _ in range(16 * MAX_BYTES // 2**16):
+        request.wfile.write(b" " * 2**16)
+
+
 def redirecting(request: BaseHTTPRequestHandler) -> None:
     serving(b"", 302, Location="http://localhost/api/")(request)
 
@@ -156,11 +165,12 @@ FAILURES = [
     (hanging, "no answer within 0.3 s"),
     (truncated, "cannot be asked: "),
     (endless, f"sends more than {MAX_BYTES} bytes"),
+    (in_a_chunk_of_minus_one, "cannot be asked: "),  # not "sends more than": it was not all taken
     (serving(b"<html>login</html>"), "is no JSON"),
     (serving(b"{}"), "there is no federation"),
     (saying(cms=-1), "Q3.cms.CPU: -1 is no pledge"),
 ]
-NAMES = ["500", "403", "redirect", "hang", "truncated", "endless", "html", "empty", "negative"]
+NAMES = ["500", "403", "redirect", "hang", "truncated", "endless", "chunk of -1", "html", "empty", "negative"]
 
 
 @pytest.mark.parametrize(("answer", "problem"), FAILURES, ids=NAMES)

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Optional, Union
 
 from sharectl.adapters.cric_answer import MAX_BYTES
-from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.deadline import Question, ask_all, limit_memory
 from sharectl.adapters.wording import shown
 
 _NOT_MODIFIED = 304
 _OK = 200
 _REDIRECTS = range(300, 400)
 _CHUNK_BYTES = 2**16
+_MOST_MEMORY_BYTES = 8 * MAX_BYTES
+"""What the process that asks may take: to a chunk of -1 bytes urllib3 takes all that ever comes."""
 _AGENT = {"User-Agent": "sharectl", "Accept": "application/json"}
 
 
@@ -80,6 +82,7 @@ def ask(url: str, access: ServerAccess, known: Validators = Validators()) -> Ans
 def _ask(url: str, access: ServerAccess, known: Validators) -> Answered:
     import requests
 
+    limit_memory(_MOST_MEMORY_BYTES)
     trusted = _trusted(access)
     if isinstance(trusted, Path) and not trusted.exists():
         return Answered(
@@ -101,6 +104,8 @@ def _ask(url: str, access: ServerAccess, known: Validators) -> Answered:
                 return _answered(response, known)
         except (requests.RequestException, OSError, ValueError) as error:
             return Answered(problem=_words(error))
+        except MemoryError:
+            return Answered(problem=f"cannot be asked: its answer needs more than {_MOST_MEMORY_BYTES} bytes")
 
 
 def _answered(response: object, known: Validators) -> Answered:

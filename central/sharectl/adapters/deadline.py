@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import resource
 import select
 import signal
 import time
@@ -73,6 +74,17 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
         for child in children.values():
             _end(child)
     return {name: answers[name] for name in questions}
+
+
+def limit_memory(more_bytes: int) -> None:
+    """Let this process have no more memory than it has and ``more_bytes``; beyond that it gets a MemoryError."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + more_bytes
+    resource.setrlimit(
+        resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+    )
 
 
 def _start(question: Question) -> _Child:

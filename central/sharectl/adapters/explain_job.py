@@ -10,8 +10,8 @@ from typing import Any, Callable, Optional
 
 from sharectl.adapters.ads import MAX_TEXT, evaluated, text, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION
-from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.explain_job_slots import findings, limit_memory
+from sharectl.adapters.deadline import Question, ask_all, limit_memory
+from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.adapters.slot_ads import AdOfFile, from_long
 from sharectl.adapters.slot_ads_groups import groups_of
 from sharectl.core.claim_capacity import Group
@@ -282,7 +282,7 @@ def _judged(collector: Optional[str], ad: str, now: int) -> PoolSays:
     import classad2
     import htcondor2
 
-    limit_memory()
+    limit_memory(MOST_MEMORY_BYTES)
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     slots = asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC)
     groups = asked.query(htcondor2.AdType.Accounting, constraint="IsAccountingGroup")

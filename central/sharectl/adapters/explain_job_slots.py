@@ -7,7 +7,6 @@ may not have more memory than `MOST_MEMORY_BYTES` besides.
 from __future__ import annotations
 
 import re
-import resource
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,17 +40,6 @@ _CHILD = re.compile(r"\bChild\w+", re.IGNORECASE)
 _NOW_CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 _MACHINE_RESOURCES = "Cpus, Memory, Disk"
-
-
-def limit_memory() -> None:
-    """Let this process have no more memory than it has and `MOST_MEMORY_BYTES`."""
-    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = now + MOST_MEMORY_BYTES
-    resource.setrlimit(
-        resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
-    )
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
