@@ -8,6 +8,9 @@ SUITES := trixie forky
 POOLS := 5
 AGAIN = $(PYTHON) -m pytest tests/pool --failed-files
 
+# Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test check unit coverage pool bench venv packages clean
 
 help:
