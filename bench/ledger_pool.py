@@ -10,6 +10,7 @@ from math import pi, sin
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Target
 from sharectl.core.node_records import node_records
+from sharectl.core.recording import target_nodes
 from sharectl.core.steering import SEED, steer
 from sharectl.core.wanted import Wait
 
@@ -111,6 +112,7 @@ class SyntheticPool:
         }
         reasons = {node.name: "target" if node in told else "not-needed" for node in self.nodes}
         groups = steer(self.pledge_hs06, 0.0, SEED, {}, snapshot, snapshot.taken_at)
+        nodes = node_records(snapshot, targets, reasons, waits)
         return CycleRecord(
             snapshot.taken_at,
             self.dice.uniform(2, 9),
@@ -118,11 +120,12 @@ class SyntheticPool:
             sources=snapshot.sources,
             groups=groups,
             pending=snapshot.pending,
-            nodes=node_records(snapshot, targets, reasons, waits),
+            nodes=nodes,
             sequence=snapshot.taken_at,
             strategy="many",
             reason="targets",
             published=("/var/lib/sharectl/sharectl.txt",),
             configuration="0123456789ab",
             idle_cores=self.dice.randrange(2000),
+            target_nodes=target_nodes(self.groups, nodes),
         )

@@ -17,7 +17,7 @@ from sharectl.adapters.ledger_check import problems
 from sharectl.adapters.ledger_export import Counted
 from sharectl.adapters.ledger_import import bring_in
 from sharectl.adapters.log_source import file_source
-from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
+from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord, TargetNodes
 from sharectl.core.ledger_series import DAY_SECONDS, layout
 from sharectl.core.model import (
     GroupControl,
@@ -199,6 +199,11 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
                 problems=tuple(draw(st.lists(words, max_size=2))),
                 configuration="0123456789ab",
                 idle_cores=draw(SMALL) if complete else 0,
+                target_nodes={
+                    control.group: TargetNodes(draw(SMALL), draw(SMALL))
+                    for control in groups
+                    if draw(st.booleans())
+                },
             )
         )
     return found
@@ -229,7 +234,7 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
 @given(records())
 @FEW
 def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None:
-    """A bucket over all has the work, pledge and mean power of the cycles themselves."""
+    """A bucket over all has the mean power of the cycles, and the mean nodes under targets of those that know them, or none."""
     with ledger_of(kept) as ledger:
         (bucket,) = ledger.series(kept[0].taken_at, kept[0].taken_at + 10 * DAY_SECONDS, 1).buckets
     assert bucket.pool.cycles == len(kept)
@@ -238,6 +243,9 @@ def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None
         power = [c.error.usage.power_hs06 for r in kept for c in r.groups if c.group == name]
         assert point.cycles == len(power)
         assert point.power_hs06 == pytest.approx(sum(power) / len(power))
+        counts = [record.target_nodes[name] for record in kept if name in record.target_nodes]
+        means = [sum(each) / len(counts) for each in zip(*counts)] or [None, None]
+        assert [point.held_back_nodes, point.helped_nodes] == pytest.approx(means)
     assert set(bucket.groups) == {control.group for record in kept for control in record.groups}
 
 

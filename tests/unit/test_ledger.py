@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.adapters.ledger import PLACE, Ledger
+from sharectl.adapters.ledger_check import problems
 from sharectl.adapters.ledger_schema import APPLICATION_ID, MIGRATIONS, VERSION, migrate
 from sharectl.core.model import RunningJobs
 from sharectl.core.replay import snapshot_of
@@ -280,6 +281,7 @@ def test_an_old_ledger_is_brought_up_to_date_with_all_that_is_in_it(ledger: Ledg
     ledger.path.parent.mkdir()
     with opened(ledger.path) as connection:
         connection.executescript(old.read_text(encoding="utf-8"))
+    assert ledger.known(["alice"]).remaining, "a cycle asks before it brings the file up to date"
     number = ledger.record(*made(9))
     assert [record.complete for record in ledger.cycles(0, NOW + 9 * PERIOD_SECONDS)] == [
         True,
@@ -291,6 +293,28 @@ def test_an_old_ledger_is_brought_up_to_date_with_all_that_is_in_it(ledger: Ledg
     assert first is not None
     assert (len(first.nodes), len(first.groups), first.seconds) == (5, 2, 3.25)
     assert ledger.cycle(number) == as_kept(made(9)[0], number)
+
+
+def test_targets_of_groups_that_version_1_did_not_count_are_not_known(ledger: Ledger) -> None:
+    ledger.path.parent.mkdir()
+    with opened(ledger.path) as connection:
+        connection.executescript((OLD_FILES / "version-1.sql").read_text(encoding="utf-8"))
+    with pytest.raises(StateError, match="is of schema version 1; the next `sharectl cycle` brings it to"):
+        ledger.latest()
+    record, seen = made(5)
+    number = ledger.record(record, seen)
+    assert [cycle.target_nodes for cycle in ledger.cycles(0, NOW + 5 * PERIOD_SECONDS)] == [{}] * 4
+    kept = ledger.cycle(number)
+    assert kept is not None
+    told = sum(node.target is not None for node in record.nodes)
+    assert kept.target_nodes == {"alice": (told, 0), "cms": (0, told)}
+    assert told > 0
+    hours = [bucket.groups for bucket in ledger.series(NOW - 3600, NOW + 7200, 3).buckets]
+    points = [groups["alice"] for groups in hours if groups]
+    assert [(point.held_back_nodes, point.helped_nodes) for point in points] == [(None, None), (told, 0)]
+    (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
+    assert (day.groups["alice"].cycles, day.groups["alice"].held_back_nodes) == (4, told)
+    assert problems(ledger, every_cycle=True) == []
 
 
 def test_a_step_that_fails_leaves_the_old_tables(tmp_path: Path) -> None:

@@ -97,6 +97,22 @@ def test_a_replayed_cycle_is_the_cycle() -> None:
     }
 
 
+def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
+    config, taken = law(), snapshot(alice__prod=5)
+    decision = decide(config, State(), taken, NOW)
+    assert [(t.held_back, t.helped) for t in decision.plan.targets] == [("alice.user", "alice.prod")]
+    record = record_of(config, taken, decision, decision.plan, ("file",))
+    assert record.target_nodes == {
+        "alice": (1, 1),
+        "alice.prod": (0, 1),
+        "alice.user": (1, 0),
+        "cms": (0, 0),
+    }
+    withdrawn = record_of(config, taken, decision, None, (), disabled=True)
+    assert set(withdrawn.target_nodes.values()) == {(0, 0)}
+    assert record_of(config, taken, None, None, ()).target_nodes == {}
+
+
 def test_what_is_published_is_read_back() -> None:
     plan = decided(snapshot(alice__prod=5)).plan
     text = sharectl_file.render(plan)

@@ -23,6 +23,7 @@ from sharectl.adapters.ledger_file import (
 from sharectl.adapters.ledger_names import Lists
 from sharectl.adapters.ledger_nodes import Nodes
 from sharectl.adapters.ledger_retention import KEEP_DEFAULT, Keep, prune, shrink
+from sharectl.adapters.ledger_schema import VERSION
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.ledger_series import Series
 from sharectl.core.model import Snapshot
@@ -103,7 +104,8 @@ class Ledger:
         """What is known of the run times of these groups; nothing while there is no ledger."""
         if not self.path.exists():
             return Known()
-        with self._reading(at_once=True) as (connection, lists):
+        # A cycle asks before it brings an older file up to date.
+        with self._reading(at_once=True, oldest=ledger_known.SINCE_VERSION) as (connection, lists):
             return ledger_known.known(connection, lists, groups)
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
@@ -140,10 +142,14 @@ class Ledger:
             return None
 
     @contextlib.contextmanager
-    def _reading(self, *, at_once: bool = False) -> Iterator[tuple[sqlite3.Connection, Lists]]:
+    def _reading(
+        self, *, at_once: bool = False, oldest: int = VERSION
+    ) -> Iterator[tuple[sqlite3.Connection, Lists]]:
         with (
             errors_of(self.path),
-            contextlib.closing(open_to_read(self.path, self.busy_seconds, at_once=at_once)) as connection,
+            contextlib.closing(
+                open_to_read(self.path, self.busy_seconds, at_once=at_once, oldest=oldest)
+            ) as connection,
         ):
             # One transaction: what a cycle adds or removes meanwhile is seen whole or not at all.
             connection.execute("BEGIN")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
 from sharectl.adapters.ledger_names import Lists
-from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.cycle_record import CycleRecord, TargetNodes
 from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
 from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, PendingJobs, Source
 
@@ -66,7 +66,7 @@ def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, rec
         group = lists.names.number(control.group)
         error, usage = control.error, control.error.usage
         connection.execute(
-            f"INSERT INTO group_cycles VALUES ({', '.join('?' * 15)})",  # noqa: S608 - question marks
+            f"INSERT INTO group_cycles VALUES ({', '.join('?' * 17)})",  # noqa: S608 - question marks
             (
                 number,
                 group,
@@ -83,6 +83,7 @@ def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, rec
                 control.control_error_hs06,
                 None if record.imported else control.output_hs06,
                 place,
+                *record.target_nodes.get(control.group, (None, None)),
             ),
         )
         sizes = _sizes(usage, held.get(control.group, {}), imported=record.imported)
@@ -191,8 +192,17 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         configuration=configuration,
         number=number,
         idle_cores=idle or 0,
+        target_nodes=_target_nodes(connection, lists, number),
         imported=bool(imported),
     )
+
+
+def _target_nodes(connection: sqlite3.Connection, lists: Lists, number: int) -> dict[str, TargetNodes]:
+    rows = connection.execute(
+        "SELECT group_id, held_back_nodes, helped_nodes FROM group_cycles WHERE cycle = ? AND held_back_nodes IS NOT NULL",
+        (number,),
+    )
+    return {lists.name(group): TargetNodes(*counts) for group, *counts in rows}
 
 
 class _Sizes:
@@ -244,7 +254,7 @@ def _control(
         waiting_n,
         *control,
     ) = row
-    setpoint, control_error, output, _ = control
+    setpoint, control_error, output, *_ = control
     law, state, acted = controller
     name = lists.name(group)
     return GroupControl(

@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sharectl.adapters import files
-from sharectl.adapters.ledger_schema import migrate, readable, version_of
+from sharectl.adapters.ledger_schema import VERSION, migrate, readable, version_of
 from sharectl.errors import StateError
 
 PLACE = Path("ledger", "ledger.sqlite")
@@ -73,7 +73,7 @@ def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Con
 
 
 def open_to_read(
-    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False
+    path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False, oldest: int = VERSION
 ) -> sqlite3.Connection:
     """Connection that can change nothing. Raises StateError, also if there is no ledger yet.
 
@@ -82,6 +82,8 @@ def open_to_read(
     at_once
         Whether it is closed again in a moment: then, while nobody writes, not even an index of the log is made, which a
         full disk has no room for.
+    oldest
+        As for `sharectl.adapters.ledger_schema.readable`.
     """
     with errors_of(path):
         try:
@@ -95,7 +97,7 @@ def open_to_read(
         connection = _connect(path, mode, busy_seconds)
         try:
             connection.execute("PRAGMA query_only = ON")
-            readable(connection, path)
+            readable(connection, path, oldest)
         except BaseException:
             connection.close()
             _sweep(path)

@@ -19,6 +19,9 @@ HALF_LIFE_DAYS = 14
 WINDOW_DAYS = 90
 """Days that count: the last one by 1, one of two weeks before by a half; what is older than this, not at all."""
 
+SINCE_VERSION = 1
+"""Of the schema: since then the tables that `known` reads are as they are."""
+
 _MOST_BYTES = 2**28
 
 

@@ -71,7 +71,16 @@ CREATE TABLE remaining_times (
 CREATE TABLE last_jobs (one INTEGER PRIMARY KEY CHECK (one = 1), taken_at INTEGER NOT NULL, block BLOB NOT NULL);
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_TARGETS_OF_GROUPS = """
+ALTER TABLE group_cycles ADD COLUMN held_back_nodes INTEGER;
+ALTER TABLE group_cycles ADD COLUMN helped_nodes INTEGER;
+ALTER TABLE group_rollups ADD COLUMN held_back_nodes INTEGER;
+ALTER TABLE group_rollups ADD COLUMN helped_nodes INTEGER;
+ALTER TABLE group_rollups ADD COLUMN target_cycles INTEGER DEFAULT 0;
+"""
+"""Of older cycles it stays NULL, not known: no row is written anew, so that it takes no time however large the file is."""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TARGETS_OF_GROUPS)
 """Step number n leads from version n to n + 1; version 0 is an empty file."""
 
 VERSION = len(MIGRATIONS)
@@ -116,8 +125,13 @@ def version_of(connection: sqlite3.Connection, path: Path, known: int = VERSION)
     return version
 
 
-def readable(connection: sqlite3.Connection, path: Path) -> None:
+def readable(connection: sqlite3.Connection, path: Path, oldest: int = VERSION) -> None:
     """Check that the tables are those of `VERSION`, where nothing may be changed.
+
+    Parameters
+    ----------
+    oldest
+        First version that has all that is to be read as it is now.
 
     Raises
     ------
@@ -127,7 +141,7 @@ def readable(connection: sqlite3.Connection, path: Path) -> None:
     version = version_of(connection, path)
     if version == 0:
         raise StateError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
-    if version < VERSION:
+    if version < oldest:
         raise StateError(
             f"{path}: is of schema version {version}; the next `sharectl cycle` brings it to {VERSION}"
         )

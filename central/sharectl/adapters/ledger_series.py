@@ -46,7 +46,8 @@ def _by_size(rows: sqlite3.Cursor) -> _Sizes:
 
 
 def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> GroupPoint:
-    cycles, pledge, power, setpoint, error, squares, output, output_cycles, work, pledged = row
+    cycles, pledge, power, setpoint, error, squares, output, output_cycles, work, pledged, *targets = row
+    held_back, helped, target_cycles = targets
     held, pending = sizes
     return GroupPoint(
         cycles=cycles,
@@ -60,6 +61,8 @@ def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> Grou
         pledge_hs06_seconds=pledged,
         cores_by_size={cores: held[cores] / cycles for cores in sorted(held)},
         pending_by_size={cores: pending[cores] / cycles for cores in sorted(pending)},
+        held_back_nodes=_mean(held_back, target_cycles),
+        helped_nodes=_mean(helped, target_cycles),
     )
 
 

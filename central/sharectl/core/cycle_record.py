@@ -22,6 +22,15 @@ class HeldJobs(NamedTuple):
     """Memory that each holds; where they differ the mean, rounded likewise; 0 if unknown."""
 
 
+class TargetNodes(NamedTuple):
+    """On how many nodes a target names a group, or one within it."""
+
+    held_back: int
+    """Nodes on which it is held back."""
+    helped: int
+    """Nodes on which it is helped."""
+
+
 @dataclass(frozen=True)
 class NodeRecord:
     """What one node held and was told."""
@@ -83,6 +92,8 @@ class CycleRecord:
     """Counted by the ledger; 0 if it has not been kept yet."""
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
+    target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
+    """Group -> nodes with a target for it, after the cycle; without the groups of which it is not known, as in imported rows."""
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 

@@ -77,6 +77,7 @@ def _groups(record: CycleRecord) -> Iterator[tuple[Value, ...]]:
             control.setpoint_hs06,
             control.control_error_hs06,
             control.output_hs06 if known else None,
+            *record.target_nodes.get(control.group, (None, None)),
             control.law if known else None,
             " ".join(control.acted),
             json.dumps(dict(control.state)),
@@ -193,6 +194,8 @@ TABLES = {
             Column(
                 "output_hs06", NUMBER, "power to move: above 0 to take from the group; empty where not known"
             ),
+            Column("held_back_nodes", INTEGER, "nodes on which a target held it back; empty where not known"),
+            Column("helped_nodes", INTEGER, "nodes on which a target helped it; empty where not known"),
             Column("law", TEXT, "control law"),
             Column("acted", TEXT, "codes of what bounded or changed the output"),
             Column("state", TEXT, "state of the controller afterwards, JSON"),

@@ -48,6 +48,10 @@ class GroupPoint:
     """Cores of a job -> cores that such jobs held; `UNKNOWN_SIZE` for multicore jobs of any."""
     pending_by_size: Mapping[int, float] = field(default_factory=dict)
     """Cores requested -> jobs that waited; `UNKNOWN_SIZE` likewise."""
+    held_back_nodes: Optional[float] = None
+    """Nodes on which a target held it, or a group within it, back; None if no cycle knows."""
+    helped_nodes: Optional[float] = None
+    """Nodes on which one helped it; None if no cycle knows."""
 
 
 @dataclass(frozen=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Optional
 
-from sharectl.core.cycle_record import CycleRecord, NodeRecord
+from sharectl.core.cycle_record import CycleRecord, NodeRecord, TargetNodes
 from sharectl.core.group_tree import levels_above
 from sharectl.core.model import PendingJobs, Plan, Snapshot
 from sharectl.core.plan import Decision, PlanConfig
@@ -53,7 +53,21 @@ def record_of(
         limits=plan.limits if plan else (),
         published=tuple(places),
         idle_cores=sum(node.idle_cores for node in nodes),
+        target_nodes=target_nodes([control.group for control in decision.groups], nodes) if decision else {},
     )
+
+
+def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:
+    """Each of ``groups`` -> on how many of ``nodes`` a target holds it back and on how many one helps it.
+
+    Targets name the innermost groups: each counts for those around it too.
+    """
+    held_back: Counter[str] = Counter()
+    helped: Counter[str] = Counter()
+    for target in (node.target for node in nodes if node.target is not None):
+        held_back.update((target.held_back, *levels_above(target.held_back)))
+        helped.update((target.helped, *levels_above(target.helped)))
+    return {group: TargetNodes(held_back[group], helped[group]) for group in groups}
 
 
 def _without_target(node: NodeRecord) -> NodeRecord:
