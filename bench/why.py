@@ -1,6 +1,6 @@
 """How much longer it takes to explain a decision than to make it, and what memory a replay takes of ever more cycles.
 
-Each is measured in a process of its own. ``--nodes`` and ``--groups`` say how large the pool of the explanations is.
+Each is measured in a process of its own, explanations by the processor's time. ``--nodes`` and ``--groups`` say how large the pool of the explanations is.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.core.cycle_record import CycleRecord  # noqa: E402
+from sharectl.core.explain_cycle import Otherwise, explain_cycle  # noqa: E402
 from sharectl.core.explain_group import explain_group  # noqa: E402
 from sharectl.core.explain_node import explain_node  # noqa: E402
 from sharectl.core.explaining import of_ledger  # noqa: E402
@@ -34,7 +35,7 @@ REPLAY_CYCLES = (50, 400)
 
 
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
-    """Seconds of a decision, of the explanation of a group and of a node, and how much was found."""
+    """Processor seconds of a decision, of the explanation of a group, a node and a cycle, and how much was found."""
     config, record = _decided(strategy, nodes, groups)
     found = of_ledger(record, None, config, NOTHING_KNOWN)
     decision_seconds, _ = _timed(found.case.decided)
@@ -42,12 +43,15 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     without = next(node for node in record.nodes if node.target is None)
     group_seconds, group = _timed(lambda: explain_group(found, most_over))
     node_seconds, node = _timed(lambda: explain_node(found, without, None, None))
+    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, None, found))
+    otherwise = cycle.otherwise or Otherwise(None, ())
     return {
         "decide": decision_seconds,
+        "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
-        "flips": [len(group.flips), len(node.flips)],
-        "tried_all": [group.tried_all, node.tried_all],
+        "flips": [len(group.flips), len(node.flips), len(otherwise.flips)],
+        "tried_all": [group.tried_all, node.tried_all, otherwise.tried_all],
     }
 
 
@@ -86,7 +90,7 @@ def main(argv: Sequence[str]) -> int:
         seen = _in_a_process(f"explain:{strategy}", arguments)
         print(
             f"{strategy}: {arguments.nodes} nodes, {arguments.groups} groups: a decision is 1 ({seen['decide']:.2f} s), a "
-            f"group {seen['group'] / seen['decide']:.1f}, a node {seen['node'] / seen['decide']:.1f} "
+            f"group {seen['group'] / seen['decide']:.1f}, a node {seen['node'] / seen['decide']:.1f}, a cycle {seen['cycle'] / seen['decide']:.1f} ({seen['cycle']:.1f} s) "
             f"({seen['flips']} changes found, all tried: {seen['tried_all']})"
         )
     few, many = (_in_a_process(f"replay:{cycles}", arguments) for cycles in REPLAY_CYCLES)
@@ -105,9 +109,9 @@ def _decided(strategy: str, nodes: int, groups: int) -> tuple[PlanConfig, CycleR
 
 
 def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    began = time.perf_counter()
+    began = time.process_time()
     result = work()
-    return time.perf_counter() - began, result
+    return time.process_time() - began, result
 
 
 def _in_a_process(what: str, arguments: argparse.Namespace) -> dict[str, Any]:

@@ -102,6 +102,9 @@ def test_the_cycle_names_its_sources_and_where_it_published(
     assert {source["name"].split()[0] for source in told["sources"]} == {"collector", "schedd"}
     assert told["published"] == cycle["published"]
     assert [(e["held_back"], e["helped"]) for e in told["exchanges"]] == [(HELD_BACK, HELPED)]
+    assert (told["agrees"], told["decided_again"]) == (True, "1 target")
+    more = [flip["what"] for flip in told["would_change"] if flip["outcome"] == "2 targets"]
+    assert f"{LEFT_ALONE} is under control (nodes.controlled)" in more
     assert len(sharectl.run("explain", "cycle", **how).stdout.splitlines()) <= 24
 
 

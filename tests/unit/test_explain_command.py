@@ -9,8 +9,10 @@ import pytest
 
 from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.cli.main import main
+from sharectl.core.control import Control
 from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
 from sharectl.core.model import Source, Target
+from sharectl.core.steering import SteeringConfig
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
 
@@ -90,6 +92,54 @@ def test_deciding_again_agrees_as_long_as_the_configuration_is_the_same(
 
 
 @pytest.mark.usefixtures("kept")
+def test_a_cycle_tells_what_would_change_it_by_the_configuration_of_now(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    asked = ("explain", "cycle", "--config", config)
+
+    def of_limit() -> list[tuple[float, float | None, str]]:
+        told = data(capsys, *asked)["would_change"]
+        return [(f["value"], f["becomes"], f["outcome"]) for f in told if f["code"] == "max-nodes"]
+
+    assert of_limit() == [(4.0, 5.0, "5 targets"), (4.0, None, "7 targets")]
+    assert "deciding again now" not in run(capsys, *asked)[1]
+    config.write_text(CONFIG.format(folder=tmp_path, max_nodes=2), encoding="utf-8")
+    assert of_limit()[0] == (2.0, 3.0, "3 targets")
+    content = data(capsys, *asked)
+    assert (content["agrees"], content["decided_again"], len(content["targets"])) == (False, "2 targets", 4)
+    assert "deciding again now comes to something else" in " ".join(run(capsys, *asked)[1].split())
+
+
+@pytest.mark.parametrize("strategy", ["pair", "many"])
+def test_a_cycle_without_targets_tells_what_would_bring_some(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, strategy: str
+) -> None:
+    config.write_text(config.read_text().replace("pair", strategy))
+    write(tmp_path, law(strategy, max_nodes=4), [busy(0, waiting=0)])
+    content = data(capsys, "explain", "cycle", "--config", config)
+    assert (content["targets"], content["decided_again"]) == ([], "no target")
+    told = {flip["what"]: (flip["becomes"], flip["outcome"]) for flip in content["would_change"]}
+    assert told["8-core jobs of cms that wait"] == (1.0, "1 target")
+
+
+def test_a_group_whose_law_was_given_nothing_says_so(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    config.write_text(config.read_text().replace("strategy:", "law: ewma, strategy:"))
+    ewma = replace(law(max_nodes=4), steering=SteeringConfig(Control("ewma")))
+    taken = busy(0)
+    waiting = tuple(jobs for jobs in taken.pending if jobs.group != "cms")
+    write(tmp_path, ewma, [replace(taken, pending=waiting)])
+    groups = {each["group"]: each for each in data(capsys, "explain", "cycle", "--config", config)["groups"]}
+    cms = groups["cms"]
+    assert (round(cms["control_error_hs06"]), cms["given_hs06"], cms["output_hs06"]) == (-992, 0.0, 0.0)
+    out = " ".join(run(capsys, "explain", "cycle", "--config", config)[1].split())
+    assert "cms: uses 1280 HS06, is due 2272: error -992, of which the law is given 0, output +0 HS06" in out
+    out = " ".join(run(capsys, "explain", "group", "cms", "--config", config)[1].split())
+    assert "power - setpoint; the law is given 0" in out
+
+
+@pytest.mark.usefixtures("kept")
 def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
@@ -106,6 +156,10 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
     assert r"no answer \x1b[31mwithin 60 s" in out
     content = data(capsys, "explain", "cycle", "--config", config)
     assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
+    # What it would have told nobody knows, and nothing was decided again.
+    assert (content["agrees"], content["decided_again"]) == (None, None)
+    assert [flip["code"] for flip in content["would_change"]] == ["answering"]
+    assert "if schedd ap-2 answers: a decision; which one is not known" in " ".join(out.split())
 
 
 @pytest.mark.usefixtures("kept")
@@ -129,6 +183,8 @@ def test_an_imported_cycle_is_said_to_be_one(
     content = data(capsys, "explain", "cycle", 4, "--config", config)
     assert (content["seconds"], content["idle_cores"]) == (None, None)
     assert (content["groups"][0]["output_hs06"], content["groups"][0]["law"]) == (None, None)
+    assert (content["would_change"], content["groups"][0]["given_hs06"]) == (None, None)
+    assert "otherwise" not in out
 
 
 def test_a_broken_ledger_is_told_once_with_what_becomes_of_it(
@@ -218,6 +274,15 @@ def test_a_cycle_that_was_kept_from_publishing_tells_so(
         assert "as if sharectl had not been kept from publishing" in out
     content = data(capsys, "explain", "cycle", "--config", config)
     assert content["changes"]["counts"]["dropped"] == 4
+    first = content["would_change"][0]
+    assert (first["code"], first["outcome"], content["decided_again"]) == (
+        "enabled",
+        "4 targets",
+        "4 targets",
+    )
+    out = " ".join(run(capsys, "explain", "cycle", "--config", config)[1].split())
+    assert "if sharectl is enabled (`sharectl enable`): 4 targets" in out
+    assert "as if sharectl had not been kept from publishing" in out
 
 
 def test_a_group_tells_of_those_within_it(

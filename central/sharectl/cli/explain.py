@@ -9,7 +9,7 @@ from typing import Any
 SUBJECTS = {
     "group": ("explain_group", "what a group uses and is entitled to, and why it gives or receives"),
     "node": ("explain_node", "what a node holds, and why it has its target or has none"),
-    "cycle": ("explain_cycle", "what one cycle saw, decided and changed"),
+    "cycle": ("explain_cycle", "what one cycle saw, decided and changed, and what would change its plan"),
     "job": ("explain_job", "what stands in the way of a job, clause by clause"),
     "codes": ("explain_codes", "every code that stands for a reason, with its sentence"),
 }

@@ -7,7 +7,14 @@ import sys
 import time
 
 from sharectl.cli import options
-from sharectl.cli.explain_source import before, cycle_or_time, ledger_of, recorded
+from sharectl.cli.explain_source import (
+    before,
+    cycle_or_time,
+    decided_again,
+    is_usable,
+    ledger_of,
+    recorded,
+)
 from sharectl.core.explain_cycle import explain_cycle
 from sharectl.core.time_words import FORMS
 from sharectl.report import as_json
@@ -28,14 +35,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every group, node and change"
     )
-    parser.epilog = f"TIME is {FORMS}."
+    parser.epilog = (
+        f"TIME is {FORMS}. What would change the plan is found by deciding again, with the configuration of now and one "
+        "thing changed; on a large pool fewer things are tried."
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what a cycle saw, what it decided and published, and what that changed."""
-    ledger = ledger_of(options.config_of(arguments))
+    """Print what a cycle saw, what it decided and published, what that changed, and what would change it."""
+    config = options.config_of(arguments)
+    ledger = ledger_of(config)
     record = recorded(ledger, *arguments.which)
-    found = explain_cycle(record, before(ledger, record))
+    earlier = before(ledger, record)
+    again = decided_again(record, earlier, config) if is_usable(record) else None
+    found = explain_cycle(record, earlier, again)
     if arguments.json:
         print(as_json.dumps("explain_cycle", screens.as_data(found)))
     else:

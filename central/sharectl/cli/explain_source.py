@@ -67,7 +67,7 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
     if arguments.live or arguments.jobs is not None:
         return _of_now(arguments, config, ledger, known_of(config))
     record = recorded(ledger, arguments.cycle, arguments.at)
-    usable = _usable_before(ledger, record.taken_at + 1) if not _is_usable(record) else record
+    usable = _usable_before(ledger, record.taken_at + 1) if not is_usable(record) else record
     if usable is None or (arguments.cycle is not None and usable is not record):
         seen = f"`sharectl explain cycle {record.number}`"
         raise InputError(
@@ -78,9 +78,19 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
             f"sharectl: cycle {record.number} {_why_not(record)}: this is cycle {usable.number}",
             file=sys.stderr,
         )
+    return decided_again(usable, _usable_before(ledger, usable.taken_at), config)
+
+
+def decided_again(record: CycleRecord, earlier: Optional[CycleRecord], config: Config) -> Explained:
+    """A cycle that `is_usable`, decided again.
+
+    Parameters
+    ----------
+    earlier
+        The complete cycle before; None if there is none.
+    """
     # The source of pledges is not asked: what they were is in the record.
-    law = options.plan_config(config, UNASKED)
-    return of_ledger(usable, _usable_before(ledger, usable.taken_at), law, known_of(config))
+    return of_ledger(record, earlier, options.plan_config(config, UNASKED), known_of(config))
 
 
 def ledger_of(config: Config) -> Ledger:
@@ -174,12 +184,13 @@ def _refuse_two(arguments: argparse.Namespace) -> None:
         arguments.usage_error(f"{' and '.join(given)} say different things; give one of them")
 
 
-def _is_usable(record: CycleRecord) -> bool:
+def is_usable(record: CycleRecord) -> bool:
+    """Whether a cycle decided something, and the ledger has what it decided on."""
     return record.complete and not record.imported and bool(record.groups)
 
 
 def _why_not(record: CycleRecord) -> str:
-    """Why a cycle is none that `_is_usable`."""
+    """Why a cycle is none that `is_usable`."""
     if record.imported:
         return "was imported, with no jobs by node"
     return "has no groups" if record.complete else "was not complete"
@@ -189,7 +200,7 @@ def _usable_before(ledger: Ledger, until: int) -> Optional[CycleRecord]:
     """The last complete cycle before Unix time ``until``."""
     for _ in range(_MOST_LOOKS):
         record = ledger.cycle_at(until - 1)
-        if record is None or _is_usable(record):
+        if record is None or is_usable(record):
             return record
         until = record.taken_at
     return None

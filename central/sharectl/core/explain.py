@@ -22,10 +22,12 @@ CHANGES = {
     "max-target-share": "a larger share of the nodes may be under targets",
     "max-changed-nodes": "more nodes may change in one cycle",
     "output-limit": "the controllers may move more power in one cycle",
-    "controlled": "the node is under control",
-    "not-reserved": "the node is not reserved",
-    "not-draining": "the node is not being drained",
-    "obeying": "the node acts on its targets",
+    "controlled": "the node is under control; for a cycle: one or all nodes",
+    "not-reserved": "the node is not reserved; for a cycle: one or all nodes",
+    "not-draining": "the node is not being drained; for a cycle: one or all nodes",
+    "obeying": "the node acts on its targets; for a cycle: one or all nodes",
+    "answering": "what did not answer does: then there is something to decide on",
+    "enabled": "sharectl is enabled",
 }
 """Code of what would change a decision -> what it is."""
 

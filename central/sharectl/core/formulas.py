@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Callable, Optional
 
+from sharectl.core.control import NO_CLAIMANT, NO_DEMAND
 from sharectl.core.control_ewma import AVERAGE, HALF_LIFE
 from sharectl.core.control_pid import ERROR, GAIN, INTEGRAL, SLOPE, SLOPE_GAIN
 from sharectl.core.cycle_record import CycleRecord
@@ -46,13 +47,23 @@ def formulas(record: CycleRecord, group: str, before: Optional[GroupControl]) ->
             "error",
             control.control_error_hs06,
             f"{number(control.error.usage.power_hs06)} - {number(control.setpoint_hs06)}",
-            "power - setpoint",
+            f"power - setpoint{'; the law is given 0' if is_withheld(control) else ''}",
         )
     )
     if BY_SUBGROUPS in control.acted:
         words = "the groups within it have controllers"
         return (*lines, Formula("output", control.output_hs06, "none of its own", words))
     return (*lines, *_LAWS.get(control.law, _unknown)(control, before))
+
+
+def is_withheld(control: GroupControl) -> bool:
+    """Whether the group's law was given no error although there is one: nobody is to collect it later."""
+    return bool({NO_DEMAND, NO_CLAIMANT}.intersection(control.acted))
+
+
+def given_hs06(control: GroupControl) -> float:
+    """Error that the group's law was given, HS06."""
+    return 0.0 if is_withheld(control) else control.control_error_hs06
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -132,7 +143,7 @@ def _ewma(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formul
     if old is None:
         words = "begins with the first error" if before is not None else "as recorded"
         return (Formula("average", average, "as recorded", words), output)
-    error = 0.0 if {"no-demand", "no-claimant"} & set(control.acted) else control.control_error_hs06
+    error = given_hs06(control)
     kept = _kept(control, before)
     if kept is None or abs(old * kept + error * (1 - kept) - average) > ROUNDING_HS06:
         return (Formula("average", average, "as recorded", "the ledger does not tell the weights"), output)

@@ -161,7 +161,7 @@ class GroupControl:
     setpoint_hs06: float
     """Power that the group is entitled to now."""
     control_error_hs06: float
-    """Power used less the setpoint: what the controller was given. Positive: over."""
+    """Power used less the setpoint. Positive: over. Its law was given 0 instead where ``acted`` says so."""
     output_hs06: float
     """Power to move: positive, to take from the group; negative, to give to it; 0 in the deadband."""
     law: str = "latest"

@@ -85,9 +85,17 @@ def budget_for(nodes: int) -> int:
     return max(12, min(90, 40_000 // max(1, nodes)))
 
 
-def flips(case: Case, knobs: Iterable[Knob], outcome: Outcome, budget: Budget) -> tuple[Flip, ...]:
-    """For each of ``knobs`` that can change the outcome, the smallest change that does; as far as the budget goes."""
-    decided = case.decided()
+def flips(
+    case: Case, knobs: Iterable[Knob], outcome: Outcome, budget: Budget, decided: Optional[Decision] = None
+) -> tuple[Flip, ...]:
+    """For each of ``knobs`` that can change the outcome, the smallest change that does; as far as the budget goes.
+
+    Parameters
+    ----------
+    decided
+        What ``case`` comes to, where that is known already.
+    """
+    decided = decided or case.decided()
     found = []
     for knob in knobs:
         flip = _smallest(case, knob, outcome, outcome(decided), budget)

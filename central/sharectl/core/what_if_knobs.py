@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Optional
 
@@ -36,12 +36,13 @@ UNWILLING = frozenset({"refused", "not-obeying"})
 _LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "draining"})
 """Those that are told of a node that refuses, too."""
 
-_SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "controlled": ("the node is under control (nodes.controlled)", {"controlled": True}),
     "not-reserved": ("the node is not reserved (nodes.reserved)", {"reserved": False}),
     "not-draining": ("the node is not being drained", {"draining": False}),
     "obeying": ("the node acts on its targets", {"refusal": None, "obeyed_sequence": 2**62}),
 }
+"""Code of what ails a node -> the change that mends it, in words and in its fields."""
 
 
 def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
@@ -57,7 +58,7 @@ def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
     elif control.control_error_hs06 < 0:
         yield from (pending(case, group, size) for size in _sizes(case, control))
     elif present == "neither":
-        for other in _most_under(decision)[:MOST_GROUPS]:
+        for other in most_under(decision)[:MOST_GROUPS]:
             yield pending(case, other.group, case.config.limits.multicore_cores)
     if present != "gives":
         yield power(case, control, more=True)
@@ -76,7 +77,7 @@ def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
         yield from deadband(case, _control(decision, target.held_back), widened=True)
         return
     yield from conditions(case, decision, node)
-    for control in _most_under(decision)[:MOST_GROUPS]:
+    for control in most_under(decision)[:MOST_GROUPS]:
         yield pending(case, control.group, case.config.limits.multicore_cores)
     held = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
     for control in decision.groups:
@@ -90,14 +91,21 @@ def limit_knobs(case: Case) -> Iterator[Knob]:
     for code, (name, free) in LIFTED.items():
         value = getattr(case.config.limits, name)
         if value != free:
-            yield Knob(
-                code, f"control.{_KEYS.get(name, name)}", float(value), None, _limit_lifted(name, free)
-            )
+            yield Knob(code, f"control.{KEYS.get(name, name)}", float(value), None, _limit_lifted(name, free))
 
 
 def conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
     """All that ails the node mended, and every limit lifted."""
     reason = next((record.reason for record in decision.nodes if record.node == node.name), None)
+    for code in ailments(node, reason):
+        what, values = SWITCHES[code]
+        yield Knob(code, what, None, None, nodes_changed({node.name}, values))
+    yield from limit_knobs(case)
+    yield from output_limit(case, decision)
+
+
+def ailments(node: Node, reason: Optional[str]) -> tuple[str, ...]:
+    """Those of `SWITCHES` that would mend something on ``node``, which a decision left as it is for ``reason``."""
     ails = {
         "controlled": not node.controlled,
         "not-reserved": node.reserved,
@@ -105,11 +113,7 @@ def conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
         # One that refuses, and keeps what it acts on, is not left out for it.
         "obeying": reason in UNWILLING or (reason in _LEFT_OUT_FIRST and node.refusal is not None),
     }
-    for code, (what, values) in _SWITCHES.items():
-        if ails[code]:
-            yield Knob(code, what, None, None, _node_changed(node.name, values))
-    yield from limit_knobs(case)
-    yield from output_limit(case, decision)
+    return tuple(code for code in SWITCHES if ails[code])
 
 
 def output_limit(case: Case, decision: Decision) -> Iterator[Knob]:
@@ -123,12 +127,16 @@ def output_limit(case: Case, decision: Decision) -> Iterator[Knob]:
         is not None
     ]
     if limited:
-        yield Knob("output-limit", "control.pid.max_output_hs06", min(limited), None, _outputs_unlimited)
+        yield Knob("output-limit", "control.pid.max_output_hs06", min(limited), None, _outputs_up_to)
 
 
-def _outputs_unlimited(case: Case, _: Optional[float]) -> Case:
+def _outputs_up_to(case: Case, most_hs06: Optional[float]) -> Case:
+    """Every limit of outputs at least ``most_hs06``; None for no limit at all."""
+
     def free(control: Control) -> Control:
-        return replace(control, pid=replace(control.pid, max_output_hs06=None))
+        own = control.pid.max_output_hs06
+        raised = max(own, most_hs06) if own is not None and most_hs06 is not None else None
+        return replace(control, pid=replace(control.pid, max_output_hs06=raised))
 
     before = case.config.steering
     by_group = {group: free(control) for group, control in before.by_group.items()}
@@ -136,7 +144,8 @@ def _outputs_unlimited(case: Case, _: Optional[float]) -> Case:
     return replace(case, config=replace(case.config, steering=steering))
 
 
-_KEYS = {"max_target_ratio": "max_target_share"}
+KEYS = {"max_target_ratio": "max_target_share"}
+"""Field of `PlanLimits` -> its name in the configuration, where that is another one."""
 
 
 def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
@@ -181,7 +190,7 @@ def deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Kn
             "control.deadband_hs06",
             now,
             extreme if widened else 0.0,
-            lambda of, hs06: _limits_changed(of, {"deadband_hs06": hs06}),
+            lambda of, hs06: limits_changed(of, {"deadband_hs06": hs06}),
             whole=False,
         )
 
@@ -190,7 +199,8 @@ def _control(decision: Decision, group: str) -> GroupControl:
     return next(control for control in decision.groups if control.group == group)
 
 
-def _most_under(decision: Decision) -> list[GroupControl]:
+def most_under(decision: Decision) -> list[GroupControl]:
+    """Groups under their setpoints, the most first."""
     under = [control for control in decision.groups if control.control_error_hs06 < 0]
     return sorted(under, key=lambda control: (control.control_error_hs06, control.group))
 
@@ -251,19 +261,22 @@ def _with_power(snapshot: Snapshot, group: str, used_hs06: float, hs06: float) -
     )
 
 
-def _limits_changed(case: Case, values: Mapping[str, Any]) -> Case:
+def limits_changed(case: Case, values: Mapping[str, Any]) -> Case:
+    """``case`` with other values of `PlanLimits`."""
     limits = replace(case.config.limits, **values)
     return replace(case, config=replace(case.config, limits=limits))
 
 
 def _limit_lifted(name: str, free: Any) -> Any:
-    return lambda case, _: _limits_changed(case, {name: free})
+    return lambda case, _: limits_changed(case, {name: free})
 
 
-def _node_changed(name: str, values: Mapping[str, Any]) -> Any:
+def nodes_changed(names: Collection[str], values: Mapping[str, Any]) -> Any:
+    """What gives the nodes of ``names`` other values, and forgets that they did not obey where these say so."""
+
     def apply(case: Case, _: Optional[float]) -> Case:
-        nodes = tuple(replace(node, **values) if node.name == name else node for node in case.snapshot.nodes)
-        unheeding = {node: at for node, at in case.state.unheeding.items() if node != name}
+        nodes = tuple(replace(node, **values) if node.name in names else node for node in case.snapshot.nodes)
+        unheeding = {node: at for node, at in case.state.unheeding.items() if node not in names}
         state = replace(case.state, unheeding=unheeding) if "refusal" in values else case.state
         return replace(case, state=state, snapshot=replace(case.snapshot, nodes=nodes))
 

@@ -51,6 +51,17 @@ def under_target(node: str) -> Any:
     return lambda decision: "a target" if target_on(decision, node) is not None else "no target"
 
 
+def targets_in_all(decision: Decision) -> str:
+    """Outcome of a decision for the pool: how many nodes have targets."""
+    targets = len(decision.plan.targets)
+    return f"{targets} target{'s' * (targets != 1)}" if targets else "no target"
+
+
+def any_target(decision: Decision) -> str:
+    """Outcome of a decision for the pool: whether any node has a target."""
+    return "some targets" if decision.plan.targets else "no target"
+
+
 def target_on(decision: Decision, node: str) -> Optional[Target]:
     """Target of ``node``; None if it has none."""
     return next((target for target in decision.plan.targets if target.node == node), None)

@@ -8,17 +8,20 @@ from typing import Any, TextIO
 
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explain_cycle import CycleExplanation
-from sharectl.core.formulas import number
+from sharectl.core.formulas import given_hs06, is_withheld, number
 from sharectl.core.model import GroupControl
 from sharectl.core.plan_diff import KINDS, PlanDiff
 from sharectl.core.time_words import shown, span
+from sharectl.core.what_if_outcomes import targets_in_all
 from sharectl.report import explain_words as words
 from sharectl.report.plan_diff import words as target_words
 from sharectl.report.screen import listed, print_screen
 from sharectl.report.words import counted
 
 GROUPS_LISTED = 6
+PAIRS_LISTED = 4
 CHANGES_LISTED = 3
+FLIPS_LISTED = 5
 
 
 def as_data(found: CycleExplanation) -> dict[str, Any]:
@@ -50,6 +53,7 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
         "idle_cores": record.idle_cores if record.complete and not record.imported else None,
         "before": _before(found),
         "changes": _changes_data(found.diff),
+        **_otherwise_data(found),
     }
 
 
@@ -77,6 +81,7 @@ def _rows(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, s
     yield from _exchanges(found, everything=everything)
     if record.groups and not record.imported:
         yield from words.limit_rows(record.limits)
+    yield from _otherwise(found, everything=everything)
     yield from _changes(found, everything=everything)
     yield from _groups(record, everything=everything)
     reasons = found.node_reasons.items()
@@ -110,7 +115,7 @@ def _plan(record: CycleRecord) -> str:
 
 
 def _exchanges(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
-    most = len(found.exchanges) if everything else GROUPS_LISTED
+    most = len(found.exchanges) if everything else PAIRS_LISTED
     for exchange in found.exchanges[:most]:
         nodes = listed(exchange.nodes, len(exchange.nodes) if everything else 2)
         yield (
@@ -122,6 +127,18 @@ def _exchanges(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[s
         )
     if len(found.exchanges) > most:
         yield "pair", f"… and {counted(len(found.exchanges) - most, 'pair')} more: --all"
+
+
+def _otherwise(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
+    if found.otherwise is None:
+        return
+    again, flips = found.otherwise.explained, found.otherwise.flips
+    if again is not None:
+        yield from words.note_rows(again, same=again.agrees)
+    listed_flips = flips if everything else flips[:FLIPS_LISTED]
+    yield from words.flip_rows(listed_flips, tried_all=found.otherwise.tried_all)
+    if len(flips) > len(listed_flips):
+        yield "otherwise", f"… and {counted(len(flips) - len(listed_flips), 'change')} more: --all"
 
 
 def _changes(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
@@ -145,7 +162,10 @@ def _groups(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
     most = len(groups) if everything else GROUPS_LISTED
     for control in groups[:most]:
         acted = f" ({', '.join(control.acted)})" if control.acted else ""
-        output = "" if record.imported else f", output {control.output_hs06:+.0f}"
+        given = (
+            f", of which the law is given {number(given_hs06(control), 0)}" if is_withheld(control) else ""
+        )
+        output = "" if record.imported else f"{given}, output {control.output_hs06:+.0f}"
         yield (
             "groups",
             (
@@ -165,9 +185,22 @@ def _group_data(control: GroupControl, *, known: bool) -> dict[str, Any]:
         "error_hs06": control.error.error_hs06,
         "setpoint_hs06": control.setpoint_hs06,
         "control_error_hs06": control.control_error_hs06,
+        "given_hs06": given_hs06(control) if known else None,
         "output_hs06": control.output_hs06 if known else None,
         "law": words.coded("law", control.law) if known else None,
         "acted": [words.coded("acted", code) for code in control.acted],
+    }
+
+
+def _otherwise_data(found: CycleExplanation) -> dict[str, Any]:
+    """What would change it; None where nothing was decided again."""
+    otherwise = found.otherwise
+    again = otherwise.explained if otherwise is not None else None
+    return {
+        "agrees": again.agrees if again is not None else None,
+        "decided_again": targets_in_all(again.decision) if again is not None else None,
+        "would_change": words.flip_data(otherwise.flips) if otherwise is not None else None,
+        "tried_all": otherwise.tried_all if otherwise is not None else None,
     }
 
 

@@ -169,4 +169,7 @@ def flip_data(flips: Iterable[Flip]) -> list[dict[str, Any]]:
 def _plain(value: Optional[float]) -> str:
     if value is None:
         return "-"
-    return str(int(value)) if value == int(value) else number(value)
+    if value == int(value):
+        return str(int(value))
+    # Shares lie between 0 and 1.
+    return number(value) if abs(value) >= 1 else f"{value:.3g}"
