@@ -37,7 +37,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     incomplete
         Days since the begin whose bucket has a cycle that was not complete.
     imported
-        Whether output, targets, idle cores and durations are unknown, as in rows of shares_Error.log.
+        Whether outputs, targets, idle cores and durations are unknown, as in rows of shares_Error.log.
     better
         Errors are divided by this.
     """
@@ -93,6 +93,8 @@ def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float 
             pledge_hs06_seconds=6000.0,
             cores_by_size={1: 6.4},
             pending_by_size={1: 0.7},
+            held_back_nodes=targets,
+            helped_nodes=0.5,
         )
         for name, ratio in ratios.items()
     }
@@ -136,6 +138,7 @@ def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
     power = setpoint + error
     parts = [1 + (0.7 if place % 2 else 0.4) * sin(day / 2 + number + place) for place in range(len(sizes))]
     cores = power / 10
+    swing = 12 * sin(day / 2 + number)
     return GroupPoint(
         cycles=cycles,
         pledge_hs06=pledge,
@@ -151,4 +154,6 @@ def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
             size: max(0.0, 800 / max(1, size) * (1.1 + sin(day / 4 + number + place)))
             for place, size in enumerate(sizes)
         },
+        held_back_nodes=None if imported else 45 + swing,
+        helped_nodes=None if imported else 20 + swing / 2,
     )

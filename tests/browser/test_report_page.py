@@ -99,6 +99,10 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
     [
         (r'(class="line work" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
         (r"\.line\.work\{stroke:var\(--work\)", ".line.work{stroke:none", looks.missing_curves),
+        (r'(class="line held-back" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
+        (r'<path class="line helped" d="[^"]*"', "<path", looks.missing_curves),
+        (r"\.line\.helped\{stroke:var\(--helped\)", ".line.helped{stroke:none", looks.missing_curves),
+        (r"(--helped\);stroke-dasharray:)7 4", r"\1none", looks.alike_without_colour),
         (r"\.area\.layer1,", ".area.layerx,", looks.missing_curves),
         (r"--muted:#55606c", "--muted:#a9b0b8", looks.faint),
         (r"--error:#b23c08", "--error:#f0b090", looks.faint),
@@ -133,10 +137,15 @@ def test_lines_end_where_the_numbers_say(browser: Chromium, pages: dict[str, Pat
         for bucket in month.buckets
         if bucket.groups and bucket.start + month.bucket_seconds / 2 >= column
     ]
-    last = sum(point.error_hs06 * point.cycles for point in ends) / sum(point.cycles for point in ends)
+    cycles = sum(point.cycles for point in ends)
+    last = sum(point.error_hs06 * point.cycles for point in ends) / cycles
+    held_back = sum((point.held_back_nodes or 0.0) * point.cycles for point in ends) / cycles
+    helped = sum((point.helped_nodes or 0.0) * point.cycles for point in ends) / cycles
     assert looks.drawn_end(browser, "g1-work", "work") == pytest.approx(worked, rel=0.01)
     assert looks.drawn_end(browser, "g1-work", "pledge") == pytest.approx(pledged, rel=0.01)
     assert looks.drawn_end(browser, "g1-error", "error") == pytest.approx(last / 1000, abs=0.1)
+    assert looks.drawn_end(browser, "g1-targets", "held-back") == pytest.approx(held_back, abs=0.5)
+    assert looks.drawn_end(browser, "g1-targets", "helped") == pytest.approx(helped, abs=0.5)
     browser.open(changed(pages["month"], r'(class="line work" d="[^"]*M[0-9.]+ )[0-9.]+', r"\g<1>150"))
     assert looks.drawn_end(browser, "g1-work", "work") != pytest.approx(worked, rel=0.01)
 
@@ -171,7 +180,7 @@ def test_light_and_dark_differ(browser: Chromium, pages: dict[str, Path]) -> Non
 
 
 def test_paper(browser: Chromium, pages: dict[str, Path]) -> None:
-    for name, least, most in (("month", 3, 4), ("compared", 4, 6), ("empty", 1, 1)):
+    for name, least, most in (("month", 3, 6), ("compared", 4, 6), ("empty", 1, 1)):
         browser.look(dark=True)
         browser.open(pages[name])
         count, cut = looks.cut_figures(browser)
@@ -208,7 +217,7 @@ def test_the_policy_stops_what_would_get_past_the_escaping(browser: Chromium, pa
 def test_the_same_axes_side_by_side(browser: Chromium, pages: dict[str, Path]) -> None:
     browser.look()
     browser.open(pages["compared"])
-    for kind in ("work", "running", "pending", "error"):
+    for kind in ("work", "running", "pending", "error", "targets"):
         shown = browser.evaluate(
             """[1, 2].map(n => [...document.getElementById(`g1-${kind}-${n}`).querySelectorAll('text.tick[text-anchor=end], .unit')]
             .map(t => [t.textContent, t.getAttribute('y')]))""",
@@ -246,7 +255,7 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
         for node in images
         if node.get("name", {}).get("value") and node.get("description", {}).get("value")
     ]
-    assert len(named) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 20
+    assert len(named) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 24
     assert len(images) == len(named)
     ids = browser.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))

@@ -55,7 +55,7 @@ def test_the_page_is_all_that_is_written(
     assert stat.S_IMODE((out / "index.html").stat().st_mode) == 0o644
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count('<svg class="figure"') == 4 + 2 * 4
+    assert page.count('<svg class="figure"') == 4 + 2 * 5
     assert not any(
         word in page for word in ("<script", "http:", "https:", "url(h", "@import", "style=", "onload")
     )
@@ -118,6 +118,9 @@ def test_json_has_the_numbers_of_the_page(
     assert (period["pool"]["cycles"], period["pool"]["complete_cycles"]) == (20, 19)
     for group in period["groups"]:
         assert group["work_ratio"] == pytest.approx(group["work_hs06_hours"] / group["pledge_hs06_hours"])
+    nodes = {group["group"]: (group["held_back_nodes"], group["helped_nodes"]) for group in period["groups"]}
+    assert nodes["alice"] == (period["pool"]["targets"], 0)
+    assert nodes["cms"] == (0, period["pool"]["targets"])
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert "The ledger has no cycle in this period" in page
     assert "The ledger begins at 2023-11-14 22:13:20 UTC" in page

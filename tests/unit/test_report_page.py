@@ -102,11 +102,41 @@ def test_imported_rows_leave_what_they_do_not_know_unknown() -> None:
         None,
         None,
     )
+    for group in summarized(series(1, imported=True)).groups:
+        assert (group.held_back_nodes, group.helped_nodes) == (None, None)
     page = report([series(1, imported=True, sizes=(1, 0))], SUBJECT)
+    assert 'class="line held-back"' not in page
+    assert 'class="line helped"' not in page
     assert "<dd>unknown</dd>" in page
     assert "multicore" in page
     assert ">jobs</text>" in page
     assert "cores requested" not in page
+
+
+def test_targets_of_a_group_begin_where_they_are_known() -> None:
+    made = series(2)
+    half = len(made.buckets) // 2
+    older = [
+        replace(
+            bucket,
+            groups={
+                name: replace(point, held_back_nodes=None, helped_nodes=None)
+                for name, point in bucket.groups.items()
+            },
+        )
+        for bucket in made.buckets[:half]
+    ]
+    both = replace(made, buckets=(*older, *made.buckets[half:]))
+    curve = html_curves.group_curve(both, "cms", "held back", lambda point: point.held_back_nodes)
+    assert (curve.name, curve.style) == ("held back", "held-back")
+    drawn = [value for value in curve.values if value.mean is not None]
+    assert drawn[0].seconds >= made.buckets[half].start
+    assert min(value.mean or 0.0 for value in drawn) > 0
+    newer = summarized(replace(made, buckets=made.buckets[half:])).of("cms")
+    whole = summarized(both).of("cms")
+    assert newer is not None
+    assert whole is not None
+    assert (whole.held_back_nodes, whole.helped_nodes) == (newer.held_back_nodes, newer.helped_nodes)
 
 
 def test_a_group_that_came_later_begins_where_it_came() -> None:
@@ -209,7 +239,7 @@ def test_rows_of_numbers_are_of_the_same_time_and_unknown_in_a_gap() -> None:
         flags=re.DOTALL,
     )
     assert [when for when, _cells in rows][:3] == ["2021-04-01 00:00", "2021-04-03 00:00", "2021-04-05 00:00"]
-    unknown = [when[:10] for when, cells in rows if cells.count("unknown") == 7]
+    unknown = [when[:10] for when, cells in rows if cells.count("unknown") == 9]
     assert unknown == ["2021-04-11", "2021-04-13"]
     assert not any(">0<" in cells for _when, cells in rows)
 
@@ -226,6 +256,7 @@ def test_figure_and_header_say_the_same_mean() -> None:
     page = report([ten_minutes({"cms": 1.35})], SUBJECT)
     assert "<dd>1.6</dd>" in page
     assert "mean 1.6 nodes" in page
+    assert "mean 1.6 held back, 0.5 helped" in page
     assert "mean 6.4 cores" in page
     assert "RMS error 1.5 HS06" in page
     assert "<span>13.5</span>" in page

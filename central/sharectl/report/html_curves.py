@@ -114,7 +114,7 @@ def cumulative(series: Series, group: str, name: str, amount: Callable[[GroupPoi
 def group_curve(
     series: Series, group: str, name: str, value: Callable[[GroupPoint], Optional[float]]
 ) -> Curve:
-    """One group's value over time, open where it is not known."""
+    """One group's value over time, open where it is not known; the name without blanks is the class of its style."""
     readings = [
         (
             _middle(series, bucket),
@@ -124,7 +124,7 @@ def group_curve(
         for bucket in series.buckets
         if bucket.pool.complete_cycles
     ]
-    return Curve(name, name, columns(series, readings))
+    return Curve(name, name.replace(" ", "-"), columns(series, readings))
 
 
 def sum_curve(

@@ -9,6 +9,7 @@ from typing import Optional
 from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
 from sharectl.core.time_words import span
 from sharectl.report import html_curves as curves
+from sharectl.report.html_summary import mean_of_known
 from sharectl.report.svg import Markup, element
 from sharectl.report.svg_figure import Axis, Curve, Figure, drawn, limits_of, told
 from sharectl.report.svg_scale import grouped, short, unit_of
@@ -49,7 +50,7 @@ class Kind:
 
 
 def group_kinds(drawing: Drawing, group: str) -> tuple[Kind, ...]:
-    """Work against pledge, running and pending by size, error and output."""
+    """Work against pledge, running and pending by size, error and output, and the group's targets."""
     pending = curves.pending_cores if drawing.pending_in_cores else (lambda point: point.pending_by_size)
     deadband = drawing.deadband_hs06
     return (
@@ -101,6 +102,17 @@ def group_kinds(drawing: Drawing, group: str) -> tuple[Kind, ...]:
             lambda series: _error_says(series, group),
             between=(-deadband, deadband) if deadband > 0 else None,
             note=" (above 0: over the setpoint)",
+        ),
+        Kind(
+            "targets",
+            "Targets",
+            "nodes",
+            lambda series: (
+                curves.group_curve(series, group, "held back", lambda point: point.held_back_nodes),
+                curves.group_curve(series, group, "helped", lambda point: point.helped_nodes),
+            ),
+            lambda series: _targets_says(series, group),
+            whole=True,
         ),
     )
 
@@ -257,13 +269,17 @@ def _mean_says(series: Series, group: str, value: Callable[[GroupPoint], float],
 
 
 def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], words: str) -> str:
-    known = [(value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets]
-    cycles = sum(weight for shown, weight in known if shown is not None)
-    if not cycles:
+    mean = mean_of_known((value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets)
+    return "" if mean is None else f"mean {short(mean)} {words}"
+
+
+def _targets_says(series: Series, group: str) -> str:
+    points = _points(series, group)
+    held_back = mean_of_known((point.held_back_nodes, point.cycles) for point in points)
+    helped = mean_of_known((point.helped_nodes, point.cycles) for point in points)
+    if held_back is None or helped is None:
         return ""
-    return (
-        f"mean {short(sum(shown * weight for shown, weight in known if shown is not None) / cycles)} {words}"
-    )
+    return f"mean {short(held_back)} held back, {short(helped)} helped"
 
 
 def _error_says(series: Series, group: str) -> str:

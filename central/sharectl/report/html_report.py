@@ -51,6 +51,10 @@ _WORK = (
     "that none stands for is a gap: hatched, with open lines, and counted neither as work nor as pledge. Crosses are cycles in "
     "which a source did not answer."
 )
+_TARGETS = (
+    "A target on a node holds one group back there and helps another; nodes with targets of the groups within a group count for it "
+    "too. Idle cores are held by no job and so belong to no group: they are drawn for the pool."
+)
 _SIGNS = "Colour is never the only sign: lines differ in dashes, layers in patterns, and each has its name at its end."
 
 
@@ -238,6 +242,7 @@ def _foot(summaries: Sequence[PeriodSummary], subject: Subject) -> Iterator[Mark
         _ERROR,
         f"Over and under: the mean error of intervals of {width} is above or below 0{deadband}.",
         _WORK,
+        _TARGETS,
         f"A line goes through the mean of a pixel; its band, from the least to the greatest mean of {width}: peaks stay.",
         _SIGNS,
     )

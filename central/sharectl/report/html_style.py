@@ -29,6 +29,8 @@ _LIGHT = {
     "output": "#5b3fb0",
     "idle": "#00705c",
     "targets": "#8a4b00",
+    "held-back": "#8a4b00",
+    "helped": "#00705c",
     "duration": "#0a58a8",
     "over": "#b23c08",
     "under": "#0a58a8",
@@ -55,6 +57,8 @@ _DARK = {
     "output": "#c0a6ff",
     "idle": "#4fd0b4",
     "targets": "#f0b45c",
+    "held-back": "#f0b45c",
+    "helped": "#4fd0b4",
     "duration": "#6cb4ff",
     "over": "#ff9a66",
     "under": "#7cbcff",
@@ -73,6 +77,8 @@ _DASHES = {
     "output": "2 3",
     "idle": "none",
     "targets": "none",
+    "held-back": "none",
+    "helped": "7 4",
     "duration": "none",
 }
 
@@ -180,9 +186,9 @@ svg .tick,svg .unit{fill:var(--muted)}
 .grid{stroke:var(--grid);stroke-width:1}
 .axis{stroke:var(--muted);stroke-width:1}
 .line{stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
-.line.pledge,.line.output{stroke-linecap:butt}
+.line.pledge,.line.output,.line.helped{stroke-linecap:butt}
 .line.dot{stroke-width:6;stroke-linecap:round;stroke-dasharray:none}
-.line.dot.pledge,.line.dot.output{stroke-linecap:square;stroke-width:5}
+.line.dot.pledge,.line.dot.output,.line.dot.helped{stroke-linecap:square;stroke-width:5}
 .band{opacity:.25}
 .area{stroke-width:1;stroke-linejoin:round}
 .swatch{stroke-width:1}

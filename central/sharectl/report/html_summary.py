@@ -30,6 +30,10 @@ class GroupSummary:
     """Part in which it was below minus the deadband."""
     running_cores: float
     pending_jobs: float
+    held_back_nodes: Optional[float]
+    """Mean of nodes on which a target held it back; None if no cycle knows."""
+    helped_nodes: Optional[float]
+    """Mean of nodes on which one helped it; None if no cycle knows."""
 
     @property
     def work_ratio(self) -> Optional[float]:
@@ -88,7 +92,7 @@ def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
     points = [bucket.groups[group] for bucket in series.buckets if group in bucket.groups]
 
     def mean(value: Callable[[GroupPoint], float]) -> float:
-        return _mean((value(point), point.cycles) for point in points) or 0.0
+        return mean_of_known((value(point), point.cycles) for point in points) or 0.0
 
     return GroupSummary(
         group=group,
@@ -102,6 +106,8 @@ def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
         under_ratio=mean(lambda point: point.error_hs06 < -deadband_hs06),
         running_cores=mean(lambda point: fsum(point.cores_by_size.values())),
         pending_jobs=mean(lambda point: fsum(point.pending_by_size.values())),
+        held_back_nodes=mean_of_known((point.held_back_nodes, point.cycles) for point in points),
+        helped_nodes=mean_of_known((point.helped_nodes, point.cycles) for point in points),
     )
 
 
@@ -109,7 +115,7 @@ def _pool(series: Series) -> PoolSummary:
     points = [bucket.pool for bucket in series.buckets]
 
     def mean(value: Callable[[PoolPoint], Optional[float]]) -> Optional[float]:
-        return _mean((value(point), point.complete_cycles) for point in points)
+        return mean_of_known((value(point), point.complete_cycles) for point in points)
 
     idle = [point for point in points if point.idle_cores is not None]
     return PoolSummary(
@@ -122,11 +128,11 @@ def _pool(series: Series) -> PoolSummary:
         if idle
         else None,
         targets=mean(lambda point: point.targets),
-        cycle_seconds=_mean((point.seconds, point.cycles) for point in points),
+        cycle_seconds=mean_of_known((point.seconds, point.cycles) for point in points),
     )
 
 
-def _mean(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
+def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
     """Mean of the values that are known, by their weights; None if none is."""
     known = [(value, weight) for value, weight in weighted if value is not None and weight]
     weights = sum(weight for _value, weight in known)

@@ -8,7 +8,7 @@ from math import fsum
 from typing import Optional
 
 from sharectl.core.ledger_series import HOUR_SECONDS, GroupPoint, Series
-from sharectl.report.html_summary import GroupSummary, PeriodSummary
+from sharectl.report.html_summary import GroupSummary, PeriodSummary, mean_of_known
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import told
 from sharectl.report.svg_scale import grouped, short, significant, time_ticks
@@ -17,7 +17,7 @@ UNKNOWN = "unknown"
 _COMPARED = ("Work by pledge", "Mean error, HS06", "RMS error, HS06")
 _ROWS = 16
 """Most rows of the numbers behind a group's figures."""
-_NUMBERS = 7
+_NUMBERS = 9
 """Columns of them, besides the time."""
 _BAR_WIDTH, _BAR_FULL = 92.0, 1.5
 """Of a ratio's bar, and the ratio that fills it."""
@@ -73,6 +73,8 @@ def numbers(series: Series, group: str, name: str) -> Markup:
         ("Mean error", "HS06"),
         ("RMS error", "HS06"),
         ("Mean output", "HS06"),
+        ("Held back", "nodes"),
+        ("Helped", "nodes"),
     )
     starts = [float(series.since), *(tick.value for tick in time_ticks(series.since, series.until, _ROWS))]
     parts: dict[float, list[GroupPoint]] = {start: [] for start in starts if start < series.until}
@@ -162,8 +164,9 @@ def _numbers(points: Sequence[GroupPoint]) -> list[str]:
     def mean(values: Sequence[float]) -> float:
         return fsum(value * point.cycles for value, point in zip(values, points)) / cycles
 
-    outputs = [(point.output_hs06, point.cycles) for point in points if point.output_hs06 is not None]
-    weights = sum(weight for _output, weight in outputs)
+    output = mean_of_known((point.output_hs06, point.cycles) for point in points)
+    held_back = mean_of_known((point.held_back_nodes, point.cycles) for point in points)
+    helped = mean_of_known((point.helped_nodes, point.cycles) for point in points)
     return [
         significant(fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS),
         significant(fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS),
@@ -171,7 +174,8 @@ def _numbers(points: Sequence[GroupPoint]) -> list[str]:
         short(mean([fsum(point.pending_by_size.values()) for point in points])),
         signed(mean([point.error_hs06 for point in points])),
         short(mean([point.error_rms_hs06**2 for point in points]) ** 0.5),
-        signed(fsum(output * weight for output, weight in outputs) / weights) if weights else UNKNOWN,
+        UNKNOWN if output is None else signed(output),
+        *(UNKNOWN if nodes is None else short(nodes) for nodes in (held_back, helped)),
     ]
 
 
