@@ -19,7 +19,7 @@ from sharectl.report.screen import listed, print_screen
 from sharectl.report.words import counted
 
 GROUPS_LISTED = 6
-PAIRS_LISTED = 4
+PAIRS_LISTED = 3
 CHANGES_LISTED = 3
 FLIPS_LISTED = 5
 
