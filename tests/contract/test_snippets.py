@@ -547,8 +547,15 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a slot that counts everybody": (
         "slot",
-        replaced(EXECUTE, "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus ?: 0, 0)", "MY.Cpus ?: 0"),
+        replaced(
+            EXECUTE, "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)", "MY.Cpus ?: 0"
+        ),
         "in a slot of another group",
+    ),
+    "a slot that counts for nobody until it is claimed": (
+        "slot",
+        replaced(EXECUTE, "MY.t1_HeldBackSlot || $(t1_new_slot)", "MY.t1_HeldBackSlot"),
+        "0 in a slot that is new and nobody's yet",
     ),
     "a slot that knows first parts only": (
         "slot",
@@ -564,8 +571,8 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "slot",
         replaced(
             EXECUTE,
-            "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus ?: 0, 0)",
-            "ifThenElse(MY.t1_HeldBackSlot, MY.Cpus, 0)",
+            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)",
+            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus, 0)",
         ),
         "undefined in a slot without Cpus",
     ),

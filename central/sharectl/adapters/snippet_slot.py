@@ -99,7 +99,12 @@ def _held_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
         (f"in a slot of {cores} cores of {HELD_BACK}", mine, cores),
         (f"in a slot of {HELD_BACK.upper()}", dynamic_slot(target, cores, HELD_BACK.upper()), cores),
         ("in a slot of another group", dynamic_slot(target, cores, f"{HELD_BACK}2"), 0),
-        ("in a slot without a claim", dynamic_slot(target, cores), 0),
+        ("in a slot that is new and nobody's yet", dynamic_slot(target, cores), cores),
+        (
+            "in a slot that nobody's group has claimed",
+            {**dynamic_slot(target, cores), "State": '"Claimed"'},
+            0,
+        ),
         ("in a slot without Cpus", {**mine, "Cpus": "undefined"}, 0),
         ("without a target", dynamic_slot(subject.constants, cores, HELD_BACK), 0),
         ("under a broken target", {**mine, "t1_TargetGroups": "error"}, 0),

@@ -68,13 +68,13 @@ def partitionable_slot(published: Ad, free_cores: int, children: Sequence[Child]
 
 
 def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
-    """Ad of a dynamic slot of ``cores`` cores, claimed by a user of ``group`` if that is given."""
+    """Ad of a dynamic slot of ``cores`` cores, claimed by a user of ``group`` if that is given, else new and nobody's."""
     return {
         **_machine(cores),
         "Name": '"slot1_1@wn-001.example.org"',
         "DynamicSlot": "True",
         "SlotType": '"Dynamic"',
-        **({"AccountingGroup": f'"{group}.bob@example.org"'} if group else {}),
+        **({"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'} if group else {}),
         **published,
     }
 
