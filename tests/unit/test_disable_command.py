@@ -149,6 +149,65 @@ def test_a_switch_that_cannot_be_set_is_said_and_targets_go_all_the_same(
     assert [targets(path) for path in places(config)] == [0, 0]
 
 
+def test_without_switch_and_transports_nothing_is_said_to_be_off(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").mkdir()
+    for path in places(config):
+        path.unlink()
+        path.mkdir()
+    code, out, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert code == 74
+    assert out.startswith("NOT disabled: the switch could not be set; no target is withdrawn\n")
+    assert "withdrawn once" not in out + err
+    assert "the switch could not be set; no target is withdrawn; cycles go on publishing" in err
+    assert "disabled all the same" not in err
+    assert [line["event"] for line in audit(config)] == ["target"], "nothing was switched"
+    said = json.loads(run(capsys, config, "disable", "--reason", "cooling", "--json")[1])
+    assert (said["disabled"], said["published"]) == (None, [])
+
+
+def test_without_switch_what_was_withdrawn_is_said_to_be_so_once(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").mkdir()
+    first, second = places(config)
+    first.unlink()
+    first.mkdir()
+    _, out, _ = run(capsys, config, "disable", "--reason", "cooling")
+    lines = out.splitlines()
+    assert (
+        lines[0]
+        == "NOT disabled: the switch could not be set; targets are withdrawn once, and not everywhere"
+    )
+    assert "what was there stands: disabled since" in lines[1]
+    assert lines[2:] == [f"no targets at {second}"]
+
+
+def test_a_second_disable_says_what_it_replaces(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    _, out, _ = run(capsys, config, "disable", "--reason", "maintenance", "--for", "2h")
+    assert "was disabled" not in out
+    first = out.splitlines()[0]
+    _, out, _ = run(capsys, config, "disable", "--reason", "again")
+    assert out.splitlines()[1] == f"was {first}; now without an end"
+    said = json.loads(run(capsys, config, "disable", "--reason", "third", "--for", "1h", "--json")[1])
+    assert (said["was"]["reason"], said["was"]["until"], said["disabled"]["reason"]) == (
+        "again",
+        None,
+        "third",
+    )
+
+
+def test_one_whose_time_is_over_is_not_said_to_be_replaced(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    over = {"schema_version": 1, "reason": "old", "who": "ann", "since": 1, "until": 2}
+    (config.parent / "disabled").write_text(json.dumps(over), encoding="utf-8")
+    assert "was disabled" not in run(capsys, config, "disable", "--reason", "new")[1]
+
+
 @pytest.mark.parametrize(
     ("given", "seconds"),
     [("30s", 30), ("10m", 600), ("2h", 7200), ("7d", 604_800), ("90", 90), ("1h30m", 5400)],

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Optional
 
@@ -19,7 +20,15 @@ from sharectl.cli.outlets import audit_of, outlets_of, switch_of
 from sharectl.cli.pledge_sources import UNASKED
 from sharectl.core.model import Disabled
 from sharectl.errors import ConfigError, LockedError, StateError
-from sharectl.publication import Outlets, Publication, load_state, tried, withdraw, withdraw_unlocked
+from sharectl.publication import (
+    Outlets,
+    Publication,
+    in_force,
+    load_state,
+    tried,
+    withdraw,
+    withdraw_unlocked,
+)
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words, utc
 
@@ -29,6 +38,12 @@ _INSTEAD = (
     "same list) and disable again. No cycle runs with it, so that targets run out within validity_seconds; to be rid of "
     "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. "
     "`touch disabled` in state_directory keeps cycles from publishing once the file is mended"
+)
+
+_NOT_SET = "the switch could not be set"
+_STOP = (
+    "cycles go on publishing unless it was set before: run this as the user of the service or as root, or stop "
+    "sharectl.timer"
 )
 
 
@@ -60,19 +75,26 @@ def run(arguments: argparse.Namespace) -> int:
     until = None if arguments.for_seconds is None else now + arguments.for_seconds
     said = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
     problems: list[str] = []
+    was = in_force(switch_of(config).disabled(), now)
     # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
     is_set = tried(lambda: switch_of(config).disable(said), problems)
+    if is_set:
+        tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
+    outlets = outlets_of(config, "disable", withdraws=True)
+    done, locked = _withdrawn(config, said, outlets, problems)
     if not is_set:
-        problems.append("sharectl is not switched off, only withdrawn once: stop sharectl.timer")
-    tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
-    done, locked = _withdrawn(config, said, outlets_of(config, "disable", withdraws=True), problems)
+        problems.append(f"{_NOT_SET}; {_reached(done, outlets)}; {_STOP}")
     if arguments.json:
-        content = {"disabled": asdict(said), "published": list(done.places), "problems": problems}
+        content = {
+            "disabled": asdict(said) if is_set else None,
+            "was": asdict(was) if was else None,
+            "published": list(done.places),
+            "problems": problems,
+        }
         print(as_json.dumps("disabled", content))
     else:
-        print(f"disabled {disabled_words(said)}")
-        if until is not None:
-            print(f"for {arguments.for_seconds} s: the first cycle after {utc(until)} publishes again")
+        for line in _reply(said, was, _reached(done, outlets), is_set=is_set):
+            print(line)
         for place in done.places:
             print(f"no targets at {place}")
     if problems:
@@ -82,6 +104,31 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"sharectl: {locked}; it withdraws what it publishes", file=sys.stderr)
         return LockedError.exit_code
     return 0
+
+
+def _reply(said: Disabled, was: Optional[Disabled], reached: str, *, is_set: bool) -> Iterator[str]:
+    """What became of the switch, ``was`` being what it said before."""
+    if not is_set:
+        yield f"NOT disabled: {_NOT_SET}; {reached}"
+        # Without a time it is one that this user cannot look at.
+        if was is not None and was.since:
+            yield f"what was there stands: disabled {disabled_words(was)}"
+        return
+    yield f"disabled {disabled_words(said)}"
+    if was is not None:
+        now_until = "without an end" if said.until is None else f"until {utc(said.until)}"
+        yield f"was disabled {disabled_words(was)}; now {now_until}"
+    if said.until is not None:
+        yield f"for {said.until - said.since} s: the first cycle after {utc(said.until)} publishes again"
+
+
+def _reached(done: Publication, outlets: Outlets) -> str:
+    """How far targets went without the switch."""
+    if not done.places:
+        return "no target is withdrawn"
+    return "targets are withdrawn once" + (
+        ", and not everywhere" if len(done.places) < len(outlets.publishers) else ""
+    )
 
 
 def _config_of(arguments: argparse.Namespace) -> Config:
