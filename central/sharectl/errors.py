@@ -24,6 +24,12 @@ class ConfigError(SharectlError):
         self.problems = tuple(problems)
 
 
+class SettingError(ConfigError):
+    """An option that sets a key of the configuration is wrong; the configuration itself is not."""
+
+    exit_code = 2
+
+
 class InputError(SharectlError):
     """A file given to a command does not hold what it should; ``problems`` as for `ConfigError`."""
 
@@ -49,6 +55,15 @@ class StateError(SharectlError):
         super().__init__(message)
         self.supersedes = supersedes
         """What was said of the same before, and need not be said now: this message tells what became of it."""
+
+
+class BrokenStateError(StateError):
+    """What the last cycle left cannot be understood: ``fact``; what is published next has a sequence above ``sequence``."""
+
+    def __init__(self, fact: str, remedy: str, sequence: int) -> None:
+        super().__init__(f"{fact}; {remedy}")
+        self.fact = fact
+        self.sequence = sequence
 
 
 class PublishError(StateError):

@@ -79,16 +79,16 @@ class StateStore(Protocol):
         Raises
         ------
         StateError
-            If there is one that cannot be read.
+            If there is one that cannot be read; `BrokenStateError` if it cannot be understood.
         """
 
     def save(self, state: State) -> None:
-        """Replace the saved state.
+        """Replace the saved state; one that cannot be understood is put aside.
 
         Raises
         ------
         StateError
-            If it cannot be written.
+            If it cannot be written, or another was put aside.
         """
 
 

@@ -15,7 +15,7 @@ from typing import Callable, Optional
 from sharectl.core.changes import EXPIRED, ChangeRecord, changes
 from sharectl.core.model import Disabled, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, State, withdrawal
-from sharectl.errors import StateError, UnsignedError
+from sharectl.errors import BrokenStateError, StateError, UnsignedError
 from sharectl.ports import Audit, Publisher, StateStore, Switch
 
 
@@ -100,7 +100,15 @@ def withdraw_unlocked(
 def load_state(store: StateStore, problems: list[str]) -> State:
     """Saved state, or a fresh one: a broken state file must not end the control of a pool at night."""
     loaded = [State()]
-    tried(lambda: loaded.append(store.load()), problems)
+
+    def load() -> None:
+        try:
+            loaded.append(store.load())
+        except BrokenStateError as error:
+            loaded.append(State(error.sequence))
+            raise
+
+    tried(load, problems)
     return loaded[-1]
 
 

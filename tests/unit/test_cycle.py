@@ -1,5 +1,11 @@
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters.state_file import StateFile
 from sharectl.core.model import PlanLimits, Source
 from sharectl.core.plan import PlanConfig, State
 from sharectl.cycle import Circumstances, Ports, run_cycle
@@ -83,3 +89,23 @@ def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the
     assert publisher.plans == [result.plan]
     assert result.published == ("fake",)
     assert result.problems == ("garbage", "log full", "no room")
+
+
+@pytest.mark.parametrize("left_bytes", [0, 40])
+def test_while_the_state_is_broken_no_sequence_is_published_twice(tmp_path: Path, left_bytes: int) -> None:
+    publisher, file = FakePublisher(), StateFile(tmp_path / "state.json")
+    ports = world(publishers=[publisher], state=file)
+    assert run_cycle(CONFIG, ports, NOW).problems == ()
+    file.path.write_bytes(file.path.read_bytes()[:left_bytes])
+    os.utime(file.path, (NOW, NOW))
+    (problem,) = run_cycle(CONFIG, ports, NOW).problems
+    assert "moved to" in problem
+    assert run_cycle(CONFIG, ports, NOW).problems == ()
+    assert [plan.sequence for plan in publisher.plans] == [NOW, NOW + 1, NOW + 2]
+
+
+def test_a_dry_run_moves_no_broken_state(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_text("{", encoding="utf-8")
+    run_cycle(CONFIG, world(state=StateFile(path)), NOW, Circumstances(dry_run=True))
+    assert [left.name for left in tmp_path.iterdir()] == ["state.json"]

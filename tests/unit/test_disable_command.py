@@ -135,8 +135,11 @@ def test_a_state_that_cannot_be_read_does_not_keep_targets_there(
     publish_targets(capsys, config)
     (config.parent / "state.json").write_text("{", encoding="utf-8")
     code, _, err = run(capsys, config, "disable", "--reason", "cooling")
-    assert (code, "state.json" in err) == (74, True)
+    assert (code, err.count("state.json: cannot be read"), "moved to" in err) == (74, 1, True)
     assert [targets(path) for path in places(config)] == [0, 0]
+    assert run(capsys, config, "disable", "--reason", "cooling")[0] == 0, "it is said once"
+    (aside,) = config.parent.glob("state.json.broken-*")
+    assert aside.read_bytes() == b"{"
 
 
 def test_a_switch_that_cannot_be_set_is_said_and_targets_go_all_the_same(

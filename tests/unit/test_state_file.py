@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from sharectl.adapters.state_file import StateFile
 from sharectl.core.model import Standing, Target
 from sharectl.core.plan import State
-from sharectl.errors import StateError
+from sharectl.errors import BrokenStateError, StateError
 from tests.fakes import NOW
 
 TARGET = {"node": "wn-1", "held_back": "alice", "cap_cores": 56, "helped": "cms", "request_cores": 8}
@@ -80,7 +81,7 @@ def test_its_record_of_the_last_cycle_stays(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises(StateError, match=r"state\.json: cannot be read: .*; remove it"):
+    with pytest.raises(StateError, match=r"state\.json: cannot be read: .*moves it to .*broken-DATE"):
         store(tmp_path, {**BEFORE, **change}).load()
 
 
@@ -98,3 +99,72 @@ def test_a_controller_whose_state_is_broken_or_missing_begins_anew(tmp_path: Pat
 def test_one_broken_controller_leaves_the_others(tmp_path: Path) -> None:
     both = {"cms": {"average_hs06": 5}, "atlas": {"average_hs06": None}}
     assert store(tmp_path, {**BEFORE, "controllers": both}).load().controllers == {"cms": {"average_hs06": 5}}
+
+
+BROKEN = [
+    b"{",
+    b"",
+    b"\xff",
+    b"[]",
+    b'{"schema_version": 1, "sequence": 7, "standing": 5}',
+    b'{"sequence": 7',
+]
+
+
+@pytest.mark.parametrize("content", BROKEN)
+def test_a_broken_file_is_put_aside_whole_and_said_once(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    file = StateFile(path, clock=lambda: NOW)
+    aside = tmp_path / "state.json.broken-20231114T221320Z"
+    with pytest.raises(BrokenStateError) as first:
+        file.load()
+    with pytest.raises(StateError, match=f"moved to {aside}, and a new one was begun") as caught:
+        file.save(State(NOW))
+    assert caught.value.supersedes == str(first.value)
+    assert aside.read_bytes() == content
+    file.save(State(NOW + 1))
+    assert file.load() == State(NOW + 1)
+    path.write_bytes(content + b" ")
+    with pytest.raises(StateError, match=f"moved to {aside}-1"):
+        file.save(State(NOW))
+    assert (aside.read_bytes(), aside.with_name(f"{aside.name}-1").read_bytes()) == (content, content + b" ")
+
+
+def test_a_folder_in_its_place_is_put_aside_too(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.mkdir()
+    with pytest.raises(StateError, match="moved to"):
+        StateFile(path).save(State(8))
+    assert StateFile(path).load() == State(8)
+
+
+@pytest.mark.parametrize(
+    ("content", "at_least"),
+    [(b'{"sequence": 2000000000, "nodes"', 2_000_000_000), (b"", NOW), (b'{"sequence": %d' % 10**40, NOW)],
+)
+def test_a_broken_file_tells_what_sequence_was_reached(tmp_path: Path, content: bytes, at_least: int) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(content)
+    os.utime(path, (NOW, NOW))
+    with pytest.raises(BrokenStateError) as caught:
+        StateFile(path).load()
+    assert caught.value.sequence == at_least
+
+
+def test_where_nothing_new_can_be_begun_the_broken_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.write_bytes(b"{")
+    unwritable = State(8, controllers={"cms": {"a": object()}})  # type: ignore[dict-item]
+    with pytest.raises(TypeError):
+        StateFile(path).save(unwritable)
+    assert [left.name for left in tmp_path.iterdir()] == ["state.json"]
+    assert path.read_bytes() == b"{"
+
+
+def test_one_that_cannot_be_opened_is_not_moved(tmp_path: Path) -> None:
+    path = tmp_path / "state.json"
+    path.symlink_to(path)
+    with pytest.raises(StateError, match="give this user the right"):
+        StateFile(path).save(State(8))
+    assert [left.name for left in tmp_path.iterdir()] == ["state.json"]

@@ -8,6 +8,7 @@ import mmap
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Optional, TextIO
@@ -152,6 +153,18 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
         for older, newer in zip(reversed(names), list(reversed(names))[1:]):
             if newer.exists():
                 newer.replace(older)
+
+
+def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
+    """Name beside ``path`` for what is broken there at Unix time ``now``; with none of ``ends`` is it taken."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    ends = tuple(ends)
+    number = 0
+    while True:
+        name = f"{path.name}.broken-{stamp}" + (f"-{number}" if number else "")
+        if not any(os.path.lexists(path.with_name(name + end)) for end in ends):
+            return path.with_name(name)
+        number += 1
 
 
 def make_folder(folder: Path, mode: int = 0o750) -> None:

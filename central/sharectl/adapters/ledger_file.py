@@ -6,7 +6,6 @@ import contextlib
 import os
 import sqlite3
 import stat
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -134,19 +133,13 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 def set_aside(path: Path, now: int) -> Path:
     """New name of a broken ledger, beside the old one; nothing is deleted or overwritten. Raises StateError."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    number = 0
-    while True:
-        name = f"{path.name}.broken-{stamp}" + (f"-{number}" if number else "")
-        if not any(path.with_name(name + end).exists() for end in ("", *_BESIDE)):
-            break
-        number += 1
+    aside = files.name_aside(path, now, ("", *_BESIDE))
     with errors_of(path):
         # The write-ahead log first: left alone, it would be played into the new file.
         for end in (*_BESIDE, ""):
             with contextlib.suppress(FileNotFoundError):
-                path.with_name(path.name + end).rename(path.with_name(name + end))
-    return path.with_name(name)
+                path.with_name(path.name + end).rename(path.with_name(aside.name + end))
+    return aside
 
 
 def _connect(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import re
+import time
+from collections.abc import Iterator
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 from sharectl.adapters import files
 from sharectl.core.model import Standing, Target
 from sharectl.core.plan import State
-from sharectl.errors import StateError
+from sharectl.errors import BrokenStateError, StateError
 
 SCHEMA_VERSION = 1
 
@@ -21,11 +26,18 @@ MAX_BYTES = 2**26
 _NUMBERS = ("sequence", "nodes", "schedds", "standing_until", "uncertain_nodes")
 
 
+_SEQUENCE = re.compile(rb'"sequence":\s*([0-9]{1,12})\b')
+_SEARCHED_BYTES = 2**22
+_MOST = 10**12 - 1
+"""More is no sequence: it is at most some steps ahead of Unix seconds."""
+
+
 class StateFile:
     """State kept as JSON."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, clock: Callable[[], float] = time.time) -> None:
         self.path = path
+        self.clock = clock
 
     def load(self) -> State:
         """State of the last cycle; see `sharectl.ports.StateStore`."""
@@ -36,7 +48,16 @@ class StateFile:
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def save(self, state: State) -> None:
-        """Keep ``state``; the record of the last cycle stays."""
+        """Keep ``state``; the record of the last cycle stays. A file that cannot be understood is put aside first."""
+        try:
+            self.load()
+        except BrokenStateError as error:
+            aside = self._begin_anew(state)
+            raise StateError(
+                f"{error.fact}; moved to {aside}, and a new one was begun: limits and controllers begin afresh, and the "
+                "sequence goes up",
+                supersedes=str(error),
+            ) from error
         self._write({**self._read(), **asdict(state)})
 
     def last_cycle(self) -> dict[str, Any]:
@@ -56,7 +77,11 @@ class StateFile:
             content = json.loads(text)
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError, RecursionError) as error:
+        except OSError as error:
+            raise StateError(
+                f"{self.path}: cannot be read: {error.strerror or error}; give this user the right to read it"
+            ) from error
+        except (ValueError, RecursionError) as error:
             raise self._broken(str(error)) from error
         if not isinstance(content, dict) or content.get("schema_version") != SCHEMA_VERSION:
             raise self._broken(f"schema_version is not {SCHEMA_VERSION}")
@@ -65,11 +90,52 @@ class StateFile:
                 raise self._broken(f"{name} is not a whole number")
         return content
 
-    def _broken(self, why: str) -> StateError:
-        return StateError(
-            f"{self.path}: cannot be read: {why}; "
-            "remove it: the next cycle starts afresh, with a sequence that still goes up"
+    def _broken(self, why: str) -> BrokenStateError:
+        fact = f"{self.path}: cannot be read: {why}"
+        return BrokenStateError(
+            fact,
+            f"the next `sharectl cycle` that publishes moves it to {self.path}.broken-DATE and begins a new one, with a "
+            "sequence that still goes up",
+            self._sequence_before(),
         )
+
+    def _sequence_before(self) -> int:
+        """Highest sequence that a file which is not understood can tell of, 0 if none."""
+        try:
+            text, facts = files.read_regular(self.path, _SEARCHED_BYTES)
+        except OSError:
+            return 0
+        named = max((int(found[1]) for found in _SEQUENCE.finditer(text or b"")), default=0)
+        # One that lost its text was written after the publishing that it told of.
+        return max(named, min(max(0, int(facts.st_mtime)), _MOST))
+
+    def _begin_anew(self, state: State) -> Path:
+        """Where the broken file is from now on; ``state`` takes its place at once, so that a sequence is always there."""
+        aside = files.name_aside(self.path, int(self.clock()))
+        with self._moving():
+            try:
+                os.link(self.path, aside, follow_symlinks=False)
+            except OSError:
+                # A folder, or a file system without links.
+                self.path.rename(aside)
+        try:
+            self._write(asdict(state))
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(self.path.lstat(), aside.lstat()):
+                    aside.unlink()
+            raise
+        return aside
+
+    @contextlib.contextmanager
+    def _moving(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StateError(
+                f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this user the right to write "
+                "in its folder, or remove it"
+            ) from error
 
     def _write(self, content: dict[str, Any]) -> None:
         text = json.dumps({**content, "schema_version": SCHEMA_VERSION}, indent=2)
