@@ -121,6 +121,34 @@ def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFi
     )
 
 
+def test_the_state_directory_that_the_first_cycle_makes_is_not_to_be_made(own: Path) -> None:
+    (line,) = absent(config(own / "state", "{collector: {}}"))
+    assert "; the first cycle makes it" in line
+    assert "make it before" not in line
+    (line,) = absent(config(own / "deep" / "state", "{collector: {}}"))
+    assert line.endswith("make it before cycles run here")
+
+
+def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (own / "web").mkdir()
+    (own / "state").touch()
+    found = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
+    assert absent(found) == []
+    first, second = unusable(found)[0]
+    assert (
+        first
+        == f"state_directory, publish[1].file: {own}/state is no folder; name another path, or move what is there"
+    )
+    assert second.startswith(f"publish[0].file: {own}/web is a folder; name the file in it")
+    path = own / "sharectl.yaml"
+    path.write_text(
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\npublish: [{{file: {own}/web}}]\n",
+        encoding="utf-8",
+    )
+    assert main(["check", "config", str(path)]) == 1
+    assert "web is a folder" in capsys.readouterr().err
+
+
 def test_check_config_takes_the_option_that_other_verbs_have(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

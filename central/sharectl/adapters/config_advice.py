@@ -27,25 +27,22 @@ def advice(config: Config, mounts: Path = trust.MOUNTS) -> list[str]:
 
 def absent(config: Config) -> list[str]:
     """Folders that are to be written to and are not there on this machine."""
-    folders = {config.state_directory: ["state_directory"]}
-    for number, way in enumerate(config.publish):
-        if way.file is not None:
-            folders.setdefault(way.file.parent, []).append(f"publish[{number}].file")
-        elif way.https is not None:
-            folders.setdefault(way.https.file.parent, []).append(f"publish[{number}].https.file")
-    cric = config.pledges.cric
-    if cric is not None and cric.copy_file is not None:
-        folders.setdefault(cric.copy_file.parent, []).append("pledges.cric.copy_file")
+    own = config.state_directory
     return [
-        f"{', '.join(places)}: there is no folder {folder} on this machine; make it before cycles run here"
-        for folder, places in folders.items()
-        if not os.path.isdir(folder)  # noqa: PTH112 - one that cannot be looked into is no exception
+        f"{places}: there is no folder {folder} on this machine; "
+        + (
+            "the first cycle makes it; correct state_directory if that is not what it should be"
+            if folder == own and _is_folder(own.parent)
+            else "make it before cycles run here"
+        )
+        for folder, places in _folders(config).items()
+        if not os.path.exists(folder)  # noqa: PTH110 - one that cannot be looked into is no exception
     ]
 
 
 def unusable(config: Config) -> tuple[list[str], list[str]]:
     """What keeps cycles from running on this machine, and what this user cannot tell."""
-    missing = list(_missing(config))
+    missing = [*_missing(config), *_in_the_way(config)]
     if config.signing_key_file is None:
         return missing, []
     try:
@@ -65,6 +62,41 @@ def _missing(config: Config) -> Iterator[str]:
     for key, path in named.items():
         if path is not None and not os.path.exists(path):  # noqa: PTH110 - one that cannot be looked at is no exception
             yield f"pledges.{key}: there is no {path} on this machine; put it there, or write another"
+
+
+def _in_the_way(config: Config) -> Iterator[str]:
+    """What is there already and cannot be written to, or replaced, as cycles do."""
+    for folder, places in _folders(config).items():
+        if os.path.exists(folder) and not _is_folder(folder):  # noqa: PTH110 - as above
+            yield f"{places}: {folder} is no folder; name another path, or move what is there"
+    for place, path in _written(config):
+        if _is_folder(path) and not path.is_symlink():
+            yield f"{place}: {path} is a folder; name the file in it that nodes are to read, such as {path}/sharectl.txt"
+
+
+def _written(config: Config) -> Iterator[tuple[str, Path]]:
+    """Files that cycles replace, by the place that names them."""
+    for number, way in enumerate(config.publish):
+        if way.file is not None:
+            yield f"publish[{number}].file", way.file
+        elif way.https is not None:
+            yield f"publish[{number}].https.file", way.https.file
+    cric = config.pledges.cric
+    if cric is not None and cric.copy_file is not None:
+        yield "pledges.cric.copy_file", cric.copy_file
+
+
+def _folders(config: Config) -> dict[Path, str]:
+    """Folder that is written to -> the places that name it, or a file in it."""
+    folders = {config.state_directory: "state_directory"}
+    for place, path in _written(config):
+        named = folders.get(path.parent)
+        folders[path.parent] = place if named is None else f"{named}, {place}"
+    return folders
+
+
+def _is_folder(path: Path) -> bool:
+    return os.path.isdir(path)  # noqa: PTH112 - one that cannot be looked into is no exception
 
 
 def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
