@@ -17,6 +17,7 @@ from poolbox.demo import scenario
 from poolbox.demo.pictures import NodePicture, cores_by_group
 from poolbox.demo.story import Moment, Phase
 from sharectl.core.plan import REASONS
+from sharectl.report.words import counted
 
 IDLE = "."
 STYLES = {scenario.HELD_BACK: "blue", scenario.HELPED: "bold yellow", IDLE: "dim"}
@@ -174,7 +175,8 @@ def _plan(moment: Moment) -> str:
         )
     if not plan["targets"]:
         return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")
-    return f"{len(plan['targets'])} nodes told to hold {plan['held_back']} back for {plan['helped']}"
+    nodes = counted(len(plan["targets"]), "node")
+    return f"{nodes} told to hold {plan['held_back']} back for {plan['helped']}"
 
 
 def _error(moment: Moment, group: str) -> str:

@@ -767,6 +767,15 @@ def test_a_folder_that_is_not_there_is_an_input_error(
     assert "nowhere" in capsys.readouterr().err
 
 
+def test_a_file_in_place_of_a_folder_is_named_with_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "60-bad.conf"
+    file.write_text("Rack = 7\n")
+    assert main(["check", "snippets", str(file)]) == 65
+    assert f"{file}: this is a file; name its folder, {tmp_path}" in capsys.readouterr().err
+
+
 def test_central_manager_example_is_what_render_prints(capsys: pytest.CaptureFixture[str]) -> None:
     config = Path(__file__).parents[1] / "golden" / "seed-nodes" / "sharectl.yaml"
     assert main(["render", "central-manager", "--config", str(config)]) == 0

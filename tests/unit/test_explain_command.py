@@ -333,3 +333,15 @@ def test_codes_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "it is not under control (nodes.controlled)" in out
     assert run(capsys, "explain", "codes", "teapot")[0] == 1
     assert data(capsys, "explain", "codes")["codes"]["plan"]["no-room"]
+
+
+def test_a_cycle_lists_all_its_sources_or_says_which(
+    capsys: pytest.CaptureFixture[str], config: Path, kept: list[CycleRecord], tmp_path: Path
+) -> None:
+    sources = tuple(Source(f"schedd ap-{number}", float(number)) for number in range(1, 4))
+    later = replace(kept[-1], number=0, taken_at=kept[-1].taken_at + PERIOD_SECONDS, sources=sources)
+    Ledger(tmp_path / PLACE).record(later, replace(busy(3), sources=sources))
+    shown = " ".join(run(capsys, "explain", "cycle", "--config", config)[1].split())
+    assert "yes, 3 sources answered, the slowest 2: schedd ap-3 3.00 s, schedd ap-2 2.00 s" in shown
+    shown = " ".join(run(capsys, "explain", "cycle", "--all", "--config", config)[1].split())
+    assert "yes, 3 sources answered: schedd ap-3" in shown

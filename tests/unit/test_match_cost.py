@@ -74,7 +74,9 @@ class Files:
         self.write("jobs", long(*ads))
 
     def run(self, verb: str, *options: str, expect: int = 0) -> str:
-        files = ["--slots", str(self.folder / "slots"), "--quotas", str(self.folder / "quotas")]
+        files = ["--slots", str(self.folder / "slots")]
+        if verb == "capacity" or "--group" in options:
+            files += ["--quotas", str(self.folder / "quotas")]
         code = main(["consumption", verb, *files, "--jobs", str(self.folder / "jobs"), *options])
         printed = self.capsys.readouterr()
         assert code == expect, printed
@@ -177,6 +179,17 @@ def test_files_with_my_type_are_taken(files: Files) -> None:
     files.slots({**SLOT, "MyType": '"Machine"'}, {**SLOT, "MyType": '"Slot"'})
     files.jobs({**JOB, "MyType": '"Job"'})
     assert files.json("cost")["matches"][0]["fits"] == 6
+
+
+def test_quotas_are_read_and_checked_by_every_form_of_cost(files: Files) -> None:
+    quotas = files.folder / "quotas"
+    for form in ((), ("--sequence",)):
+        content = files.json("cost", *form, "--quotas", str(quotas))
+        assert content["notes"] == [f"{quotas}: read and checked; only --group shows quotas"]
+        missing = files.run("cost", *form, "--quotas", str(files.folder / "nofile.txt"), expect=65)
+        assert "nofile.txt" in missing
+    files.write("quotas", "groups:\n  cms: 40\n")
+    assert f"{quotas}:1: " in files.run("cost", "--quotas", str(quotas), expect=65)
 
 
 def test_jobs_that_do_not_wait_and_dynamic_slots_are_left_out(files: Files) -> None:

@@ -176,11 +176,11 @@ def test_what_incomplete_cycles_withdraw_stands_no_more() -> None:
     [
         (("--from", "now", "--to", "yesterday"), 65, "--to is not after --from"),
         (("--from", "2001-01-01", "--to", "2001-02-01"), 1, "no cycle in that time"),
-        (("--set", "control.maxnodes=3"), 78, "max_nodes"),
-        (("--set", "control.max_nodes=many"), 78, "control.max_nodes"),
-        (("--set", "control.law"), 78, "write KEY=VALUE"),
-        (("--set", "control.law.gain=1"), 78, "is no section"),
-        (("--set", "control.law=[", "--set", "x\x1b[2J=1"), 78, "no YAML"),
+        (("--set", "control.maxnodes=3"), 2, "max_nodes"),
+        (("--set", "control.max_nodes=many"), 2, "control.max_nodes"),
+        (("--set", "control.law"), 2, "write KEY=VALUE"),
+        (("--set", "control.law.gain=1"), 2, "is no section"),
+        (("--set", "control.law=[", "--set", "x\x1b[2J=1"), 2, "no YAML"),
         (("--with", "/nowhere.yaml"), 78, "there is no such file"),
     ],
 )

@@ -50,7 +50,7 @@ def test_a_key_without_effect_is_refused(
     capsys: pytest.CaptureFixture[str], config: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     code, err = run(capsys, "--config", config, *arguments)
-    assert (code, said in err) == (78, True), err
+    assert (code, said in err) == (2, True), err
 
 
 def test_all_that_a_replay_takes_is_accepted(capsys: pytest.CaptureFixture[str], config: Path) -> None:
@@ -64,3 +64,22 @@ def test_all_that_a_replay_takes_is_accepted(capsys: pytest.CaptureFixture[str],
     assert run(capsys, "--config", config, *sets)[0] == 0
     sets += ["--pledges", "configured", "--set", "groups.cms.pledge_hs06=1000"]
     assert run(capsys, "--config", config, *sets)[0] == 0
+
+
+def test_all_settings_that_are_wrong_are_named_at_once_as_a_wrong_usage(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    code, err = run(
+        *(capsys, "--config", config, "--set", "foo", "--set", "contrl.x=3", "--set", "control.law=pdi")
+    )
+    assert code == 2
+    for said in ('--set "foo": write KEY=VALUE', "contrl", "pdi"):
+        assert said in err, said
+
+
+def test_a_wrong_configuration_is_no_wrong_usage(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("groups: {}\n", encoding="utf-8")
+    assert run(capsys, "--config", config, "--with", other, "--set", "control.law=pid")[0] == 78

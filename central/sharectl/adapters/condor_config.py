@@ -137,8 +137,10 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     Raises
     ------
     InputError
-        If there is no such folder, or this machine has no configuration.
+        If it is no folder, or this machine has no configuration.
     """
+    if directory is not None and directory.is_file():
+        raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
     if directory is not None and not directory.is_dir():
         raise InputError([f"{directory}: no such folder; name one with HTCondor configuration files"])
     if directory is not None and not with_local:

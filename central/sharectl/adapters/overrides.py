@@ -11,7 +11,7 @@ from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_text import as_data, flow
 from sharectl.adapters.wording import quoted, shown
 from sharectl.adapters.yaml_syntax import NotYamlError
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, SettingError
 
 REPLAYED = ("control", "validity_seconds")
 """Keys of the top level that a replay decides by, and all that is below them."""
@@ -28,7 +28,7 @@ def overridden(config: Config, settings: Sequence[str]) -> Config:
 
     Raises
     ------
-    ConfigError
+    SettingError
         If one is no setting, or the whole is no configuration; all problems at once.
     """
     if not settings:
@@ -40,13 +40,14 @@ def overridden(config: Config, settings: Sequence[str]) -> Config:
             _set(data, setting)
         except ValueError as error:
             problems.append(f"--set {quoted(setting)}: {error}")
-    if problems:
-        raise ConfigError(problems)
     try:
-        return config_file.parse(flow(data), "--set")
+        decides = config_file.parse(flow(data), "--set")
     except ConfigError as error:
         # There is no file with such a line.
-        raise ConfigError([_LINE.sub("--set: ", problem) for problem in error.problems]) from error
+        problems += [_LINE.sub("--set: ", problem) for problem in error.problems]
+    if problems:
+        raise SettingError(problems)
+    return decides
 
 
 def idle_in_replay(settings: Sequence[str], *, own_pledges: bool) -> list[str]:

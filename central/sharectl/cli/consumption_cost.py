@@ -47,6 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     given = consumption_ads.Given(arguments)
     slots = given.slots()
     jobs = given.jobs(arguments.jobs)
+    if arguments.quotas is not None and not arguments.group:
+        given.groups(slots)
+        given.notes.append(f"{arguments.quotas}: read and checked; only --group shows quotas")
     if arguments.sequence:
         content = match_cost.sequence(
             price_in_sequence(slots, jobs), [job.ad.place for job in jobs for _ in range(job.count)]

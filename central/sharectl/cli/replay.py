@@ -23,7 +23,7 @@ from sharectl.core.explaining import state_after
 from sharectl.core.plan import PlanConfig, decide
 from sharectl.core.replaying import Replay, replayed
 from sharectl.core.time_words import FORMS
-from sharectl.errors import ConfigError, InputError
+from sharectl.errors import InputError, SettingError
 from sharectl.report import replay as screens
 
 _PAGE_SECONDS = 86_400
@@ -116,7 +116,7 @@ def _deciding(arguments: argparse.Namespace, config: Config) -> Config:
     )
     idle = idle_in_replay(arguments.settings, own_pledges=arguments.pledges == "configured")
     if idle:
-        raise ConfigError(idle)
+        raise SettingError(idle)
     return decides
 
 

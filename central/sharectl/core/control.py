@@ -26,7 +26,7 @@ from sharectl.core.control_pid import Pid, pid
 from sharectl.core.group_tree import BY_SUBGROUPS
 
 LAWS = {
-    "latest": "acts on the latest error alone (seed)",
+    "latest": "acts on the latest error alone (the original method)",
     "ewma": "acts on the average of the errors, of which younger ones count more",
     "pid": "acts on the error, on its sum over time and on how fast the power changes",
 }

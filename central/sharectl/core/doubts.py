@@ -24,8 +24,9 @@ def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
         return ()
     stood = len(state.standing_at(now))
     gone = f", and the {stood} that stood are withdrawn" if stood else ""
-    words = f"{len(snapshot.nodes)} nodes: {_words(config.controlled)}: no node gets a target{gone}"
-    return (f"nodes.controlled matches none of {words}; `sharectl snapshot` lists the nodes",)
+    none = "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
+    words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
+    return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
 
 
 def _words(controlled: Controlled) -> str:

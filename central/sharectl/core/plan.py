@@ -56,7 +56,7 @@ NODE_REASONS = {
 
 STRATEGIES = {
     "many": "every group over its share can give to every one under it, each node to one pair",
-    "pair": "the group furthest over its share gives to the one furthest under it (seed)",
+    "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
 }
 """How groups are brought together."""
 

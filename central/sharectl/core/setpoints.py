@@ -10,7 +10,7 @@ from typing import Callable
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, GroupUsage, Snapshot
 
 SETPOINTS = {
-    "in_use": "its pledge's share of the power that the groups use (seed)",
+    "in_use": "its pledge's share of the power that the groups use (the original method)",
     "present": "its pledge's share of the power present in the pool's nodes, used or not",
     "pledge": "its pledge itself, however large the pool is",
 }

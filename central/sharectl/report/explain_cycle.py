@@ -96,10 +96,11 @@ def _looked(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
     slowest = sorted(answered, key=lambda source: -source.seconds)
     shown_sources = slowest if everything else slowest[:2]
     times = ", ".join(f"{source.name} {source.seconds:.2f} s" for source in shown_sources)
+    which = "" if len(shown_sources) == len(answered) else f", the slowest {len(shown_sources)}"
     if record.complete:
         yield (
             "complete",
-            f"yes, {counted(len(answered), 'source')} answered" + (f": {times}" if times else ""),
+            f"yes, {counted(len(answered), 'source')} answered" + (f"{which}: {times}" if times else ""),
         )
     else:
         yield "complete", "no: missing data is never zero, so nothing was decided"
