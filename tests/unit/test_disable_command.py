@@ -254,6 +254,16 @@ def test_a_reason_is_one_line_that_can_be_seen(
     assert not (config.parent / "disabled").exists()
 
 
+def test_a_collector_that_does_not_answer_is_named_by_its_address(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    (config.parent / "disabled").touch()
+    for verb in ("cycle", "status"):
+        _, _, err = run(capsys, config, verb)
+        assert f"collector: {NOWHERE}: Failed communication with collector; see pool.collector" in err
+        assert "Exception" not in err
+
+
 def test_a_reason_is_needed(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     with pytest.raises(SystemExit):
         run(capsys, config, "disable")

@@ -153,7 +153,7 @@ def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_pat
     assert hint in (silent(tmp_path).source.problem or "")
     access = NegotiatorAccess(collector="127.0.0.1:1", deadline_seconds=5.0)
     problem = NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
-    assert problem.startswith("collector: ")
+    assert problem.startswith("collector: 127.0.0.1:1: Failed communication with collector; see")
     assert problem.endswith(hint)
 
 
@@ -304,6 +304,21 @@ def test_cric_is_asked_kept_and_its_jumps_confirmed(
     assert printed() == {"cms": 5000, "tape": 1000}
     assert main(["render", "central-manager", "--config", str(path)]) == 0
     assert "GROUP_QUOTA_DYNAMIC_cms = 0.833333" in capsys.readouterr().out
+
+
+def test_options_for_cric_say_that_they_do_nothing_with_another_source(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(f"groups: {{cms: {{pledge_hs06: 500}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8")
+    said = "--confirm does nothing with `from: yaml`"
+    assert main(["pledges", "--config", str(path), "--confirm"]) == 0
+    assert said in capsys.readouterr().err
+    assert main(["pledges", "--config", str(path), "--confirm", "--refresh", "--json"]) == 0
+    (note,) = json.loads(capsys.readouterr().out)["notes"]
+    assert note.startswith("--refresh and --confirm do nothing with `from: yaml`")
+    assert main(["pledges", "--config", str(path)]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_the_environment_changes_nothing_of_what_is_trusted_or_told(

@@ -118,6 +118,15 @@ def look(
     )
 
 
+def unanswered(collector: Optional[str], problem: str) -> str:
+    """``problem`` with the address that was asked, as for `look`, and where that is written."""
+    import htcondor2
+
+    address = collector or htcondor2.param.get("COLLECTOR_HOST")
+    asked = f"{address}: " if address else ""
+    return f"{asked}{problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
+
+
 def started_at(ad: Any) -> int:
     """Unix seconds; 0 if unknown. A collector's ad has no DaemonStartTime, but its age and when that was noted."""
     noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))

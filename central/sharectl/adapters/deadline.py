@@ -106,12 +106,18 @@ def _answer(ask: Callable[[], Any], pipe: int) -> NoReturn:
         try:
             result: tuple[Any, Optional[str]] = (ask(), None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
-            result = (None, f"{type(error).__name__}: {error}")
+            result = (None, _words(error))
         with os.fdopen(pipe, "wb") as file:
             pickle.dump(result, file, pickle.HIGHEST_PROTOCOL)
         exit_code = 0
     finally:
         os._exit(exit_code)
+
+
+def _words(error: Exception) -> str:
+    """What went wrong. Every error of HTCondor's library is of one class, whose name tells nothing."""
+    said, kind = str(error).rstrip(". \n"), type(error).__name__
+    return said if said and kind == "HTCondorException" else f"{kind}: {said}"
 
 
 def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from math import isfinite
 from typing import Any, Callable, Optional
 
 from sharectl.adapters.ads import MAX_TEXT, evaluated, text, whole
-from sharectl.adapters.collector import SCHEDD_LOCATION
+from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
 from sharectl.adapters.deadline import Question, ask_all, limit_memory
 from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.adapters.slot_ads import AdOfFile, from_long
@@ -26,6 +27,7 @@ MAX_REPORTED = 300
 """Characters of what a job says that are told."""
 
 _ID = re.compile(r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>\d{1,9})(?:#\d{1,12})?")
+_REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PAST = [
     *("JobStatus", "JobUniverse", "GlobalJobId", "AcctGroup", "Owner", "CompletionDate", "RemoveReason"),
@@ -74,6 +76,8 @@ class JobFacts:
     """ConcurrencyLimits."""
     remove_reason: Optional[str] = None
     exit_code: Optional[int] = None
+    request_values: Mapping[str, float] = field(default_factory=dict)
+    """What those of ``requests`` come to on their own that are a number then."""
 
 
 @dataclass(frozen=True)
@@ -126,9 +130,7 @@ def schedds(
 
     answer = ask_all({"collector": Question(partial(_schedds, collector), deadline_seconds)})["collector"]
     if answer.value is None:
-        raise PoolUnavailableError(
-            f"collector: {answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
-        )
+        raise PoolUnavailableError(f"collector: {unanswered(collector, answer.source.problem or '')}")
     known: list[Mapping[str, str]] = answer.value
     chosen = [place for place in known if wanted is None or place["Name"].lower() == wanted.lower()]
     if not chosen:
@@ -249,17 +251,15 @@ def _of(job: JobId) -> str:
 
 def _facts(ad: Any, schedd: str) -> JobFacts:
     exit_code = evaluated(ad, "ExitCode")
+    asked = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
+    values = {name: evaluated(ad, name) for name in asked}
     return JobFacts(
         schedd=schedd,
         status=whole(evaluated(ad, "JobStatus"), 0),
         universe=whole(evaluated(ad, "JobUniverse"), 0),
         accounting_group=_said(ad, "AcctGroup"),
         owner=_said(ad, "Owner"),
-        requests={
-            name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split())
-            for name in sorted(ad)
-            if re.fullmatch(r"Request(Cpus|Memory|Disk|GPUs)", name, re.IGNORECASE)
-        },
+        requests={name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split()) for name in asked},
         since=whole(evaluated(ad, "EnteredCurrentStatus"), 0) or whole(evaluated(ad, "CompletionDate"), 0),
         queued_at=whole(evaluated(ad, "QDate"), 0),
         host=_said(ad, "RemoteHost") or _said(ad, "LastRemoteHost"),
@@ -270,6 +270,11 @@ def _facts(ad: Any, schedd: str) -> JobFacts:
         limits=_said(ad, "ConcurrencyLimits"),
         remove_reason=_said(ad, "RemoveReason"),
         exit_code=exit_code if type(exit_code) is int else None,
+        request_values={
+            name: float(value)
+            for name, value in values.items()
+            if type(value) in (int, float) and isfinite(value)
+        },
     )
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.adapters import node_words
+from sharectl.adapters.collector import unanswered
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.core.explain_node import NodeWords
 from sharectl.core.nodes import HOST_NAME
@@ -30,7 +31,7 @@ def ask(
     question = Question(partial(look, collector, name, now, stale_seconds), deadline_seconds)
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
-        return NodeWords(problem=f"collector: {answer.source.problem}")
+        return NodeWords(problem=f"collector: {unanswered(collector, answer.source.problem or '')}")
     words: NodeWords = answer.value
     return words
 

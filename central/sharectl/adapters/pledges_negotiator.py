@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from sharectl.adapters import negotiator_copy
 from sharectl.adapters.ads import evaluated, number, text, whole
+from sharectl.adapters.collector import unanswered
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.negotiator_copy import KnobsCopy
 from sharectl.adapters.negotiator_knobs import ask
@@ -28,7 +29,6 @@ from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
 from sharectl.core.pledges import SOURCE_NAME, Pledge, Pledged
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 
-_SEE = "see pool.collector in the configuration, or CONDOR_CONFIG"
 SOURCE = "negotiator"
 SCALE = 100.0
 """Factor between pledges from which a unit was rather mistaken."""
@@ -102,7 +102,9 @@ class NegotiatorPledges:
         answers = ask_all(questions)
         power = answers.get("collector")
         if power is not None and power.value is None:
-            raise PoolUnavailableError(f"collector: {power.source.problem}; {_SEE}")
+            raise PoolUnavailableError(
+                f"collector: {unanswered(access.collector, power.source.problem or '')}"
+            )
         cores, hs06 = power.value if power is not None else (0.0, 0.0)
         if access.file is not None:
             text, name = content_of(access.file)
@@ -110,7 +112,9 @@ class NegotiatorPledges:
             return _Answer(tuple(knobs), None, cores, hs06)
         told = answers["negotiator"]
         if told.value is None:
-            copy = self._copy(now, f"negotiator: {_with_hint(told.source.problem or '')}", warnings)
+            copy = self._copy(
+                now, f"negotiator: {_with_hint(access.collector, told.source.problem or '')}", warnings
+            )
             return _Answer(copy.knobs, copy.asked_at, cores, hs06)
         self._keep(now, told.value, warnings)
         return _Answer(tuple(told.value), None, cores, hs06)
@@ -173,9 +177,9 @@ class NegotiatorPledges:
         return Pledged(Source(SOURCE_NAME, 0.0), pledges, notes=tuple(notes))
 
 
-def _with_hint(problem: str) -> str:
-    """``problem``, and where the collector's address is from, if it is the collector that did not answer."""
-    return f"{problem.rstrip('.')}; {_SEE}" if "communication with collector" in problem else problem
+def _with_hint(collector: Optional[str], problem: str) -> str:
+    """``problem``, with the collector's address and where that is from, if it is the collector that did not answer."""
+    return unanswered(collector, problem) if "communication with collector" in problem else problem
 
 
 def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Callable, Optional
 
-from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look
+from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.core.groups import group_of
@@ -72,7 +72,7 @@ class CondorPool:
         )
         answer = ask_all({"collector": question})["collector"]
         if answer.value is None:
-            problem = f"{answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
+            problem = unanswered(access.collector, answer.source.problem or "")
             return Snapshot(now, (), (), (), (replace(answer.source, problem=problem),))
         known: CollectorAnswer = answer.value
         if not (known.slots and known.schedds):

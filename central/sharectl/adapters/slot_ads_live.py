@@ -11,7 +11,7 @@ from math import isfinite
 from typing import Any, Optional
 
 from sharectl.adapters.ads import evaluated, whole
-from sharectl.adapters.collector import SCHEDD_LOCATION
+from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.negotiator_knobs import ask
 from sharectl.adapters.slot_ads import AdOfFile, from_long, number_of
@@ -83,9 +83,7 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
     question = Question(partial(_collector, place.collector, constraint), place.collector_deadline_seconds)
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
-        raise PoolUnavailableError(
-            f"collector: {answer.source.problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
-        )
+        raise PoolUnavailableError(f"collector: {unanswered(place.collector, answer.source.problem or '')}")
     known: PoolAds = answer.value
     return known
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.adapters import node_status
+from sharectl.adapters.collector import unanswered
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.node_status import Awaited
@@ -92,7 +93,7 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
-        return {"problem": f"collector: {answer.source.problem}"}
+        return {"problem": f"collector: {unanswered(config.pool.collector, answer.source.problem or '')}"}
     return {**asdict(answer.value), "problem": None}
 
 
