@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import errno
 import json
 import sqlite3
 from dataclasses import replace
@@ -11,11 +12,13 @@ import pytest
 
 from sharectl.adapters import shares_error_log
 from sharectl.adapters.ledger import PLACE, Keep, Ledger
+from sharectl.adapters.ledger_file import errors_of
 from sharectl.adapters.ledger_import import bring_in
 from sharectl.adapters.log_source import file_source
 from sharectl.cli.main import main
 from sharectl.core.ledger_data import TABLES, plain
 from sharectl.core.ledger_series import UNKNOWN_SIZE
+from sharectl.errors import StateError
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, incomplete, made
 
@@ -30,6 +33,12 @@ def config(tmp_path: Path) -> Path:
         "ledger: {keep_days: 36500}\n"
     )
     return path
+
+
+@pytest.fixture
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that is not in the state directory."""
+    return tmp_path_factory.mktemp("elsewhere")
 
 
 @pytest.fixture
@@ -67,9 +76,17 @@ def test_info_says_what_is_there(config: Path, ledger: Ledger, capsys: pytest.Ca
     assert "4, 3 complete, 0 imported" in capsys.readouterr().out
 
 
+def test_a_user_without_rights_is_told_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StateError) as told, errors_of(tmp_path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path))
+    assert str(told.value).startswith(
+        f"{tmp_path}: cannot be used: Permission denied; run this as the user of"
+    )
+
+
 @pytest.mark.parametrize("what", TABLES)
 def test_each_table_has_its_columns_and_rows(
-    config: Path, ledger: Ledger, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+    config: Path, ledger: Ledger, elsewhere: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert len(list(ledger.cycles(0, 2**40))) == 4
     assert run(config, "export", "--what", what) == 0
@@ -85,7 +102,7 @@ def test_each_table_has_its_columns_and_rows(
     assert expected["targets"] > 0
     assert len(rows) == expected[what]
     assert list(rows[0]) == [column.name for column in TABLES[what].columns]
-    out = tmp_path / "out.csv"
+    out = elsewhere / "out.csv"
     assert run(config, "export", "--what", what, "-o", out, "--json") == 0
     assert json.loads(capsys.readouterr().out)["rows"] == expected[what]
     assert list(csv.DictReader(out.read_text().splitlines())) == rows
@@ -105,18 +122,18 @@ def test_a_row_of_a_group_is_the_groups(
 
 @pytest.mark.parametrize("what", TABLES)
 def test_parquet_has_the_same_as_csv(
-    config: Path, ledger: Ledger, tmp_path: Path, what: str, capsys: pytest.CaptureFixture[str]
+    config: Path, ledger: Ledger, elsewhere: Path, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     assert ledger.path.exists()
-    out = tmp_path / "out.parquet"
+    out = elsewhere / "out.parquet"
     assert run(config, "export", "--what", what, "--format", "parquet", "-o", out) == 0
     assert run(config, "export", "--what", what) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     table = parquet.read_table(out)
     assert [{name: plain(value) for name, value in row.items()} for row in table.to_pylist()] == rows
     assert table.schema.field("cycle").metadata[b"meaning"].startswith(b"number of the cycle")
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in elsewhere.iterdir()] == [out.name]
 
 
 def test_parquet_needs_a_file(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,18 @@ def log_of(folder: Path, *rows: str, name: str = "errors.log") -> Path:
     return path
 
 
+def test_what_cannot_be_opened_is_told_in_words(
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(config, "import", tmp_path / "none.log") == 65
+    assert run(config, "import", tmp_path) == 65
+    missing, folder = capsys.readouterr().err.splitlines()
+    assert missing == (
+        f"sharectl: {tmp_path}/none.log: cannot be read: there is no such file; look how it is written"
+    )
+    assert folder == f"sharectl: {tmp_path}: cannot be read: it is a folder; name the files in it"
+
+
 def test_rows_of_the_future_are_refused_with_their_place(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -107,6 +107,26 @@ def test_where_nothing_can_be_written_is_said(
     assert "name another folder" in problems
 
 
+def test_a_file_in_the_place_of_the_folder_is_called_one(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "page.html").write_text("mine", encoding="utf-8")
+    code, _, problems = run(capsys, config, tmp_path / "page.html")
+    assert (code, "page.html: is a file and not a folder: name a folder" in problems) == (74, True)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_period_without_a_cycle_replaces_no_page(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    assert run(capsys, config, tmp_path / "out")[0] == 0
+    before = (tmp_path / "out" / "index.html").read_bytes()
+    code, said, problems = run(capsys, config, tmp_path / "out", "--from", END, "--to", END + 86400)
+    assert (code, said) == (1, "")
+    assert "no cycle in that time: the ledger has cycles from 2023-11-14 22:13:20 UTC to " in problems
+    assert (tmp_path / "out" / "index.html").read_bytes() == before
+
+
 def test_json_has_the_numbers_of_the_page(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:

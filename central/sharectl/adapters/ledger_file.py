@@ -26,6 +26,8 @@ _CORRUPT = ("malformed", "not a database")
 _REMEDIES = {
     "locked": "another process has been writing to it for long: look for it",
     "full": "make room",
+    "No space": "make room",
+    "Permission denied": "run this as the user of `sharectl cycle`, or give this user the right to its folder and to it",
     "readonly": "give this user the right to write there",
     "unable to open": "make the folder, or give this user the right to write there",
     "disk I/O": "make room, or look for what is wrong with the disk",
@@ -110,7 +112,7 @@ def errors_of(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OverflowError, OSError, UnicodeError) as error:
-        said = str(error)
+        said = getattr(error, "strerror", None) or str(error)
         if any(part in said for part in _CORRUPT):
             raise CorruptError(path, said) from error
         remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "see docs/ledger.md")

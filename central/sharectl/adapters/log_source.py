@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import gzip
 import io
 import os
@@ -24,6 +25,13 @@ MOST_BYTES = 2**30
 _PACKED = b"\x1f\x8b"
 _PIECE_BYTES = 2**20
 _NO_TEXT = "it is no text: a log is text, or such packed by gzip"
+_WHY = {
+    errno.ENOENT: "there is no such file; look how it is written",
+    errno.ENOTDIR: "there is no such file; look how it is written",
+    errno.EACCES: "this user may not read it; give it the right to, or run this as a user that has it",
+    errno.EISDIR: "it is a folder; name the files in it",
+}
+"""Number of an error -> in words, with what to do."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,8 @@ def text_errors(name: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise InputError([f"{name}: cannot be read: {_NO_TEXT}"]) from error
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError([f"{name}: cannot be read: {error}"]) from error
+        why = _WHY.get(getattr(error, "errno", None) or 0, str(error))
+        raise InputError([f"{name}: cannot be read: {why}"]) from error
 
 
 def _is_pipe(path: Path) -> bool:

@@ -29,6 +29,10 @@ def put(folder: Path, page: str, mark: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         foreign = _is_foreign(path, mark)
+    except FileExistsError as error:
+        raise StateError(
+            f"{folder}: is a file and not a folder: name a folder; the page becomes {INDEX} in it"
+        ) from error
     except OSError as error:
         raise StateError(
             f"{error.filename or folder}: no report can be written there: {error.strerror or error}; name another folder, or "

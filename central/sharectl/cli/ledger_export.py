@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.adapters import ledger_export
+from sharectl.adapters.export_file import refuse_foreign
 from sharectl.adapters.ledger import Ledger
 from sharectl.adapters.ledger_export import Counted
 from sharectl.cli import options
-from sharectl.cli.time_options import moment, refuse_no_period
+from sharectl.cli.time_options import moment, no_cycle, refuse_no_period
 from sharectl.core.ledger_data import TABLES
 from sharectl.core.time_words import FORMS, MAX_SECONDS
-from sharectl.report import as_json
+from sharectl.report import as_json, words
 
 _GROUPS = "groups"
 
@@ -43,9 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="FILE",
-        help="default: standard output; --format parquet needs it, and so does --json, which prints how many rows went there",
+        help="default: standard output; --format parquet needs it, and so does --json, which prints how many rows went there. "
+        "It may replace an earlier export of the same columns and nothing else, and not be in state_directory",
     )
     parser.add_argument("--columns", action="store_true", help="print what each column means, and no data")
+    parser.epilog = (
+        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 74 the ledger cannot be read or FILE not be written or replaced, "
+        "78 configuration; other than with 0, FILE is as it was"
+    )
     parser.set_defaults(usage_error=parser.error)
 
 
@@ -63,8 +69,21 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--json and --format parquet need -o FILE: standard output is for text")
     from sharectl.cli.cycle import ledger_of
 
+    config = options.config_of(arguments)
+    ledger = ledger_of(config)
+    if arguments.output is not None:
+        own = [config.history.errors_log, config.history.jobs_file]
+        refuse_foreign(
+            arguments.output, arguments.format, TABLES[arguments.what], config.state_directory, own
+        )
+    if next(ledger.cycles(arguments.since, arguments.until), None) is None:
+        print(f"sharectl: {no_cycle(ledger.span())}; nothing was written", file=sys.stderr)
+        return 1
     counted = Counted()
-    _FORMATS[arguments.format](arguments, ledger_of(options.config_of(arguments)), counted)
+    _FORMATS[arguments.format](arguments, ledger, counted)
+    if arguments.output is not None and not arguments.json:
+        rows = words.counted(counted.rows, "row")
+        print(f"sharectl: {arguments.output}: {rows} of {arguments.what}", file=sys.stderr)
     if arguments.json:
         said = {"file": str(arguments.output), "what": arguments.what, "format": arguments.format}
         print(as_json.dumps("ledger-export", {**said, "rows": counted.rows}))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
 from sharectl.cli import options
-from sharectl.cli.time_options import moment
+from sharectl.cli.time_options import moment, no_cycle
 from sharectl.core.time_words import FORMS, shown
 
 _DAY_SECONDS = 86_400
@@ -25,7 +26,7 @@ TIME is {FORMS}.
 The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and loads nothing, so that it can
 be mailed, printed, or served as a file. It is replaced at once; a file of that name that is no report is left alone.
 
-exit codes: 0 ok, 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
+exit codes: 0 ok, 1 no cycle between --from and --to (no page is written), 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,6 +79,11 @@ def run(arguments: argparse.Namespace) -> int:
         _notes(ledger.span(), asked),
         asked,
     )
+    if not periods[0].buckets:
+        print(f"sharectl: {no_cycle(ledger.span())}; no page was written", file=sys.stderr)
+        return 1
+    if any(not period.buckets for period in periods[1:]):
+        print(f"sharectl: --compare: {no_cycle(ledger.span())}", file=sys.stderr)
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
     content = html_report.as_content(periods, subject)
     if arguments.json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Callable, Sequence
+from typing import Optional
 
 from sharectl.core import time_words
 
@@ -31,6 +32,14 @@ def refuse_no_period(arguments: argparse.Namespace) -> None:
     """Usage error of an action whose ``--from`` is not before its ``--to``: nothing would be in between."""
     if arguments.since >= arguments.until:
         arguments.usage_error("--from is not before --to: write the earlier time first")
+
+
+def no_cycle(span: Optional[tuple[int, int]]) -> str:
+    """That no cycle is in the period asked for, and which times the ledger has: ``span``, None if it is empty."""
+    if span is None:
+        return "no cycle is in the ledger yet: `sharectl cycle`"
+    first, last = map(time_words.shown, span)
+    return f"no cycle in that time: the ledger has cycles from {first} to {last}"
 
 
 def joined(arguments: Sequence[str]) -> list[str]:
