@@ -94,7 +94,7 @@ def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
 
 def test_why_nobody_is_helped_is_worded_for_both_strategies() -> None:
     assert "of the multicore size" not in says("plan", "no-group-under")
-    assert "for strategy pair: of control.multicore_cores" in says("plan", "no-group-under")
+    assert "of a size that the strategy helps" in says("plan", "no-group-under")
 
 
 def test_what_is_no_code_is_named_with_one_that_is_near(capsys: pytest.CaptureFixture[str]) -> None:

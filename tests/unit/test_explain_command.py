@@ -201,7 +201,9 @@ def test_a_broken_ledger_is_told_once_with_what_becomes_of_it(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("group", "alcie"), 65, "its groups are alice, atlas, cms"),
+        (("group", "alcie"), 65, "did you mean alice?"),
+        (("group", "grp"), 65, "its groups are alice, atlas, cms"),
+        (("node", "rack"), 65, "nodes there are "),
         (("group", "\x1b[2J"), 65, "no group"),
         (("node", "cn-1"), 65, "did you mean cn-"),
         (("node", "x" * 5000), 65, "no node"),

@@ -10,7 +10,7 @@ import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only 
 import pytest
 
 from sharectl.adapters.deadline import Question, ask_all, limit_memory
-from sharectl.adapters.explain_job import JobId, job_id
+from sharectl.adapters.explain_job import JobId, facts_of, job_id
 from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.core.job_verdict import Obstacle, SlotFinding, verdict
 from tests.fakes import NOW
@@ -196,3 +196,14 @@ def test_no_job_hangs_the_command(job_ad: Any) -> None:
     answer = ask_all({"job": Question(partial(look, job_ad), 1)})["job"]
     assert answer.source.seconds < 30
     assert answer.source.problem or answer.value
+
+
+def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
+    ad = classad2.ClassAd(
+        "[RequestDisk = DiskUsage; DiskUsage = 75; RequestCpus = 8; RequestGPUs = TARGET.Gpus; RequestMemory = error]"
+    )
+    facts = facts_of(ad, "ap-1")
+    assert facts.requests["RequestDisk"] == "DiskUsage"
+    assert facts.request_values == {"RequestDisk": 75.0, "RequestCpus": 8.0}
+    lying = classad2.ClassAd('[RequestDisk = real("INF"); RequestMemory = "1"; RequestCpus = true]')
+    assert facts_of(lying, "ap-1").request_values == {}

@@ -100,6 +100,23 @@ def test_amounts_have_units() -> None:
     assert "uses 386 HS06 and is due 213 HS06: 173 HS06 over; pledge 200 HS06" in told
 
 
+def test_a_request_is_the_number_that_it_comes_to_and_a_short_expression_follows() -> None:
+    long = "ifthenelse(MemoryUsage isnt undefined,MemoryUsage,( ImageSize + 1023 ) / 1024)"
+    requests = {
+        "RequestCpus": "8",
+        "RequestDisk": "DiskUsage",
+        "RequestMemory": long,
+        "RequestGPUs": "nowhere",
+    }
+    values = {"RequestCpus": 8.0, "RequestDisk": 75.0, "RequestMemory": 1.0}
+    facts = vars(JobFacts("ap-1", 1, 5, "lhcb", "bob", requests, NOW - 60, request_values=values))
+    told = shown(replace(explanation(finding("wn-1", [CPUS])), facts=facts))
+    assert (
+        "RequestCpus = 8, RequestDisk = 75 KiB (DiskUsage), RequestMemory = 1 MiB, RequestGPUs = nowhere"
+        in told
+    )
+
+
 def test_what_was_said_of_another_job_names_it() -> None:
     found = explanation(finding("wn-1", [CPUS]))
     facts = {**(found.facts or {}), "rejected": "no match found", "rejected_at": NOW - 2}

@@ -206,7 +206,7 @@ def _schedds(collector: Optional[str]) -> list[dict[str, str]]:
 def _in_queue(place: Mapping[str, str], job: JobId) -> Optional[FoundJob]:
     schedd = _schedd(place)
     for ad in schedd.query(constraint=_of(job), limit=1):
-        facts = _facts(ad, place["Name"])
+        facts = facts_of(ad, place["Name"])
         return FoundJob(facts if facts.rejected else _rejected_alike(schedd, ad, facts), repr(ad))
     return None
 
@@ -234,7 +234,7 @@ def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
 
 def _in_history(place: Mapping[str, str], job: JobId) -> Optional[FoundJob]:
     for ad in _schedd(place).history(_of(job), _PAST, match=1):
-        return FoundJob(_facts(ad, place["Name"]), None)
+        return FoundJob(facts_of(ad, place["Name"]), None)
     return None
 
 
@@ -249,7 +249,8 @@ def _of(job: JobId) -> str:
     return f"ClusterId == {job.cluster} && ProcId == {job.proc}"
 
 
-def _facts(ad: Any, schedd: str) -> JobFacts:
+def facts_of(ad: Any, schedd: str) -> JobFacts:
+    """What the ad of a job on ``schedd`` says."""
     exit_code = evaluated(ad, "ExitCode")
     asked = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
     values = {name: evaluated(ad, name) for name in asked}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from difflib import get_close_matches
 
-from sharectl.adapters.wording import shown
+from sharectl.adapters.wording import MAX_SHOWN, shown
 from sharectl.cli import options
 from sharectl.cli.explain_source import add_source, explained_of
 from sharectl.core.explain_group import explain_group
@@ -34,7 +35,11 @@ def run(arguments: argparse.Namespace) -> int:
             ]
         )
     if name not in groups:
-        raise InputError([f"no group {shown(arguments.name)!r} there; its groups are {', '.join(groups)}"])
+        near = get_close_matches(name[:MAX_SHOWN], groups, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise InputError(
+            [f"no group {shown(arguments.name)!r} there{meant or '; its groups are ' + ', '.join(groups)}"]
+        )
     found = explain_group(explained, name)
     if arguments.json:
         print(as_json.dumps("explain_group", screens.as_data(explained, found)))

@@ -20,9 +20,13 @@ from sharectl.core.model import Standing
 from sharectl.errors import InputError, StateError
 from sharectl.report import as_json
 from sharectl.report import explain_node as screens
+from sharectl.report.screen import listed
+from sharectl.report.words import counted
 
 _SINCE_SECONDS = 3 * 86_400
 """So far back the ledger is looked through for the begin of a target."""
+_NAMED = 3
+"""Nodes named where none is like the one that was asked for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,8 +58,9 @@ def _node(explained: Explained, name: str) -> NodeRecord:
     found = nodes.get(wanted) or nodes.get(wanted.split(".")[0])
     if found is None:
         near = get_close_matches(wanted, list(nodes), 3)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise InputError([f"no node {shown(name)!r} among the {len(nodes)} there{meant}"])
+        some = f"; nodes there are {listed(list(nodes), _NAMED)}" if nodes else ""
+        meant = f"; did you mean {' or '.join(near)}?" if near else some
+        raise InputError([f"no node {shown(name)!r} among {counted(len(nodes), 'node')}{meant}"])
     return found
 
 

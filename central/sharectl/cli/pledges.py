@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
             now
         )
     rows = _rows(pledged, now)
+    notes = (*pledged.notes, *_idle(arguments, config.pledges.source))
     if arguments.json:
         print(
             as_json.dumps(
@@ -63,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
                     "seconds": round(pledged.source.seconds, 3),
                     "problem": pledged.source.problem,
                     "warnings": list(pledged.warnings),
-                    "notes": list(pledged.notes),
+                    "notes": list(notes),
                     "pledges": rows,
                 },
             )
@@ -71,11 +72,22 @@ def run(arguments: argparse.Namespace) -> int:
     elif pledged.source.problem is None:
         _print(rows)
     say_warnings(pledged.warnings)
-    for note in pledged.notes:
+    for note in notes:
         print(f"sharectl: note: {note}", file=sys.stderr)
     if pledged.source.problem is not None:
         raise PoolUnavailableError(f"pledges: {pledged.source.problem}")
     return 0
+
+
+def _idle(arguments: argparse.Namespace, source: str) -> list[str]:
+    """A note on the options that change nothing with this source of pledges."""
+    given = [f"--{name}" for name in ("refresh", "confirm") if getattr(arguments, name)]
+    if source == "cric" or not given:
+        return []
+    does = "does" if len(given) == 1 else "do"
+    return [
+        f"{' and '.join(given)} {does} nothing with `from: {source}`: only pledges of CRIC are kept and confirmed"
+    ]
 
 
 def _rows(pledged: Pledged, now: int) -> list[dict[str, Any]]:

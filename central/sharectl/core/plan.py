@@ -22,7 +22,7 @@ from sharectl.core.wanted import Wait, Wanted
 REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
-    "no-group-under": "no group under its share has multicore jobs pending; for strategy pair: of control.multicore_cores",
+    "no-group-under": "no group under its share has multicore jobs pending of a size that the strategy helps",
     "no-node": "the group over its share holds no block of cores on a node under control",
     "no-fit": "every multicore job that waits needs more cores or memory than a node under control could give it",
     "error-below-node": "the smaller of the two errors is not worth one node's block of cores",

@@ -17,8 +17,10 @@ from sharectl.report.words import counted
 OBSTACLES_LISTED = 8
 TARGETS_LISTED = 2
 CLAUSE_SHOWN = 100
+EXPRESSION_SHOWN = 24
 
 _UNITS = {"memory": " MiB", "disk": " KiB"}
+_NUMBER = re.compile(r"[0-9.e+]+", re.IGNORECASE)
 _REQUEST = re.compile(r"Request(?P<resource>Memory|Disk) = (?:(?P<number>[0-9.e+]+)|.+)", re.IGNORECASE)
 
 
@@ -139,7 +141,10 @@ def _state(facts: dict[str, Any], found: JobExplanation) -> Iterator[tuple[str, 
     if facts["requests"]:
         yield (
             "asks for",
-            ", ".join(_with_unit(f"{name} = {_short(text, 40)}") for name, text in facts["requests"].items()),
+            ", ".join(
+                _request(name, text, facts["request_values"].get(name))
+                for name, text in facts["requests"].items()
+            ),
         )
 
 
@@ -216,6 +221,19 @@ def _with_unit(request: str) -> str:
         return request
     unit = _UNITS[found["resource"].lower()]
     return f"{request}{unit}" if found["number"] else f"{request} ({unit.strip()})"
+
+
+def _request(name: str, text: str, value: Optional[float]) -> str:
+    """A request with its unit, as the number that it comes to; the expression behind it where that is short."""
+    if value is None:
+        return _with_unit(f"{name} = {_short(text, 40)}")
+    number = f"{value:.15g}"
+    expression = (
+        f" ({text})"
+        if text != number and len(text) <= EXPRESSION_SHOWN and not _NUMBER.fullmatch(text)
+        else ""
+    )
+    return _with_unit(f"{name} = {number}") + expression
 
 
 def _shortage(shortage: ShortageCount) -> str:
