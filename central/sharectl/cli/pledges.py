@@ -82,11 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
 def _idle(arguments: argparse.Namespace, source: str) -> list[str]:
     """A note on the options that change nothing with this source of pledges."""
     given = [f"--{name}" for name in ("refresh", "confirm") if getattr(arguments, name)]
-    if source == "cric" or not given:
+    if source != "yaml" or not given:
         return []
     does = "does" if len(given) == 1 else "do"
     return [
-        f"{' and '.join(given)} {does} nothing with `from: {source}`: only pledges of CRIC are kept and confirmed"
+        f"{' and '.join(given)} {does} nothing with `from: {source}`: the pledges of the configuration need neither"
     ]
 
 
