@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, TypeVar
@@ -26,6 +27,9 @@ JOB_ATTRIBUTES = (
     "AcctGroup",
     "RemoteHost",
 )
+
+
+UNUSED_CLAIM_SECONDS = 15.0
 
 
 class Pool:
@@ -146,8 +150,20 @@ class Pool:
         for name in self.spec.access_points:
             self.run(["condor_rm", "-all"], host=name, check=False)  # fails when there is none
         self.wait_until(lambda: not self.jobs(), timeout_seconds, "the queues are empty")
-        busy = ["condor_status", "-constraint", 'SlotType == "Dynamic"', "-af", "Name"]
-        self.wait_until(lambda: not self.run(busy).stdout, timeout_seconds, "no dynamic slot is left")
+        began = time.monotonic()
+        self.wait_until(lambda: self._are_free(began), timeout_seconds, "no dynamic slot is left")
+
+    def _are_free(self, since: float) -> bool:
+        """Whether there is no dynamic slot; one that stays although no job is left is vacated.
+
+        A job that is removed while its claim is made can leave one that nobody uses, for as long as a claim may be
+        silent: half an hour.
+        """
+        query = ["condor_status", "-constraint", 'SlotType == "Dynamic"', "-af", "Name"]
+        busy = self.run(query).stdout.split()
+        if busy and time.monotonic() - since > UNUSED_CLAIM_SECONDS:
+            self.run(["condor_vacate", "-fast", *busy], check=False)
+        return not busy
 
     # ---- configuration and daemons
 
