@@ -273,10 +273,11 @@ def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(sharect
         box.submit(described(group, cores, 2, 9 + 3 * number % 17, keep), (FIRST, SECOND)[number % 2])
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) > 8, 30, "jobs run")
     pairs: list[tuple[Look, Look]] = []
+    longest = time.monotonic() + 150
     while box.jobs("JobStatus == 1"):
         pair = look(sharectl, MODES[len(pairs) % 2]), look(sharectl, MODES[(len(pairs) + 1) % 2])
         pairs.append(pair)
-        assert len(pairs) < 60, "the jobs do not end"
+        assert time.monotonic() < longest, "the jobs do not end"
     box.wait_until(lambda: not box.jobs("JobStatus == 2 && Bench < 600"), 60, "the short jobs end")
     noted = changes(box)
     assert len(noted) == 64
