@@ -70,11 +70,17 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Start another process that asks for the root; none is left afterwards."""
+    """Start another process that asks for the root; none is left afterwards.
+
+    It heeds an interrupt even where these tests run in the background, with interrupts ignored.
+    """
     started: list[subprocess.Popen[str]] = []
 
     def start() -> subprocess.Popen[str]:
-        program = "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+        program = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+        )
         argv = [sys.executable, "-c", program]
         environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
         started.append(
