@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
@@ -620,8 +621,13 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "groups to choose from": (
         "groups",
-        replaced(ACCESS, "  use FEATURE : AssignAccountingGroup($(SHARECTL_GROUP_MAP))\n", ""),
-        "choose their group",
+        added("CLASSAD_USER_MAPFILE_AssignAccountingGroup = /etc/condor/groups.map\n"),
+        "AcctGroup, AcctGroupUser, AccountingGroup of a job can be changed",
+    ),
+    "a map that is named too late": (
+        "groups",
+        added("SHARECTL_GROUP_MAP = /etc/condor/groups.map\n"),
+        "is read after the snippet",
     ),
     "a quota without a group": (
         "quotas",
@@ -698,6 +704,27 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
         ("file names", str(local)),
         ("scope", f"{local}:3"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("", ("users can choose their group", "[groups, recommended]")),
+        ("SHARECTL_GROUP_MAP = {folder}/groups.map\n", None),
+        ("SHARECTL_GROUP_MAP = {folder}/missing.map\n", ("the access point refuses every job", "[groups]")),
+    ],
+)
+def test_an_access_point_is_told_what_becomes_of_groups(
+    named: str, said: Optional[tuple[str, str]], folder: Path, tmp_path: Path
+) -> None:
+    local = tmp_path / "condor_config"
+    local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n" + named.format(folder=tmp_path))
+    (tmp_path / "groups.map").write_text("* alice cms\n")
+    findings = [
+        str(finding) for finding in check(Source(folder, local), {}).findings if finding.check == "groups"
+    ]
+    assert len(findings) == (0 if said is None else 1), findings
+    assert all(word in finding for finding in findings for word in said or ())
 
 
 def htcondor(folder: Path, version: str) -> str:

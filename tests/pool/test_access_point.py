@@ -28,11 +28,11 @@ MAP = """\
 * alice cms
 * bob atlas,cms.analysis
 """
-SNIPPET = f"""\
+WITHOUT_MAP = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-access-point.conf
-SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map
 QUEUE_SUPER_USERS = root, condor, pool
 """
+SNIPPET = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map\n" + WITHOUT_MAP
 SEEDS_POWER = "((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))"
 ATTRIBUTES = ("AcctGroup", "AccountingGroup", "AcctGroupUser", "MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus")
 
@@ -228,3 +228,27 @@ def test_the_example_map_says_what_its_comments_say(box: Box) -> None:
     finally:
         box.write_config(GUARDED, SNIPPET)
         box.reconfig(GUARDED)
+
+
+def test_without_a_map_groups_are_as_without_the_snippet(box: Box) -> None:
+    """Installing it refuses nobody: the group is the one that a job asks for, and it can be changed."""
+    asks: tuple[tuple[str, dict[str, str]], ...] = (
+        ("carol", {}),
+        ("carol", {"accounting_group": "cms"}),
+        ("alice", {"accounting_group": "atlas", "accounting_group_user": "bob"}),
+        ("alice", {"My.AcctGroup": 'strcat("at", "las")'}),
+    )
+    names = ("AcctGroup", "AccountingGroup", "AcctGroupUser")
+    try:
+        box.write_config(GUARDED, WITHOUT_MAP)
+        box.reconfig(GUARDED)
+        box.wait_until(lambda: "job" in submitted(box, "carol"), 30, "the map is forgotten")
+        for user, more in asks:
+            guarded, unguarded = (submitted(box, user, where, **more) for where in (GUARDED, OPEN))
+            seen = [{name: asked["job"].get(name) for name in names} for asked in (guarded, unguarded)]
+            assert seen[0] == seen[1]
+        assert "refused" not in edited(box, "alice", guarded["cluster"], "AcctGroup", '"cms"')
+    finally:
+        box.write_config(GUARDED, SNIPPET)
+        box.reconfig(GUARDED)
+        box.wait_until(lambda: "refused" in submitted(box, "carol"), 30, "the map is read")

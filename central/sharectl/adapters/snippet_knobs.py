@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from sharectl.adapters.condor_files import Definition
-from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, Finding, Subject
+from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, GROUP_MAP_IN_USE, Finding, Subject
 from sharectl.core.group_tree import above_of
 from sharectl.core.trials import BESIDE, LIVE
 
 MODES = ("periodic", "waitforexit", "oneshot", "ondemand")
 _COUNTS_FREE_CORES = "mc_grace.py"
 _PERIOD = re.compile(r"\d+\s*[smhSMH]?")
+
+GROUP_MAP = "SHARECTL_GROUP_MAP"
 
 GROWING = (
     "START",
@@ -103,19 +105,35 @@ def groups(subject: Subject) -> Iterator[Finding]:
     missing = [
         name for name in ("AcctGroup", "AcctGroupUser", "AccountingGroup") if name.lower() not in immutable
     ]
-    if missing:
+    on_machine = configuration.source.main_file is not None
+    map_file = configuration.text(GROUP_MAP_IN_USE).strip()
+    if map_file and missing:
         yield Finding(
             "groups",
             configuration.place("JOB_TRANSFORM_SharectlPower"),
             f"users can choose their group: {', '.join(missing)} of a job can be changed",
             "write use FEATURE : AssignAccountingGroup(MAP-FILE)",
         )
-    path = Path(configuration.text("SHARECTL_GROUP_MAP").strip() or "/nonexistent")
-    if configuration.source.main_file is not None and not path.is_file():
+    elif missing and configuration.text(GROUP_MAP).strip():
         yield Finding(
             "groups",
-            configuration.place("SHARECTL_GROUP_MAP"),
-            f"there is no map {path}: the access point refuses every job",
+            configuration.place(GROUP_MAP),
+            f"{GROUP_MAP} is read after the snippet that uses it, and does nothing: users can choose their group",
+            f"name it in a file that is read before {subject.configuration.place('JOB_TRANSFORM_SharectlPower')}",
+        )
+    elif missing and on_machine:
+        yield Finding(
+            "groups",
+            configuration.place("JOB_TRANSFORM_SharectlPower"),
+            "users can choose their group, and so whose share their jobs count for",
+            f"write a map, and {GROUP_MAP} = its path before; config.d/examples/accounting-groups.map shows how",
+            advice=True,
+        )
+    if map_file and on_machine and not os.access(map_file, os.R_OK):
+        yield Finding(
+            "groups",
+            configuration.place(GROUP_MAP if configuration.assignments(GROUP_MAP) else GROUP_MAP_IN_USE),
+            f"there is no map {map_file} that can be read: the access point refuses every job",
             "write the map; config.d/examples/accounting-groups.map shows how",
         )
 

@@ -25,6 +25,9 @@ EVALUATED_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS", "STARTD_LATCH_EXPRS")
 SWITCHED = ("START", "CLAIM_WORKLIFE")
 """What SHARECTL_ENABLED = False leaves to the site."""
 
+GROUP_MAP_IN_USE = "CLASSAD_USER_MAPFILE_AssignAccountingGroup"
+"""What HTCondor's AssignAccountingGroup reads."""
+
 MACROS = (
     "START",
     "CLAIM_WORKLIFE",
@@ -34,6 +37,7 @@ MACROS = (
     "STARTD_PARTITIONABLE_SLOT_ATTRS",
     "JOB_TRANSFORM_NAMES",
     "IMMUTABLE_JOB_ATTRS",
+    GROUP_MAP_IN_USE,
     "PROTECTED_JOB_ATTRS",
     "GROUP_NAMES",
     ENABLED,
@@ -203,6 +207,5 @@ class Subject:
         return frozenset(
             definition.file
             for definition in self.configuration.definitions
-            if definition.name.lower().startswith("sharectl_")
-            or any(name in definition.text for name in CLAUSES)
+            if "sharectl" in definition.name.lower() or any(name in definition.text for name in CLAUSES)
         )
