@@ -119,10 +119,19 @@ def cycles(box: Box, since: int) -> list[Cycle]:
 
 @contextlib.contextmanager
 def paused(box: Box) -> Iterator[None]:
-    """Without negotiation. A cycle that the pause cuts in two has asked for its slots and submitters before."""
+    """Without negotiation, and between two cycles: one cut in two might ask for its submitters after the pause."""
     pid = box.daemon_pid(box.spec.central_point, "NEGOTIATOR")
-    os.kill(pid, signal.SIGSTOP)
+
+    def stopped_between_cycles() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        text = box.log_text(box.spec.central_point, "NEGOTIATOR")
+        between = text.rfind(_FINISHED) >= text.rfind(_STARTED)
+        if not between:
+            os.kill(pid, signal.SIGCONT)
+        return between
+
     try:
+        box.wait_until(stopped_between_cycles, 60, "a pause between two cycles")
         yield
     finally:
         os.kill(pid, signal.SIGCONT)
