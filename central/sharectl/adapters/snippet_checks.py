@@ -34,7 +34,7 @@ from sharectl.core.trials import CRON
 Check = Callable[[Subject], Iterator[Finding]]
 
 CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
-    # name, what holds if nothing is found, functions
+    # name, what holds if nothing is found, functions; causes before what comes of them
     ("syntax", "HTCondor reads every file", ()),
     (
         "file names",
@@ -42,6 +42,14 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         (snippet_files.file_names, snippet_files.none_of_ours),
     ),
     ("file modes", "every user can read them", (snippet_files.readable_files,)),
+    ("replaced", "nothing throws away what other files set", (snippet_knobs.replaced,)),
+    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_own_knobs.own_knobs,)),
+    ("cron", "STARTD_CRON jobs run, and end", (snippet_knobs.cron,)),
+    (
+        "sources",
+        "nodes can look for targets, and only sharectl can have written them",
+        (snippet_source.sources, snippet_source.options),
+    ),
     ("expression", "HTCondor can read START and its like", (snippet_expressions.unreadable,)),
     ("scope", "every name in them has MY. or TARGET.", (snippet_expressions.unscoped,)),
     ("side", "no attribute of the node is asked of the job", (snippet_expressions.wrong_side,)),
@@ -66,14 +74,6 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         "claims",
         "claims end under a target, live as before without one, and fit their jobs",
         (snippet_trials.claims, snippet_trials.quantized),
-    ),
-    ("cron", "STARTD_CRON jobs run, and end", (snippet_knobs.cron,)),
-    ("replaced", "nothing throws away what other files set", (snippet_knobs.replaced,)),
-    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_own_knobs.own_knobs,)),
-    (
-        "sources",
-        "nodes can look for targets, and only sharectl can have written them",
-        (snippet_source.sources, snippet_source.options),
     ),
     ("groups", "users cannot choose their group", (snippet_knobs.groups,)),
     ("quotas", "quotas belong to groups, and are shares", (snippet_knobs.quotas,)),
