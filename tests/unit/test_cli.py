@@ -220,3 +220,31 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "no answer" in out
     assert "alice" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["erors"], "there is no verb 'erors'; write errors"),
+        (["xyzzy"], "it is one of snapshot, errors, "),
+        (["--config", "x", "errors"], "options are written behind the verb: sharectl errors --config ..."),
+        (["errors", "--jbs", "x"], "there is no option --jbs; write --jobs (`sharectl errors --help` "),
+        (["errors", "--jbs=x", "--taken=1", "-q"], "--jbs; write --jobs; there is no option -q ("),
+        (["errors", "x"], "'x' is one word too many (`sharectl errors --help` "),
+        (["ledger", "export", "--teapot"], "no option --teapot (`sharectl ledger export --help` "),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_what_to_write(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_verb_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert "VERB" in capsys.readouterr().err

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Optional
 
 from sharectl import __version__
+from sharectl.cli import usage
 from sharectl.cli.time_options import joined
 from sharectl.errors import SharectlError
 
@@ -40,8 +41,8 @@ _EXIT_CODES = """exit codes: 0 ok, 1 failure or findings, 2 usage, 65 bad input 
 writable or targets that did not arrive, 75 the pool did not answer or another cycle runs, 78 configuration"""
 
 
-def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
-    """Parser of the whole command; only the arguments of ``verb`` are loaded, since a verb's imports cost time."""
+def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Parser of the whole command, and that of ``verb``, whose arguments alone are loaded: imports cost time."""
     parser = argparse.ArgumentParser(
         prog="sharectl",
         description="Keeps the groups of an HTCondor pool at their promised shares.",
@@ -49,20 +50,29 @@ def build_parser(verb: Optional[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
     verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    of_verb = parser
     for name, summary in VERBS.items():
         described = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if name == verb:
             module = import_module(f"sharectl.cli.{name}")
             module.add_arguments(described)
             described.set_defaults(run=module.run)
-    return parser
+            of_verb = described
+    return parser, of_verb
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Exit code of the command with the arguments ``argv``; those of this process if None."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     verb = next((word for word in arguments if word in VERBS), None)
-    parsed = build_parser(verb).parse_args(joined(arguments))
+    parser, of_verb = build_parser(verb)
+    problem = usage.misplaced(arguments, VERBS)
+    if problem:
+        parser.error(problem)
+    parsed, unknown = parser.parse_known_args(joined(arguments))
+    if unknown:
+        chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
+        parser.error(usage.unknown(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help()))
     try:
         code: int = parsed.run(parsed)
         sys.stdout.flush()
