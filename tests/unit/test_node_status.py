@@ -97,19 +97,19 @@ def test_the_age_may_be_an_expression() -> None:
 
 @pytest.mark.parametrize(
     ("code", "awaited", "refusing"),
-    [
-        ("ok", Awaited(valid=True, file=True), False),
-        ("no-line", Awaited(valid=True, file=True), False),
+    [  # at NOW - 9 the node has not looked since
+        ("ok", Awaited(valid=True, file_since=NOW - 99), False),
+        ("no-line", Awaited(valid=True, file_since=NOW - 99), False),
         ("bad-signature", Awaited(), True),
         ("no-file", Awaited(valid=True), False),
-        ("no-file", Awaited(valid=True, file=True), True),
+        ("no-file", Awaited(valid=True, file_since=NOW - 99), True),
+        ("no-file", Awaited(valid=True, file_since=NOW - 9), False),
         ("expired", Awaited(), False),
         ("expired", Awaited(valid=True), True),
         ("no-ad", Awaited(valid=True), False),
         ("no-ad", Awaited(ads_since={"wn-2": NOW - 99}), False),
         ("no-ad", Awaited(ads_since={"wn-1": NOW - 99}), True),
         ("no-ad", Awaited(ads_since={"wn-1.example.org": NOW - 99}), True),
-        # It has not looked since.
         ("no-ad", Awaited(ads_since={"wn-1": NOW - 9}), False),
         ("made-up", Awaited(), True),
     ],

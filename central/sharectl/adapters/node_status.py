@@ -25,8 +25,8 @@ class Awaited:
 
     valid: bool = False
     """Whether anything is published that is valid."""
-    file: bool = False
-    """Whether a file with targets is."""
+    file_since: Optional[int] = None
+    """Since when a file with targets is, Unix seconds; None if there is none."""
     ads_since: Mapping[str, int] = field(default_factory=dict)
     """Node that has a target in a collector -> since when, Unix seconds."""
 
@@ -87,7 +87,7 @@ def _code(ad: Any, now: int, stale_seconds: int, awaited: Awaited) -> tuple[str,
 def _refuses(code: str, ad: Any, ran_at: int, awaited: Awaited) -> bool:
     unless_awaited = {
         node_reasons.EXPIRED: awaited.valid,
-        node_reasons.NO_FILE: awaited.file,
+        node_reasons.NO_FILE: awaited.file_since is not None and ran_at > awaited.file_since,
         node_reasons.NO_AD: ran_at > _ad_since(ad, awaited, ran_at),
     }
     return unless_awaited.get(code, code not in node_reasons.QUIET)

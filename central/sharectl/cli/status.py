@@ -34,7 +34,8 @@ _EPILOG = """A problem is a line on standard error, with what to do:
   - the collector does not answer
   - nodes that refuse targets or cannot get them, for each code of t1_JobCtlReason but ok and no-line: how many; among
     them nodes where job_ctl never ran (not-published) or too long ago for START to go by it (stale). no-file and
-    no-ad count only where a target is published that the node should find so, expired where something valid is
+    no-ad count only where a target is published that the node should find so, and not before it has looked since;
+    expired where something valid is
   - sharectl is disabled, and targets could not be withdrawn everywhere
 No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and what begins with
 "warning:": the last cycle found the configuration odd, such as a group that nobody's jobs have.
@@ -80,8 +81,12 @@ def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...]) -> Awa
     """What nodes can find in the places, of the targets that stand."""
     valid = [place for place in where if published.is_valid(place)]
     ways = {place["way"] for place in valid if place["targets"]}
-    by_ad = standing if "collector" in ways else ()
-    return Awaited(bool(valid), "file" in ways, {stood.target.node.lower(): stood.since for stood in by_ad})
+    since = {stood.target.node.lower(): stood.since for stood in standing}
+    return Awaited(
+        valid=bool(valid),
+        file_since=min(since.values(), default=0) if "file" in ways else None,
+        ads_since=since if "collector" in ways else {},
+    )
 
 
 def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
