@@ -144,7 +144,9 @@ class TestCache:
         assert self.conditions == [None, None]
 
     @pytest.mark.parametrize(
-        "damage", [b"", b"x", b"\0" * 4 * MIB, b"target_https 1 https://localhost/x\n\n"]
+        "damage",
+        [b"", b"x", b"\0" * 4 * MIB, b"target_https 1 https://localhost/x\n\n"],
+        ids=["empty", "short", "zeros", "no-document"],
     )
     def test_a_cache_that_is_of_no_use(self, server: WebServer, tmp_path: Path, damage: bytes) -> None:
         (tmp_path / "cache").write_bytes(damage)
