@@ -198,7 +198,9 @@ class _Model:
         self.cost = np.zeros(columns)
         self.cost[: len(problem.options)] = [-option.worth / unit for option in problem.options]
         self.most = np.array([1] * len(problem.options) + [serving.most for serving in servings])
-        self.matrix = csr_array((rows.values, (rows.rows, rows.columns)), shape=(len(rows.upper), columns))
+        # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers become.
+        places = (np.array(rows.rows, dtype=np.int32), np.array(rows.columns, dtype=np.int32))
+        self.matrix = csr_array((rows.values, places), shape=(len(rows.upper), columns))
         self.lower, self.upper = np.array(rows.lower), np.array(rows.upper)
 
 
