@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from sharectl.adapters.consumption_config import ASSETS, FileConfig, SlotConfig
 from sharectl.adapters.consumption_examples import example, examples
 from sharectl.adapters.consumption_file import load, parse
+from sharectl.core.consumption_notes import notes
 from sharectl.core.consumption_rules import (
     Always,
     Consumption,
@@ -332,6 +333,43 @@ def test_a_key_of_another_model_is_said_to_be_one() -> None:
 def test_assets_are_compared_with_resources(text: str, problem: str) -> None:
     assert len(problems_of(text)) == 1
     assert problem in problems_of(text)[0]
+
+
+def of_expressions(**assets: str) -> str:
+    lines = "".join(f"    {name}: {{{rule}}}\n" for name, rule in assets.items())
+    return f"startd:\n  model: expressions\n  weight: cpus\n  assets:\n{lines}"
+
+
+NOTHING = {asset: "always: 0" for asset in ("cpus", "memory", "disk")}
+
+
+def test_a_policy_by_which_no_job_takes_anything_is_refused() -> None:
+    for licence in ("always: 0, declare: 3", 'expression: "(0.0)"', 'expression: "0"'):
+        assert problems_of(of_expressions(**NOTHING, licence=licence)) == [
+            "F:4: startd.assets: a claim takes 0 of cpus, memory, disk, licence, whatever the job asks for: the negotiator refuses "
+            "every job (Consumption for all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+        ]
+    none = typed("resources: 'gpus=0', weight: cpus").replace("minimum_charge", "expressions")
+    none = none.replace("charge: 1", "always: 0").replace(
+        "cpus: {", "gpus: {request: true, missing: 0}, cpus: {"
+    )
+    (problem,) = problems_of(none)
+    assert "startd" not in problem
+    assert ".assets: a claim takes 0 of gpus, cpus, memory, disk" in problem
+
+
+@pytest.mark.parametrize(
+    "licence",
+    ["always: 1", "request: true, missing: 0", "request: true, step: 1", "whole: true", 'expression: "0.1"'],
+)
+def test_a_policy_by_which_some_job_takes_something_is_none_of_those(licence: str) -> None:
+    (policy,) = parse(of_expressions(**NOTHING, licence=licence), "F").policies
+    said = [note for note in notes(policy) if "takes nothing at all" in note]
+    if "missing: 0" in licence:
+        (note,) = said
+        assert note.startswith("a job that asks for none of Licence takes nothing at all")
+    else:
+        assert said == []
 
 
 def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, Optional
@@ -13,8 +14,18 @@ from sharectl.adapters.consumption_meaning import Slots, custom_assets, rule_of,
 from sharectl.adapters.wording import quoted
 from sharectl.adapters.yaml_syntax import Path as ValuePath
 from sharectl.core.consumption import CLAIMS, MAX_AMOUNT
-from sharectl.core.consumption_rules import ALWAYS_THERE, UNITS, Always, LeastCharge, Levels, Requested
+from sharectl.core.consumption_rules import (
+    ALWAYS_THERE,
+    UNITS,
+    Always,
+    LeastCharge,
+    Levels,
+    Requested,
+    Written,
+)
 from sharectl.core.slot_shares import amount_of, has_none, is_htcondors
+
+_ZERO = re.compile(r"[\s(]*(?:0+(?:\.0*)?|\.0+)[\s)]*")
 
 Problem = tuple[ValuePath, str]
 """Path of what is wrong, and the message."""
@@ -33,6 +44,9 @@ def naming_problems(
     slot, assets = slots[path]
     yield from _naming_problems(path, slot, written[path], _custom(slots, written), _declared(slots))
     yield from _never_run(path, slot, assets)
+    # Of what is written wrong nobody knows what it was to take.
+    if slot.model == "expressions" and len(assets) == len(written[path]):
+        yield from _nothing_taken(path, slot, assets)
 
 
 def _custom(slots: Slots, written: Mapping[ValuePath, Mapping[str, Any]]) -> set[str]:
@@ -125,6 +139,27 @@ def _never_run(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel
                 (*path, "assets", name),
                 f"every claim takes {least} at least, and resources give a slot {given:.15g}: nothing could ever run; {remedy}",
             )
+
+
+def _nothing_taken(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) -> Iterator[Problem]:
+    """A policy by which no job takes anything: the negotiator refuses the match (cp_sufficient_assets)."""
+    is_whole = {*ALWAYS_THERE} <= {name.lower() for name in assets}
+    if is_whole and all(_is_nothing(slot, name, asset) for name, asset in assets.items()):
+        yield (
+            (*path, "assets"),
+            f"a claim takes 0 of {', '.join(assets)}, whatever the job asks for: the negotiator refuses every job (Consumption for "
+            "all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}",
+        )
+
+
+def _is_nothing(slot: SlotConfig, name: str, asset: BaseModel) -> bool:
+    """Whether no job that can run takes anything of an asset."""
+    rule = rule_of(name.lower(), asset)
+    if isinstance(rule, Written):
+        return _ZERO.fullmatch(rule.expression) is not None
+    if isinstance(rule, Requested):
+        return rule.zero_allowed and has_none(slot.resources or "", name)
+    return isinstance(rule, Always) and rule.amount == 0
 
 
 def _least(slot: SlotConfig, name: str, asset: BaseModel) -> Optional[int]:

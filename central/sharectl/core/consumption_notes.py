@@ -57,6 +57,12 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
         yield _NO_CORES
     if _may_be_zero(policy, "memory"):
         yield _NO_MEMORY
+    if policy.model == "expressions" and all(_may_be_zero(policy, asset) for asset in policy.assets):
+        asked = ", ".join(attribute_of(name) for name, rule in policy.assets.items() if rule != Always(0))
+        yield (
+            f"a job that asks for none of {asked} takes nothing at all, and the negotiator refuses it: let every claim take some of "
+            "one asset."
+        )
     if policy.model in ("minimum_charge", "quanta_all"):
         for asset, rule in policy.assets.items():
             if asset not in ALWAYS_THERE and isinstance(rule, (LeastCharge, Levels)):
