@@ -28,6 +28,12 @@ def _json(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, A
     return told
 
 
+def _help(capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        main(["cadence", "--help"])
+    return " ".join(capsys.readouterr().out.split())
+
+
 def _factors(told: dict[str, Any], key: str) -> list[list[float]]:
     return [[round(at[key], 3) for at in load["intervals"]] for load in told["run_times"]]
 
@@ -72,6 +78,21 @@ def test_what_is_recommended_is_configuration_with_its_reasons(capsys: pytest.Ca
         "NEGOTIATOR_MIN_INTERVAL = 5",
     ]
     assert any("idle core-hours a day on 1000 cores" in line for line in lines)
+
+
+def test_shares_may_be_written_in_percent(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--run-time", "exponential:900", "--cycle-duration", 3]
+    plain = _json(capsys, *options, "--tolerance", "0.02", "--most-negotiating", "0.125")
+    assert plain == _json(capsys, *options, "--tolerance", "2%", "--most-negotiating", "12.5 %")
+    why = " ".join(plain["recommendation"]["why"])
+    assert "is to take at most 12.5% of the negotiator's time" in why
+    assert "loses at most 2% of the cores' time more" in why
+
+
+def test_help_says_how_shares_are_written(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _help(capsys)
+    assert "such as 0.25 or 25% (default: 0.25)" in said
+    assert "such as 0.01 or 1% (default: 0.01)" in said
 
 
 def test_a_negotiator_too_slow_for_all_intervals_gets_none(capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,7 +230,18 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         (["--plot", "teeth.gif"], "write a name that ends in .svg or .png"),
         (["--cores", "none"], "write a whole number above 0"),
         (["--cycle-duration", "-1"], "write seconds from 0 on"),
-        (["--most-negotiating", "2"], "write a share between 0 and 1"),
+        (["--cores", "1000000000"], "write a whole number above 0 and below 1000000000"),
+        (["--cycle-duration", "1e18"], "'1e18': write seconds up to 1000000000"),
+        (["--most-negotiating", "2"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--most-negotiating", "25"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--tolerance", "100%"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--tolerance", "much"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--tolerance", "1%%"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--tolerance", "nan%"], "write a share between 0 and 1, such as 0.25 or 25%"),
+        (["--run-time", "exponential:1e18"], "'1e18' is too long; write at most 1000000000 seconds"),
+        (["--run-time", "normal:255,1e-10"], "'1e-10' is too short; write at least 1e-09 seconds"),
+        (["--run-time", "constant:0"], "'0' is no time; write seconds above 0"),
+        (["--run-time", "constant:nan"], "'nan' is no time; write seconds above 0"),
         (["--swf", "a", "--history", "b"], "not allowed with"),
     ],
 )

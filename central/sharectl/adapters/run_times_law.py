@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import isfinite
 from typing import Callable
 
 from sharectl.core.run_times import Exponential, RunTimes, Seen, log_normal, normal
@@ -42,6 +41,14 @@ def _seconds(text: str, part: str) -> float:
         value = float(part)
     except ValueError:
         value = -1.0
-    if not isfinite(value) or not 1 / MOST_SECONDS <= value <= MOST_SECONDS:
+    if value > MOST_SECONDS:
+        raise ValueError(
+            f"{text[:60]!r}: {part[:20]!r} is too long; write at most {MOST_SECONDS:.0f} seconds, such as 255"
+        )
+    if 0 < value < 1 / MOST_SECONDS:
+        raise ValueError(
+            f"{text[:60]!r}: {part[:20]!r} is too short; write at least {1 / MOST_SECONDS:g} seconds, such as 255"
+        )
+    if not value > 0:
         raise ValueError(f"{text[:60]!r}: {part[:20]!r} is no time; write seconds above 0, such as 255")
     return value

@@ -78,7 +78,7 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="LAW",
         help="constant:SECONDS, exponential:MEAN, normal:MEAN,SD (cut off at 0) or log-normal:MEAN,SD, mean and standard "
-        "deviation of the run times themselves; may be repeated",
+        "deviation of the run times themselves, all in seconds up to 1e9; may be repeated",
     )
     one.add_argument(
         "--history",
@@ -145,15 +145,15 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.25,
         metavar="SHARE",
-        help="share of its time that the negotiator may negotiate (default: %(default)g)",
+        help="share of its time that the negotiator may negotiate, such as 0.25 or 25%% (default: %(default)g)",
     )
     costs.add_argument(
         "--tolerance",
         type=share,
         default=0.01,
         metavar="SHARE",
-        help="the longest interval is recommended that loses at most this share of the cores' time more than the best "
-        "(default: %(default)g)",
+        help="the longest interval is recommended that loses at most this share of the cores' time more than the best, "
+        "such as 0.01 or 1%% (default: %(default)g)",
     )
 
 

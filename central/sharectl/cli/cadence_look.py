@@ -24,7 +24,7 @@ from sharectl.core.cadence_knobs import (
 )
 from sharectl.core.run_times_jobs import Jobs, Load, loads
 from sharectl.errors import PoolUnavailableError
-from sharectl.report.cadence import Cost, Findings, actual_period
+from sharectl.report.cadence import Cost, Findings, actual_period, in_percent
 from sharectl.report.words import counted
 
 _FEW_JOBS = 100
@@ -217,7 +217,7 @@ def _notes(
     elif duration > arguments.most_negotiating * max(chosen):
         notes.append(
             f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator negotiate for at most "
-            f"{arguments.most_negotiating:.0%} of its time; give longer ones (--interval), or --most-negotiating"
+            f"{in_percent(arguments.most_negotiating)} of its time; give longer ones (--interval), or --most-negotiating"
         )
     if seen.cycles:
         notes += _cycle_notes(seen, duration or 0)

@@ -58,27 +58,37 @@ def duration(text: str) -> float:
 
 
 def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not (isfinite(value) and abs(value) <= _MOST):
+    value = _number(text)
+    if abs(value) > _MOST:
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds up to {_MOST}, such as 1200")
+    if not isfinite(value):
         raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds, such as 1200")
     return value
 
 
+def _number(text: str) -> float:
+    """A number; not one (NaN) if ``text`` is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return float("nan")
+
+
 def share(text: str) -> float:
-    """A share above 0 and below 1."""
-    value = _seconds(text)
+    """A share above 0 and below 1, written as such or in percent."""
+    stripped = text.strip()
+    value = _number(stripped[:-1]) / 100 if stripped.endswith("%") else _number(stripped)
     if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a share between 0 and 1, such as 0.25")
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]!r}: write a share between 0 and 1, such as 0.25 or 25%, which is the same"
+        )
     return value
 
 
 def whole_number(text: str) -> int:
     """A whole number above 0."""
     if not (text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a whole number above 0 and below {_MOST}")
     return int(text)
 
 

@@ -159,8 +159,8 @@ def reasons(found: Findings) -> list[str]:
     choice, duration = found.choice, found.duration_seconds
     if choice is None or duration is None:
         return []
-    share = f"{found.most_negotiating:.0%}"
-    tolerance = f"at most {found.tolerance:.1%} of the cores' time more"
+    share = in_percent(found.most_negotiating)
+    tolerance = f"at most {in_percent(found.tolerance)} of the cores' time more"
     said = [
         f"By the column '{found.basis}' (--claim-worklife).",
         (
@@ -241,6 +241,11 @@ def age(worklife_seconds: float) -> str:
 def percent(share: float) -> float:
     """A share as shown in tables."""
     return round(100 * share, 2)
+
+
+def in_percent(share: float) -> str:
+    """A share that was given, of whose digits none is lost but from the seventh on."""
+    return f"{100 * share:g}%"
 
 
 def brief(value: Optional[float]) -> str:
