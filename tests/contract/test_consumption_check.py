@@ -718,6 +718,19 @@ def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.Captur
     assert capsys.readouterr().err.count("no such file or folder") == 2
 
 
+def test_only_folders_are_put_on_top_of_this_machines_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.conf"
+    path.write_text(GOOD)
+    assert main(["consumption", "check", "--with-local", str(path), "-", str(tmp_path / "a")]) == 65
+    (missing, file, pipe) = capsys.readouterr().err.splitlines()
+    assert f"{tmp_path / 'a'}: no such file or folder" in missing
+    assert f"{path}: --with-local puts folders on top of" in file
+    assert f"name its folder, {tmp_path}, or leave --with-local out" in file
+    assert "write it into a folder of its own" in pipe
+
+
 def test_control_characters_of_a_dump_do_not_reach_a_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

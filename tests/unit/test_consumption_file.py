@@ -340,14 +340,16 @@ def of_expressions(**assets: str) -> str:
     return f"startd:\n  model: expressions\n  weight: cpus\n  assets:\n{lines}"
 
 
-NOTHING = {asset: "always: 0" for asset in ("cpus", "memory", "disk")}
+NOTHING = dict.fromkeys(("cpus", "memory", "disk"), "always: 0")
 
 
 def test_a_policy_by_which_no_job_takes_anything_is_refused() -> None:
     for licence in ("always: 0, declare: 3", 'expression: "(0.0)"', 'expression: "0"'):
         assert problems_of(of_expressions(**NOTHING, licence=licence)) == [
-            "F:4: startd.assets: a claim takes 0 of cpus, memory, disk, licence, whatever the job asks for: the negotiator refuses "
-            "every job (Consumption for all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+            (
+                "F:4: startd.assets: a claim takes 0 of cpus, memory, disk, licence, whatever the job asks for: the negotiator refuses "
+                "every job (Consumption for all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+            )
         ]
     none = typed("resources: 'gpus=0', weight: cpus").replace("minimum_charge", "expressions")
     none = none.replace("charge: 1", "always: 0").replace(

@@ -69,18 +69,22 @@ def inputs(
     macros
         What is wanted expanded, whether or not a file sets it.
     with_local
-        Put a folder on top of the configuration of this machine.
+        Put each folder on top of the configuration of this machine.
 
     Raises
     ------
     InputError
-        If a path is neither folder nor file, or may not be read.
+        If a path is neither folder nor file, or may not be read, or is no folder where one is to be put on top.
     """
-    missing = [str(path) for path in paths if path != STDIN and not path.exists()]
-    if missing:
-        raise InputError(
-            [f"{name}: no such file or folder; name HTCondor configuration, a dump, or -" for name in missing]
-        )
+    problems = [
+        f"{path}: no such file or folder; name HTCondor configuration, a dump, or -"
+        for path in paths
+        if path != STDIN and not path.exists()
+    ]
+    if with_local:
+        problems += [_no_folder(path) for path in paths if path == STDIN or path.is_file()]
+    if problems:
+        raise InputError(problems)
     if not paths:
         return [_read_source(THIS_MACHINE, None, macros, with_local=False)]
     with _Parser() as parser:
@@ -90,6 +94,15 @@ def inputs(
             else _read_text(path, macros, parser)
             for path in paths
         ]
+
+
+def _no_folder(path: Path) -> str:
+    """What is wrong with ``--with-local`` beside something else than a folder."""
+    remedy = "write it into a folder of its own" if path == STDIN else f"name its folder, {path.parent}"
+    return (
+        f"{path}: --with-local puts folders on top of this machine's configuration, and this is none; {remedy}, "
+        "or leave --with-local out"
+    )
 
 
 class _Parser:

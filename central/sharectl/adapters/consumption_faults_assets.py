@@ -147,8 +147,10 @@ def _nothing_taken(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseM
     if is_whole and all(_is_nothing(slot, name, asset) for name, asset in assets.items()):
         yield (
             (*path, "assets"),
-            f"a claim takes 0 of {', '.join(assets)}, whatever the job asks for: the negotiator refuses every job (Consumption for "
-            "all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}",
+            (
+                f"a claim takes 0 of {', '.join(assets)}, whatever the job asks for: the negotiator refuses every job (Consumption for "
+                "all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+            ),
         )
 
 
