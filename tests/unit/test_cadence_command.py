@@ -7,8 +7,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from sharectl.adapters.deadline import Answer
+from sharectl.adapters.run_times_pool import no_negotiator
 from sharectl.cli.main import main
 from sharectl.core.cadence import loading_factor
+from sharectl.core.model import Source
 from sharectl.report.cadence_figure import MOST_TEETH, chart, figure, sawteeth
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -55,6 +58,7 @@ def test_what_is_not_known_is_said_and_nothing_is_recommended(capsys: pytest.Cap
     notes = " ".join(told["notes"])
     assert "how many cores the pool has is not known" in notes
     assert "how long a negotiation cycle takes is not known" in notes
+    assert notes.count("as no pool is asked with --run-time") == 2
     code, out, _ = _run(capsys, "--run-time", "constant:255")
     assert code == 0
     assert "NEGOTIATOR_INTERVAL" not in out
@@ -95,6 +99,42 @@ def test_help_says_how_shares_are_written(capsys: pytest.CaptureFixture[str]) ->
     assert "such as 0.01 or 1% (default: 0.01)" in said
 
 
+def test_all_options_without_effect_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["cadence", "--run-time", "constant:9", "--by", "size", "--limit", "1", "--negotiator", "x"])
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert [f"leave {option} out" in said for option in ("--by", "--limit", "--negotiator")] == [True] * 3
+
+
+def test_help_says_when_defaults_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    said = _help(capsys)
+    assert (
+        "(default: live, what the collector knows; else not known, and idle time is told for one core)"
+        in said
+    )
+    assert "else not known, and no interval is recommended)" in said
+    assert "With a law or a file no pool is asked, even where there is one" in said
+
+
+@pytest.mark.parametrize(
+    ("names", "wanted", "said"),
+    [
+        (
+            ["cm-2", "cm-1"],
+            "nosuch",
+            "the collector knows none named 'nosuch', only cm-1, cm-2; give --negotiator",
+        ),
+        ([], "nosuch", "the collector does not know it"),
+        ([], None, "the collector does not know it"),
+    ],
+)
+def test_a_negotiator_that_is_not_there_is_named(names: list[str], wanted: str | None, said: str) -> None:
+    answer = Answer(Source("negotiators", 0.1), [{"Name": name} for name in names])
+    source = no_negotiator(answer, wanted)
+    assert (source.name, said in str(source.problem)) == ("negotiator", True)
+
+
 def test_a_negotiator_too_slow_for_all_intervals_gets_none(capsys: pytest.CaptureFixture[str]) -> None:
     told = _json(capsys, "--run-time", "constant:255", "--cycle-duration", 400)
     assert told["recommendation"] is None
@@ -126,6 +166,7 @@ def test_an_interval_that_may_be_recommended_can_be_kept(capsys: pytest.CaptureF
 def test_several_laws_get_no_common_recommendation(capsys: pytest.CaptureFixture[str]) -> None:
     told = _json(capsys, "--run-time", "constant:255", "--run-time", "constant:60", "--cycle-duration", 1)
     assert told["recommendation"] is None
+    assert any("no interval is recommended for several laws" in note for note in told["notes"])
 
 
 def test_jobs_of_a_log_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -243,6 +284,20 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         (["--run-time", "constant:0"], "'0' is no time; write seconds above 0"),
         (["--run-time", "constant:nan"], "'nan' is no time; write seconds above 0"),
         (["--swf", "a", "--history", "b"], "not allowed with"),
+        (["--run-time", "constant:9", "--by", "group"], "--by does nothing with --run-time"),
+        (["--run-time", "constant:9", "--limit", "9"], "--limit does nothing with --run-time"),
+        (["--run-time", "constant:9", "--config", "none"], "--config does nothing with --run-time"),
+        (
+            ["--run-time", "constant:9", "--negotiator", ""],
+            "--negotiator does nothing with --run-time: no pool is asked (--cores and --cycle-duration say what",
+        ),
+        (["--history", "none", "--negotiator", "x"], "--negotiator does nothing with --history"),
+        (["--swf", "none", "--negotiator", "x"], "--negotiator does nothing with --swf"),
+        (
+            ["--swf", "none", "--config", "none"],
+            "--config does nothing with --swf: groups of such a log are numbers",
+        ),
+        (["--run-time", "constant:9", "--json", "--chart"], "--chart does nothing with --json"),
     ],
 )
 def test_bad_options_say_what_to_write(

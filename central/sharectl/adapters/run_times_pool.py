@@ -91,7 +91,7 @@ def ask(access: Access) -> PoolCadence:
         sources=(
             first["collector"].source,
             *(answer.source for answer in answers.values()),
-            *([] if negotiator else [_no_negotiator(first["negotiators"])]),
+            *([] if negotiator else [no_negotiator(first["negotiators"], access.negotiator)]),
         ),
         schedds=told,
     )
@@ -136,10 +136,15 @@ def _chosen(negotiators: Collection[dict[str, str]], name: Optional[str]) -> Opt
     return next(iter(negotiators), None)
 
 
-def _no_negotiator(answer: Answer) -> Source:
-    return replace(
-        answer.source, name="negotiator", problem=answer.source.problem or "the collector does not know it"
+def no_negotiator(answer: Answer, name: Optional[str]) -> Source:
+    """What is told of a negotiator that is not asked: of ``answer``, those that the collector knows, none has the name."""
+    known = ", ".join(sorted(found["Name"] for found in answer.value or []))
+    said = (
+        f"the collector knows none named {name[:80]!r}, only {known}; give --negotiator with one of these, or leave it out"
+        if name is not None and known
+        else "the collector does not know it"
     )
+    return replace(answer.source, name="negotiator", problem=answer.source.problem or said)
 
 
 def _together(answers: Collection[Optional[Jobs]], limit: int) -> tuple[Jobs, int]:

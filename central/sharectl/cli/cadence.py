@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from sharectl.cli.cadence_options import (
     run_time_law,
     share,
     whole_number,
+    without_effect,
     worklife,
 )
 from sharectl.errors import StateError
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from sharectl.report.cadence import Findings
 
 _MOST_CHART_CYCLES = 16.0
+_SOURCES = """from one of these; without any, from the live pool. With a law or a file no pool is asked, even where there is
+one: what it would tell of cores and cycles is then not known, unless --cores and --cycle-duration say it"""
 
 _EPILOG = """\
 The loading factor of jobs that run for D seconds, at cycles every C seconds, is D / (C * (q + ceil(r))) with
@@ -47,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     from sharectl.adapters.run_times_history import COMMAND
 
+    parser.set_defaults(usage_error=parser.error)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG.format(command=COMMAND.replace("%", "%%"))
     _add_sources(parser)
@@ -70,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
-    told = parser.add_argument_group("run times", "from one of these; without any, from the live pool")
+    told = parser.add_argument_group("run times", _SOURCES)
     one = told.add_mutually_exclusive_group()
     one.add_argument(
         "--run-time",
@@ -97,21 +102,29 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="history of all schedds, and the negotiator's last cycles (default)",
     )
-    told.add_argument("--by", choices=("size", "group"), help="also each job size, or each group, by itself")
+    told.add_argument(
+        "--by",
+        choices=("size", "group"),
+        help="also each job size, or each group, by itself; not with --run-time",
+    )
     told.add_argument(
         "--limit",
         type=whole_number,
         metavar="JOBS",
-        help="look at no more jobs: of each schedd the newest (default: 10000), of a file the first (2000000)",
+        help="look at no more jobs: of each schedd the newest (default: 10000), of a file the first (default: "
+        "2000000); not with --run-time",
     )
     told.add_argument(
         "--config",
         type=Path,
         metavar="FILE",
-        help="take groups, collector and deadlines from sharectl's configuration; without it groups are what jobs say",
+        help="sharectl's configuration, for its groups (live and with --history), collector and deadlines (live); without it "
+        "groups are what jobs say",
     )
     told.add_argument(
-        "--negotiator", metavar="NAME", help="which, where the pool has several (condor_status -negotiator)"
+        "--negotiator",
+        metavar="NAME",
+        help="which, where the live pool has several (condor_status -negotiator); live only",
     )
 
 
@@ -121,7 +134,8 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
         "--interval",
         type=intervals,
         metavar="SECONDS[,…]",
-        help=f"intervals to compare (default: {','.join(f'{interval:g}' for interval in DEFAULT_INTERVALS)})",
+        help=f"intervals to compare (default: {_listed(DEFAULT_INTERVALS)}; live, the negotiator's own too; for the "
+        f"saw-tooth of --plot and --chart {_listed(DEFAULT_PLOT_INTERVALS)})",
     )
     costs.add_argument(
         "--claim-worklife",
@@ -132,13 +146,17 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
         "claim, -1 for claims that do not age (default: %(default)g, as HTCondor's; nodes are not asked)",
     )
     costs.add_argument(
-        "--cores", type=whole_number, metavar="CORES", help="of the pool (default: what the collector knows)"
+        "--cores",
+        type=whole_number,
+        metavar="CORES",
+        help="of the pool (default: live, what the collector knows; else not known, and idle time is told for one core)",
     )
     costs.add_argument(
         "--cycle-duration",
         type=duration,
         metavar="SECONDS",
-        help="how long a cycle takes at most (default: the longest of the negotiator's last ones, and a second)",
+        help="how long a cycle takes at most (default: live, the longest of the negotiator's last ones, and a second; "
+        "else not known, and no interval is recommended)",
     )
     costs.add_argument(
         "--most-negotiating",
@@ -157,8 +175,15 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _listed(seconds: Iterable[float]) -> str:
+    return ",".join(f"{each:g}" for each in seconds)
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Print what each interval costs and which to choose; 75 if a daemon did not answer."""
+    idle = without_effect(arguments)
+    if idle:
+        arguments.usage_error("; ".join(idle))
     from sharectl.cli.cadence_look import findings, look
     from sharectl.report import as_json, cadence, cadence_tables
     from sharectl.report.table_layout import shown

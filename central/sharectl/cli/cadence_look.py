@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 from sharectl.adapters import negotiation_cycles, run_times_history, run_times_pool, run_times_swf
 from sharectl.adapters.config_file import load
 from sharectl.adapters.negotiation_cycles import Cycle
-from sharectl.cli.cadence_options import DEFAULT_INTERVALS
+from sharectl.cli.cadence_options import DEFAULT_INTERVALS, source_of
 from sharectl.core.cadence_knobs import (
     CHANGE,
     CLOCK_SECONDS,
@@ -28,6 +28,7 @@ from sharectl.report.cadence import Cost, Findings, actual_period, in_percent
 from sharectl.report.words import counted
 
 _FEW_JOBS = 100
+_SEVERAL_LAWS = "no interval is recommended for several laws together: give one --run-time"
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,7 @@ def look(arguments: argparse.Namespace) -> Look:
     """
     if arguments.run_time:
         laws = tuple(Load(name, ((1.0, law),)) for name, law in arguments.run_time)
-        ignored = ("a law has no sizes or groups: --by is left aside",) if arguments.by else ()
-        return Look("laws of run times", laws, notes=ignored)
+        return Look("laws of run times", laws)
     config = load(arguments.config) if arguments.config else None
     groups = config.tree.names if config else None
     if arguments.history:
@@ -158,6 +158,7 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
         notes=(
             *seen.notes,
             *_notes(arguments, seen, duration, chosen),
+            *([] if one or duration is None else [_SEVERAL_LAWS]),
             *_late(costs[0].alone, duration, delay),
         ),
     )
@@ -207,11 +208,15 @@ def _notes(
 ) -> list[str]:
     """What was assumed, and what is not known."""
     notes = []
+    source = source_of(arguments)
+    unasked = f", as no pool is asked with {source}" if source else ""
     if not (arguments.cores or seen.cores):
-        notes.append("how many cores the pool has is not known (--cores): idle time is told for one core")
+        notes.append(
+            f"how many cores the pool has is not known{unasked} (--cores): idle time is told for one core"
+        )
     if duration is None:
         notes.append(
-            "how long a negotiation cycle takes is not known (--cycle-duration): no interval is recommended, since "
+            f"how long a negotiation cycle takes is not known{unasked} (--cycle-duration): no interval is recommended, since "
             "the shortest that the negotiator can keep up with is not known either"
         )
     elif duration > arguments.most_negotiating * max(chosen):

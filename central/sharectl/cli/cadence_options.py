@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Optional
 
 if TYPE_CHECKING:
     from sharectl.core.run_times import RunTimes
@@ -16,6 +17,45 @@ _DAY_SECONDS = 86400
 _MOST_INTERVALS = 30
 _MOST = 10**9
 _MOST_DIGITS = 9
+
+_POOL_IS_NOT_ASKED = "no pool is asked (--cores and --cycle-duration say what it would tell)"
+_WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
+    # source of run times -> option that changes nothing with it -> why
+    "--run-time": {
+        "--by": "a law has no sizes or groups",
+        "--limit": "a law is no list of jobs",
+        "--config": f"a law has no groups, and {_POOL_IS_NOT_ASKED}",
+        "--negotiator": _POOL_IS_NOT_ASKED,
+    },
+    "--history": {"--negotiator": _POOL_IS_NOT_ASKED},
+    "--swf": {
+        "--config": f"groups of such a log are numbers, and {_POOL_IS_NOT_ASKED}",
+        "--negotiator": _POOL_IS_NOT_ASKED,
+    },
+}
+
+
+def source_of(arguments: argparse.Namespace) -> Optional[str]:
+    """Option that tells run times; None if the live pool does."""
+    return next((option for option in _WITHOUT_EFFECT if _is_given(arguments, option)), None)
+
+
+def without_effect(arguments: argparse.Namespace) -> list[str]:
+    """Options given that would change nothing, and why."""
+    source = source_of(arguments)
+    idle = _WITHOUT_EFFECT[source] if source else {}
+    said = [
+        f"{option} does nothing with {source}: {why}; leave {option} out"
+        for option, why in idle.items()
+        if _is_given(arguments, option)
+    ]
+    if arguments.json and arguments.chart:
+        said.append("--chart does nothing with --json: a chart is text; choose one of them")
+    return said
+
+
+def _is_given(arguments: argparse.Namespace, option: str) -> bool:
+    return getattr(arguments, option[2:].replace("-", "_")) is not None
 
 
 def run_time_law(text: str) -> tuple[str, RunTimes]:
