@@ -32,7 +32,7 @@ _SEEN_OF_SLOTS = ("partitionableslot", "machineresources", "slotweight", "requir
 _SEEN_OF_JOBS = ("requirements",)
 _POLICY = ("consumption",)
 _REQUESTS = ("request", "_condor_request")
-_EVERYTHING = "eval"
+EVERYTHING = "eval"
 """The function that can see attributes whose names are not written down."""
 
 _UNSTEADY, _STEP = "disk", 1.01
@@ -73,6 +73,18 @@ def kinds(
     return of_slots.kinds(words), of_jobs.kinds(words)
 
 
+def words_of_slots(slots: Sequence[Ad]) -> set[str]:
+    """Names, in lower case, by which slots may look at jobs; `EVERYTHING` among them if they may look at any."""
+    of_slots = _Seen(slots, _SEEN_OF_SLOTS, _POLICY)
+    words: set[str] = set()
+    while not (grown := of_slots.words(words)) <= words:
+        words |= grown
+    resources = {
+        word.lower() for text in of_slots.texts.get("machineresources", ()) for word in words_of_text(text)
+    }
+    return words | {f"request{resource}" for resource in resources}
+
+
 class _Seen:
     """Ads of one sort, and which of their attributes can be seen."""
 
@@ -85,10 +97,12 @@ class _Seen:
         self.first = {name for name in self.texts if name in names or name.startswith(prefixes)}
 
     def seen(self, words: set[str]) -> set[str]:
-        return set(self.texts) if _EVERYTHING in words else self.first | (words & set(self.texts))
+        return set(self.texts) if EVERYTHING in words else self.first | (words & set(self.texts))
 
     def words(self, words: set[str]) -> set[str]:
-        return {word for name in self.seen(words) for text in self.texts[name] for word in _words(text)}
+        return {
+            word for name in self.seen(words) for text in self.texts[name] for word in words_of_text(text)
+        }
 
     def kinds(self, words: set[str]) -> list[Kind]:
         seen = self.seen(words)
@@ -117,7 +131,8 @@ def _step(text: str) -> str:
 
 
 @lru_cache(maxsize=10_000)
-def _words(text: str) -> frozenset[str]:
+def words_of_text(text: str) -> frozenset[str]:
+    """Names in an expression, in lower case."""
     return frozenset(word.lower() for word in _WORD.findall(text))
 
 

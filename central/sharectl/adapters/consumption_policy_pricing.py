@@ -12,7 +12,7 @@ from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurat
 from sharectl.adapters.consumption_policy import MOST_CLAIMS, Ad, in_sequence, judged
 from sharectl.adapters.consumption_policy_kinds import ANSWER_SECONDS, BLANK, Guard, kinds
 from sharectl.adapters.slot_ads import AdOfFile, number_of, text_of
-from sharectl.adapters.slot_ads_live import NO_SLOT
+from sharectl.adapters.slot_ads_pending import NO_SLOT
 from sharectl.core.claim_capacity import Demand, Group, Offer, group_of
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots, Support
 from sharectl.core.match_cost import Match, Refusal

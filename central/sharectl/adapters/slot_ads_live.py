@@ -3,48 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 from typing import Any, Optional
 
-from sharectl.adapters.ads import evaluated, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
+from sharectl.adapters.condor_boolean import boolean_here
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.negotiator_knobs import ask
 from sharectl.adapters.slot_ads import AdOfFile, from_long, number_of
+from sharectl.adapters.slot_ads_pending import PendingShape, both, shapes
 from sharectl.core.model import SCHEDD_SOURCE
 from sharectl.errors import PoolUnavailableError
-
-MOST_SHAPES = 500
-"""Kinds of pending jobs that a schedd is asked for; those with the most jobs go first."""
+from sharectl.report.words import counted
 
 _GROUP = re.compile(r"[\w.]+", re.ASCII)
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
-NO_SLOT = (7, 9, 12)
-"""Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
-_PENDING = "JobStatus == 1"
-_KEYS = [
-    "JobStatus",
-    "JobUniverse",
-    "AutoClusterId",
-    "AcctGroup",
-    "AccountingGroup",
-    "RequestCpus",
-    "RequestMemory",
-    "RequestDisk",
-]
-
-
-@dataclass(frozen=True)
-class PendingShape:
-    """Pending jobs that are alike."""
-
-    ad: AdOfFile
-    """One of them."""
-    jobs: int
 
 
 @dataclass(frozen=True)
@@ -89,14 +65,24 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
 
 
 def pending(
-    place: PoolPlace, schedds: Iterable[Mapping[str, str]], constraint: Optional[str]
+    place: PoolPlace,
+    schedds: Iterable[Mapping[str, str]],
+    slots: Iterable[AdOfFile],
+    constraint: Optional[str],
 ) -> tuple[list[PendingShape], list[str]]:
-    """Shapes of pending jobs that meet ``constraint``, and what is missing: a schedd that did not answer, shapes left out."""
+    """Shapes of pending jobs that meet ``constraint``, and what is missing: a schedd that did not answer, jobs left out.
+
+    Parameters
+    ----------
+    slots
+        Those that the jobs are for: which attributes of jobs count is theirs to say.
+    """
     import htcondor2  # noqa: F401
 
+    looking = [slot.attributes for slot in slots]
     questions = {
         f"{SCHEDD_SOURCE}{schedd['Name']}": Question(
-            partial(_shapes, schedd, constraint), place.schedd_deadline_seconds
+            partial(_shapes, schedd, looking, constraint), place.schedd_deadline_seconds
         )
         for schedd in schedds
     }
@@ -106,11 +92,11 @@ def pending(
         if answer.value is None:
             missing.append(f"{name}: {answer.source.problem}; its jobs are missing here")
             continue
-        shapes, left_out = answer.value
-        found += shapes
+        of_schedd, left_out = answer.value
+        found += of_schedd
         if left_out:
             missing.append(
-                f"{name}: {left_out} jobs of rarer shapes left out; restrict it with --job-constraint"
+                f"{name}: {counted(left_out, 'job')} left out, those of rarer shapes; restrict it with --job-constraint"
             )
     return found, missing
 
@@ -153,19 +139,19 @@ def _static_quotas(collector: Optional[str], groups: Iterable[str]) -> dict[str,
     return {group: quota for group, quota in found.items() if isfinite(quota) and quota >= 0}
 
 
-def _leftovers(location: Mapping[str, str]) -> bool:
+def _leftovers(location: Mapping[str, str]) -> Optional[bool]:
     import classad2
     import htcondor2
 
     told = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))["CLAIM_PARTITIONABLE_LEFTOVERS"]
-    return str(told).strip().lower() in ("true", "yes", "t", "y", "1")
+    return boolean_here(str(told))
 
 
 def _collector(address: Optional[str], constraint: Optional[str]) -> PoolAds:
     import htcondor2
 
     asked = htcondor2.Collector(address) if address else htcondor2.Collector()
-    slots = asked.query(htcondor2.AdType.Slot, constraint=_both(_NOT_DYNAMIC, constraint))
+    slots = asked.query(htcondor2.AdType.Slot, constraint=both(_NOT_DYNAMIC, constraint))
     groups = asked.query(htcondor2.AdType.Accounting, constraint="IsAccountingGroup")
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
     return PoolAds(
@@ -179,48 +165,11 @@ def _ad(ad: Any, sort: str) -> AdOfFile:
     return AdOfFile(f"{sort} {ad.get('Name')}", from_long(ad.printOld()))
 
 
-def _shapes(location: Mapping[str, str], constraint: Optional[str]) -> tuple[list[PendingShape], int]:
-    """Shapes, and how many jobs are in those that were left out."""
+def _shapes(
+    location: Mapping[str, str], slots: Sequence[Mapping[str, str]], constraint: Optional[str]
+) -> tuple[list[PendingShape], int]:
     import classad2
     import htcondor2
 
     schedd = htcondor2.Schedd(classad2.ClassAd(dict(location)))
-    counted = _counted(schedd, constraint).most_common()
-    shapes = []
-    for key, jobs in counted[:MOST_SHAPES]:
-        alike = " && ".join(f"{name} =?= {_literal(value)}" for name, value in zip(_KEYS, key))
-        for ad in schedd.query(constraint=_both(alike, constraint), limit=1):
-            place = f"job {ad.get('ClusterId')}.{ad.get('ProcId')} of {location['Name']}"
-            shapes.append(PendingShape(AdOfFile(place, from_long(ad.printOld())), jobs))
-    return shapes, sum(jobs for _, jobs in counted[MOST_SHAPES:])
-
-
-def _counted(schedd: Any, constraint: Optional[str]) -> Counter[tuple[Any, ...]]:
-    """Pending jobs by the values of `_KEYS`."""
-    import htcondor2
-
-    # The schedd judges grouped rows by the constraint too, which may name what is no key: then jobs are counted here.
-    how = {} if constraint else {"opts": htcondor2.QueryOpt.GroupBy}
-    found: Counter[tuple[Any, ...]] = Counter()
-    for row in schedd.query(constraint=_both(_PENDING, constraint), projection=_KEYS, **how):
-        values = tuple(_plain(evaluated(row, name)) for name in _KEYS)
-        if values[_KEYS.index("JobUniverse")] not in NO_SLOT:
-            found[values] += 1 if constraint else whole(row.get("JobCount"), 0)
-    return found
-
-
-def _both(one: str, other: Optional[str]) -> str:
-    return f"({one}) && ({other})" if other else one
-
-
-def _plain(value: Any) -> Any:
-    """``value`` if it can be compared with ``=?=``, else None."""
-    return value if type(value) in (bool, int, float, str) else None
-
-
-def _literal(value: Any) -> str:
-    import classad2
-
-    if value is None:
-        return "undefined"
-    return str(classad2.quote(value)) if isinstance(value, str) else repr(value).lower()
+    return shapes(schedd, location["Name"], slots, constraint)

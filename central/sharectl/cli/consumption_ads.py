@@ -100,6 +100,7 @@ class Given:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._pool: Optional[PoolAds] = None
+        self._slots: list[AdOfFile] = []
         self.notes: list[str] = []
         """What is left out of files."""
         self.missing: list[str] = []
@@ -123,7 +124,8 @@ class Given:
             where = "the pool" if arguments.slots is None else str(arguments.slots)
             which = " that meets --constraint" if arguments.constraint else ", but for dynamic ones at most"
             raise InputError([f"no slot: {where} has none{which}"])
-        return [emptied(slot) for slot in slots] if arguments.empty else slots
+        self._slots = [emptied(slot) for slot in slots] if arguments.empty else slots
+        return self._slots
 
     def jobs(self, file: Optional[Path]) -> list[Jobs]:
         """Jobs of a file, those that pend in the pool if there is none."""
@@ -144,7 +146,7 @@ class Given:
             return [Jobs(ad) for ad in restricted(waiting, constraint, "--job-constraint")]
         if constraint is not None:
             restricted([], constraint, "--job-constraint")
-        shapes, missing = pending(self._place(), self._asked().schedds, constraint)
+        shapes, missing = pending(self._place(), self._asked().schedds, self._slots, constraint)
         self.missing += missing
         return [Jobs(shape.ad, shape.jobs) for shape in shapes]
 
