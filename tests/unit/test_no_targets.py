@@ -9,7 +9,7 @@ import pytest
 from sharectl.core.control import Control
 from sharectl.core.control_pid import Pid
 from sharectl.core.explain_group import explain_group
-from sharectl.core.explain_node import explain_node
+from sharectl.core.explain_node import NodeWords, explain_node
 from sharectl.core.explaining import Explained, of_now
 from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.core.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
@@ -120,6 +120,22 @@ def test_what_was_not_estimated_is_no_zero() -> None:
     page = explain_node(found, bare, None, None)
     assert ("costs", "not estimated") in node_page.rows(found, page, everything=True)
     assert node_page.as_data(found, page)["idle_core_seconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("switch", "named"), [("file", "/etc/sharectl/disabled"), ("knob", "SHARECTL_ENABLED")]
+)
+def test_a_node_that_is_switched_off_is_said_to_be(switch: str, named: str) -> None:
+    """Whether it has a target or not: the plan goes by what the pool needs, and not by the switch."""
+    for pending in ((PendingJobs("cms", 8, 5, 2_000),), ()):
+        found = explained(config(), seen(*pending))
+        page = explain_node(found, found.record.nodes[0], None, NodeWords(0, switched_off=(switch,)))
+        said = [text for label, text in node_page.rows(found, page, everything=False) if label == "says now"]
+        assert said[0].startswith("sharectl is switched off there: ")
+        assert named in said[0]
+        assert said[1] == "it acts on no target"
+        data = node_page.as_data(found, page)
+        assert [each["code"] for each in data["says"]["switched_off"]] == [switch]
 
 
 def test_only_the_condition_in_question_is_named() -> None:

@@ -24,6 +24,17 @@ def test_what_one_node_says() -> None:
     assert words_of([], NOW, 90).problem == "the collector knows no partitionable slot of it"
 
 
+def test_a_node_that_is_switched_off_says_by_what() -> None:
+    stands = 't1_JobCtlReason = "ok"; t1_TargetActive = False'
+    by_file = ad(f"{stands}; t1_Disabled = True; t1_Enabled = True")
+    assert words_of([by_file], NOW, 90) == NodeWords(0, None, switched_off=("file",))
+    by_knob = ad(f"{stands}; t1_Disabled = False; t1_Enabled = False")
+    assert words_of([by_knob], NOW, 90).switched_off == ("knob",)
+    assert words_of([by_file, by_knob, by_file], NOW, 90).switched_off == ("file", "knob")
+    for unsaid in ("t1_Disabled = error; t1_Enabled = undefined", "t1_Disabled = False; t1_Enabled = True"):
+        assert words_of([ad(f"{stands}; {unsaid}")], NOW, 90).switched_off == ()
+
+
 def test_only_the_slots_of_that_node_are_asked() -> None:
     slot = classad2.ClassAd('[Machine = "CN-01.Example.org"; PartitionableSlot = True]')
     other = classad2.ClassAd('[Machine = "cn-011.example.org"; PartitionableSlot = True]')

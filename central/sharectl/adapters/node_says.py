@@ -53,10 +53,11 @@ def constraint_of(name: str) -> str:
 
 
 def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
-    """What the partitionable slots of one node say together: a refusal of any, else the newest plan that one obeys."""
+    """What the partitionable slots of one node say together: a refusal of any, a switch of any, the newest plan that one obeys."""
     if not ads:
         return NodeWords(problem="the collector knows no partitionable slot of it")
     said = [node_words.obedience_of(ad, now, stale_seconds) for ad in ads]
     refusals = [refusal for _, refusal in said if refusal is not None]
     obeyed = [sequence for sequence, _ in said if sequence is not None]
-    return NodeWords(max(obeyed, default=None), refusals[0] if refusals else None)
+    off = dict.fromkeys(switch for ad in ads for switch in node_words.switched_off(ad))
+    return NodeWords(max(obeyed, default=None), refusals[0] if refusals else None, switched_off=tuple(off))

@@ -53,6 +53,12 @@ def says(ad: Any, name: str, *, said: bool) -> bool:
     return type(value) in (bool, int) and value == said
 
 
+def switched_off(ad: Any) -> tuple[str, ...]:
+    """Which of `sharectl.core.explain_node.SWITCHES` the slot says are off."""
+    said = {"file": says(ad, "t1_Disabled", said=True), "knob": says(ad, "t1_Enabled", said=False)}
+    return tuple(switch for switch, is_off in said.items() if is_off)
+
+
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
     """Sequence of the plan that the slot acts on, and why it has refused what was published.
 

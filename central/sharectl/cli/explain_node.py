@@ -43,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     explained = explained_of(arguments, config)
     node = _node(explained, arguments.name)
     found = explain_node(
-        explained, node, _since(explained, node, config), _words(arguments, explained, node.node, config)
+        explained, node, _since(explained, node, config), _words(arguments, node.node, config)
     )
     if arguments.json:
         print(as_json.dumps("explain_node", screens.as_data(explained, found)))
@@ -92,15 +92,10 @@ def _standing(config: Config) -> tuple[Standing, ...]:
         return ()
 
 
-def _words(
-    arguments: argparse.Namespace, explained: Explained, name: str, config: Config
-) -> Optional[NodeWords]:
+def _words(arguments: argparse.Namespace, name: str, config: Config) -> Optional[NodeWords]:
     """What the node says now; None where the explanation is of another time."""
     if arguments.jobs is not None or arguments.cycle is not None or arguments.at is not None:
         return None
-    if arguments.live:
-        there = next((node for node in explained.case.snapshot.nodes if node.name == name), None)
-        return NodeWords(there.obeyed_sequence, there.refusal) if there is not None else None
     from sharectl.adapters.node_says import ask
 
     return ask(

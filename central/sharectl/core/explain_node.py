@@ -12,6 +12,12 @@ from sharectl.core.what_if import Budget, Flip, budget_for, flips, needed_togeth
 from sharectl.core.what_if_knobs import conditions, node_knobs
 from sharectl.core.what_if_outcomes import target_on, under_target
 
+SWITCHES = {
+    "file": "the file that SHARECTL_DISABLED_FILE names there (/etc/sharectl/disabled) exists; remove it",
+    "knob": "SHARECTL_ENABLED is False there; set it to True, and condor_reconfig",
+}
+"""What switches sharectl off on one node, and how to have it on again."""
+
 
 @dataclass(frozen=True)
 class NodeWords:
@@ -22,6 +28,8 @@ class NodeWords:
     refusal: Optional[str] = None
     problem: Optional[str] = None
     """Why it is not known."""
+    switched_off: tuple[str, ...] = ()
+    """Which of `SWITCHES` of the node are off: START is the site's own then, whatever its target."""
 
 
 @dataclass(frozen=True)

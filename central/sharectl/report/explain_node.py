@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
-from sharectl.core.explain_node import NodeExplanation, NodeWords
+from sharectl.core.explain_node import SWITCHES, NodeExplanation, NodeWords
 from sharectl.core.explaining import Explained
 from sharectl.core.node_reasons import QUIET
 from sharectl.core.plan_diff import ESTIMATING
@@ -124,6 +124,9 @@ def _says(found: NodeExplanation, explained: Explained) -> Iterator[tuple[str, s
         return
     if said.refusal is not None:
         yield "says now", f"refused: {words.spoken('job_ctl', said.refusal)}"
+    yield from (
+        ("says now", f"sharectl is switched off there: {SWITCHES[each]}") for each in said.switched_off
+    )
     yield "says now", _obeyed(said.obeyed_sequence, explained.record.sequence)
 
 
@@ -147,4 +150,5 @@ def _said(said: Optional[NodeWords]) -> Optional[dict[str, Any]]:
         "obeyed_sequence": said.obeyed_sequence,
         "refusal": words.coded("job_ctl", code) if code is not None and code not in QUIET else None,
         "problem": said.problem,
+        "switched_off": [{"code": each, "says": SWITCHES[each]} for each in said.switched_off],
     }
