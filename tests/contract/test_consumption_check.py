@@ -534,6 +534,28 @@ def test_the_cause_comes_first_and_what_follows_from_it_is_one_finding(tmp_path:
     )
 
 
+def test_knobs_of_slot_type_0_are_found(tmp_path: Path) -> None:
+    of_0 = GOOD.replace("CONSUMPTION_", "SLOT_TYPE_0_CONSUMPTION_")
+    dump = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
+    (wrong,) = found(tmp_path, dump + TYPE_1 + of_0)
+    assert (wrong.check, wrong.advice, wrong.place) == (
+        "slot types",
+        False,
+        f"{tmp_path / 'node-0.conf'}:7",
+    )
+    assert wrong.problem.startswith("SLOT_TYPE_0_CONSUMPTION_POLICY, SLOT_TYPE_0_CONSUMPTION_CPUS, ")
+    assert wrong.problem.endswith("this configuration has slots of type 1: nothing reads that")
+    # A node without slot types reads them; whether a snippet is for one is not known.
+    assert found(tmp_path, dump + of_0) == []
+    (advice,) = found(tmp_path, of_0)
+    assert (advice.check, advice.advice) == ("slot types", True)
+    assert "only a node without slot types reads that" in advice.problem
+    for named in ("NUM_SLOTS_TYPE_0 = 1", "SLOT_TYPE_0 = cpus=4"):
+        (wrong,) = found(tmp_path, f"{GOOD}{named}\n")
+        assert (wrong.check, wrong.advice) == ("slot types", False)
+        assert f"(Can't define {named.split()[0]} in the config file)" in wrong.problem
+
+
 def test_knobs_of_the_startd_alone_go_before_those_of_all_daemons(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, f"{GOOD}STARTD.SLOT_WEIGHT = 8 / Cpus\n")
     assert finding.problem.startswith("STARTD.SLOT_WEIGHT is error where Cpus = 0")

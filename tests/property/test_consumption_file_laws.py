@@ -97,7 +97,7 @@ def near_files(draw: st.DrawFn) -> dict[str, Any]:
 
     if draw(st.booleans()):
         return {"startd": some(policy())}
-    types = draw(st.lists(st.integers(0, 12), min_size=1, max_size=3, unique=True))
+    types = draw(st.lists(st.integers(1, 12), min_size=1, max_size=3, unique=True))
     return {"slot_types": {number: some({**policy(), "resources": "cpus=10%"}) for number in types}}
 
 

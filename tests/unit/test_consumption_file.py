@@ -151,6 +151,10 @@ def test_the_short_form() -> None:
         ("startd:", "F:1: startd: there is nothing in it"),
         ("slot_types: {}", "F:1: slot_types: there is no slot type; write such as 1:"),
         ("slot_types: {a: {model: none}}", 'F:1: slot_types.a: "a" is no slot type; write the number N'),
+        (
+            "slot_types: {0: {model: none}}",
+            "F:1: slot_types.0: slot types begin at 1: what HTCondor calls type 0",
+        ),
         ("slot_types: {01: {model: none}}", 'F:1: slot_types.01: "01" is no slot type'),
         (
             "slot_types: {1: 5}",

@@ -48,6 +48,7 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         "policies are for slots that exist and can have one, and the machine has what slots are to have",
         (
             consumption_check_static.slot_types,
+            consumption_check_shares.of_type_0,
             consumption_check_shares.allotted,
             consumption_check_gpus.counted_on,
         ),

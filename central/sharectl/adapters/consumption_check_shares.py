@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_settings import GPUS, Setting
-from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject, is_true
+from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject, is_true, typed
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.core.slot_shares import amount_of, by_name, is_htcondors, part_of
 
@@ -51,6 +52,58 @@ def allotted(subject: Subject) -> Iterator[Finding]:
             yield from _unknown(node, slot)
         for asset, total, is_known in _totals(node, subject.size):
             yield from _too_much(node, asset, total, is_known=is_known)
+
+
+def of_type_0(subject: Subject) -> Iterator[Finding]:
+    """Knobs of slot type 0, HTCondor's name for every slot of a node without slot types (SlotType::init_types).
+
+    What a slot of it has, and how many there are, may not be said (_checkInvalidParam in src/condor_startd.V6/slot_builder.cpp).
+    """
+    for node in subject.nodes:
+        knobs: dict[str, Definition] = {}
+        for definition in node.configuration.definitions:
+            number, knob = typed(definition.name) or (-1, "")
+            if number == 0 and not knob and node.configuration.text(definition.name):
+                yield _not_said(definition)
+            elif number == 0 and knob.upper().startswith(("CONSUMPTION_", "NUM_CLAIMS")):
+                knobs[definition.name] = definition
+        if knobs:
+            yield from _read_by_none(node, tuple(knobs.values()))
+
+
+def _not_said(definition: Definition) -> Finding:
+    return Finding(
+        "slot types",
+        definition.place,
+        f"{definition.name}: slot types begin at 1: the startd of 23.9.6 ends as it starts (Can't define {definition.name} in the "
+        "config file), again and again, and that of 25.14.1 takes no notice",
+        "use the number of a slot type, or take the line out",
+    )
+
+
+def _read_by_none(node: Node, knobs: Sequence[Definition]) -> Iterator[Finding]:
+    names = ", ".join(definition.name for definition in knobs)
+    types = [str(slot.number) for slot in node.slot_types if slot.number]
+    if types:
+        is_sure = node.input.is_whole or any(
+            node.configuration.assignments(f"NUM_SLOTS_TYPE_{number}") for number in types
+        )
+        problem = f"slot types begin at 1, and this configuration has slots of type {', '.join(types)}: nothing reads that"
+        yield Finding(
+            "slot types",
+            knobs[0].place,
+            f"{names}: {problem}",
+            "use the number of a type that it has, or leave SLOT_TYPE_0_ out of the names, for slots of every type",
+            advice=not is_sure,
+        )
+    elif not node.input.is_whole:
+        yield Finding(
+            "slot types",
+            knobs[0].place,
+            f"{names}: slot types begin at 1: only a node without slot types reads that",
+            "leave SLOT_TYPE_0_ out of the names, for every slot of the node, or use the number of a type",
+            advice=True,
+        )
 
 
 def _too_much(node: Node, asset: str, total: float, *, is_known: bool) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_settings import Setting
+from sharectl.adapters.consumption_check_shares import of_type_0
 from sharectl.adapters.consumption_check_subject import (
     MAX_SLOT_TYPES,
     STANDARD_ASSETS,
@@ -36,6 +37,7 @@ def none(subject: Subject) -> Iterator[Finding]:
         for node in subject.nodes
         for slot in node.slot_types
     ) or any(_in_vain(node) for node in nodes)
+    told_elsewhere = told_elsewhere or any(of_type_0(subject))
     if told_elsewhere or not nodes:
         return
     yield Finding(

@@ -20,7 +20,11 @@ from sharectl.core.consumption import CLAIMS
 from sharectl.core.consumption_rules import ALWAYS_THERE, attribute_of
 
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
-_SLOT_TYPE = re.compile(r"0|[1-9][0-9]{0,3}")
+_SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
+_TYPE_0 = (
+    "slot types begin at 1: what HTCondor calls type 0 is every slot of a node without slot types, and no other node reads its "
+    "knobs; write the number N of SLOT_TYPE_<N>, or startd: in place of slot_types for every slot of the node"
+)
 _WAYS = ("request", "always", "whole", "expression")
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|\s*[.(])")
@@ -65,7 +69,9 @@ def _top_problems(tree: Tree) -> Iterator[Problem]:
     if not types:
         yield ("slot_types",), "there is no slot type; write such as 1: {model: minimum_charge, …}"
     for number in types:
-        if not _SLOT_TYPE.fullmatch(number):
+        if number == "0":
+            yield ("slot_types", number), _TYPE_0
+        elif not _SLOT_TYPE.fullmatch(number):
             yield (
                 ("slot_types", number),
                 f"{quoted(number)} is no slot type; write the number N of SLOT_TYPE_<N>",
