@@ -259,7 +259,7 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     path.write_text("rubbish\n")
     code, out, err = _run(capsys, "--swf", path)
     assert (code, out) == (65, "")
-    assert f"{path}:1: 1 fields" in err
+    assert f"{path}:1: 'rubbish': this is no log in Standard Workload Format" in err
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,47 @@ def test_all_wrong_lines_are_named(tmp_path: Path) -> None:
     text = HEADER + _swf(60) + "1 2 3\n" + _swf("soon") + _swf(1e12) + _swf("nan") + _swf(5, 10**7)
     said = _refused(_written(tmp_path / "log.swf", text)).splitlines()
     name = tmp_path / "log.swf"
-    assert said[0] == f"{name}:5: 3 fields; a job of the Standard Workload Format has 18"
+    assert said[0] == f"{name}:5: 3 fields; a job of the Standard Workload Format has 18 numbers"
     assert [line.partition(": ")[0] for line in said] == [f"{name}:{number}" for number in (5, 6, 7, 8, 9)]
     assert "run time is 'soon'; write a number up to" in said[1]
     assert "allocated processors" in said[4]
 
 
 def test_many_wrong_lines_are_counted(tmp_path: Path) -> None:
-    said = _refused(_written(tmp_path / "log.swf", "rubbish\n" * 50)).splitlines()
+    said = _refused(_written(tmp_path / "log.swf", _swf(60) + "rubbish\n" * 50)).splitlines()
     assert len(said) == 1
-    assert said[0].endswith(" (also at 2, 3, 4, and 46 more like this)")
+    assert said[0].startswith(f"{tmp_path / 'log.swf'}:2: 1 field; a job")
+    assert said[0].endswith(" (also at 3, 4, 5, and 46 more like this)")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "remedy"),
+    [
+        (
+            "; a comment\n\nslot_type: 1\nstartd: {cpus: 2, memory: 3}\n",
+            "3: 'slot_type: 1'",
+            "or --history with what `condor_history",
+        ),
+        ("rubbish\n" * 50, "1: 'rubbish'", "write --swf with such a log"),
+        (
+            "It is a text of eighteen words that somebody took for a log of jobs, but is none.\n",
+            "1: 'It is",
+            "no log",
+        ),
+        (
+            json.dumps([{"RemoteWallClockTime": 9}]),
+            "1: '[{",
+            "it looks like JSON: if condor_history printed it, write --history",
+        ),
+    ],
+)
+def test_a_file_that_is_no_log_is_told_as_such(tmp_path: Path, text: str, line: str, remedy: str) -> None:
+    path = _written(tmp_path / "my.yaml", text)
+    said = _refused(path)
+    assert said.startswith(f"{path}:{line}")
+    assert "this is no log in Standard Workload Format, in which a job is a line of 18 numbers" in said
+    assert remedy in said
+    assert len(said.splitlines()) == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"; only\n; comments\n"])
