@@ -735,6 +735,19 @@ def test_an_amount_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixt
     assert "cpus=64,memory=256000" in capsys.readouterr().err
 
 
+def test_amounts_of_a_slot_are_taken_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.conf"
+    path.write_text(GOOD)
+    for more in (["cpus=64,memory=1"], ["memory=1", "--slot", "cpus=64"], ["cpus=64", "--slot", "memory=1"]):
+        assert main(["consumption", "check", str(path), "--slot", *more]) == 1
+        assert "no room for any job" in capsys.readouterr().out
+    for twice in (["cpus=1,CPUs=2"], ["cpus=1", "--slot", "memory=9,Cpus=1"]):
+        with pytest.raises(SystemExit) as exit_code:
+            main(["consumption", "check", str(path), "--slot", *twice])
+        assert exit_code.value.code == 2
+        assert "says cpus more than once; write each once" in capsys.readouterr().err
+
+
 def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["consumption", "check", str(tmp_path / "a"), str(tmp_path / "b")]) == 65
     assert capsys.readouterr().err.count("no such file or folder") == 2

@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any, Optional
 
 from sharectl.adapters.consumption_check import CHECKS, Report, check
 from sharectl.cli import checks
@@ -19,12 +20,33 @@ def size(text: str) -> dict[str, float]:
     """Asset, lower case → amount, from ``cpus=64,memory=256000``."""
     matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
     found = {match[1].lower(): float(match[2]) for match in matches if match}
+    names = [match[1].lower() for match in matches if match]
+    twice = [name for name in found if names.count(name) > 1]
+    if twice:
+        raise argparse.ArgumentTypeError(f"{text!r}: says {', '.join(twice)} more than once; write each once")
     if len(found) != len(matches) or not all(math.isfinite(amount) for amount in found.values()):
         raise argparse.ArgumentTypeError(
             f"{text!r}: write amounts of assets in HTCondor's units (Memory MiB, Disk KiB), such as "
             "cpus=64,memory=256000,gpus=4"
         )
     return found
+
+
+class _Together(argparse.Action):
+    """Amounts of the option wherever it is written: all of them are of one slot."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: Optional[str] = None,
+    ) -> None:
+        so_far: dict[str, float] = getattr(namespace, self.dest)
+        twice = [name for name in values if name in so_far]
+        if twice:
+            parser.error(f"argument {option_string}: says {', '.join(twice)} more than once; write each once")
+        setattr(namespace, self.dest, {**so_far, **values})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,11 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--slot",
         type=size,
+        action=_Together,
         default={},
         metavar="ASSET=AMOUNT,…",
         help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 (default: what a whole "
         "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them); of what a SLOT_TYPE_<N> "
-        "says an amount, such as cpus=10, this is the machine's",
+        "says an amount, such as cpus=10, this is the machine's; may be repeated",
     )
     checks.add_arguments(parser, CHECKS, "folders")
 
