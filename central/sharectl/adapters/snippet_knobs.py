@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from sharectl.adapters import group_map
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.snippet_subject import ACTUATION, CRON_JOBS, GROUP_MAP_IN_USE, Finding, Subject
 from sharectl.core.group_tree import above_of
@@ -126,7 +127,8 @@ def groups(subject: Subject) -> Iterator[Finding]:
             "groups",
             configuration.place("JOB_TRANSFORM_SharectlPower"),
             "users can choose their group, and so whose share their jobs count for",
-            f"write a map, and {GROUP_MAP} = its path before; config.d/examples/accounting-groups.map shows how",
+            f"write a map as in config.d/examples/accounting-groups.map, and in the snippet or a file read before "
+            f"it {GROUP_MAP} = PATH of the map",
             advice=True,
         )
     if map_file and on_machine and not os.access(map_file, os.R_OK):
@@ -136,6 +138,8 @@ def groups(subject: Subject) -> Iterator[Finding]:
             f"there is no map {map_file} that can be read: the access point refuses every job",
             "write the map; config.d/examples/accounting-groups.map shows how",
         )
+    elif map_file and on_machine:
+        yield from group_map.findings(subject, Path(map_file))
 
 
 def quotas(subject: Subject) -> Iterator[Finding]:

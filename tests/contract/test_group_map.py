@@ -1,0 +1,135 @@
+"""Which faults of an access point's map of users to groups `sharectl check snippets` finds, and where."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from sharectl.adapters import group_map
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.snippet_checks import check
+from sharectl.adapters.snippet_subject import Finding
+
+SNIPPETS = Path(__file__).parents[2] / "config.d"
+
+
+def checked(tmp_path: Path, text: str = "", lines: str = "", name: str = "groups.map") -> list[Finding]:
+    """Findings of ``groups`` on an access point with that map."""
+    snippets = tmp_path / "config.d"
+    snippets.mkdir()
+    shutil.copy(SNIPPETS / "60-sharectl-access-point.conf", snippets)
+    path = tmp_path / name
+    if not path.exists():
+        path.write_bytes(text.encode("utf-8", "surrogateescape"))
+    local = tmp_path / "condor_config"
+    local.write_text(f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSHARECTL_GROUP_MAP = {path}\n{lines}")
+    found = check(Source(snippets, local), {}).findings
+    assert not [finding for finding in found if finding.check == "syntax"]
+    return [finding for finding in found if finding.check == "groups"]
+
+
+SOUND = """\
+# * is always the first field
+  # blanks before a remark
+
+* alice cms
+*\tbob   "atlas, cms.analysis"   # his default first
+"*" "carol" CMS
+* /^cms\\/(plt|x)[0-9]+$/iU "cms.pilot"
+* /^(atlas|alice)\\d+$/ \\1
+* "d\\"e" cms
+"""
+
+
+def test_what_htcondor_can_use_has_no_fault(tmp_path: Path) -> None:
+    assert checked(tmp_path, SOUND) == []
+    rules = group_map.read(tmp_path / "groups.map", re.compile(r"(?!)")).rules
+    assert [(rule.user, rule.is_pattern, rule.groups) for rule in rules] == [
+        ("alice", False, ("cms",)),
+        ("bob", False, ("atlas", "cms.analysis")),
+        ("carol", False, ("CMS",)),
+        ("^cms/(plt|x)[0-9]+$", True, ("cms.pilot",)),
+        ("^(atlas|alice)\\d+$", True, ("\\1",)),
+        ('d"e', False, ("cms",)),
+    ]
+
+
+def test_the_example_has_no_fault(tmp_path: Path) -> None:
+    assert checked(tmp_path, (SNIPPETS / "examples" / "accounting-groups.map").read_text()) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("alice cms", "'alice cms' is no rule"),
+        ("* alice", "'* alice' is no rule"),
+        ("CLAIMTOBE alice cms", "is no rule"),
+        ("* /^cms cms", "is no rule"),
+        ("\ufeff* alice cms", "is no rule"),
+        ("* pool cms, atlas", "passes over what follows the groups: 'atlas'"),
+        ("* dave cms;atlas", "'cms;atlas': no group can be called so"),
+        ("* dave ,", "',': no group can be called so"),
+        ("* dave c\udcffms", "no group can be called so"),
+        ("* cms.*$ cms", "nobody is called 'cms.*$'"),
+        ("* * cms", "write /.*/ for all users"),
+        ("* zoe atlas", "'zoe' has a line before"),
+        ("* /^cms(/ cms", "cannot read the pattern"),
+        ("@include", "@include names no file"),
+        ("@include missing.map", "missing.map' cannot be read: No such file"),
+    ],
+)
+def test_a_line_that_is_no_use_is_found(line: str, said: str, tmp_path: Path) -> None:
+    (finding,) = checked(tmp_path, f"* zoe cms\n{line}\n")
+    assert finding.place == f"{tmp_path / 'groups.map'}:2"
+    assert said in str(finding)
+    assert not finding.advice
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# * alice cms\n", "alice cms\n"])
+def test_a_map_without_a_rule_refuses_every_job(text: str, tmp_path: Path) -> None:
+    assert "the access point refuses every job" in str(checked(tmp_path, text)[-1])
+
+
+def test_line_ends_of_windows_are_found_once(tmp_path: Path) -> None:
+    (finding,) = checked(tmp_path, "* alice cms\r\n* bob atlas\r\n")
+    assert "end as on Windows" in finding.problem
+
+
+def test_what_is_included_is_looked_at_too(tmp_path: Path) -> None:
+    (tmp_path / "maps").mkdir()
+    (tmp_path / "maps" / "1.map").write_text("* bob\n@include ../groups.map\n")
+    (tmp_path / "one.map").write_text("* carol cms atlas\n")
+    found = checked(tmp_path, "@include maps\n@include one.map\n* alice cms\n")
+    assert [finding.place.rpartition("/")[2] for finding in found] == ["1.map:1", "1.map:2", "one.map:1"]
+
+
+def test_groups_without_a_quota_are_told_where_groups_are_known(tmp_path: Path) -> None:
+    found = checked(
+        tmp_path, "* alice CMS.prod,atlas\n* carol nosuch\n* /^x/ \\0\n", "GROUP_NAMES = cms, atlas\n"
+    )
+    assert [(finding.place.rpartition(":")[2], finding.advice) for finding in found] == [("2", True)]
+    assert "nosuch is not in GROUP_NAMES" in found[0].problem
+
+
+def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
+    found = checked(tmp_path, "x\n" * 300_000)
+    assert len(found) == group_map.MOST_SHOWN + 2
+    assert "faults that are not shown: 299990" in found[-2].problem
+
+
+def test_a_huge_map_is_looked_at_in_part(tmp_path: Path) -> None:
+    (tmp_path / "groups.map").write_bytes(b"* \xff\x00" + b"a" * group_map.MOST_BYTES)
+    found = checked(tmp_path)
+    assert found[-1].advice
+    assert "looked at" in found[-1].problem
+
+
+@pytest.mark.parametrize("kind", ["folder", "fifo"])
+def test_what_is_no_file_is_no_map(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "groups.map"
+    path.mkdir() if kind == "folder" else os.mkfifo(path)
+    assert "is no regular file" in checked(tmp_path)[0].problem
