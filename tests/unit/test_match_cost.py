@@ -386,10 +386,27 @@ def test_custom_resources_that_are_all_that_is_charged(files: Files) -> None:
     assert "the startd takes 1 at least of Cpus, Memory for each claim" in files.run("cost")
 
 
-@pytest.mark.parametrize("request_", ["", "x", "1,2,3,4", "-1", "1,,2"])
+@pytest.mark.parametrize("request_", ["", "x", "1,2,3,4", "-1", "1,,2", "\u0663"])
 def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
     with pytest.raises(SystemExit):
         files.run("capacity", f"--request={request_}")
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        ("0", "'0': cores must be 1 or more"),
+        ("8,0,00", "'8,0,00': MiB of memory and KiB of disk must be 1 or more"),
+        ("9" * 16, "cores must be 1 or more, of 15 digits at most; write such as 8,16000,1000000"),
+    ],
+)
+def test_requests_of_nothing_are_refused(files: Files, request_: str, said: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        files.run("capacity", f"--request={request_}")
+    assert ended.value.code == 2
+    error = " ".join(files.capsys.readouterr().err.split())
+    assert "argument --request: " in error
+    assert said in error
 
 
 # ---- groups

@@ -7,6 +7,8 @@ import argparse
 from sharectl.cli import consumption_ads
 
 _REQUEST = ("RequestCpus", "RequestMemory", "RequestDisk")
+_UNITS = ("cores", "MiB of memory", "KiB of disk")
+_MOST_DIGITS = 15
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=_request,
         metavar="CPUS[,MIB[,KIB]]",
-        help="also count claims for jobs of this request (cores, MiB of memory, KiB of disk; 1 if left out); may be repeated",
+        help="also count claims for jobs of this request (cores, MiB of memory, KiB of disk; each 1 or more, 1 if left out); may be repeated",
     )
     consumption_ads.add_arguments(parser)
 
@@ -60,6 +62,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _request(text: str) -> tuple[str, dict[str, str]]:
     """Option value ``text`` as a name and an ad."""
     amounts = text.split(",")
-    if len(amounts) > len(_REQUEST) or not all(amount.isdecimal() for amount in amounts):
-        raise argparse.ArgumentTypeError(f"{text!r}: write cores, MiB and KiB such as 8,16000,1000000")
+    if len(amounts) > len(_REQUEST) or not all(amount.isascii() and amount.isdecimal() for amount in amounts):
+        raise argparse.ArgumentTypeError(f"{text[:60]!r}: write cores, MiB and KiB such as 8,16000,1000000")
+    wrong = [
+        unit for unit, amount in zip(_UNITS, amounts) if len(amount) > _MOST_DIGITS or not amount.strip("0")
+    ]
+    if wrong:
+        raise argparse.ArgumentTypeError(
+            f"{text[:60]!r}: {' and '.join(wrong)} must be 1 or more, of {_MOST_DIGITS} digits at most; write such as "
+            "8,16000,1000000, or leave MiB and KiB out for 1"
+        )
     return f"request {text}", dict(zip(_REQUEST, [*amounts, "1", "1"]))
