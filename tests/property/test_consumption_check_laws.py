@@ -111,7 +111,7 @@ def test_what_passes_takes_and_costs_something_of_any_job(
     _, chosen, weight = configuration(drawn)
     knobs = {"CONSUMPTION_POLICY": "True", "SLOT_WEIGHT": weight}
     knobs.update({f"CONSUMPTION_{asset}": text for asset, text in chosen.items()})
-    node = node_of(read(knobs))
+    node = node_of(read(knobs), htcondor)
     subject = Subject((node,), htcondor)
     assume(not [finding for look in (numbers, zero, paid_for) for finding in look(subject)])
     ads = [
@@ -132,7 +132,7 @@ def test_a_guarded_policy_is_not_found_again(drawn: tuple[object, ...], htcondor
     _, chosen, weight = configuration(drawn)
     knobs = {"CONSUMPTION_POLICY": "True", "SLOT_WEIGHT": weight}
     knobs.update({f"CONSUMPTION_{asset}": guarded(asset, text) for asset, text in chosen.items()})
-    assert list(unguarded(Subject((node_of(read(knobs)),), htcondor))) == []
+    assert list(unguarded(Subject((node_of(read(knobs), htcondor),), htcondor))) == []
 
 
 @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -166,7 +166,7 @@ def test_a_knob_that_lacks_a_letter_or_has_one_twice_is_named(
     prefix = "SLOT_TYPE_1_" if slot_type and knob != "CLAIM_PARTITIONABLE_LEFTOVERS" else ""
     written = f"{prefix}{knob[:at]}{knob[at] * 2 if twice else ''}{knob[at + 1 :]}"
     assume(not written.endswith("SLOTWEIGHT"))  # HTCondor has that one too
-    subject = Subject((node_of(read({written: "True"})),), htcondor)
+    subject = Subject((node_of(read({written: "True"}), htcondor),), htcondor)
     (finding,) = unknown(subject)
     assert finding.remedy == f"write {prefix}{knob}"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl.adapters import (
+    consumption_check_booleans,
     consumption_check_claims,
     consumption_check_gpus,
     consumption_check_guards,
@@ -39,8 +40,12 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     # Before all that follows from a knob that nothing reads.
     (
         "knobs",
-        "HTCondor has the knobs",
-        (consumption_check_knobs.unknown, consumption_check_knobs.resource_limits),
+        "HTCondor has the knobs, and can read those that are True or False",
+        (
+            consumption_check_knobs.unknown,
+            consumption_check_knobs.resource_limits,
+            consumption_check_booleans.no_boolean,
+        ),
     ),
     ("policy", "there is a consumption policy", (consumption_check_static.none,)),
     (
@@ -151,10 +156,14 @@ def check(paths: Sequence[Path], size: Mapping[str, float], *, with_local: bool 
     findings = [_refusal(one, error) for one, error in given if error is not None]
     with evaluator() as htcondor:
         has_gpus = bool(size.get(GPUS.lower()))
-        nodes = tuple(node_of(one, has_gpus=has_gpus) for one, error in given if error is None)
+        nodes: list[Node] = []
+        for one, error in given:
+            try:
+                nodes += [node_of(one, htcondor, has_gpus=has_gpus)] if error is None else []
+            except UnreadableConfigurationError as hung:
+                return Report(tuple(one.name for one, _ in given), (), (*findings, _refusal(one, hung)))
         _refuse_unknown(nodes, size)
-        subject = Subject(nodes, htcondor, size)
-        findings += _found(subject)
+        findings += _found(Subject(tuple(nodes), htcondor, size))
     return Report(tuple(one.name for one, _ in given), tuple(_slots(nodes)), tuple(findings))
 
 

@@ -93,7 +93,7 @@ def _number(text: str) -> int:
 
 
 def _off(knob: str) -> Applies:
-    return lambda _, node: bool(node.configuration.text(knob)) and not node.is_on(knob)
+    return lambda _, node: node.boolean(knob) is False
 
 
 _COMBINATIONS = (
@@ -127,9 +127,7 @@ _COMBINATIONS = (
     # The schedd asks it of leftovers too, before it starts a job there.
     _Combination(
         _RECYCLING,
-        lambda _, node: (
-            node.is_on(LEFTOVERS) and bool(node.configuration.text(_RECYCLING)) and not node.is_on(_RECYCLING)
-        ),
+        lambda _, node: node.is_on(LEFTOVERS) and node.boolean(_RECYCLING) is False,
         "beside leftovers, access points start jobs whatever their concurrency limits say: 6 ran where 3 were allowed and matched",
         f"write {_RECYCLING} = True, and {LEFTOVERS} = False on the access points",
     ),

@@ -19,7 +19,6 @@ from sharectl.adapters.consumption_check_subject import (
     Ad,
     Node,
     Subject,
-    is_true,
 )
 from sharectl.adapters.consumption_check_trials import plain, said
 from sharectl.adapters.snippet_subject import Finding
@@ -89,8 +88,7 @@ def _chosen(node: Node) -> Optional[Setting]:
 
 def _counts(node: Node) -> bool:
     """Whether a schedd reads that configuration, or may, and weighs jobs."""
-    text = node.configuration.text(SCHEDD_USES_WEIGHT).strip()
-    if text and not is_true(text):
+    if node.boolean(SCHEDD_USES_WEIGHT) is False:
         return False
     is_known = node.input.is_whole or node.configuration.assignments("DAEMON_LIST")
     return node.runs("SCHEDD") or not is_known

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Optional
 
+from sharectl.adapters.condor_boolean import booleans
 from sharectl.adapters.condor_config import Configuration
+from sharectl.adapters.condor_process import CondorProcess
 
 GPUS, GPUS_FOUND = "GPUs", "MACHINE_RESOURCE_INVENTORY_GPUs"
 """The asset, and the knob that ``use feature:GPUs`` sets; newer startds look for GPUs without it."""
@@ -15,6 +18,26 @@ DETECT_GPUS = "STARTD_DETECT_GPUS"
 
 _RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
 _OF_GPUS = re.compile(r"(STARTD\.)?(SLOT_TYPE_\d+_)?CONSUMPTION_GPUS", re.IGNORECASE)
+_OF_SCHEDDS, _OF_NEGOTIATORS = ("SCHEDD",), ("NEGOTIATOR",)
+READERS = {
+    "CONSUMPTION_POLICY": ("STARTD",),
+    "CLAIM_PARTITIONABLE_LEFTOVERS": ("SCHEDD", "STARTD"),
+    "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": ("SCHEDD", "STARTD"),
+    "CLAIM_RECYCLING_CONSIDER_LIMITS": _OF_SCHEDDS,
+    "SCHEDD_USE_SLOT_WEIGHT": _OF_SCHEDDS,
+    "NEGOTIATOR_USE_SLOT_WEIGHTS": _OF_NEGOTIATORS,
+    "NEGOTIATOR_DEPTH_FIRST": _OF_NEGOTIATORS,
+    "NEGOTIATOR_CONSIDER_PREEMPTION": _OF_NEGOTIATORS,
+    "NEGOTIATOR_MATCHLIST_CACHING": _OF_NEGOTIATORS,
+    "FORCE_NEGOTIATOR_SLOT_WEIGHT": _OF_NEGOTIATORS,
+    "ALLOW_PSLOT_PREEMPTION": _OF_NEGOTIATORS,
+}
+"""Knob that is a boolean → the daemons that read it."""
+OF_TYPES = ("PARTITIONABLE", "CONSUMPTION_POLICY", "BACKFILL", "HIDDEN")
+"""Booleans that a slot type may have of its own."""
+_BOOLEAN = re.compile(
+    rf"(\w+\.)?({'|'.join(READERS)}|SLOT_TYPE_\d+_({'|'.join(OF_TYPES)}))", re.IGNORECASE | re.ASCII
+)
 _MAY_NAME_GPUS = re.compile(r"SLOT_TYPE_\d+|(STARTD\.)?(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE)
 
 
@@ -43,6 +66,25 @@ def setting(configuration: Configuration, number: int, knob: str, default: str) 
         if written and text:
             return Setting(written[-1].name, text, configuration.place(name))
     return Setting(knob, configuration.text(knob) or default, configuration.place(knob), is_default=True)
+
+
+def written_booleans(configuration: Configuration) -> dict[str, str]:
+    """Knob that a file sets, and that is to be a boolean → its text; without those that are empty."""
+    names = {definition.name.upper(): definition.name for definition in configuration.definitions}
+    texts = {name: configuration.text(name) for name in names.values() if _BOOLEAN.fullmatch(name)}
+    return {name: text for name, text in texts.items() if text.strip()}
+
+
+def booleans_of(configuration: Configuration, htcondor: CondorProcess) -> dict[str, Optional[bool]]:
+    """Text of any knob that is to be a boolean → what HTCondor takes it for, None for what is none.
+
+    Raises
+    ------
+    UnreadableConfigurationError
+        If HTCondor's library gives no answer.
+    """
+    defaults = [configuration.text(knob) for knob in READERS]
+    return booleans([*defaults, *written_booleans(configuration).values()], htcondor)
 
 
 def resources_of(configuration: Configuration, *, has_gpus: bool = False) -> dict[str, Setting]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sharectl.adapters.condor_files import Definition
 from sharectl.adapters.consumption_check_settings import GPUS, Setting
-from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject, is_true, typed
+from sharectl.adapters.consumption_check_subject import Node, SlotType, Subject, typed
 from sharectl.adapters.snippet_subject import Finding
 from sharectl.core.slot_shares import amount_of, by_name, is_htcondors, part_of
 
@@ -110,7 +110,7 @@ def _too_much(node: Node, asset: str, total: float, *, is_known: bool) -> Iterat
     asked = [
         (slot, part)
         for slot in node.slot_types
-        if not is_true(node.configuration.text(f"SLOT_TYPE_{slot.number}_BACKFILL"))
+        if not node.is_on(f"SLOT_TYPE_{slot.number}_BACKFILL")
         and (part := amount_of(slot.shares, asset, total))
         # Of an unknown total, only parts can be added up: a part of nothing is nothing.
         and (is_known or part_of(slot.shares, asset) is not None)

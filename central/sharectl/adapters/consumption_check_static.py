@@ -33,7 +33,9 @@ def none(subject: Subject) -> Iterator[Finding]:
     """Configurations that have no consumption policy at all."""
     nodes = [node for node in subject.nodes if not node.is_access_point]
     told_elsewhere = any(
-        slot.wants_policy or not all(policy.is_default for policy in slot.policies.values())
+        slot.wants_policy
+        or slot.is_misread
+        or not all(policy.is_default for policy in slot.policies.values())
         for node in subject.nodes
         for slot in node.slot_types
     ) or any(_in_vain(node) for node in nodes)
@@ -85,9 +87,12 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
                 "expressions",
                 chosen.place,
                 f"{problem}: the startd ends as soon as it starts, again and again",
-                "look for a missing bracket, quote or operator"
-                if shown
-                else "take the line out, and HTCondor uses its default",
+                (
+                    "look for a missing bracket, quote or operator"
+                    if shown
+                    else "take the line out, and HTCondor uses its default"
+                )
+                + "; nothing else of these slots' policies and weight is tried before",
             )
 
 
@@ -129,6 +134,8 @@ def slot_types(subject: Subject) -> Iterator[Finding]:
             )
         yield from _counted_on(node)
         for slot in node.slot_types:
+            if slot.is_misread:
+                continue
             if slot.wants_policy and not slot.partitionable:
                 yield _not_partitionable(slot)
             elif not slot.wants_policy:

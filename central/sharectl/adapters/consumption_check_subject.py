@@ -20,6 +20,7 @@ from sharectl.adapters.consumption_check_settings import (
     DETECT_GPUS,
     GPUS_FOUND,
     Setting,
+    booleans_of,
     resources_of,
     setting,
 )
@@ -90,6 +91,10 @@ class SlotType:
     """Asset, as it is called in the slot → its CONSUMPTION knob."""
     policy: Setting
     """CONSUMPTION_POLICY."""
+    wants_policy: bool
+    """What HTCondor takes that for."""
+    is_misread: bool
+    """Whether that or PARTITIONABLE is no boolean, so that what follows is not what is meant."""
     weight: Setting
     claims: Setting
     """NUM_CLAIMS; empty text for HTCondor's own."""
@@ -108,11 +113,6 @@ class SlotType:
         """Whether a consumption policy is on, and the slot one that can have it."""
         return self.partitionable and self.wants_policy
 
-    @property
-    def wants_policy(self) -> bool:
-        """Whether a consumption policy is on."""
-        return is_true(self.policy.text)
-
 
 @dataclass(frozen=True)
 class Node:
@@ -124,6 +124,8 @@ class Node:
     """Types that are described but of which the node has no slot."""
     resources: Mapping[str, Setting]
     """Custom resource → the knob that declares it."""
+    booleans: Mapping[str, Optional[bool]]
+    """Text of a knob that is to be a boolean → what HTCondor takes it for, None for what is none."""
 
     @property
     def configuration(self) -> Configuration:
@@ -132,7 +134,11 @@ class Node:
 
     def is_on(self, knob: str) -> bool:
         """Whether a boolean knob is true."""
-        return is_true(self.configuration.text(knob))
+        return self.boolean(knob) is True
+
+    def boolean(self, knob: str) -> Optional[bool]:
+        """What a boolean knob is; None if it is not set, or no boolean."""
+        return self.booleans.get(self.configuration.text(knob))
 
     def runs(self, daemon: str) -> bool:
         """Whether DAEMON_LIST has it."""
@@ -204,15 +210,15 @@ class Subject:
         )
 
 
-def node_of(given: Input, *, has_gpus: bool = False) -> Node:
+def node_of(given: Input, htcondor: CondorProcess, *, has_gpus: bool = False) -> Node:
     """The slots that a configuration makes; ``has_gpus`` where it is known that the startd will find some."""
     configuration = given.configuration
+    read = booleans_of(configuration, htcondor)
     resources = resources_of(configuration, has_gpus=has_gpus)
     assets = (*STANDARD_ASSETS, *resources)
     numbers, unused = _types(given)
-    return Node(
-        given, tuple(_slot_type(configuration, number, assets) for number in numbers), unused, resources
-    )
+    slot_types = tuple(_slot_type(configuration, number, assets, read) for number in numbers)
+    return Node(given, slot_types, unused, resources, read)
 
 
 def left_to_htcondor(node: Node, slot: SlotType) -> Mapping[str, Setting]:
@@ -225,25 +231,26 @@ def left_to_htcondor(node: Node, slot: SlotType) -> Mapping[str, Setting]:
     }
 
 
-def is_true(text: str) -> bool:
-    """Whether HTCondor takes the text of a boolean knob for true."""
-    return text.strip().lower() in ("true", "t", "yes", "y", "1")
-
-
 def typed(knob: str) -> Optional[tuple[int, str]]:
     """N and the rest of ``SLOT_TYPE_<N>_<REST>`` (or NUM_SLOTS_TYPE_<N>, whose rest is empty); None for others."""
     match = _TYPED.fullmatch(knob)
     return (int(match["number"]), match["knob"] or "") if match else None
 
 
-def _slot_type(configuration: Configuration, number: int, assets: Iterable[str]) -> SlotType:
+def _slot_type(
+    configuration: Configuration, number: int, assets: Iterable[str], read: Mapping[str, Optional[bool]]
+) -> SlotType:
     partitionable = setting(configuration, number, "PARTITIONABLE", "")
+    policy = setting(configuration, number, POLICY, "False")
+    # The startd goes by the knob of all types where that of one type is no boolean (SlotType::type_param_boolean).
+    texts = (policy.text, *(configuration.text(knob) for knob in (f"STARTD.{POLICY}", POLICY)))
+    wanted = [read[text] for text in texts if read.get(text) is not None]
     own = bool(configuration.assignments(f"SLOT_TYPE_{number}_PARTITIONABLE"))
     # A snippet may leave it to the site's own file; type 0, HTCondor's one slot, is partitionable by itself.
     left_open = number == 0 or not configuration.assignments(f"SLOT_TYPE_{number}")
     return SlotType(
         number=number,
-        partitionable=is_true(partitionable.text) if own else left_open,
+        partitionable=read.get(partitionable.text) is True if own else left_open,
         policies={
             asset: setting(
                 configuration,
@@ -253,7 +260,9 @@ def _slot_type(configuration: Configuration, number: int, assets: Iterable[str])
             )
             for asset in assets
         },
-        policy=setting(configuration, number, POLICY, "False"),
+        policy=policy,
+        wants_policy=bool(wanted and wanted[0]),
+        is_misread=any(knob.text and read.get(knob.text, False) is None for knob in (partitionable, policy)),
         weight=setting(configuration, number, WEIGHT, "Cpus"),
         claims=setting(configuration, number, NUM_CLAIMS, ""),
         shares=configuration.text(f"SLOT_TYPE_{number}"),
