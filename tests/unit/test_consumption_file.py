@@ -378,6 +378,33 @@ def test_a_policy_by_which_some_job_takes_something_is_none_of_those(licence: st
         assert said == []
 
 
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (LEAST, "disk counts in KiB, and the charge is 1 of them: 23.9.6 gives each claim 1 MiB more"),
+        (LEAST.replace("disk: {charge: 1}", "disk: {charge: 10239}"), "the charge is 10239 of them"),
+        (LEAST.replace("disk: {charge: 1}", "disk: {charge: 10240}"), ""),
+        (
+            LEAST.replace("memory: {charge: 1}", "memory: {charge: 1572864}").replace("1}}", "1048576}}"),
+            (
+                "memory counts in MiB, and every claim takes 1572864 of them at least, 1.5 TiB: no node of usual size has room for one. "
+                "Where KiB were meant, write 1536."
+            ),
+        ),
+        (of_expressions(**{**NOTHING, "memory": "always: 1048576"}), "write 1024."),
+        (of_expressions(**{**NOTHING, "memory": "request: true, step: 1048576"}), "write 1024."),
+        (of_expressions(**{**NOTHING, "memory": "request: true, step: 1048575"}), ""),
+        (of_expressions(**{**NOTHING, "memory": "request: true, step: 1048576, missing: 0"}), ""),
+        (of_expressions(**{**NOTHING, "disk": "request: true, step: 128"}), ""),
+    ],
+)
+def test_amounts_in_another_unit_are_noted(policy: str, said: str) -> None:
+    (parsed,) = parse(policy, "F").policies
+    about_units = [note for note in notes(parsed) if " counts in " in note]
+    assert len(about_units) == bool(said)
+    assert all(said in note for note in about_units)
+
+
 def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
     text = snippet(parse(typed("resources: 'CPU=50%, mem=1/2, gpus=0'"), "F"))
     assert (

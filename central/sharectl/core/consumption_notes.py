@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Optional
 
 from sharectl.core.consumption_rules import (
     ALWAYS_THERE,
@@ -10,6 +11,7 @@ from sharectl.core.consumption_rules import (
     LeastCharge,
     Levels,
     Requested,
+    Rule,
     SlotPolicy,
     attribute_of,
 )
@@ -27,6 +29,10 @@ _NO_CORES = (
     "a claim that takes no cores gets one all the same: the startd takes it from the slot, the negotiator learns of "
     "that with the slot's next ad, and claims beyond the slot's cores are refused sooner or later."
 )
+_DISK_KIB = 10 * 1024
+"""Of a smaller charge, the 1 MiB that 23.9.6 adds to each claim is more than a tenth."""
+_MEMORY_MIB = 1024**2
+"""A claim of usual size takes far less."""
 _NO_MEMORY = "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is limited (CGROUP_MEMORY_LIMIT_POLICY)."
 
 
@@ -57,6 +63,7 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
         yield _NO_CORES
     if _may_be_zero(policy, "memory"):
         yield _NO_MEMORY
+    yield from _other_units(policy)
     if policy.model == "expressions" and all(_may_be_zero(policy, asset) for asset in policy.assets):
         asked = ", ".join(attribute_of(name) for name, rule in policy.assets.items() if rule != Always(0))
         yield (
@@ -75,6 +82,29 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
             "the weight of a dynamic slot counts quanta of the machine's total, too few where it has several partitionable "
             "slots: write `total` for every asset there."
         )
+
+
+def _other_units(policy: SlotPolicy) -> Iterator[str]:
+    """Amounts that may be meant in another unit than HTCondor's."""
+    disk = policy.assets.get("disk")
+    if isinstance(disk, LeastCharge) and disk.amount < _DISK_KIB:
+        yield (
+            f"disk counts in KiB, and the charge is {disk.amount} of them: 23.9.6 gives each claim 1 MiB more, so there is disk for "
+            "fewer claims than the charge promises. Charge far more than 1 MiB, such as 1048576 for 1 GiB."
+        )
+    memory = _least(policy.assets.get("memory"))
+    if memory >= _MEMORY_MIB:
+        yield (
+            f"memory counts in MiB, and every claim takes {memory} of them at least, {memory / _MEMORY_MIB:.4g} TiB: no node of usual "
+            f"size has room for one. Where KiB were meant, write {memory // 1024}."
+        )
+
+
+def _least(rule: Optional[Rule]) -> int:
+    """What every claim takes at least, where the file says a number; else 0."""
+    if isinstance(rule, (LeastCharge, Always)):
+        return rule.amount
+    return rule.step if isinstance(rule, Requested) and not rule.zero_allowed else 0
 
 
 def _elsewhere(policy: SlotPolicy, declared: Collection[str]) -> Iterator[str]:
