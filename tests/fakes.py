@@ -68,6 +68,22 @@ class FakePublisher:
 
 
 @dataclass
+class FakeLeftPlaces:
+    """Places that were left: a publisher that has taken a plan is there no more."""
+
+    left: list[FakePublisher] = field(default_factory=list)
+    remembered: list[Plan] = field(default_factory=list)
+
+    def remember(self, plan: Plan) -> None:
+        """Keep it."""
+        self.remembered.append(plan)
+
+    def publishers(self) -> list[FakePublisher]:
+        """Those that have taken none yet."""
+        return [publisher for publisher in self.left if not publisher.plans]
+
+
+@dataclass
 class FakeHistory:
     """Keeps what it was told to record; fails if ``broken``."""
 

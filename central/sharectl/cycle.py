@@ -43,6 +43,8 @@ class CycleResult:
     """What was published, or would be but for a dry run; None if nothing may change or nothing had to."""
     published: tuple[str, ...]
     """Where the plan went; empty on a dry run."""
+    left: tuple[str, ...]
+    """Places that the configuration names no more, and from which targets were taken away."""
     problems: tuple[str, ...]
     """What went wrong on the way, one line each; a cycle with problems is not a success."""
     disabled: Optional[Disabled] = None
@@ -108,6 +110,7 @@ def run_cycle(
         tuple(control.error for control in decision.groups) if decision else (),
         done.plan,
         done.places,
+        done.left,
         tuple(problems),
         disabled=done.disabled,
         enabled_again=done.enabled_again,

@@ -48,6 +48,28 @@ class Publisher(Protocol):
         """
 
 
+class LeftPlaces(Protocol):
+    """Places that may hold targets although the configuration names them no more."""
+
+    def remember(self, plan: Plan) -> None:
+        """Note, before it is published, that ``plan`` may stand in every place that the configuration names.
+
+        Raises
+        ------
+        StateError
+            If it cannot be noted.
+        """
+
+    def publishers(self) -> Sequence[Publisher]:
+        """For each such place a publisher of plans without targets, which forgets the place once it has taken one.
+
+        Raises
+        ------
+        StateError
+            If it is not known which there are.
+        """
+
+
 class History(Protocol):
     """Where a cycle leaves its figures, and what it learns from earlier ones."""
 

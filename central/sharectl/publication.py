@@ -16,7 +16,7 @@ from sharectl.core.changes import EXPIRED, ChangeRecord, changes
 from sharectl.core.model import Disabled, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, State, withdrawal
 from sharectl.errors import BrokenStateError, StateError, UnsignedError
-from sharectl.ports import Audit, Publisher, StateStore, Switch
+from sharectl.ports import Audit, LeftPlaces, Publisher, StateStore, Switch
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Outlets:
     state: StateStore
     switch: Switch
     audit: Audit
+    left: LeftPlaces
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,8 @@ class Publication:
     """What was published last; None if nothing was."""
     places: tuple[str, ...] = ()
     """Where; empty if every publisher failed."""
+    left: tuple[str, ...] = ()
+    """Places that the configuration names no more, and from which targets were taken away."""
     disabled: Optional[Disabled] = None
     """What keeps plans from being published."""
     enabled_again: Optional[Disabled] = None
@@ -70,11 +73,11 @@ def publish_unless_disabled(
     """
     off, enabled_again = _switched(outlets, now, problems)
     if off is None and proposal is not None:
-        places, before = publish(proposal, before, outlets, now, problems)
+        done, before = publish(proposal, before, outlets, now, problems)
         # Whoever switched it off meanwhile, and could not get the lock, relies on this second look.
         off = in_force(outlets.switch.disabled(), now)
         if off is None or before.withdrawn:
-            return Publication(proposal.plan, places, off, enabled_again)
+            return replace(done, disabled=off, enabled_again=enabled_again)
     if off is not None and not before.withdrawn:
         return replace(withdraw(config, off, before, outlets, now, problems), enabled_again=enabled_again)
     return Publication(disabled=off, enabled_again=enabled_again)
@@ -85,8 +88,8 @@ def withdraw(
 ) -> Publication:
     """What was published to take all targets away. What fails is added to ``problems``."""
     decided, after = withdrawal(config, before, now, reason="disabled")
-    places, _ = publish(Proposal(decided, after, text=off.reason), before, outlets, now, problems)
-    return Publication(decided, places, disabled=off)
+    done, _ = publish(Proposal(decided, after, text=off.reason), before, outlets, now, problems)
+    return replace(done, disabled=off)
 
 
 def withdraw_unlocked(
@@ -94,7 +97,8 @@ def withdraw_unlocked(
 ) -> Publication:
     """What was published beside a cycle that has the lock: nothing is remembered, that cycle does it once more."""
     decided, _ = withdrawal(config, load_state(outlets.state, problems), now, reason="disabled")
-    return Publication(decided, _published(decided, outlets, problems), disabled=off)
+    places, left, _ = _everywhere(decided, outlets, problems)
+    return Publication(decided, places, left, disabled=off)
 
 
 def load_state(store: StateStore, problems: list[str]) -> State:
@@ -114,28 +118,49 @@ def load_state(store: StateStore, problems: list[str]) -> State:
 
 def publish(
     proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
-) -> tuple[tuple[str, ...], State]:
-    """Where the plan was published, and the state it leaves. A publisher that fails does not stop the others."""
+) -> tuple[Publication, State]:
+    """What was published, and the state it leaves. A publisher that fails does not stop the others."""
     after = proposal.after
     known = before.standing if before.unaudited is None else before.unaudited
     touched = len(changes(before.standing_at(now), after.standing))
     begun = replace(after, unaudited=known, uncertain_nodes=before.uncertain_nodes + touched)
     tried(lambda: outlets.state.save(begun), problems)
-    places = _published(proposal.plan, outlets, problems)
+    tried(partial(outlets.left.remember, proposal.plan), problems)
+    places, left, all_left = _everywhere(proposal.plan, outlets, problems)
     if places:
         told = tried(lambda: _tell(outlets.audit, proposal, before, now), problems)
-        withdrawn = not proposal.plan.targets and len(places) == len(outlets.publishers)
+        withdrawn = not proposal.plan.targets and all_left and len(places) == len(outlets.publishers)
         after = replace(after, unaudited=None if told else known, uncertain_nodes=0, withdrawn=withdrawn)
     else:
         # Some of it may be out all the same: as if the cycle had been killed here.
         after = begun
     tried(lambda: outlets.state.save(after), problems)
-    return places, after
+    return Publication(proposal.plan, places, left), after
 
 
-def _published(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[str, ...]:
+def _everywhere(
+    decided: Plan, outlets: Outlets, problems: list[str]
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """Where the plan was published, which places were emptied, and whether these are all that were left."""
+    if not decided.targets:
+        places = _published(decided, outlets.publishers, problems)
+        return (places, *_emptied(decided, outlets, problems))
+    # A collector that was left may be one that is only named otherwise now: it must not be emptied afterwards.
+    left, all_left = _emptied(decided, outlets, problems)
+    return _published(decided, outlets.publishers, problems), left, all_left
+
+
+def _emptied(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[tuple[str, ...], bool]:
+    """Places that were left and hold no targets now, and whether these are all of them."""
+    found: list[Publisher] = []
+    known = tried(lambda: found.extend(outlets.left.publishers()), problems)
+    emptied = _published(replace(decided, targets=()), found, problems)
+    return emptied, known and len(emptied) == len(found)
+
+
+def _published(decided: Plan, publishers: Sequence[Publisher], problems: list[str]) -> tuple[str, ...]:
     places: list[str] = []
-    for publisher in outlets.publishers:
+    for publisher in publishers:
         tried(partial(_publish_by, publisher, decided, places), problems)
     return tuple(places)
 

@@ -85,6 +85,26 @@ def believed(box: Box, node: str) -> list[int]:
     return [ad["t1_TargetSequence"] for ad in ads(box, rule)]
 
 
+def test_targets_go_with_disable_when_the_collector_has_left_publish(sharectl: Sharectl) -> None:
+    publish(sharectl, plan(int(time.time()), "wn-001", "wn-002"))
+    assert len(ads(sharectl.box)) == 2
+    elsewhere = {**BY_COLLECTOR, "publish": [{"file": str(sharectl.targets)}]}
+    said = sharectl.run("disable", "--reason", "test", **elsewhere).stdout
+    assert f"no targets at {sharectl.targets}\n" in said
+    assert "no targets at collector:" in said
+    assert ads(sharectl.box) == []
+
+
+def test_targets_go_with_disable_under_a_wrong_identity(sharectl: Sharectl) -> None:
+    publish(sharectl, plan(int(time.time()), "wn-001"))
+    slip = {**BY_COLLECTOR, "publish": [{"collector": {"identity": "sharctl@example.org"}}]}
+    said = sharectl.run("status", expect=1, **slip).stderr
+    assert f"of {KNOWN}; nodes that go by one of these have targets" in said
+    said = sharectl.run("disable", "--reason", "test", expect=74, **slip).stderr
+    assert f"knows sharectl as {KNOWN}, not as sharctl@example.org" in said
+    assert ads(sharectl.box) == []
+
+
 def forged(node: str, sequence: int, name: Optional[str] = None) -> dict[str, Any]:
     return {
         "MyType": "SharectlTarget",
@@ -241,7 +261,7 @@ def test_another_identity_than_the_nodes_were_told_is_an_error(
     sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
 ) -> None:
     said = publish(everybody[FORGER].sharectl(tmp_path), plan(int(time.time()), "wn-001"), expect=74)
-    assert f"knows sharectl as {FORGER}, not as {KNOWN}, so that no node believes it" in said
+    assert f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN} believe none of it" in said
     assert believed(sharectl.box, "wn-001") == []
 
 

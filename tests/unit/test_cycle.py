@@ -13,6 +13,7 @@ from tests.fakes import (
     NOW,
     FakeAudit,
     FakeHistory,
+    FakeLeftPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
@@ -38,6 +39,7 @@ def world(looks_like: object = UNEVEN, **parts: object) -> Ports:
         "state": FakeStateStore(State(5)),
         "switch": FakeSwitch(),
         "audit": FakeAudit(),
+        "left": FakeLeftPlaces(),
     }
     return Ports(**{**defaults, **parts})  # type: ignore[arg-type]
 

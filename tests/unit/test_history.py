@@ -12,7 +12,17 @@ from sharectl.core.model import PlanLimits, Source
 from sharectl.core.plan import PlanConfig, State
 from sharectl.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import StateError
-from tests.fakes import NOW, FakeAudit, FakePool, FakePublisher, FakeStateStore, FakeSwitch, running, snapshot
+from tests.fakes import (
+    NOW,
+    FakeAudit,
+    FakeLeftPlaces,
+    FakePool,
+    FakePublisher,
+    FakeStateStore,
+    FakeSwitch,
+    running,
+    snapshot,
+)
 from tests.made_cycles import incomplete, made
 
 CONFIG = PlanConfig({"alice": 1.0, "cms": 1.0}, PlanLimits(), validity_seconds=3060)
@@ -35,6 +45,7 @@ def cycle(
         state=FakeStateStore(State(5)),
         switch=FakeSwitch(),
         audit=FakeAudit(),
+        left=FakeLeftPlaces(),
         pool=FakePool(replace(UNEVEN, taken_at=NOW + number * 1020)),
         history=histories,
     )

@@ -19,6 +19,7 @@ from tests.fakes import (
     NOW,
     FakeAudit,
     FakeHistory,
+    FakeLeftPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
@@ -43,6 +44,7 @@ class World:
     state: FakeStateStore = field(default_factory=FakeStateStore)
     switch: FakeSwitch = field(default_factory=FakeSwitch)
     audit: FakeAudit = field(default_factory=FakeAudit)
+    left: FakeLeftPlaces = field(default_factory=FakeLeftPlaces)
     history: FakeHistory = field(default_factory=FakeHistory)
     pool: FakePool = field(default_factory=lambda: FakePool(UNEVEN))
 
@@ -52,6 +54,7 @@ class World:
             state=self.state,
             switch=self.switch,
             audit=self.audit,
+            left=self.left,
             pool=self.pool,
             history=self.history,
         )
@@ -348,3 +351,24 @@ def test_sequences_go_up_through_off_and_on() -> None:
         world.cycle(number)
     seen = sequences(world.publishers[0].plans)
     assert seen == sorted(set(seen))
+
+
+def test_a_place_that_was_left_is_emptied_before_targets_are_published() -> None:
+    world = World()
+    world.left.left.append(FakePublisher())
+    world.cycle()
+    (emptied,) = world.left.left[0].plans
+    assert emptied.targets == ()
+    assert world.stands()
+    assert [plan.sequence for plan in world.left.remembered] == [emptied.sequence]
+
+
+def test_targets_are_not_withdrawn_while_a_place_that_was_left_has_them() -> None:
+    world = World()
+    world.left.left.append(FakePublisher(broken="the old collector does not answer"))
+    world.switch.said = OFF
+    world.cycle()
+    assert not world.state.state.withdrawn
+    world.left.left[0].broken = None
+    world.cycle(1)
+    assert world.state.state.withdrawn

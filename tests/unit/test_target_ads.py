@@ -68,11 +68,10 @@ def test_another_name_makes_no_plan() -> None:
         (Holding(None), "took the ads and does not show them"),
         (Holding(target_ads.NOBODY, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
         (Holding("ssl@unmapped", 7), "as anybody"),
-        (Holding(HIS, 7), f"knows sharectl as {HIS}, not as {OURS}"),
     ],
 )
 def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional[str]) -> None:
-    found = collector_targets.why_useless(held, 7, OURS)
+    found = collector_targets.why_useless(held, 7)
     assert found is None if problem is None else problem in (found or "")
 
 
@@ -110,3 +109,10 @@ def test_what_stays_beside_the_plan_is_named() -> None:
     assert "shows another plan by now" in problem
     assert "holds 0 of 1 targets" in problem
     assert "x4 (sequence 0) and 2 more" in problem
+
+
+@pytest.mark.parametrize(("expected", "useless"), [(None, False), (HIS, False), (OURS, True)])
+def test_another_identity_than_the_configured_one_is_named(expected: Optional[str], useless: object) -> None:
+    found = collector_targets.why_unexpected(HIS, expected)
+    assert bool(found) is useless
+    assert found is None or f"knows sharectl as {HIS}, not as {OURS}" in found

@@ -135,7 +135,7 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     sent, ads_held = _until(
         collector, lambda held: holding(held, None).sequence == plan.sequence, patience_seconds
     )
-    problem = why_useless(sent, plan.sequence, access.identity)
+    problem = why_useless(sent, plan.sequence)
     if problem is not None or sent.identity is None:
         return Delivery(sent, problem)
     withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
@@ -149,7 +149,9 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     seen, ads_held = _until(
         collector, lambda held: why_not_whole(held, plan, identity) is None, patience_seconds / 2
     )
-    return Delivery(seen, why_not_whole(ads_held, plan, identity))
+    problem = why_not_whole(ads_held, plan, identity)
+    # Last: whoever goes by that identity is to lose its old targets all the same.
+    return Delivery(seen, problem or why_unexpected(identity, access.identity))
 
 
 def _until(
@@ -192,7 +194,7 @@ def _held(collector: Any) -> list[HeldAd]:
     return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))
 
 
-def why_useless(held: Holding, sequence: int, identity: Optional[str]) -> Optional[str]:
+def why_useless(held: Holding, sequence: int) -> Optional[str]:
     """Why no node believes what was sent; None if nodes do."""
     if held.sequence != sequence:
         return (
@@ -204,12 +206,17 @@ def why_useless(held: Holding, sequence: int, identity: Optional[str]) -> Option
             f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; give sharectl a token "
             f"({DOCUMENT})"
         )
-    if identity not in (None, held.identity):
-        return (
-            f"knows sharectl as {held.identity}, not as {identity}, so that no node believes it; set identity, here "
-            "and on the nodes, or give sharectl the token of that identity"
-        )
     return None
+
+
+def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
+    """Why nodes that go by the identity ``expected`` believe nothing of it; None if they do, or any will do."""
+    if expected in (None, identity):
+        return None
+    return (
+        f"knows sharectl as {identity}, not as {expected}: nodes that are told {expected} believe none of it, and those "
+        f"that are told {identity} all of it; set identity, here and on the nodes, or give sharectl the token of that identity"
+    )
 
 
 def _why_refused(collector: Any) -> str:

@@ -82,6 +82,7 @@ def ports_of(config: Config) -> Ports:
         state=outlets.state,
         switch=outlets.switch,
         audit=outlets.audit,
+        left=outlets.left,
         pool=options.pool_of(config),
         history=Histories(
             HistoryFiles(
@@ -156,6 +157,7 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
         "limits": ",".join(f"{note.code}:{note.nodes}" for note in result.plan.limits) if result.plan else "",
         "seconds": record["seconds"],
         "published": ",".join(record["published"]) or "-",
+        **({"left": ",".join(result.left)} if result.left else {}),
         "reason": f'"{_reason(result)}"',
     }
     return " ".join(f"{name}={value or '-'}" for name, value in fields.items())

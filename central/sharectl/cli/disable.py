@@ -88,14 +88,14 @@ def run(arguments: argparse.Namespace) -> int:
         content = {
             "disabled": asdict(said) if is_set else None,
             "was": asdict(was) if was else None,
-            "published": list(done.places),
+            "published": [*done.places, *done.left],
             "problems": problems,
         }
         print(as_json.dumps("disabled", content))
     else:
         for line in _reply(said, was, _reached(done, outlets), is_set=is_set):
             print(line)
-        for place in done.places:
+        for place in (*done.places, *done.left):
             print(f"no targets at {place}")
     if problems:
         problems += ["sharectl is disabled all the same: cycles publish no targets"] if is_set else []

@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         for place in done.places:
             print(place)
+        for place in done.left:
+            print(f"no targets any more at {place}, which publish: names no more", file=sys.stderr)
     return 0
 
 

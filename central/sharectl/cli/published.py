@@ -149,7 +149,7 @@ def in_collector(
 ) -> dict[str, Any]:
     """What one collector holds, and what is wrong with it."""
     if held is None or held.sequence is None or held.valid_until is None:
-        missing = problem or "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+        missing = problem or _no_plan(held)
         return {"place": name, "problem": f"{name}: {missing}"}
     left = held.valid_until - now
     if left <= 0:
@@ -157,9 +157,8 @@ def in_collector(
     elif held.pool != config.pool.name:
         problem = f"{name}: is for pool {held.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
     elif held.foreign:
-        who = ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
         problem = (
-            f"{name}: holds ads of targets that are not sharectl's: {who}; nodes refuse them, and "
+            f"{name}: holds ads of targets that are not sharectl's: {_who(held)}; nodes refuse them, and "
             "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
         )
     return {
@@ -170,3 +169,16 @@ def in_collector(
         "identity": held.identity,
         "problem": problem,
     }
+
+
+def _no_plan(held: Optional[Holding]) -> str:
+    if held is None or not held.foreign:
+        return "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+    return (
+        f"holds no plan of the identity that publish: names, and ads of targets of others: {_who(held)}; nodes that go by "
+        "one of these have targets from there; is identity wrong? (docs/transports.md)"
+    )
+
+
+def _who(held: Holding) -> str:
+    return ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
