@@ -8,6 +8,7 @@ import pytest
 from sharectl.adapters import sharectl_file
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli.main import main
+from sharectl.cli.status import problems_of
 from sharectl.core.model import Plan, Target
 from sharectl.core.plan import State
 
@@ -100,6 +101,24 @@ def test_what_did_not_answer_is_named(
 def test_a_cycle_says_who_did_not_answer(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cycle", "--config", str(config)]) != 0
     assert 'reason="the pool did not answer completely (collector' in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("slots", "seconds", "said"), [(0, 999, False), (2, 999, True), (2, 99, False)], ids=str
+)
+def test_targets_that_stay_on_nodes_while_disabled_are_a_problem(
+    slots: int, seconds: int, *, said: bool
+) -> None:
+    status = {
+        "now": 10_000,
+        "disabled": {"since": 10_000 - seconds},
+        "withdrawn": True,
+        "published": [],
+        "last_cycle": CYCLE,
+        "nodes": {"problem": None, "with_target": slots, "slots": 4, "refusing": {}},
+    }
+    found = problems_of(status, 120)
+    assert any("disabled, and 2 slots still have a target" in problem for problem in found) is said
 
 
 def test_help_says_what_a_monitoring_system_needs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,8 @@ _EPILOG = """A problem is a line on standard error, with what to do:
     them nodes where job_ctl never ran (not-published) or too long ago for START to go by it (stale). no-file and
     no-ad count only where a target is published that the node should find so, and not before it has looked since;
     expired where something valid is
-  - sharectl is disabled, and targets could not be withdrawn everywhere
+  - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some after
+    nodes.job_ctl_stale_seconds
 No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and what begins with
 "warning:": the last cycle found the configuration odd, such as a group that nobody's jobs have.
 
@@ -66,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
         "published": where,
         "nodes": _nodes(config, now, _awaited(where, state.standing_at(now))),
     }
-    problems = _problems(status)
+    problems = problems_of(status, config.nodes.job_ctl_stale_seconds)
     if arguments.json:
         print(as_json.dumps("status", {**status, "problems": problems}))
     else:
@@ -102,7 +103,8 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     return {**asdict(answer.value), "problem": None}
 
 
-def _problems(status: dict[str, Any]) -> list[str]:
+def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
+    """What wants somebody to look, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled."""
     cycle = status["last_cycle"]
     off = status["disabled"] is not None
     # Switched off on purpose is no problem, and nobody renews what was withdrawn.
@@ -111,6 +113,12 @@ def _problems(status: dict[str, Any]) -> list[str]:
     found = [part["problem"] for part in (*places, status["nodes"])]
     if off and not status["withdrawn"]:
         found.append("disabled, but targets are not withdrawn everywhere: the next cycle tries again")
+    acting = status["nodes"].get("with_target", 0)
+    if withdrawn and acting and status["now"] - status["disabled"]["since"] > patience_seconds:
+        found.append(
+            f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else publish for this pool, or to "
+            "places that publish: does not name? `sharectl explain node NAME` tells which target it is"
+        )
     found += node_reasons.problems(status["nodes"].get("refusing", {}), status["nodes"].get("slots", 0))
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
