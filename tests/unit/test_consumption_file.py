@@ -297,6 +297,21 @@ def test_a_model_that_is_misspelt_hides_nothing() -> None:
         ], problems
 
 
+def test_a_top_key_that_is_misspelt_is_one_problem() -> None:
+    for key in ("slot_type", "slots_types", "Slot_Types", "slottypes"):
+        text = f"{key}:\n  1: {{model: none}}\n  2: {{model: none}}\n"
+        assert problems_of(text) == [f"F:1: {key}: unknown key; did you mean slot_types?"]
+    assert problems_of(LEAST.replace("startd", "strtd")) == ["F:1: strtd: unknown key; did you mean startd?"]
+    unlike, neither = problems_of("nodes: {model: none}")
+    assert "unknown key; write one of startd, slot_types" in unlike + neither
+    assert "write either startd" in unlike + neither
+    (both, third) = problems_of(
+        f"{LEAST}\nslot_types: {{1: {{model: none}}}}\nslot_type: {{1: {{model: none}}}}"
+    )
+    assert "write either startd" in both
+    assert "did you mean slot_types?" in third
+
+
 def test_a_key_of_another_model_is_said_to_be_one() -> None:
     (problem,) = problems_of(LEAST.replace("memory: {charge: 1", "memory: {charge: 4, levels: 20"))
     assert problem == (

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Any, Optional
 
 from pydantic import BaseModel
 
-from sharectl.adapters.consumption_config import ExpressionAsset, SharedAsset, SlotConfig
+from sharectl.adapters.consumption_config import ExpressionAsset, FileConfig, SharedAsset, SlotConfig
 from sharectl.adapters.consumption_faults_assets import Problem, naming_problems
 from sharectl.adapters.consumption_faults_sums import sum_problems
 from sharectl.adapters.consumption_meaning import Slots
@@ -25,6 +26,7 @@ _TYPE_0 = (
     "slot types begin at 1: what HTCondor calls type 0 is every slot of a node without slot types, and no other node reads its "
     "knobs; write the number N of SLOT_TYPE_<N>, or startd: in place of slot_types for every slot of the node"
 )
+_TOP = tuple(FileConfig.model_fields)
 _WAYS = ("request", "always", "whole", "expression")
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')
 _NAMES = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\w|\s*[.(])")
@@ -57,9 +59,18 @@ def _written_assets(tree: Tree, path: ValuePath) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
+def misspelt_keys(tree: Tree) -> dict[str, str]:
+    """Key at the top of the file that is like one of a file's → that one."""
+    keys = [key for key in tree.data if key not in _TOP] if isinstance(tree.data, dict) else []
+    near = {key: get_close_matches(key.lower(), _TOP, n=1) for key in keys}
+    return {key: found[0] for key, found in near.items() if found}
+
+
 def _top_problems(tree: Tree) -> Iterator[Problem]:
     types = tree.data.get("slot_types")
-    if ("startd" in tree.data) == ("slot_types" in tree.data):
+    written = {*tree.data} & {*_TOP}
+    # A key that is misspelt is said to be one already.
+    if len(written) > 1 or not (written or misspelt_keys(tree)):
         yield (
             (),
             "write either startd, for every slot of the node, or slot_types, with the policy of each type",

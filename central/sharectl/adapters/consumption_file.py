@@ -16,7 +16,7 @@ from sharectl.adapters.condor_process import CondorProcess
 from sharectl.adapters.config_fields import Sections
 from sharectl.adapters.config_problems import fault_of
 from sharectl.adapters.consumption_config import ASSETS, FileConfig, SlotConfig
-from sharectl.adapters.consumption_faults import meaning_faults
+from sharectl.adapters.consumption_faults import meaning_faults, misspelt_keys
 from sharectl.adapters.consumption_meaning import Slots, consumption_of
 from sharectl.adapters.wording import quoted
 from sharectl.adapters.yaml_file import MAX_BYTES, not_following, problem_lines, text_of
@@ -61,7 +61,7 @@ def parse(text: str, name: str) -> Consumption:
         ``NAME:LINE: where: what is wrong; what to write instead``.
     """
     try:
-        tree = yaml_tree.read(text, frozenset({("slot_types",)}))
+        tree = _tree(text)
     except NotYamlError as error:
         raise ConfigError(problem_lines(name, text, error.faults)) from error
     if not isinstance(tree.data, dict):
@@ -75,6 +75,13 @@ def parse(text: str, name: str) -> Consumption:
     if faults:
         raise ConfigError(problem_lines(name, text, faults))
     return consumption_of(slots)
+
+
+def _tree(text: str) -> Tree:
+    """Tree of the file, in which slot types may be numbers, also below a key that is ``slot_types`` misspelt."""
+    tree = yaml_tree.read(text, frozenset({("slot_types",)}))
+    others = [key for key, meant in misspelt_keys(tree).items() if meant == "slot_types"]
+    return yaml_tree.read(text, frozenset((key,) for key in (*others, "slot_types"))) if others else tree
 
 
 def _slots(
