@@ -31,7 +31,8 @@ _PAGE_SECONDS = 86_400
 _EPILOG = f"""A replay is an open loop: each cycle is decided on the pool as it was then, and the pool does not react. Targets and
 controllers' states are carried from cycle to cycle as they would have been; what was running and waiting is what the decisions of
 then made of it. So it tells how a law or a strategy differs from what was decided, not how the pool would have fared.
-Run times are those known today. TIME is {FORMS}."""
+Run times are those known today and jobs' ages are rounded in the ledger, so decisions can differ where nothing was changed: of nodes
+about alike another one is chosen, whose target then stands in the cycles after. TIME is {FORMS}."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

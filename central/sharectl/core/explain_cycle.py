@@ -31,6 +31,8 @@ class Otherwise:
     flips: tuple[Flip, ...]
     tried_all: bool = True
     """Whether the pool was small enough to try all that could change it."""
+    same: bool = True
+    """Whether deciding now comes to as many targets as were recorded; else nothing is tried."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,9 @@ def _otherwise(record: CycleRecord, explained: Optional[Explained]) -> Optional[
             return None
         answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
         return Otherwise(None, (Flip("answering", answer, None, None, UNSEEN),))
+    same = len(explained.decision.plan.targets) == len(targets_of(record))
+    if not explained.tells_otherwise(same=same):
+        return Otherwise(explained, (), same=False)
     budget = Budget(budget_for(SHARE_OF_BUDGET * len(record.nodes)))
     found = cycle_flips(explained.case, explained.decision, budget)
     if record.reason == "disabled" and explained.decision.plan.targets:

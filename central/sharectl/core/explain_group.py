@@ -8,13 +8,13 @@ from math import fsum
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
-from sharectl.core.explaining import Explained
+from sharectl.core.explaining import Explained, targets_of
 from sharectl.core.formulas import Formula, formulas
 from sharectl.core.model import GroupControl
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips
 from sharectl.core.what_if_knobs import group_knobs, limit_knobs, output_limit
-from sharectl.core.what_if_outcomes import extent, role
+from sharectl.core.what_if_outcomes import extent, extent_of, role
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,10 @@ class GroupExplanation:
     receives: tuple[Exchange, ...]
     role: str
     """What deciding now comes to: gives, receives or neither."""
+    same: bool
+    """Whether it gives and receives on as many nodes then as was recorded."""
     flips: tuple[Flip, ...]
+    """Empty where `sharectl.core.explaining.Explained.tells_otherwise` is false."""
     tried_all: bool
     """Whether the pool was small enough to try all that could change it."""
 
@@ -53,13 +56,15 @@ def explain_group(explained: Explained, group: str) -> GroupExplanation:
     control = next(control for control in record.groups if control.group == group)
     between = exchanges(record)
     budget = Budget(budget_for(len(record.nodes)))
+    same = extent_of(targets_of(record), group) == extent(group)(explained.decision)
     return GroupExplanation(
         control=control,
         formulas=formulas(record, group, control_before(explained.before, group)),
         gives=tuple(exchange for exchange in between if _is_within(exchange.held_back, group)),
         receives=tuple(exchange for exchange in between if _is_within(exchange.helped, group)),
         role=role(group)(explained.decision),
-        flips=_flips(explained, group, budget),
+        same=same,
+        flips=_flips(explained, group, budget) if explained.tells_otherwise(same=same) else (),
         tried_all=budget.enough,
     )
 

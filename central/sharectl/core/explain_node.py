@@ -56,7 +56,10 @@ class NodeExplanation:
     gained_hs06: float
     has_target: bool
     """What deciding now comes to."""
+    same: bool
+    """Whether that is the target, or none, that was recorded."""
     flips: tuple[Flip, ...]
+    """Empty where `sharectl.core.explaining.Explained.tells_otherwise` is false."""
     tried_all: bool
     """Whether the pool was small enough to try all that could change it."""
 
@@ -75,14 +78,17 @@ def explain_node(
     """Explanation of a node that the record has."""
     budget = Budget(budget_for(len(explained.record.nodes)))
     lost, gained = power_moved_hs06(node.target, node) if node.target is not None else (0.0, 0.0)
+    decided = target_on(explained.decision, node.node)
+    same = decided == node.target
     return NodeExplanation(
         node=node,
         since=since if node.target is not None else None,
         says=says,
         lost_hs06=lost,
         gained_hs06=gained,
-        has_target=target_on(explained.decision, node.node) is not None,
-        flips=_flips(explained, node.node, budget),
+        has_target=decided is not None,
+        same=same,
+        flips=_flips(explained, node.node, budget) if explained.tells_otherwise(same=same) else (),
         tried_all=budget.enough,
     )
 

@@ -43,6 +43,16 @@ class Explained:
         """Whether deciding now comes to the targets that were recorded."""
         return frozenset(targets_of(self.record)) == frozenset(self.decision.plan.targets)
 
+    def tells_otherwise(self, *, same: bool) -> bool:
+        """Whether it can be told what would change it: of another decision than the recorded one that would tell nothing.
+
+        Parameters
+        ----------
+        same
+            Whether deciding now comes to what was recorded, for what is explained.
+        """
+        return same or self.overruled
+
 
 def targets_of(record: CycleRecord) -> tuple[Target, ...]:
     """Targets that stood after a cycle, by node."""

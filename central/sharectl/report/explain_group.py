@@ -8,9 +8,8 @@ from typing import Any, TextIO
 
 from sharectl.core.explain import says
 from sharectl.core.explain_group import GroupExplanation
-from sharectl.core.explaining import Explained, targets_of
+from sharectl.core.explaining import Explained
 from sharectl.core.formulas import Formula, number
-from sharectl.core.what_if_outcomes import extent_of
 from sharectl.report import explain_words as words
 from sharectl.report.screen import print_screen
 
@@ -43,7 +42,7 @@ def as_data(explained: Explained, found: GroupExplanation) -> dict[str, Any]:
         "receives": [words.exchange_data(exchange) for exchange in found.receives],
         "limits": words.limit_data(record.limits),
         "decided_again": found.role,
-        "would_change": words.flip_data(found.flips),
+        "would_change": words.flip_data(found.flips) if explained.tells_otherwise(same=found.same) else None,
         "tried_all": found.tried_all,
     }
 
@@ -62,7 +61,9 @@ def rows(explained: Explained, found: GroupExplanation, *, everything: bool) -> 
         *(("acted", words.spoken("acted", code)) for code in found.control.acted),
         *_decided(explained, found, everything=everything),
         *words.limit_rows(explained.record.limits),
-        *words.flip_rows(found.flips, tried_all=found.tried_all),
+        *words.flip_rows(
+            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.same)
+        ),
     ]
 
 
@@ -89,5 +90,4 @@ def _decided(explained: Explained, found: GroupExplanation, *, everything: bool)
     if not found.gives and not found.receives:
         yield "decided", "it neither gives nor receives"
     yield from words.plan_rows(record)
-    same = extent_of(targets_of(record), group) == extent_of(explained.decision.plan.targets, group)
-    yield from words.note_rows(explained, same=same)
+    yield from words.note_rows(explained, same=found.same)

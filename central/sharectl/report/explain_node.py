@@ -37,7 +37,7 @@ def as_data(explained: Explained, found: NodeExplanation) -> dict[str, Any]:
         "says": _said(found.says),
         "limits": words.limit_data(explained.record.limits),
         "decided_again": "a target" if found.has_target else "no target",
-        "would_change": words.flip_data(found.flips),
+        "would_change": words.flip_data(found.flips) if explained.tells_otherwise(same=found.same) else None,
         "tried_all": found.tried_all,
     }
 
@@ -53,14 +53,16 @@ def rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> l
     node, record = found.node, explained.record
     reasons = [("because", words.spoken("node", node.reason))] if node.reason else []
     reasons += words.plan_rows(record)
-    reasons += words.note_rows(explained, same=found.has_target == (node.target is not None))
+    reasons += words.note_rows(explained, same=found.same)
     return [
         *_holds(node, everything=everything),
         *_target(found, explained.record),
         *reasons,
         *words.limit_rows(record.limits),
         *_says(found, explained),
-        *words.flip_rows(found.flips, tried_all=found.tried_all),
+        *words.flip_rows(
+            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.same)
+        ),
     ]
 
 

@@ -22,9 +22,10 @@ KINDS_LISTED = 3
 
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
-    "deciding again now comes to something else: the configuration was changed since, or the ledger does not hold "
-    "enough (since when targets stood, the run times known then{})"
+    "deciding again now comes to {what}: the configuration was changed since, or the ledger does not hold "
+    "enough (since when targets stood, the run times known then{lacking})"
 )
+_LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
 _WITHOUT_MEMORY = ", and the memory that pending jobs request, which this row lacks: here they fit anywhere"
 
 
@@ -45,18 +46,20 @@ def heading(explained: Explained, what: str) -> str:
     return f"{what}: {cycle}{shown(record.taken_at)}, from {explained.source}"
 
 
-def note_rows(explained: Explained, *, same: bool) -> list[tuple[str, str]]:
+def note_rows(explained: Explained, *, same: bool, what: str = "something else") -> list[tuple[str, str]]:
     """What to know of the rows that tell what would change it.
 
     Parameters
     ----------
     same
         Whether deciding again now comes to what was recorded, for what is explained.
+    what
+        What it comes to if it does not.
     """
     if explained.overruled:
         return [("note", _OVERRULED)]
     lacking = "" if explained.record.pending_known else _WITHOUT_MEMORY
-    return [] if same else [("note", _DISAGREES.format(lacking))]
+    return [] if same else [("note", _DISAGREES.format(what=what, lacking=lacking))]
 
 
 def origin(explained: Explained) -> dict[str, Any]:
@@ -136,8 +139,10 @@ def limit_data(limits: Iterable[LimitNote]) -> list[dict[str, Any]]:
     return [{**coded("limit", note.code), "nodes": note.nodes} for note in limits]
 
 
-def flip_rows(flips: Iterable[Flip], *, tried_all: bool) -> list[tuple[str, str]]:
-    """Rows of what would change it."""
+def flip_rows(flips: Iterable[Flip], *, tried_all: bool, told: bool = True) -> list[tuple[str, str]]:
+    """Rows of what would change it; why there are none if that is not to be ``told``."""
+    if not told:
+        return [("otherwise", _LEFT_OUT)]
     rows = [("otherwise", flip_words(flip)) for flip in flips]
     rows = rows or [("otherwise", "no single change that was tried would change it")]
     return rows if tried_all else [*rows, ("otherwise", "… not all was tried: the pool is large")]

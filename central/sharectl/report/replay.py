@@ -21,7 +21,11 @@ OPEN_LOOP = (
     "open loop: the pool is what it was in each cycle and does not react to what is decided here; what such a law would "
     "have made of the pool is not told"
 )
-LISTED = 9
+MAY_DIFFER = (
+    "where nothing was changed decisions can differ too: run times are those known today and jobs' ages are rounded, so "
+    "that of nodes about alike another one is chosen, whose target then stands in the cycles after (docs/why.md)"
+)
+LISTED = 8
 """Cycles that one screen has room for."""
 
 _FIELDS = ("reason", "targets", "changed_nodes", "pairs", "moved_hs06", "idle_core_seconds")
@@ -93,6 +97,7 @@ def summary_data(summary: Summary) -> dict[str, Any]:
         "last_at": summary.last_at,
         "was": asdict(summary.was),
         "would": asdict(summary.would),
+        "note": MAY_DIFFER if summary.identical < summary.compared else None,
     }
 
 
@@ -163,6 +168,8 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
             f"{agreement:.1%} on average, and all of them in {counted(summary.identical, 'cycle')}",
             to,
         )
+    if summary.identical < summary.compared:
+        print_paragraph(MAY_DIFFER, to)
     print_paragraph(OPEN_LOOP, to)
 
 
