@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from sharectl.adapters import trust
+from sharectl.adapters import node_key_file, trust
 from sharectl.adapters.snippet_subject import Finding, Subject
+from sharectl.core.node_reasons import REMEDIES
 from sharectl.core.trials import JOB_CTL_OPTIONS, MAX_SOURCES
 
 SOURCE, OPTIONS = "SHARECTL_SOURCE", "SHARECTL_SOURCE_OPTIONS"
@@ -40,6 +41,7 @@ def sources(subject: Subject) -> Iterator[Finding]:
         problem = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
         yield Finding("sources", place, problem, "write fewer")
     yield from _identity(subject, text, given)
+    yield from _key_file(subject, text, given)
     if KEY not in given:
         for problem in map(_exposed, text.split(",")):
             if problem:
@@ -88,6 +90,20 @@ def _identity(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator
     elif given[IDENTITY].rpartition("@")[2] in ("", "unmapped"):
         problem = f"{IDENTITY} {given[IDENTITY]} is what everybody has whom HTCondor cannot tell"
         yield Finding("sources", place, problem, remedy)
+
+
+def _key_file(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
+    """A file of keys that this machine's jobs refuse, and every target with it."""
+    configuration, name = subject.configuration, given.get(KEY, "")
+    asked = any(not entry.startswith("collector:") for entry in text.split(","))
+    if configuration.source.main_file is None or not asked or not name.startswith("/"):
+        return
+    jobs_user = node_key_file.reader(configuration.text("CONDOR_IDS"))
+    wrong = node_key_file.problem(Path(name), jobs_user, os.geteuid())
+    if wrong:
+        code, why = wrong
+        problem = f"{why}: this node refuses every target ({code})"
+        yield Finding("sources", configuration.place(OPTIONS), problem, REMEDIES[code])
 
 
 def _options(subject: Subject) -> dict[str, str]:

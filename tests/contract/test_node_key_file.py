@@ -1,0 +1,112 @@
+"""`sharectl check snippets` on a node says of its file of keys what target.py says of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import target
+from sharectl.adapters.condor_config import Source
+from sharectl.adapters.node_key_file import Reader, problem, reader
+from sharectl.adapters.snippet_checks import check
+from sharectl.core.node_reasons import REMEDIES
+
+SNIPPETS = Path(__file__).parents[2] / "config.d"
+KEY = "2026a " + "0f" * 32 + "\n"
+OTHERS_UID = 12345
+
+
+def told(path: Path) -> str:
+    """Code of target.py for the file, empty if it takes it."""
+    try:
+        target.read_keys(str(path))
+    except target.JobError as error:
+        return str(error.args[0])
+    return ""
+
+
+def written(text: str, mode: int = 0o640) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_text(text, encoding="latin-1")
+        path.chmod(mode)
+
+    return write
+
+
+FILES = {
+    "sound": (written("# ours\n\n" + KEY), ""),
+    "two keys": (written(KEY + "b " + "0F" * 64), ""),
+    "missing": (lambda _: None, "no-key"),
+    "mode 0644": (written(KEY, 0o644), "unsafe-key"),
+    "mode 0660": (written(KEY, 0o660), "unsafe-key"),
+    "mode 0642": (written(KEY, 0o642), "unsafe-key"),
+    "a folder": (Path.mkdir, "no-key"),
+    "a FIFO": (os.mkfifo, "unsafe-key"),
+    "empty": (written(""), "bad-key"),
+    "no hexadecimal digits": (written("2026a " + "xy" * 32), "bad-key"),
+    "short": (written("2026a 0f0f"), "bad-key"),
+    "three keys": (written(KEY + KEY.replace("a", "b") + KEY.replace("a", "c")), "bad-key"),
+    "no text": (written("\xff\x00" * 99), "bad-key"),
+    "huge": (written("#" * 2**20 + "\n" + KEY), "no-key"),
+}
+
+
+@pytest.mark.parametrize("what", FILES)
+def test_the_code_is_what_the_node_would_publish(what: str, tmp_path: Path) -> None:
+    make, code = FILES[what]
+    make(path := tmp_path / "keys")
+    assert told(path) == code
+    wrong = problem(path, None, os.geteuid())
+    assert (wrong[0] if wrong else "") == code
+
+
+def test_the_file_has_to_be_for_the_user_of_the_jobs(tmp_path: Path) -> None:
+    path = tmp_path / "keys"
+    path.write_text(KEY)
+    path.chmod(0o640)
+    facts = path.stat()
+    owner, other = Reader(facts.st_uid, ()), Reader(OTHERS_UID, ())
+    in_group = Reader(OTHERS_UID, (facts.st_gid,))
+    assert problem(path, owner, 0) is None
+    assert (problem(path, in_group, 0) is None) == (facts.st_uid == 0)
+    path.chmod(0o600)
+    code, why = problem(path, other, 0) or ("", "")
+    assert code == ("no-key" if facts.st_uid == 0 else "unsafe-key")
+    assert str(path) in why
+
+
+def test_the_knob_says_whose_jobs_they_are() -> None:
+    assert reader("64.65") == Reader(64, (65,))
+
+
+@pytest.mark.parametrize(
+    ("source", "mode", "code"),
+    [
+        ("file:/x/sharectl.txt", 0o644, "unsafe-key"),
+        ("file:/x/sharectl.txt", 0o640, ""),
+        ("collector: --identity a@b", 0o644, ""),
+    ],
+)
+def test_a_machine_is_checked_with_its_file_of_keys(
+    source: str, mode: int, code: str, tmp_path: Path
+) -> None:
+    snippets = tmp_path / "config.d"
+    snippets.mkdir()
+    shutil.copy(SNIPPETS / "60-sharectl-execute-point.conf", snippets)
+    written(KEY, mode)(path := tmp_path / "keys")
+    source, _, more = source.partition(" ")
+    options = f"SHARECTL_SOURCE = {source}\nSHARECTL_SOURCE_OPTIONS = --key-file {path} {more}\n"
+    (snippets / "99-local.conf").write_text(options)
+    local = tmp_path / "condor_config"
+    local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n")
+    on_machine = [
+        str(found) for found in check(Source(snippets, local), {}).findings if str(path) in str(found)
+    ]
+    elsewhere = [str(found) for found in check(Source(snippets), {}).findings if str(path) in str(found)]
+    assert elsewhere == []
+    assert len(on_machine) == bool(code)
+    assert all(f"({code})" in found and REMEDIES[code] in found for found in on_machine)
