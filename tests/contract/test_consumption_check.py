@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -115,6 +116,15 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "PARTITIONABLE = True",
     ),
     TYPE_1 + "SLOT_TYPE_12_CONSUMPTION_CPUS = 1": ("slot types", "from 10 on", "below 10"),
+    "CONSUMPTION_POLICY = Yes": ("knobs", "no boolean: the startd ends", "write CONSUMPTION_POLICY = True"),
+    "CLAIM_PARTITIONABLE_LEFTOVERS = Flase": (
+        "knobs",
+        "no boolean: the schedd or startd ends",
+        "write CLAIM_PARTITIONABLE_LEFTOVERS = False",
+    ),
+    "SCHEDD.CLAIM_PARTITIONABLE_LEFTOVERS = n": ("knobs", "no boolean: the schedd ends", "LEFTOVERS = False"),
+    "NEGOTIATOR_USE_SLOT_WEIGHTS = 2 apples": ("knobs", "ends as soon as it reads that", "= True, or False"),
+    "SLOT_TYPE_3_BACKFILL = t": ("knobs", "no boolean: the startd ends", "write SLOT_TYPE_3_BACKFILL = True"),
     "CONSUMPTION_POLICY = False": ("slot types", "have no effect", "CONSUMPTION_POLICY = True"),
     TYPE_1 + "SLOT_TYPE_1 = cpus=4, foo=3": ("slot types", "the machine has no foo", "MACHINE_RESOURCE_foo"),
     TYPE_1 + "SLOT_TYPE_1 = cpus=4, ram=1000, cpu=50%, gpu=3": (
@@ -554,6 +564,68 @@ def test_knobs_of_slot_type_0_are_found(tmp_path: Path) -> None:
         (wrong,) = found(tmp_path, f"{GOOD}{named}\n")
         assert (wrong.check, wrong.advice) == ("slot types", False)
         assert f"(Can't define {named.split()[0]} in the config file)" in wrong.problem
+
+
+@pytest.mark.parametrize(
+    ("knob", "written", "happens"),
+    [
+        (
+            "CONSUMPTION_POLICY",
+            "yes",
+            "passes over it without a word, as if it were CONSUMPTION_POLICY = False",
+        ),
+        ("PARTITIONABLE", "Yes", "takes it for False without a word, and the slots are static"),
+    ],
+)
+def test_a_boolean_of_a_type_that_the_startd_does_not_read_is_one_finding_and_no_policy(
+    knob: str, written: str, happens: str, tmp_path: Path
+) -> None:
+    typed = TYPE_1 + GOOD.replace("CONSUMPTION_", "SLOT_TYPE_1_CONSUMPTION_")
+    path = tmp_path / "a.conf"
+    path.write_text(typed.replace(f"{knob} = True", f"{knob} = {written}"))
+    report = check([path], {})
+    (finding,) = report.findings
+    assert (finding.check, finding.advice, happens in finding.problem) == ("knobs", False, True)
+    assert finding.remedy == f"write SLOT_TYPE_1_{knob} = True"
+    assert report.slots == ()
+    # With a policy for all types, the startd goes by that.
+    path.write_text(
+        f"{typed}CONSUMPTION_POLICY = True\n".replace(
+            "1_CONSUMPTION_POLICY = True", "1_CONSUMPTION_POLICY = yes"
+        )
+    )
+    report = check([path], {})
+    assert [
+        finding.problem.endswith("as if it were CONSUMPTION_POLICY = True") for finding in report.findings
+    ] == [True]
+    assert len(report.slots) == 1
+
+
+def test_an_expression_or_a_number_is_a_boolean(tmp_path: Path) -> None:
+    for text in ("1", "2", "1 == 1", "tRUE"):
+        assert found(tmp_path, GOOD.replace("POLICY = True", f"POLICY = {text}")) == []
+
+
+def test_a_boolean_that_no_daemon_reads_there_is_advice(tmp_path: Path) -> None:
+    dump = "# Configuration from machine: wn-1\nDAEMON_LIST = MASTER, STARTD\n"
+    (finding,) = found(tmp_path, f"{dump}{GOOD}NEGOTIATOR_DEPTH_FIRST = Flase\n")
+    assert (finding.check, finding.advice) == ("knobs", True)
+    assert finding.problem.endswith("(by DAEMON_LIST there is no NEGOTIATOR here)")
+
+
+def test_what_is_recommended_where_nothing_is_taken_passes(tmp_path: Path) -> None:
+    (finding,) = [
+        one
+        for one in found(tmp_path, re.sub(r"(CONSUMPTION_[CMD].*) = .*", r"\1 = 0", GOOD))
+        if one.check == "zero"
+    ]
+    better = finding.remedy.partition("such as ")[2]
+    assert found(tmp_path, f"{GOOD}{better}\n") == []
+
+
+def test_it_is_said_that_what_cannot_be_read_hides_other_faults(tmp_path: Path) -> None:
+    (finding,) = found(tmp_path, f"{GOOD}CONSUMPTION_DISK = (1\nSLOT_WEIGHT = 64 / Cpus\n")
+    assert finding.remedy.endswith("; nothing else of these slots' policies and weight is tried before")
 
 
 def test_knobs_of_the_startd_alone_go_before_those_of_all_daemons(tmp_path: Path) -> None:

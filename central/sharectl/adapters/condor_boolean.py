@@ -30,13 +30,13 @@ def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optiona
 
 def boolean_here(text: str) -> Optional[bool]:
     """The boolean that a text is, evaluated in this process, which may hang on a hostile one; None for what is none."""
-    from sharectl.adapters.condor_child import UNREADABLE, expression
+    from sharectl.adapters.condor_child import UNREADABLE, expression, outcome
 
     known = literal(text)
     if known is not None:
         return known
     try:
-        return _of_value(expression(text).eval())
+        return _of_value(outcome(expression(text).eval()))
     except UNREADABLE:
         return None
 

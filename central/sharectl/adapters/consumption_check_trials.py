@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable
 
+from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_requests import (
     Ad,
     hostile,
@@ -63,7 +64,8 @@ def zero(subject: Subject) -> Iterator[Finding]:
                 policy.place,
                 f"{slot.name}: the policy takes nothing of any asset for {_many(failed, jobs)}: the negotiator refuses them, with "
                 "a warning in its log at each look",
-                f"let one policy be positive always, such as {policy.macro} = quantize(TARGET.RequestCpus, {{1}})",
+                f"let one policy be positive always, such as {policy.macro} = "
+                + guarded("Cpus", "quantize(TARGET.RequestCpus, {1})"),
             )
 
 

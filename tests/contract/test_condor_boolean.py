@@ -1,0 +1,53 @@
+"""What sharectl takes for a boolean is what HTCondor's own library makes of such a knob."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from sharectl.adapters.condor_boolean import boolean_here, booleans
+from sharectl.adapters.condor_config import Source, evaluator
+from sharectl.adapters.condor_process import CondorProcess
+
+TEXTS = {
+    **dict.fromkeys(
+        ("True", "tRUE", "1", "true\t", "10", "-1", "1.5", "!false", "1 == 1", "true || x"), True
+    ),
+    **dict.fromkeys(("False", "fAlSe", "0", "0.0", "true && false", "2 - 2"), False),
+    **dict.fromkeys(
+        ("Yes", "y", "t", "on", "No", "f", "Flase", "trueish", "Tru e", '"true"', "{1}", ""), None
+    ),
+    **dict.fromkeys(("undefined", "error", "1/0", "not true"), None),
+}
+
+
+@pytest.fixture(scope="module")
+def htcondor() -> Iterator[CondorProcess]:
+    with evaluator() as process:
+        yield process
+
+
+def test_a_text_is_the_same_wherever_it_is_evaluated(htcondor: CondorProcess) -> None:
+    assert booleans(TEXTS, htcondor) == TEXTS
+    assert {text: boolean_here(text) for text in TEXTS} == TEXTS
+
+
+@pytest.mark.parametrize("text", [text for text, value in TEXTS.items() if value is not None])
+def test_htcondor_takes_it_for_the_same(text: str, htcondor: CondorProcess) -> None:
+    assert asked(htcondor, text) == [str(TEXTS[text])] * 2
+
+
+@pytest.mark.parametrize("text", [text for text, value in TEXTS.items() if value is None and text])
+def test_htcondor_takes_it_for_neither(text: str, htcondor: CondorProcess) -> None:
+    """Its library does not end like a daemon: it goes by how the text begins, or by the knob's default."""
+    expected = ["True", "True"] if text in ("trueish", "1/0") else ["True", "False"]
+    assert asked(htcondor, text) == expected
+
+
+def asked(htcondor: CondorProcess, text: str) -> list[str]:
+    """What HTCondor makes of it, for a knob that is True by default and for one that is False."""
+    knobs = ("NEGOTIATOR_USE_SLOT_WEIGHTS", "CONSUMPTION_POLICY")
+    written = Source().root_file() + "".join(f"{knob} = {text}\n" for knob in knobs)
+    found = htcondor.values(knobs, written, {})
+    return [found[knob] for knob in knobs]
