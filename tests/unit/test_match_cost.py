@@ -525,3 +525,29 @@ def test_so_many_culprits_are_too_many() -> None:
     tricky = Tricky(range(MOST_CULPRITS + 1))
     with pytest.raises(InputError, match="more than 5 ads make HTCondor's library end or hang"):
         Guard(tricky.open, tricky.ask).results(20, 1)
+
+
+# ---- what is not known
+
+
+def test_slots_that_do_not_tell_what_they_have_are_not_bottomless(files: Files) -> None:
+    untold = {name: text for name, text in SLOT.items() if name != "MachineResources"}
+    files.slots(SLOT, untold, {**untold, "MachineResources": '""', "ConsumptionCpus": "1"})
+    files.jobs(JOB)
+    note = "slot1@wn-1: MachineResources is missing or names nothing, so what the slot has"
+    match = files.json("cost")["matches"][1]
+    assert [match[key] for key in ("fits", "fits_in_a_cycle", "usage", "cost")] == [None, None, None, 6]
+    capacity = files.json("capacity")
+    assert [slot["claims"] for slot in capacity["slots"]] == [6, None, None]
+    assert (capacity["claims"], capacity["jobs"][0]["claims"]) == (None, None)
+    assert {group["claims"] for group in capacity["groups"]} == {None}
+    assert {group["past_quota"] for group in capacity["groups"]} == {None}
+    (cms,) = (group for group in files.json("cost", "--group")["groups"] if group["name"] == "cms")
+    assert (cms["leftover_claims"], cms["past_quota"]) == (None, None)
+    for verb in (["cost"], ["cost", "--group"], ["capacity"]):
+        assert sum(said.startswith(note) for said in files.json(*verb)["notes"]) == 1
+        printed = files.run(*verb)
+        assert " ?" in printed
+        assert "0000" not in printed
+    refused = files.json("cost")["matches"][2]["refused"]
+    assert refused == ["the job takes nothing of any asset"]

@@ -63,11 +63,12 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
         (slots if culprit.is_slot else jobs, slot_kinds if culprit.is_slot else job_kinds, culprit)
         for culprit in guard.culprits
     ]
+    priced = tuple(
+        _priced(slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot], weights.get(slot))
+        for slot in known
+    )
     return Priced(
-        slots=tuple(
-            _priced(slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot], weights.get(slot))
-            for slot in known
-        ),
+        slots=priced,
         jobs=tuple(
             PricedJobs(
                 tuple(jobs[member].ad.place for member in kind.members),
@@ -77,7 +78,8 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
             for kind in job_kinds
         ),
         matches={(renumbered[slot], job): match for (slot, job), (_, match) in found.items()},
-        notes=tuple(
+        notes=tuple(kind.not_told for kind in priced if kind.not_told)
+        + tuple(
             f"{_place(given[sorts[culprit.number].members[0]])}: left out, with {len(sorts[culprit.number].members) - 1} "
             f"like it: HTCondor's library cannot evaluate it: {culprit.problem}"
             for given, sorts, culprit in culprits

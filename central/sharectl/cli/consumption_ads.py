@@ -83,7 +83,7 @@ def print_found(
     from sharectl.report import as_json
     from sharectl.report.table_layout import shown
 
-    content["notes"] = [*content.get("notes", ()), *given.notes]
+    content["notes"] = list(dict.fromkeys((*content.get("notes", ()), *given.notes)))
     content["empty"], content["missing"] = arguments.empty, given.missing
     if arguments.json:
         print(as_json.dumps(name, content))

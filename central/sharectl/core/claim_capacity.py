@@ -70,6 +70,11 @@ class Offer:
         return min(known, default=self.match.cost or 0.0)
 
 
+def counted(offers: Iterable[Offer]) -> bool:
+    """Whether it is known of all of them how many jobs they take; the sums below count none where it is not."""
+    return all(offer.match.fits_known for offer in offers)
+
+
 def claims_within(room: float, offers: Iterable[Offer]) -> int:
     """Claims, at most, that a group with so much room gets in the long run from the negotiator, one by one.
 
@@ -146,9 +151,12 @@ class GroupCost:
     """Of those of them that have none; None if there is no such slot, or if it is not known."""
     usage: Optional[float]
     """What they are charged from the cycle after on; None if it is not known of one of them, or there is none."""
-    leftover_claims: int
-    """Claims that schedds could make of slots that the group was matched with, without the negotiator; 0 if they do not."""
-    leftover_usage: float
+    leftover_claims: Optional[int]
+    """Claims that schedds could make of slots that the group was matched with, without the negotiator; 0 if they do not.
+
+    None if it is not known what one of these slots has.
+    """
+    leftover_usage: Optional[float]
 
     @property
     def quota_below_every_weight(self) -> Optional[bool]:
@@ -171,7 +179,7 @@ class GroupCost:
         room = self.group.room
         return (
             None
-            if room is None or not self.group.has_quota_of_its_own
+            if room is None or self.leftover_usage is None or not self.group.has_quota_of_its_own
             else max(0.0, self.leftover_usage - room)
         )
 
@@ -199,6 +207,7 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
     ]
     weights = [(offer.weight, offer.has_policy) for offer in taken if offer.weight is not None]
     claims, leftover_usage = _most_leftovers(group.room, demands) if leftovers else (0, 0.0)
+    known = counted(taken) or not leftovers
     costs = [(jobs, match.cost or 0.0) for jobs, match in cheapest]
     usages = [(jobs, match.usage) for jobs, match in cheapest if match.usage is not None]
     return GroupCost(
@@ -215,8 +224,8 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
             (weight for weight, has_policy in weights if not has_policy), default=None
         ),
         usage=sum(jobs * usage for jobs, usage in usages) if usages and len(usages) == len(costs) else None,
-        leftover_claims=claims,
-        leftover_usage=leftover_usage,
+        leftover_claims=claims if known else None,
+        leftover_usage=leftover_usage if known else None,
     )
 
 

@@ -57,6 +57,17 @@ class PricedSlots:
         """Whether the slots can be split."""
         return self.support.kind is not SlotKind.STATIC
 
+    @property
+    def not_told(self) -> str:
+        """That it is not known what they have, for people; empty if it is, or if it takes no more than one job anyway."""
+        if self.support.kind is not SlotKind.PARTITIONABLE or self.support.assets:
+            return ""
+        alike = f" ({len(self.names)} alike)" if len(self.names) > 1 else ""
+        return (
+            f"{self.names[0]}{alike}: MachineResources is missing or names nothing, so what the slot has, and how many claims, "
+            "is not known (?): give ads with all attributes, as condor_status -long prints them"
+        )
+
 
 @dataclass(frozen=True)
 class PricedJobs:

@@ -15,7 +15,6 @@ from typing import Optional, Union
 Amount = Union[int, float]
 """Of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
 
-
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
 _USED_UP = -_BEYOND_INTEGERS
@@ -114,6 +113,8 @@ class Match:
     """SlotWeight of the dynamic slot that the match makes: what is charged from the next cycle on; None if not known."""
     weight: Optional[float] = None
     """SlotWeight of the slot as it is, also if there is no match; None if it is not known."""
+    fits_known: bool = True
+    """Whether ``fits`` is: not of a slot that takes the job and does not tell what it has; 0 then."""
 
     @property
     def cost(self) -> Optional[float]:
@@ -163,7 +164,6 @@ def policy_refusals(
         for asset, amount in consumed.items()
         if not zero_allowed and amount is not None and isnan(amount)
     ]
-    have = {asset: assets.get(asset) for asset in amounts}
     sorts = {
         Refusal.NO_ASSET: [asset for asset in consumed if assets.get(asset) is None],
         Refusal.NOT_A_NUMBER: [asset for asset in consumed if asset not in amounts and asset not in nans],
@@ -171,7 +171,7 @@ def policy_refusals(
         Refusal.SHORT: [
             asset
             for asset, amount in amounts.items()
-            for left in [have[asset]]
+            for left in [assets.get(asset)]
             if left is not None and left < amount
         ],
     }
@@ -230,12 +230,14 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
     taken = _taken(look)
     if taken is None or any(reason.why not in _REQUIREMENTS for reason in refused):
         return [Match(consumed, refused, None, slot.assets, 0, weight=look.weight)]
+    if slot.partitionable and not slot.has_policy and not consumed:
+        claim = Claim(taken, look.weight, None, cost(slot, look.weight, None))
+        return [Match(consumed, refused, claim, {}, 0, weight=look.weight, fits_known=bool(refused))]
     remaining = assets = deducted(slot.assets, taken)
     following = yield job, assets
     claim = _claim(slot, taken, look, following)
     usage = (yield job, dynamic_slot(assets, taken)).weight if slot.partitionable else look.weight
-    if slot.has_policy and following.weight is None:
-        refused = (*refused, Refused(Refusal.WEIGHT))
+    refused = (*refused, Refused(Refusal.WEIGHT)) if slot.has_policy and following.weight is None else refused
     if refused:
         return [Match(consumed, refused, claim, remaining, 0, usage=usage, weight=look.weight)]
     fits = 1

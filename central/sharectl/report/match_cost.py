@@ -7,12 +7,10 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any, Optional
 
-from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, leftover_claims
+from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, counted, leftover_claims
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
 from sharectl.core.match_cost import STARTD_LEAST, Match, reasons
-from sharectl.report.words import counted
-
-UNKNOWN = "?"
+from sharectl.report.match_cost_verdicts import verdicts
 
 
 def priced(found: Priced, empty: Mapping[tuple[int, int], Match]) -> dict[str, Any]:
@@ -63,7 +61,7 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
             "one_match_at_a_time": cost.one_match_at_a_time,
             "quota_below_every_cost": cost.quota_below_every_cost,
             "past_quota": cost.past_quota,
-            "verdicts": _verdicts(cost),
+            "verdicts": verdicts(cost),
         }
         for cost in costs
     ]
@@ -122,18 +120,21 @@ def shapes(
         {
             **_jobs(jobs),
             "quota_group": group.name if group is not None else None,
-            "slots": sum(offer.slots for offer in offers if offer.match.fits),
-            "claims": sum(offer.slots * offer.match.fits for offer in offers),
-            "fits_empty_slot": number in waiting or any(offer.match.fits for offer in offers),
-            "costs": sorted(
-                {offer.match.cost for offer in offers if offer.match.fits and offer.match.cost is not None}
-            ),
+            "slots": sum(offer.slots for offer in taken),
+            "claims": sum(offer.slots * offer.match.fits for offer in offers) if counted(offers) else None,
+            "fits_empty_slot": True
+            if number in waiting or any(offer.match.fits for offer in taken)
+            else None
+            if taken
+            else False,
+            "costs": sorted({offer.match.cost for offer in taken if offer.match.cost is not None}),
             "claims_within_quota": _room(group, offers, leftovers=False)["claims"]
             if group is not None
             else None,
         }
         for number, (jobs, group) in enumerate(named)
         for offers in [found.offers(number)]
+        for taken in [[offer for offer in offers if offer.match.fits or not offer.match.fits_known]]
     ]
 
 
@@ -162,8 +163,12 @@ def _match(match: Match, num_claims: Optional[int], empty: Optional[Match] = Non
         "weight_before": claim.weight_before if claim else None,
         "weight_after": claim.weight_after if claim else None,
         "remaining": dict(match.remaining),
-        "fits": match.fits,
-        "fits_in_a_cycle": match.fits if num_claims is None else min(match.fits, num_claims),
+        "fits": match.fits if match.fits_known else None,
+        "fits_in_a_cycle": None
+        if not match.fits_known
+        else match.fits
+        if num_claims is None
+        else min(match.fits, num_claims),
         "at_least": match.at_least,
         "usage": match.usage,
         "startd_takes_more": _raised(match),
@@ -198,6 +203,14 @@ def _claims(slots: PricedSlots, offer: Optional[Offer], *, empty: bool = False) 
             "consumed": {},
             "because": slots.state or "no smallest request is matched",
         }
+    if not offer.match.fits_known:
+        return {
+            **dict.fromkeys(("claims_each", "claims", "claims_in_a_cycle")),
+            "cost": offer.match.cost,
+            "weight": slots.weight,
+            "consumed": {},
+            "because": "what it has is not known",
+        }
     fits = offer.match.fits
     cycle = {True: slots.num_claims, False: 1}[slots.support.supported]
     return {
@@ -230,7 +243,7 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str
     """Claims of a group: its room by cost, or what the slots have; all that they have for the root group."""
     room = group.room if group.has_quota_of_its_own else float("inf")
     known = {**asdict(group), "room": group.room}
-    if room is None:
+    if room is None or not counted(offers):
         return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
     unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
     return {
@@ -239,50 +252,3 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str
         "leftover_claims": unasked,
         "past_quota": max(0.0, usage - room) if group.has_quota_of_its_own else None,
     }
-
-
-def _verdicts(cost: GroupCost) -> list[str]:
-    group = cost.group
-    quota = shown_number(group.quota)
-    surplus = {
-        "byquota": "takes surplus: what others leave unused comes on top of its quota",
-        "regroup": "competes for what is left over after its quota, with the root group (autoregroup)",
-        None: "whether it takes surplus is not known",
-    }.get(group.surplus)
-    one_by_one = (
-        f"on slots without policy it gets one match at a time, charged with the whole slot (none at all up to HTCondor 8.6): "
-        f"its quota of {quota} is below the weight of every such slot that its jobs match "
-        f"({shown_number(cost.smallest_weight_without_policy)} at least)"
-    )
-    running_past = (
-        f"may run past its quota through leftovers: {counted(cost.leftover_claims, 'claim')}, charged "
-        f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its room"
-    )
-    nothing = f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
-    above = (
-        f"its quota of {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
-    )
-    unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
-    never = cost.jobs_without_empty_slot
-    waiting = cost.jobs_without_slot - never
-    lines = [
-        (group.quota is None, unknown),
-        (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
-        (cost.one_match_at_a_time, one_by_one),
-        (cost.quota_below_every_cost, above),
-        (cost.past_quota, running_past),
-        (never, f"{_share(never, cost.jobs)} no slot, not even if it were empty"),
-        (waiting, f"{_share(waiting, cost.jobs)} no slot as it is, but would if one were empty"),
-        (group.has_quota_of_its_own, surplus),
-    ]
-    return [text for applies, text in lines if applies and text]
-
-
-def _share(jobs: int, every: int) -> str:
-    """How many of a group's jobs, and a verb for them."""
-    return f"{jobs} of {counted(every, 'job')} {'matches' if jobs == 1 else 'match'}"
-
-
-def shown_number(value: Optional[float]) -> str:
-    """``value`` for people."""
-    return UNKNOWN if value is None else f"{value:.6g}" if type(value) is float else str(value)

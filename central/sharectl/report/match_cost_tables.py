@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Optional, TextIO
 
 from sharectl.core.claim_capacity import ROOT
-from sharectl.report.match_cost import UNKNOWN, shown_number
+from sharectl.report.match_cost_verdicts import UNKNOWN, shown_number
 from sharectl.report.table_layout import shown
 from sharectl.report.tables import print_table
 
@@ -26,7 +26,7 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
             [
                 (
                     match["job"],
-                    _amounts(match["consumed"]),
+                    _taken(match),
                     _cost(match),
                     _remaining(match),
                     _reasons(match),
@@ -90,10 +90,10 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                         job["count"],
                         _or(job["quota_group"]),
                         job["slots"],
-                        job["claims"],
+                        shown_number(job["claims"]),
                     ),
                     *(shown_number(job["claims_within_quota"]), _span(job["costs"])),
-                    "fits" if job["fits_empty_slot"] else "never fits",
+                    {True: "fits", False: "never fits", None: UNKNOWN}[job["fits_empty_slot"]],
                 )
                 for job in content["jobs"]
             ],
@@ -114,7 +114,7 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
                 *(
                     shown_number(slot["claims_in_a_cycle"]),
                     _NONE if slot["claims_each"] == 0 else shown_number(slot["cost"]),
-                    _amounts(slot["consumed"]),
+                    _amounts(slot["consumed"], UNKNOWN if slot["claims_each"] is None else _NONE),
                 ),
                 *((slot["because"] or _NONE,) if because else ()),
             )
@@ -136,8 +136,8 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
                     _some(slots[match["slots"]]["names"]),
                     _some(jobs[match["jobs"]]["names"], jobs[match["jobs"]]["count"]),
                 ),
-                *(_amounts(match["consumed"]), _cost(match), _usage(match), _remaining(match)),
-                f"{'>= ' if match['at_least'] else ''}{match['fits']}",
+                *(_taken(match), _cost(match), _usage(match), _remaining(match)),
+                f"{'>= ' if match['at_least'] else ''}{shown_number(match['fits'])}",
                 _in_a_cycle(slots[match["slots"]], match),
                 _reasons(match),
             )
@@ -166,6 +166,8 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
 
 def _in_a_cycle(slot: Mapping[str, Any], match: Mapping[str, Any]) -> str:
     """Jobs in one cycle: the negotiator makes one match with a slot without policy."""
+    if match["fits"] is None:
+        return UNKNOWN
     if slot["kind"] == "consumption policy":
         return str(match["fits_in_a_cycle"])
     return "1, then leftovers" if match["fits"] > 1 else str(match["fits"])
@@ -222,7 +224,12 @@ def _past_quota(group: Mapping[str, Any]) -> str:
 
 
 def _remaining(match: Mapping[str, Any]) -> str:
-    return _NONE if match["refused"] else _amounts(match["remaining"])
+    return _NONE if match["refused"] else _amounts(match["remaining"], UNKNOWN)
+
+
+def _taken(match: Mapping[str, Any]) -> str:
+    """What is taken; a match takes something, so that nothing told is nothing known."""
+    return _amounts(match["consumed"], _NONE if match["refused"] else UNKNOWN)
 
 
 def _usage(match: Mapping[str, Any]) -> str:
@@ -233,8 +240,8 @@ def _cost(match: Mapping[str, Any]) -> str:
     return _NONE if match["cost"] is None and match["refused"] else shown_number(match["cost"])
 
 
-def _amounts(amounts: Mapping[str, Optional[float]]) -> str:
-    return " ".join(f"{asset}={shown_number(amount)}" for asset, amount in amounts.items()) or _NONE
+def _amounts(amounts: Mapping[str, Optional[float]], none: str) -> str:
+    return " ".join(f"{asset}={shown_number(amount)}" for asset, amount in amounts.items()) or none
 
 
 def _reasons(match: Mapping[str, Any]) -> str:
