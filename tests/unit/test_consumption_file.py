@@ -297,6 +297,25 @@ def test_a_model_that_is_misspelt_hides_nothing() -> None:
         ], problems
 
 
+@pytest.mark.parametrize(
+    "first", ["A = 1", "STARTD.SLOT_WEIGHT=Cpus", "A @=end", "use feature : GPUs", "\tA = b: c", "a.b = $(c)"]
+)
+def test_configuration_of_htcondor_is_named_as_such(first: str) -> None:
+    assert problems_of(f"# Policies: of nodes\n \n{first}\nB = 2\n@end\n") == [
+        (
+            "F:3: is configuration of HTCondor, and what it is rendered from is YAML; write such as what `sharectl consumption examples "
+            "minimum-charge` prints, or check this: sharectl consumption check F"
+        )
+    ]
+
+
+def test_yaml_that_holds_an_assignment_is_no_configuration_of_htcondor() -> None:
+    policies = parse(f"# A = 1\n{LEAST[:-1]}, weight: 'MY.A == 1'}}", "F").policies
+    assert policies[0].weight == "MY.A == 1"
+    for text in ("nodes: a = 1", '"A" = 1', "- A = 1"):
+        assert "configuration of HTCondor" not in "".join(problems_of(text))
+
+
 def test_a_top_key_that_is_misspelt_is_one_problem() -> None:
     for key in ("slot_type", "slots_types", "Slot_Types", "slottypes"):
         text = f"{key}:\n  1: {{model: none}}\n  2: {{model: none}}\n"

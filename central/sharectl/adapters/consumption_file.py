@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -38,6 +40,10 @@ _TELLING = {
     "whole": "expressions",
 }
 """Key that tells of a model → the model."""
+_HTCONDORS = re.compile(
+    r"(?:[^\S\n]*(?:#[^\n]*)?\n)*[^\S\n]*(?P<statement>[A-Za-z_][\w.]*[^\S\n]*(?:@?=)|use[^\S\n]+\w+[^\S\n]*:)"
+)
+"""Blank lines and comments, then an assignment or ``use``."""
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -60,6 +66,7 @@ def parse(text: str, name: str) -> Consumption:
         If something is wrong in it: ``problems`` has all of it, in the order of the lines, each as
         ``NAME:LINE: where: what is wrong; what to write instead``.
     """
+    _refuse_htcondors(text, name)
     try:
         tree = _tree(text)
     except NotYamlError as error:
@@ -75,6 +82,19 @@ def parse(text: str, name: str) -> Consumption:
     if faults:
         raise ConfigError(problem_lines(name, text, faults))
     return consumption_of(slots)
+
+
+def _refuse_htcondors(text: str, name: str) -> None:
+    """ConfigError for HTCondor's configuration, which is what a file of policies is rendered to."""
+    begun = _HTCONDORS.match(text)
+    if begun is not None:
+        line = text.count("\n", 0, begun.start("statement")) + 1
+        check = f"sharectl consumption check {shlex.quote(name)}"
+        raise ConfigError(
+            [
+                f"{name}:{line}: is configuration of HTCondor, and what it is rendered from is YAML; {LEAST}, or check this: {check}"
+            ]
+        )
 
 
 def _tree(text: str) -> Tree:
