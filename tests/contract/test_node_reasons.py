@@ -10,7 +10,7 @@ import target
 import target_collector
 import target_https
 from sharectl.adapters.node_status import PROJECTION
-from sharectl.core.node_reasons import NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
+from sharectl.core.node_reasons import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
 SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"
 EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_grace_cron", "t1_counted_live", "t1_counted_cron")
@@ -19,7 +19,7 @@ EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_grace_cron", "t1_counted_live"
 def test_every_code_has_a_remedy_and_no_other_has() -> None:
     programs = (job_ctl, target, target_https, target_collector)
     codes = {code for program in programs for code in program.REASONS}
-    own = {NOT_PUBLISHED, STALE, UNKNOWN_CODE}
+    own = {NOT_PUBLISHED, NEVER_RAN, STALE, UNKNOWN_CODE}
     assert set(REMEDIES) - own == codes - set(QUIET)
 
 

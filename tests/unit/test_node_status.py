@@ -7,7 +7,7 @@ import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only 
 import pytest
 
 from sharectl.adapters.node_status import Awaited, status_of
-from sharectl.core.node_reasons import NOT_PUBLISHED, STALE, UNKNOWN_CODE, problems
+from sharectl.core.node_reasons import NEVER_RAN, NOT_PUBLISHED, STALE, UNKNOWN_CODE, problems
 from tests.fakes import NOW
 
 
@@ -77,6 +77,8 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
         ({"t1_JobCtlTime": NOW - 4290, "MyCurrentTime": NOW - 4200}, STALE),
         ({"MyCurrentTime": None}, "ok"),
         ({"t1_JobCtlReason": None}, NOT_PUBLISHED),
+        ({"t1_JobCtlReason": None, "t1_Enabled": True}, NEVER_RAN),
+        ({"t1_JobCtlReason": None, "t1_JobCtlStaleSeconds": 120}, NEVER_RAN),
         # What the node goes by itself comes first, unless it is nonsense.
         ({"t1_JobCtlTime": NOW - 2300, "t1_JobCtlStaleSeconds": 2340}, "ok"),
         ({"t1_JobCtlTime": NOW - 30, "t1_JobCtlStaleSeconds": 30}, STALE),

@@ -18,6 +18,9 @@ PROJECTION = (
 )
 """Attributes that are asked for: those of `node_words`, and what MC_GRACE is made of."""
 
+_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
+"""Attributes that slots have by the snippet alone, whether or not its programs run."""
+
 
 @dataclass(frozen=True)
 class Awaited:
@@ -81,7 +84,10 @@ def _code(ad: Any, now: int, stale_seconds: int, awaited: Awaited) -> tuple[str,
     """Code of the slot, and whether it keeps a target away."""
     ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
     code = node_words.code_of(ad, now, stale_seconds)
-    return (node_reasons.NOT_PUBLISHED, True) if code is None else (code, _refuses(code, ad, ran_at, awaited))
+    if code is None:
+        installed = any(name in ad for name in _OF_THE_SNIPPET)
+        return node_reasons.NEVER_RAN if installed else node_reasons.NOT_PUBLISHED, True
+    return code, _refuses(code, ad, ran_at, awaited)
 
 
 def _refuses(code: str, ad: Any, ran_at: int, awaited: Awaited) -> bool:

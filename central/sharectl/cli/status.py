@@ -33,9 +33,9 @@ _EPILOG = """A problem is a line on standard error, with what to do:
     another pool, holds an older plan than was published last, or ads of somebody else
   - the collector does not answer
   - nodes that refuse targets or cannot get them, for each code of t1_JobCtlReason but ok and no-line: how many; among
-    them nodes where job_ctl never ran (not-published) or too long ago for START to go by it (stale). no-file and
-    no-ad count only where a target is published that the node should find so, and not before it has looked since;
-    expired where something valid is
+    them nodes without the snippet (not-published), those where job_ctl never ran (never-ran) or too long ago for START
+    to go by it (stale). no-file and no-ad count only where a target is published that the node should find so, and not
+    before it has looked since; expired where something valid is
   - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some after
     nodes.job_ctl_stale_seconds
 No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and what begins with

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 NOT_PUBLISHED = "not-published"
 """Of a node that publishes no code."""
 
+NEVER_RAN = "never-ran"
+"""Of a node that publishes no code, and has the snippet that should run job_ctl."""
+
 STALE = "stale"
 """Of a node whose code is older than what START goes by."""
 
@@ -26,6 +29,7 @@ _WHO = "somebody else publishes too, or the file was edited: find out who writes
 
 REMEDIES: Mapping[str, str] = {
     NOT_PUBLISHED: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there, and condor_reconfig",
+    NEVER_RAN: "has the snippet, and job_ctl said nothing yet: are its files in /usr/libexec/sharectl? StartLog there has why",
     STALE: "job_ctl ran too long ago for START to go by it: StartLog there has why",
     UNKNOWN_CODE: "not a code that this sharectl knows: have one version on the central manager and on nodes",
     # job_ctl.py
