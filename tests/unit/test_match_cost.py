@@ -551,3 +551,22 @@ def test_slots_that_do_not_tell_what_they_have_are_not_bottomless(files: Files) 
         assert "0000" not in printed
     refused = files.json("cost")["matches"][2]["refused"]
     assert refused == ["the job takes nothing of any asset"]
+
+
+def test_a_cost_that_depends_on_the_slot_is_told_as_a_lower_bound(files: Files) -> None:
+    cheap = {**SLOT, "Name": '"slot2@wn-1"', "SlotWeight": "ceiling(Cpus / 4.0)"}
+    files.slots(SLOT, cheap)
+    files.jobs(*[{**JOB, "RequestCpus": "4"}] * 5)
+    files.write("quotas", "GROUP_QUOTA_cms = 30\n")
+    (cms,) = files.json("cost", "--group", "--leftovers", "off")["groups"]
+    assert (cms["cost"], cms["cost_differs"], cms["usage"], cms["usage_differs"]) == (5, [1, 4], 5, True)
+    row, said = files.run("cost", "--group", "--leftovers", "off").splitlines()[2:4]
+    assert row.split()[5:9] == [">=", "5", ">=", "5"]
+    assert (
+        "cms: the same job costs 1 to 4, by the slot that it is matched with: their cost is 5 at least"
+        in said
+    )
+    files.slots(SLOT)
+    (cms,) = files.json("cost", "--group", "--leftovers", "off")["groups"]
+    assert (cms["cost"], cms["cost_differs"], cms["usage_differs"]) == (20, None, False)
+    assert ">=" not in files.run("cost", "--group", "--leftovers", "off")

@@ -8,8 +8,9 @@ from sharectl.cli import consumption_ads
 
 _EPILOG = """\
 columns of --group, in weighted slots:
-  their cost    of all pending jobs of the group that match a slot, each on the one where it costs least, in that cycle
-  usage later   what these jobs are charged from the next cycle on
+  their cost    of all pending jobs of the group that match a slot, each on the one where it costs least, in that cycle;
+                >= where the same job costs more on another slot: how many fit on the cheapest ones is not looked at
+  usage later   what these jobs are charged from the next cycle on, each on the slot where that is least; >= likewise
   least cost    the smallest cost of such a match
   least weight  the smallest SlotWeight of a slot that they match: what a match costs at least on slots without policy
   past quota    by how much leftovers could take the group past its quota

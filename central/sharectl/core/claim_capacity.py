@@ -142,7 +142,12 @@ class GroupCost:
     jobs_without_empty_slot: int
     """Those of them that no empty slot would match either."""
     cost: Optional[float]
-    """Of all jobs that have a slot, each on the one where it costs least; None if there is no such job."""
+    """Of all jobs that have a slot, each on the one where it costs least; None if there is no such job.
+
+    Not all of them may fit there: it is a lower bound where `cost_differs`.
+    """
+    cost_differs: Optional[tuple[float, float]]
+    """Least and most that the cost of a job is, by slot, where these are farthest apart; None where no job's differs."""
     smallest_cost: Optional[float]
     """Of a job on a slot as it is; None if none matches."""
     smallest_weight: Optional[float]
@@ -150,7 +155,9 @@ class GroupCost:
     smallest_weight_without_policy: Optional[float]
     """Of those of them that have none; None if there is no such slot, or if it is not known."""
     usage: Optional[float]
-    """What they are charged from the cycle after on; None if it is not known of one of them, or there is none."""
+    """What they are charged from the cycle after on, each on the slot where that is least; None if it is not known of one."""
+    usage_differs: bool
+    """Whether that of a job depends on the slot: then it is a lower bound."""
     leftover_claims: Optional[int]
     """Claims that schedds could make of slots that the group was matched with, without the negotiator; 0 if they do not.
 
@@ -199,17 +206,22 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         Whether schedds use what is left of slots (CLAIM_PARTITIONABLE_LEFTOVERS of the access points).
     """
     taken = [offer for demand in demands for offer in demand.taken]
-    cheapest = [
-        (demand.jobs, min(offers, key=lambda offer: offer.match.cost or 0.0).match)
+    costs = [
+        (demand.jobs, min(found), max(found))
         for demand in demands
-        for offers in [[offer for offer in demand.taken if offer.match.cost is not None]]
-        if offers
+        for found in [[offer.match.cost for offer in demand.taken if offer.match.cost is not None]]
+        if found
     ]
+    usages = [
+        (demand.jobs, [offer.match.usage for offer in demand.taken]) for demand in demands if demand.taken
+    ]
+    known_usages = [
+        (jobs, [usage for usage in found if usage is not None]) for jobs, found in usages if None not in found
+    ]
+    apart = [(least, most) for _, least, most in costs if most - least > _ROUNDING]
     weights = [(offer.weight, offer.has_policy) for offer in taken if offer.weight is not None]
     claims, leftover_usage = _most_leftovers(group.room, demands) if leftovers else (0, 0.0)
     known = counted(taken) or not leftovers
-    costs = [(jobs, match.cost or 0.0) for jobs, match in cheapest]
-    usages = [(jobs, match.usage) for jobs, match in cheapest if match.usage is not None]
     return GroupCost(
         group=group,
         jobs=sum(demand.jobs for demand in demands),
@@ -217,13 +229,17 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         jobs_without_empty_slot=sum(
             demand.jobs for demand in demands if not demand.taken and not demand.match_empty
         ),
-        cost=sum(jobs * cost for jobs, cost in costs) if costs else None,
-        smallest_cost=min((cost for _, cost in costs), default=None),
+        cost=sum(jobs * least for jobs, least, _ in costs) if costs else None,
+        cost_differs=max(apart, key=lambda ends: ends[1] - ends[0], default=None),
+        smallest_cost=min((least for _, least, _ in costs), default=None),
         smallest_weight=min((weight for weight, _ in weights), default=None),
         smallest_weight_without_policy=min(
             (weight for weight, has_policy in weights if not has_policy), default=None
         ),
-        usage=sum(jobs * usage for jobs, usage in usages) if usages and len(usages) == len(costs) else None,
+        usage=sum(jobs * min(found) for jobs, found in known_usages)
+        if usages and len(known_usages) == len(usages)
+        else None,
+        usage_differs=any(max(found) - min(found) > _ROUNDING for _, found in known_usages),
         leftover_claims=claims if known else None,
         leftover_usage=leftover_usage if known else None,
     )

@@ -12,6 +12,13 @@ from sharectl.report.tables import print_table
 
 _NONE = "-"
 _REQUIREMENTS = "Requirements"
+_FIGURES = (
+    ("cost", "cost_differs"),
+    ("usage", "usage_differs"),
+    ("smallest_cost", ""),
+    ("smallest_weight", ""),
+)
+"""Of a group, and what tells that one is a lower bound."""
 
 
 def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
@@ -197,7 +204,7 @@ def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
                     _or(group["surplus"]),
                     group["jobs"],
                 ),
-                *(_of_jobs(group, key) for key in ("cost", "usage", "smallest_cost", "smallest_weight")),
+                *(_of_jobs(group, *each) for each in _FIGURES),
                 _past_quota(group),
             )
             for group in found
@@ -214,9 +221,12 @@ def _some(names: Sequence[str], count: Optional[int] = None) -> str:
     return f"{names[0]} ({alike} alike)" if alike > 1 else str(names[0])
 
 
-def _of_jobs(group: Mapping[str, Any], key: str) -> str:
+def _of_jobs(group: Mapping[str, Any], key: str, differs: str) -> str:
     """A figure of those jobs of a group that match a slot, if there are any."""
-    return _NONE if group["jobs"] == group["jobs_without_slot"] else shown_number(group[key])
+    if group["jobs"] == group["jobs_without_slot"]:
+        return _NONE
+    bound = ">= " if group[key] is not None and group.get(differs) else ""
+    return f"{bound}{shown_number(group[key])}"
 
 
 def _past_quota(group: Mapping[str, Any]) -> str:

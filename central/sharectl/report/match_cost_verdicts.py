@@ -35,12 +35,18 @@ def verdicts(cost: GroupCost) -> list[str]:
     unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
     never = cost.jobs_without_empty_slot
     waiting = cost.jobs_without_slot - never
+    least, most = cost.cost_differs or (None, None)
+    differs = (
+        f"the same job costs {shown_number(least)} to {shown_number(most)}, by the slot that it is matched with: their cost is "
+        f"{shown_number(cost.cost)} at least, as if all of them fitted where they cost least"
+    )
     lines = [
         (group.quota is None, unknown),
         (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
         (cost.one_match_at_a_time, one_by_one),
         (cost.quota_below_every_cost, above),
         (cost.past_quota, running_past),
+        (cost.cost_differs, differs),
         (never, f"{_share(never, cost.jobs)} no slot, not even if it were empty"),
         (waiting, f"{_share(waiting, cost.jobs)} no slot as it is, but would if one were empty"),
         (group.has_quota_of_its_own, surplus),
