@@ -75,6 +75,41 @@ def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional
     assert found is None if problem is None else problem in (found or "")
 
 
+@pytest.mark.parametrize(
+    ("known", "expected", "said", "unsaid"),
+    [
+        (
+            (HIS, "CLAIMTOBE"),
+            OURS,
+            f"it knows sharectl as {HIS} (by CLAIMTOBE), not as {OURS}",
+            "REQUIREMENTS",
+        ),
+        (
+            (OURS, "IDTOKENS"),
+            OURS,
+            f"it knows sharectl as {OURS} (by IDTOKENS); see whether COLLECTOR_REQ",
+            "not as",
+        ),
+        (
+            (HIS, "FS"),
+            None,
+            f"it knows sharectl as {HIS} (by FS); see whether COLLECTOR_REQUIREMENTS",
+            "not as",
+        ),
+        (None, OURS, "does not show them; see whether COLLECTOR_REQUIREMENTS", "knows"),
+    ],
+)
+def test_ads_that_are_not_shown_are_told_with_whom_the_collector_knew(
+    known: Optional[tuple[str, str]], expected: Optional[str], said: str, unsaid: str
+) -> None:
+    found = collector_targets.why_useless(Holding(OURS, 6), 7, known, expected) or ""
+    assert found.startswith("took the ads and does not show them")
+    assert said in found
+    assert unsaid not in found
+    assert "condor_token_list" in found
+    assert "IDTOKENS" in found
+
+
 STRAYS = [
     ad(6, name="sharectl-cn-2"),
     ad(8, name="from-the-future"),

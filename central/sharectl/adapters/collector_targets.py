@@ -33,6 +33,7 @@ from sharectl.errors import PublishError
 
 DOCUMENT = "docs/transports.md"
 _AUTHENTICATION = "SEC_CLIENT_AUTHENTICATION"
+_PUBLISHING = "UPDATE_AD_GENERIC"
 _LOOK_SECONDS = 0.05
 _MAX_NAMED = 5
 """Ads that one message names."""
@@ -129,13 +130,14 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     patience_seconds = _PATIENCE_RATIO * access.deadline_seconds
     collector = htcondor2.Collector(address)
     try:
-        collector.advertise([classad2.ClassAd(ad) for ad in ads], "UPDATE_AD_GENERIC", True)  # noqa: FBT003
+        collector.advertise([classad2.ClassAd(ad) for ad in ads], _PUBLISHING, True)  # noqa: FBT003
     except htcondor2.HTCondorException:
         return Delivery(None, _why_refused(collector))
     sent, ads_held = _until(
         collector, lambda held: holding(held, None).sequence == plan.sequence, patience_seconds
     )
-    problem = why_useless(sent, plan.sequence)
+    known = _known_as(collector, _PUBLISHING) if sent.sequence != plan.sequence else None
+    problem = why_useless(sent, plan.sequence, known, access.identity)
     if problem is not None or sent.identity is None:
         return Delivery(sent, problem)
     withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
@@ -194,19 +196,42 @@ def _held(collector: Any) -> list[HeldAd]:
     return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))
 
 
-def why_useless(held: Holding, sequence: int) -> Optional[str]:
-    """Why no node believes what was sent; None if nodes do."""
+def why_useless(
+    held: Holding,
+    sequence: int,
+    known: Optional[tuple[str, str]] = None,
+    expected: Optional[str] = None,
+) -> Optional[str]:
+    """Why no node believes what was sent; None if nodes do.
+
+    Parameters
+    ----------
+    known
+        As whom the collector knows the sender, and by which method; None if that is not known.
+    expected
+        As whom it is to know him; None if anybody will do.
+    """
     if held.sequence != sequence:
-        return (
-            "took the ads and does not show them; see whether COLLECTOR_REQUIREMENTS there refuses them, or another "
-            f"identity sends ads of the same names ({DOCUMENT})"
-        )
+        return f"took the ads and does not show them{_why_not_shown(known, expected)} ({DOCUMENT})"
     if held.identity in (None, NOBODY) or str(held.identity).endswith("@unmapped"):
         return (
             f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; give sharectl a token "
             f"({DOCUMENT})"
         )
     return None
+
+
+def _why_not_shown(known: Optional[tuple[str, str]], expected: Optional[str]) -> str:
+    if known is not None and expected not in (None, known[0]):
+        return (
+            f": it knows sharectl as {known[0]} (by {known[1]}), not as {expected}; give sharectl the token of {expected} "
+            f"(`condor_token_list`), and see whether {_AUTHENTICATION}_METHODS here has IDTOKENS"
+        )
+    whom = f"; it knows sharectl as {known[0]} (by {known[1]})" if known is not None else ""
+    return (
+        f"{whom}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity sends ads of the same names, or "
+        f"the token is not the one that is meant (`condor_token_list`; {_AUTHENTICATION}_METHODS here must have IDTOKENS)"
+    )
 
 
 def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
@@ -219,15 +244,23 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
     )
 
 
-def _why_refused(collector: Any) -> str:
-    """Why a collector takes no ads, as far as it can be found out."""
+def _known_as(collector: Any, command: str) -> Optional[tuple[str, str]]:
+    """As whom the collector knows this process for a command or level, and by which method; None if it does not say."""
     import htcondor2
 
     try:
-        seen = htcondor2.ping(collector.locate(htcondor2.DaemonType.Collector), "READ")
+        seen = htcondor2.ping(collector.locate(htcondor2.DaemonType.Collector), command)
     except htcondor2.HTCondorException:
+        return None
+    return seen.get("MyRemoteUserName", NOBODY), seen.get("AuthMethods", "no method")
+
+
+def _why_refused(collector: Any) -> str:
+    """Why a collector takes no ads, as far as it can be found out."""
+    known = _known_as(collector, "READ")
+    if known is None:
         return _why_unknown(collector)
-    identity, method = seen.get("MyRemoteUserName", NOBODY), seen.get("AuthMethods", "no method")
+    identity, method = known
     return (
         f"takes no ads from {identity} (by {method}): UPDATE_AD_GENERIC needs the level DAEMON; add {identity} to "
         f"COLLECTOR.ALLOW_DAEMON there, and condor_reconfig ({DOCUMENT})"
