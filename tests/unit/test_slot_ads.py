@@ -204,6 +204,8 @@ def test_shares_beyond_one_are_scaled() -> None:
         ("CPUS = 4", "CPUS is no knob of quotas; write GROUP_QUOTA_<group> = number"),
         ("GROUP_QUOTA_ = 4", "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number"),
         ("GROUP_AUTOREGROUP = maybe", "GROUP_AUTOREGROUP is 'maybe'; write True or False"),
+        # No boolean to HTCondor, whose negotiator ends.
+        ("GROUP_ACCEPT_SURPLUS_cms = yes", "GROUP_ACCEPT_SURPLUS_cms is 'yes'; write True or False"),
         ("use POLICY : x", "'use POLICY : x' is no knob; write GROUP_QUOTA_<group> = number"),
         (
             "GROUP_NAMES = cmss\nGROUP_QUOTA_cms = 4",

@@ -1,7 +1,8 @@
 """Check of knobs that are to be True or False: most texts that mean that elsewhere are no booleans to HTCondor.
 
 What daemons do was read in param_boolean (src/condor_utils/condor_config.cpp), SlotType::type_param_boolean and countTypes
-(src/condor_startd.V6), and is the same in 23.9.6 and 25.14.1, but for SLOT_TYPE_0_PARTITIONABLE.
+(src/condor_startd.V6), and is the same in 23.9.6 and 25.14.1, but for SLOT_TYPE_0_PARTITIONABLE. It was seen on both of startd
+and schedd, but not with HIDDEN, with type 0, and with the negotiator's knobs.
 """
 
 from __future__ import annotations

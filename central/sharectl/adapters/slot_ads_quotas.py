@@ -10,6 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Callable, Optional
 
+from sharectl.adapters.condor_boolean import literal
 from sharectl.adapters.problems_alike import Problems
 from sharectl.adapters.slot_ads import content_of, parse
 from sharectl.adapters.slot_ads_groups import groups_of
@@ -30,7 +31,6 @@ _OF_NO_ACCOUNT = (
 )
 _OF_NO_ACCOUNT_PREFIXES = ("group_prio_factor_", "negotiator_")
 _PREFIXES = (_DYNAMIC, _STATIC, *(f"{knob}_" for knob in _SURPLUS))
-_TRUE, _FALSE = ("true", "yes", "t", "y", "1"), ("false", "no", "f", "n", "0")
 _KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
 _OF_ADS = re.compile(r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE)
 _WRITE = "write GROUP_QUOTA_<group> = number"
@@ -154,7 +154,7 @@ def _problems(knob: Knob, knobs: Mapping[str, Knob]) -> Iterator[str]:
                 else "a number of weighted slots such as 40"
             )
             yield f"{knob.name[:60]} is {knob.value[:40]!r}; write {what}"
-    elif knob.value.lower() not in (*_TRUE, *_FALSE):
+    elif literal(knob.value) is None:
         yield f"{knob.name[:60]} is {knob.value[:40]!r}; write True or False"
     names = _names(knobs)
     if group and names and group not in names:
@@ -199,7 +199,7 @@ def _quotas(
     configured = {**{name: Quota(0.0, static=False) for name in _names(knobs)}, **configured}
     weight = None if all(quota.static for quota in configured.values()) else pool_weight()
     # HTCondor's own default is True.
-    oversubscribe = _OVERSUBSCRIBE not in knobs or knobs[_OVERSUBSCRIBE].value.lower() not in _FALSE
+    oversubscribe = _OVERSUBSCRIBE not in knobs or literal(knobs[_OVERSUBSCRIBE].value) is not False
     found = effective_quotas(configured, weight, oversubscribe=oversubscribe)
     return {name: found.get(lower) for lower, name in names.items()}
 
@@ -221,7 +221,7 @@ def _named(knobs: Mapping[str, Knob], prefix: str, but: str = "\n") -> dict[str,
 def _surplus(knobs: Mapping[str, Knob], group: str) -> str:
     for name, policy in reversed(_SURPLUS.items()):
         knob = knobs.get(f"{name}_{group.lower()}", knobs.get(name))
-        if knob is not None and knob.value.lower() in _TRUE:
+        if knob is not None and literal(knob.value):
             return policy
     return "no"
 
