@@ -660,6 +660,17 @@ def test_a_broken_copy_is_found(fault: str, folder: Path) -> None:
     assert any(said in str(finding) for finding in of_check), [str(finding) for finding in found(folder)]
 
 
+@pytest.mark.parametrize(
+    "line", ["SHARECTL_ENABLED = no", "SHARECTL_ENABLED =", "SHARECTL_OVERHEAT_ENABLED = yes"]
+)
+def test_a_knob_that_is_no_boolean_is_the_only_finding(line: str, folder: Path) -> None:
+    added(f"{line}\n")(folder)
+    (finding,) = found(folder)
+    assert (
+        str(finding) == f"{folder / LATER}:1: {line} is neither True nor False; write True or False [knobs]"
+    )
+
+
 def test_every_check_has_a_broken_copy() -> None:
     assert {name for name, _, _ in BROKEN.values()} == {name for name, _, _ in CHECKS}
 

@@ -123,7 +123,7 @@ def _report(subject: Subject) -> Report:
 def _subject(
     source: Source, process: CondorProcess, htcondor: CondorProcess, site_attributes: Mapping[str, str]
 ) -> Subject:
-    configuration, installed = _configuration(source, process)
+    configuration, mistaken, installed = _configuration(source, process)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
     knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
     unseen = [knob for knob in knobs if not configuration.assignments(knob)]
@@ -134,26 +134,33 @@ def _subject(
         htcondor,
         site_attributes,
         without_sharectl={name: off[name] for name in SWITCHED if name in off},
+        mistaken=mistaken,
         installed=installed,
     )
 
 
-def _configuration(source: Source, process: CondorProcess) -> tuple[Configuration, Optional[tuple[int, int]]]:
-    """The configuration as the HTCondor that is installed takes it, and which that is.
+def _configuration(
+    source: Source, process: CondorProcess
+) -> tuple[Configuration, dict[str, str], Optional[tuple[int, int]]]:
+    """The configuration as the HTCondor that is installed takes it, knobs that are no boolean, and which HTCondor it is.
 
     The library that reads it here may be newer, and so choose a way to act that the daemons would not.
     """
     configuration = read(source, MACROS, process)
+    mistaken = snippet_own_knobs.mistaken(configuration)
+    meant = {knob: snippet_own_knobs.BOOLEANS[knob] for knob in mistaken}
+    if mistaken:
+        configuration = read(source, MACROS, process, meant)
     if source.main_file is None:
-        return configuration, None
+        return configuration, mistaken, None
     installed = installed_version(Path(configuration.text("BIN").strip() or "/usr/bin"))
     chosen = configuration.assignments(ACTUATION)
     by_snippet = bool(chosen) and chosen[-1].file in {
         clauses.file for clauses in configuration.assignments("t1_clauses")
     }
     if by_snippet and installed is not None and installed < snippet_own_knobs.OLDEST_LIVE:
-        return read(source, MACROS, process, {ACTUATION: CRON}), installed
-    return configuration, installed
+        return read(source, MACROS, process, {**meant, ACTUATION: CRON}), mistaken, installed
+    return configuration, mistaken, installed
 
 
 def _refusal(source: Source, error: UnreadableConfigurationError) -> Finding:

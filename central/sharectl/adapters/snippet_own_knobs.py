@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Optional
 
+from sharectl.adapters.condor_config import Configuration
 from sharectl.adapters.snippet_subject import ACTUATION, ENABLED, Finding, Subject
 from sharectl.core.trials import ACTUATIONS, LIVE
 
@@ -25,7 +26,9 @@ LONGER = (
     ("SHARECTL_JOB_CTL_STALE_SECONDS", "SHARECTL_JOB_CTL_PERIOD_SECONDS"),
     ("SHARECTL_MC_GRACE_STALE_SECONDS", "SHARECTL_MC_GRACE_PERIOD_SECONDS"),
 )
-BOOLEANS = (ENABLED, "SHARECTL_OVERHEAT_ENABLED")
+BOOLEANS = {ENABLED: "True", "SHARECTL_OVERHEAT_ENABLED": "False"}
+"""Knob → what the other checks take it for where it is neither True nor False: or all of them would find that."""
+
 DISABLED_FILE = "SHARECTL_DISABLED_FILE"
 OLDEST_LIVE = (23, 9)
 """First version of HTCondor on which the live way has been seen to work."""
@@ -39,9 +42,9 @@ def own_knobs(subject: Subject) -> Iterator[Finding]:
     yield from _unused(subject)
     configuration = subject.configuration
     for knob in BOOLEANS:
-        text = configuration.text(knob).strip()
-        if configuration.assignments(knob) and text.lower() not in ("true", "false"):
-            yield _unusable(subject, knob, "is neither True nor False", "write True or False")
+        if knob in subject.mistaken:
+            problem = f"{f'{knob} = {subject.mistaken[knob]}'.strip()} is neither True nor False"
+            yield Finding("knobs", configuration.place(knob), problem, "write True or False")
     yield from _actuation(subject)
     yield from _numbers(subject)
     path = configuration.text(DISABLED_FILE).strip()
@@ -52,6 +55,12 @@ def own_knobs(subject: Subject) -> Iterator[Finding]:
             "is no path that a line of shell can use: sharectl is off for ever, or cannot be put off",
             "write a whole path without blanks, such as /etc/sharectl/disabled",
         )
+
+
+def mistaken(configuration: Configuration) -> dict[str, str]:
+    """Knob → its text, of those of `BOOLEANS` that are neither True nor False."""
+    texts = {knob: configuration.text(knob).strip() for knob in BOOLEANS if configuration.assignments(knob)}
+    return {knob: text for knob, text in texts.items() if text.lower() not in ("true", "false")}
 
 
 def _unused(subject: Subject) -> Iterator[Finding]:

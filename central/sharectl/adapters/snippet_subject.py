@@ -88,6 +88,9 @@ class Subject:
     without_sharectl: Mapping[str, str] = field(default_factory=dict)
     """START and CLAIM_WORKLIFE, expanded, with SHARECTL_ENABLED = False."""
 
+    mistaken: Mapping[str, str] = field(default_factory=dict)
+    """Knobs of sharectl's that are no boolean → what the files say; the configuration has another value for them."""
+
     installed: Optional[tuple[int, int]] = None
     """Version of the HTCondor that is to use it; None if that is not known."""
 
