@@ -95,7 +95,7 @@ def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     """Last: no job starts any more."""
     box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = Flase\n")
     (found,) = problems(box, tmp_path, ACCESS)
-    assert found.startswith("CLAIM_PARTITIONABLE_LEFTOVERS = Flase is no boolean: the schedd or startd ends")
+    assert found.startswith("CLAIM_PARTITIONABLE_LEFTOVERS = Flase is no boolean: the schedd ends")
     box.reconfig(ACCESS)
     box.submit("executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 1\nqueue\n")
     box.wait_until(lambda: INVALID in box.log_text(ACCESS, "SCHEDD"), 90, "the schedd ends")

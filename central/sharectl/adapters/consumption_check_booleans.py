@@ -30,15 +30,15 @@ def no_boolean(subject: Subject) -> Iterator[Finding]:
             if node.booleans.get(text) is not None:
                 continue
             readers = _readers(name)
-            is_read = _may_run(node, readers)
+            there = _that_may_run(node, readers)
             shown = " ".join(text.split())[:_MOST_CHARACTERS]
             yield Finding(
                 "knobs",
                 node.configuration.place(name),
-                f"{name} = {shown} is no boolean: {_happens(node, name, readers)}"
-                + ("" if is_read else f" (by DAEMON_LIST there is no {' or '.join(readers)} here)"),
+                f"{name} = {shown} is no boolean: {_happens(node, name, there or readers)}"
+                + ("" if there else f" (by DAEMON_LIST there is no {' or '.join(readers)} here)"),
                 f"write {name} = {meant}" if (meant := _meant(shown)) else f"write {name} = True, or False",
-                advice=not is_read,
+                advice=not there,
             )
 
 
@@ -49,10 +49,10 @@ def _readers(name: str) -> tuple[str, ...]:
     return (daemon,) if daemon in READERS[knob] else READERS[knob]
 
 
-def _may_run(node: Node, daemons: tuple[str, ...]) -> bool:
-    """Whether one of them runs with that configuration, as far as it is known."""
+def _that_may_run(node: Node, daemons: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of the daemons that run with that configuration; all if that is not known."""
     is_known = node.input.is_whole or node.configuration.assignments("DAEMON_LIST")
-    return not is_known or any(map(node.runs, daemons))
+    return tuple(filter(node.runs, daemons)) if is_known else daemons
 
 
 def _happens(node: Node, name: str, readers: tuple[str, ...]) -> str:
