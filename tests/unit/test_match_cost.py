@@ -570,3 +570,37 @@ def test_a_cost_that_depends_on_the_slot_is_told_as_a_lower_bound(files: Files) 
     (cms,) = files.json("cost", "--group", "--leftovers", "off")["groups"]
     assert (cms["cost"], cms["cost_differs"], cms["usage_differs"]) == (20, None, False)
     assert ">=" not in files.run("cost", "--group", "--leftovers", "off")
+
+
+def test_every_job_has_a_row_whatever_is_known_of_groups(files: Files) -> None:
+    files.jobs(
+        JOB, {**JOB, "AcctGroup": '"CMS"'}, {**JOB, "AcctGroup": '"atlas"'}, {**JOB, "AcctGroup": '""'}
+    )
+    files.write("quotas", "GROUP_QUOTA_cms = 3\n")
+    told = files.json("cost", "--group")["groups"]
+    assert [(group["name"], group["jobs"], group["quota"]) for group in told] == [
+        ("cms", 2, 3),
+        ("<none>", 2, None),
+    ]
+    assert "<none>: its quota" not in files.run("cost", "--group")
+    paths = [f"--{what}={files.folder / what}" for what in ("slots", "jobs")]
+    assert main(["consumption", "cost", "--group", *paths]) == 0
+    printed = files.capsys.readouterr().out
+    rows = [line.split()[:5] for line in printed.splitlines()[2:5]]
+    assert rows == [
+        ["atlas", "?", "?", "?", "1"],
+        ["cms", "?", "?", "?", "2"],
+        ["<none>", "?", "?", "?", "1"],
+    ]
+    assert (
+        "cms: its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
+        in printed
+    )
+
+
+@pytest.mark.parametrize("verb", [["cost"], ["cost", "--sequence"], ["capacity"]])
+def test_a_constraint_that_no_job_meets_is_not_taken_for_no_job(files: Files, verb: list[str]) -> None:
+    said = "no job that waits for a slot meets --job-constraint: there is nothing to match"
+    assert said in files.run(*verb, "--job-constraint", "RequestCpus > 99")
+    files.jobs({**JOB, "JobStatus": "2"})
+    assert "no job waits for a slot: there is nothing to match" in files.run(*verb)

@@ -85,6 +85,7 @@ def print_found(
 
     content["notes"] = list(dict.fromkeys((*content.get("notes", ()), *given.notes)))
     content["empty"], content["missing"] = arguments.empty, given.missing
+    content["job_constraint"] = arguments.job_constraint
     if arguments.json:
         print(as_json.dumps(name, content))
     else:

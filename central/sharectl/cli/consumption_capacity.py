@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
         empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
         content["jobs"] = match_cost.shapes(priced, job_groups(priced, groups), empty)
         notes = (*notes, *priced.notes)
+    elif arguments.pending or arguments.jobs is not None:
+        content["jobs"] = []
     content["notes"] = notes
     return consumption_ads.print_found(
         "consumption-capacity", content, given, arguments, match_cost_tables.capacity_tables

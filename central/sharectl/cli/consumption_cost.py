@@ -42,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.adapters.consumption_policy import MOST_CLAIMS
     from sharectl.adapters.consumption_policy_empty import on_empty
     from sharectl.adapters.consumption_policy_pricing import demands, price, price_in_sequence
-    from sharectl.core.claim_capacity import group_cost
+    from sharectl.core.claim_capacity import group_cost, with_groups_of_jobs
     from sharectl.report import match_cost, match_cost_tables
 
     given = consumption_ads.Given(arguments)
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
         content = match_cost.priced(priced, empty)
         if arguments.group:
-            groups = given.groups(slots)
+            groups = with_groups_of_jobs(given.groups(slots), (job.accounting_group for job in priced.jobs))
             leftovers = given.leftovers()
             content["groups"] = match_cost.groups(
                 [

@@ -256,6 +256,18 @@ def _most_leftovers(room: Optional[float], demands: Sequence[Demand]) -> tuple[i
     return claims, usage
 
 
+def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:
+    """``groups``, and those that jobs of these accounting groups count for besides, of which nothing is known.
+
+    Where there are groups that can only be the root; where there are none it is each of those names.
+    """
+    known = [group.name for group in groups]
+    counted_for = [group_of(name, known) if groups else name or ROOT for name in sorted(names)]
+    others = {name.lower(): name for name in counted_for if name not in known}.values()
+    by_name = sorted(others, key=lambda name: (name == ROOT, name.lower()))
+    return [*groups, *(Group(name, None, None, None) for name in by_name)]
+
+
 def group_of(name: str, groups: Iterable[str]) -> str:
     """The group, of those named, that jobs of an accounting group ``a.b.user`` count for; `ROOT` if there is none."""
     known = {group.lower(): group for group in groups}

@@ -24,8 +24,8 @@ _FIGURES = (
 def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
     """Print what `priced` or `sequence`, and `groups`, have made."""
     sequences = [found for found in content.get("sequences", ()) if found["matches"]]
-    if not content.get("jobs", sequences) and "groups" not in content:
-        to.write("no job waits for a slot: there is nothing to match\n")
+    if not content.get("jobs", sequences) and not content.get("groups"):
+        _no_job(content, to)
     for found in sequences:
         print_table(
             f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in all",
@@ -44,7 +44,7 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
         )
     if content.get("jobs") and "groups" not in content:
         _matches_table(content, to)
-    if "groups" in content:
+    if content.get("groups"):
         _groups_table(content["groups"], to)
     to.writelines(f"note: {shown(note)}\n" for note in content.get("notes", ()))
 
@@ -106,6 +106,8 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
             ],
             to,
         )
+    elif "jobs" in content:
+        _no_job(content, to)
     because = ("because",) if any(slot["because"] for slot in content["slots"]) else ()
     print_table(
         "by slot",
@@ -130,6 +132,15 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
         to,
     )
     to.writelines(f"note: {shown(note)}\n" for note in content.get("notes", ()))
+
+
+def _no_job(content: Mapping[str, Any], to: TextIO) -> None:
+    which = (
+        "that waits for a slot meets --job-constraint"
+        if content.get("job_constraint")
+        else "waits for a slot"
+    )
+    to.write(f"no job {which}: there is nothing to match\n")
 
 
 def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:

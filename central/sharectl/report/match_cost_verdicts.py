@@ -41,7 +41,7 @@ def verdicts(cost: GroupCost) -> list[str]:
         f"{shown_number(cost.cost)} at least, as if all of them fitted where they cost least"
     )
     lines = [
-        (group.quota is None, unknown),
+        (group.quota is None and group.has_quota_of_its_own, unknown),
         (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
         (cost.one_match_at_a_time, one_by_one),
         (cost.quota_below_every_cost, above),
