@@ -202,6 +202,10 @@ def test_shares_beyond_one_are_scaled() -> None:
             "GROUP_ACEPT_SURPLUS is no knob of quotas; write GROUP_ACCEPT_SURPLUS",
         ),
         ("CPUS = 4", "CPUS is no knob of quotas; write GROUP_QUOTA_<group> = number"),
+        (
+            "SLOT_TYPE_1_CONSUMPTION_LICENCE = 1",
+            "SLOT_TYPE_1_CONSUMPTION_LICENCE is no knob of quotas; write GROUP_QUOTA_<group> = number",
+        ),
         ("GROUP_QUOTA_ = 4", "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number"),
         ("GROUP_AUTOREGROUP = maybe", "GROUP_AUTOREGROUP is 'maybe'; write True or False"),
         # No boolean to HTCondor, whose negotiator ends.

@@ -176,7 +176,9 @@ def _meant(name: str) -> str:
         lower[:length]: prefix
         for prefix in _PREFIXES
         for length in range(len(prefix) - 2, len(prefix) + 3)
-        if lower[:length].endswith("_")
+        if lower[:length].endswith("_") and lower[length:]
+        # What follows is the group's, and makes nothing alike.
+        and get_close_matches(lower[:length], [prefix], 1, 0.75)
     }
     guesses = [prefix + lower[len(start) :] for start, prefix in beginnings.items()]
     near = get_close_matches(lower, [*guesses, *_SURPLUS, _NAMES], 1, 0.75)
