@@ -694,6 +694,19 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
     assert {finding["check"] for finding in broken["findings"]} == {"replaced", "clauses"}
 
 
+@pytest.mark.parametrize(
+    ("name", "node", "access_point"), [(EXECUTE, True, False), (ACCESS, False, True), ("", True, True)]
+)
+def test_what_is_shown_is_what_the_machine_goes_by(
+    name: str, node: object, access_point: object, folder: Path
+) -> None:
+    for path in folder.glob("*.conf"):
+        if name and path.name != name:
+            path.unlink()
+    made = check(Source(folder), {}).made
+    assert ("START" in made, "JOB_TRANSFORM_NAMES" in made) == (node, access_point)
+
+
 def test_a_machine_with_a_configuration_is_checked_with_it(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

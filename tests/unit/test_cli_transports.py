@@ -114,7 +114,7 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
     }
     (older,) = published.places(config, NOW + 60, NOW + 1)
     assert f"an older plan stands there: sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
-    assert published.line(place) == f"1 targets, sequence {NOW}, valid for 3000 s, signed by a"
+    assert published.line(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
     (late,) = published.places(config, NOW + 3060)
     assert "expired 0 s ago: no node has a target" in late["problem"]
     keys.write_text(f"b {SECRET}\n", encoding="utf-8")

@@ -495,6 +495,7 @@ def test_a_byte_order_mark_and_dos_lines_do_no_harm(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path, fragment in (
         (tmp_path / "none.yaml", "there is no such file; write at least"),
+        (tmp_path / "none.yaml", "or name another file with --config"),
         (Path("/dev/null/sharectl.yaml"), "cannot be read: Not a directory; check its owner and mode"),
         (tmp_path, "is a directory; name a file in it"),
         (Path(f"{tmp_path}/a\0b"), "cannot be read: "),

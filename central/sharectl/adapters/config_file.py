@@ -30,7 +30,7 @@ def load(path: FilePath) -> Config:
         If it cannot be read or something is wrong in it: ``problems`` has all of it, in the order of the
         lines, each as ``FILE:LINE: where: what is wrong; what to write instead``.
     """
-    return parse(text_of(path, _LEAST), str(path))
+    return parse(text_of(path, _LEAST, " with --config"), str(path))
 
 
 def parse(text: str, name: str) -> Config:

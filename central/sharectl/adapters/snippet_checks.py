@@ -24,6 +24,7 @@ from sharectl.adapters.snippet_subject import (
     CRON_JOBS,
     CRON_KNOBS,
     ENABLED,
+    GROUP_MAP_IN_USE,
     MACROS,
     SWITCHED,
     Finding,
@@ -81,6 +82,7 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
 
 
 SHOWN = (ACTUATION, "STARTD_CRON_JOBLIST", "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
+SHOWN_OF_ACCESS_POINTS = (GROUP_MAP_IN_USE, "JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS")
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ class Report:
     files: tuple[str, ...]
     """Files that HTCondor read, in its order; empty if it refused them."""
     made: Mapping[str, str]
-    """What became of the knobs in `SHOWN`, expanded; empty if HTCondor refused the files."""
+    """What became of the knobs in `SHOWN`, `SHOWN_OF_ACCESS_POINTS` or both, expanded; empty if HTCondor refused the files."""
     findings: tuple[Finding, ...]
     """By check, in the order of `CHECKS`."""
 
@@ -115,7 +117,10 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
 def _report(subject: Subject) -> Report:
     configuration = subject.configuration
     files = dict.fromkeys(str(definition.file) for definition in configuration.definitions)
-    made = {knob: " ".join(configuration.text(knob).split()) for knob in SHOWN}
+    is_access_point = bool(configuration.assignments("JOB_TRANSFORM_SharectlPower"))
+    shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
+    shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
+    made = {knob: " ".join(configuration.text(knob).split()) for knob in shown}
     found = [finding for _, _, functions in CHECKS for function in functions for finding in function(subject)]
     return Report(tuple(files), made, tuple(found))
 

@@ -18,8 +18,8 @@ MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 
 
-def text_of(path: Path, least: str) -> str:
-    """Text of the file at ``path``; ``least`` says in an error what to write where there is none.
+def text_of(path: Path, least: str, how: str = "") -> str:
+    """Text of the file at ``path``; in an error ``least`` says what to write where there is none, ``how`` how to name it.
 
     Raises
     ------
@@ -30,7 +30,7 @@ def text_of(path: Path, least: str) -> str:
         with pipes.open_bytes(path, PIPE_SECONDS) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise ConfigError([f"{path}: there is no such file; {least}, or name another file"]) from error
+        raise ConfigError([f"{path}: there is no such file; {least}, or name another file{how}"]) from error
     except IsADirectoryError as error:
         raise ConfigError([f"{path}: is a directory; name a file in it"]) from error
     except (OSError, ValueError) as error:

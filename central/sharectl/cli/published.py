@@ -12,6 +12,7 @@ from sharectl.adapters.signing import Key
 from sharectl.adapters.target_ads import Holding
 from sharectl.cli import options
 from sharectl.errors import ConfigError, InputError, PublishError
+from sharectl.report.words import counted
 
 
 def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
@@ -54,7 +55,7 @@ def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
 def line(place: dict[str, Any]) -> str:
     """One place in words."""
     said = [
-        f"{place['targets']} targets, sequence {place['sequence']}, valid for {place['valid_for_seconds']} s"
+        f"{counted(place['targets'], 'target')}, sequence {place['sequence']}, valid for {place['valid_for_seconds']} s"
     ]
     if place.get("signed_by"):
         said.append(f"signed by {place['signed_by']}{'' if place['verified'] else ' (not verified)'}")
