@@ -9,7 +9,7 @@ from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explain_group import Exchange, exchanges
-from sharectl.core.explaining import Explained, targets_of
+from sharectl.core.explaining import Explained, alike, targets_of
 from sharectl.core.plan_diff import ESTIMATING, PlanDiff, plan_diff
 from sharectl.core.what_if import Budget, Flip, budget_for
 from sharectl.core.what_if_cycle import cycle_flips
@@ -31,8 +31,8 @@ class Otherwise:
     flips: tuple[Flip, ...]
     tried_all: bool = True
     """Whether the pool was small enough to try all that could change it."""
-    same: bool = True
-    """Whether deciding now comes to as many targets as were recorded; else nothing is tried."""
+    alike: bool = True
+    """Whether deciding now comes to about as many targets as were recorded; else nothing is tried."""
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,9 @@ def _otherwise(record: CycleRecord, explained: Optional[Explained]) -> Optional[
             return None
         answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
         return Otherwise(None, (Flip("answering", answer, None, None, UNSEEN),))
-    same = len(explained.decision.plan.targets) == len(targets_of(record))
-    if not explained.tells_otherwise(same=same):
-        return Otherwise(explained, (), same=False)
+    about = alike(len(targets_of(record)), len(explained.decision.plan.targets))
+    if not explained.tells_otherwise(same=about):
+        return Otherwise(explained, (), alike=False)
     budget = Budget(budget_for(SHARE_OF_BUDGET * len(record.nodes)))
     found = cycle_flips(explained.case, explained.decision, budget)
     if record.reason == "disabled" and explained.decision.plan.targets:

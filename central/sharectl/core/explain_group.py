@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import fsum
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
-from sharectl.core.explaining import Explained, targets_of
+from sharectl.core.explaining import Explained, alike, targets_of
 from sharectl.core.formulas import Formula, formulas
-from sharectl.core.model import GroupControl
+from sharectl.core.model import GroupControl, Target
 from sharectl.core.plan_diff import power_moved_hs06
 from sharectl.core.what_if import Budget, Flip, budget_for, flips
 from sharectl.core.what_if_knobs import group_knobs, limit_knobs, output_limit
-from sharectl.core.what_if_outcomes import extent, extent_of, role
+from sharectl.core.what_if_outcomes import extent, role
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class GroupExplanation:
     """What deciding now comes to: gives, receives or neither."""
     same: bool
     """Whether it gives and receives on as many nodes then as was recorded."""
+    alike: bool
+    """Whether it does so on about as many."""
     flips: tuple[Flip, ...]
     """Empty where `sharectl.core.explaining.Explained.tells_otherwise` is false."""
     tried_all: bool
@@ -56,15 +59,17 @@ def explain_group(explained: Explained, group: str) -> GroupExplanation:
     control = next(control for control in record.groups if control.group == group)
     between = exchanges(record)
     budget = Budget(budget_for(len(record.nodes)))
-    same = extent_of(targets_of(record), group) == extent(group)(explained.decision)
+    were, are = (_counts(targets, group) for targets in (targets_of(record), explained.decision.plan.targets))
+    about = all(map(alike, were, are))
     return GroupExplanation(
         control=control,
         formulas=formulas(record, group, control_before(explained.before, group)),
         gives=tuple(exchange for exchange in between if _is_within(exchange.held_back, group)),
         receives=tuple(exchange for exchange in between if _is_within(exchange.helped, group)),
         role=role(group)(explained.decision),
-        same=same,
-        flips=_flips(explained, group, budget) if explained.tells_otherwise(same=same) else (),
+        same=were == are,
+        alike=about,
+        flips=_flips(explained, group, budget) if explained.tells_otherwise(same=about) else (),
         tried_all=budget.enough,
     )
 
@@ -84,6 +89,12 @@ def control_before(before: Optional[CycleRecord], group: str) -> Optional[GroupC
     """The group in the cycle before; None if that is not known."""
     groups = before.groups if before is not None else ()
     return next((control for control in groups if control.group == group), None)
+
+
+def _counts(targets: Iterable[Target], group: str) -> tuple[int, int]:
+    """On how many nodes it gives, and on how many it receives."""
+    sides = [(target.held_back == group, target.helped == group) for target in targets]
+    return sum(gives for gives, _ in sides), sum(receives for _, receives in sides)
 
 
 def _is_within(name: str, group: str) -> bool:

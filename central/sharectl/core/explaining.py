@@ -18,6 +18,9 @@ from sharectl.core.what_if_knobs import UNWILLING
 _OVERRULED = frozenset({"disabled", "withdrawn"})
 """Of `sharectl.core.plan.REASONS`: why there were no targets whatever was decided."""
 
+ALIKE_RATIO = 0.1
+"""Part by which numbers of targets may differ and be alike still: on a large pool what is rounded always moves a few."""
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -49,9 +52,14 @@ class Explained:
         Parameters
         ----------
         same
-            Whether deciding now comes to what was recorded, for what is explained.
+            Whether deciding now comes to what was recorded for what is explained, or to about as much.
         """
         return same or self.overruled
+
+
+def alike(were: int, are: int) -> bool:
+    """Whether these are about as many; none and some never are."""
+    return abs(were - are) <= ALIKE_RATIO * max(were, are)
 
 
 def targets_of(record: CycleRecord) -> tuple[Target, ...]:

@@ -135,10 +135,10 @@ def _otherwise(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[s
         return
     again, flips = found.otherwise.explained, found.otherwise.flips
     if again is not None:
-        what = "as many targets, not all of them the same" if found.otherwise.same else "something else"
+        what = words.ABOUT.format("targets") if found.otherwise.alike else words.ELSE
         yield from words.note_rows(again, same=again.agrees, what=what)
     listed_flips = flips if everything else flips[:FLIPS_LISTED]
-    yield from words.flip_rows(listed_flips, tried_all=found.otherwise.tried_all, told=found.otherwise.same)
+    yield from words.flip_rows(listed_flips, tried_all=found.otherwise.tried_all, told=found.otherwise.alike)
     if len(flips) > len(listed_flips):
         yield "otherwise", f"… and {counted(len(flips) - len(listed_flips), 'change')} more: --all"
 
@@ -202,7 +202,7 @@ def _otherwise_data(found: CycleExplanation) -> dict[str, Any]:
         "agrees": again.agrees if again is not None else None,
         "decided_again": targets_in_all(again.decision) if again is not None else None,
         "would_change": words.flip_data(otherwise.flips)
-        if otherwise is not None and otherwise.same
+        if otherwise is not None and otherwise.alike
         else None,
         "tried_all": otherwise.tried_all if otherwise is not None else None,
     }

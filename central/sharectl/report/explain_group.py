@@ -42,7 +42,7 @@ def as_data(explained: Explained, found: GroupExplanation) -> dict[str, Any]:
         "receives": [words.exchange_data(exchange) for exchange in found.receives],
         "limits": words.limit_data(record.limits),
         "decided_again": found.role,
-        "would_change": words.flip_data(found.flips) if explained.tells_otherwise(same=found.same) else None,
+        "would_change": words.flip_data(found.flips) if explained.tells_otherwise(same=found.alike) else None,
         "tried_all": found.tried_all,
     }
 
@@ -62,7 +62,7 @@ def rows(explained: Explained, found: GroupExplanation, *, everything: bool) -> 
         *_decided(explained, found, everything=everything),
         *words.limit_rows(explained.record.limits),
         *words.flip_rows(
-            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.same)
+            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.alike)
         ),
     ]
 
@@ -90,4 +90,5 @@ def _decided(explained: Explained, found: GroupExplanation, *, everything: bool)
     if not found.gives and not found.receives:
         yield "decided", "it neither gives nor receives"
     yield from words.plan_rows(record)
-    yield from words.note_rows(explained, same=found.same)
+    what = words.ABOUT.format("nodes") if found.alike else words.ELSE
+    yield from words.note_rows(explained, same=found.same, what=what)

@@ -20,6 +20,10 @@ from sharectl.report.words import counted
 NODES_LISTED = 4
 KINDS_LISTED = 3
 
+ELSE = "something else"
+ABOUT = "about as many {}, not all of them the same"
+"""What deciding again comes to, where that is not what was recorded."""
+
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
     "deciding again now comes to {what}: the configuration was changed since, or the ledger does not hold "
@@ -46,7 +50,7 @@ def heading(explained: Explained, what: str) -> str:
     return f"{what}: {cycle}{shown(record.taken_at)}, from {explained.source}"
 
 
-def note_rows(explained: Explained, *, same: bool, what: str = "something else") -> list[tuple[str, str]]:
+def note_rows(explained: Explained, *, same: bool, what: str = ELSE) -> list[tuple[str, str]]:
     """What to know of the rows that tell what would change it.
 
     Parameters
