@@ -687,6 +687,23 @@ def test_a_file_that_is_no_configuration_is_named(
     assert problem in printed
 
 
+def test_a_file_that_htcondor_refuses_is_told_of_by_its_own_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{GOOD}FOO BAR\n"
+    (finding,) = found(tmp_path, text)
+    assert finding.place == f"{tmp_path / 'node-0.conf'}:{LINE}"
+    assert finding.problem.endswith('no daemon starts with it: it cannot read "FOO BAR"')
+    (finding,) = check([tmp_path], {}).findings
+    assert (finding.place, finding.problem[-9:]) == (f"{tmp_path / 'node-0.conf'}:{LINE}", '"FOO BAR"')
+    # The process's own standard input, as a shell's pipe would set it.
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
+    assert main(["consumption", "check", "-"]) == 1
+    assert f"\n-:{LINE}: HTCondor cannot use" in capsys.readouterr().out
+    assert main(["consumption", "check", "/dev/null"]) == 65
+    assert "/dev/null: is no regular file; name a file" in capsys.readouterr().err
+
+
 def test_a_comment_in_another_encoding_is_no_fault(tmp_path: Path) -> None:
     path = tmp_path / "a.conf"
     path.write_bytes(b"# f\xfcr gro\xdfe Knoten\n" + GOOD.encode())

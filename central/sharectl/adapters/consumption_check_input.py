@@ -17,6 +17,7 @@ from typing import Optional
 from sharectl.adapters.condor_config import Configuration, Source, expand, read, reader, source_of
 from sharectl.adapters.condor_files import MAX_BYTES, Definition, circle, definitions_in
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
+from sharectl.adapters.condor_refusals import Given, given_file, retold
 from sharectl.adapters.consumption_check_texts import refuse_others
 from sharectl.adapters.files import read_regular
 from sharectl.errors import InputError
@@ -141,7 +142,9 @@ def _read_source(
         try:
             configuration = read(source, macros, process)
         except UnreadableConfigurationError as error:
-            return Input(name, _nothing(source), is_whole=False), error
+            files = sorted(folder.resolve().iterdir()) if folder is not None else []
+            given = {str(file): given_file(file) for file in files if file.is_file()}
+            return Input(name, _nothing(source), is_whole=False), retold(error, given)
     return Input(name, configuration, is_whole=source.main_file is not None), None
 
 
@@ -167,7 +170,15 @@ def _read_text(
         root = Path(folder) / "root"
         isolated = "".join(f"{name} =\n" for name in _ISOLATED)
         root.write_text(isolated + text + isolated, encoding="utf-8")
-        return _expanded(path, Source(main_file=root), definitions, macros, parser, is_dump=is_dump)
+        expanded, refused = _expanded(
+            path, Source(main_file=root), definitions, macros, parser, is_dump=is_dump
+        )
+        known = (
+            {}
+            if is_dump
+            else {str(copy if path == STDIN else path.resolve()): Given(str(path), content.splitlines())}
+        )
+        return expanded, refused and retold(refused, known, folder)
 
 
 def _expanded(
@@ -191,8 +202,6 @@ def _expanded(
         defaults = parser.expand(Source(), names) if is_dump else {}
         values = parser.expand(source, names)
     except UnreadableConfigurationError as refused:
-        if source.main_file is not None and refused.place.startswith(f"{source.main_file.parent}/"):
-            refused.place = str(path)  # it is a copy, which is gone
         return Input(str(path), _nothing(source), is_whole=False), refused
     if is_dump:
         # A dump has all that HTCondor has a default for; what is empty means something only for a slot type.
@@ -229,9 +238,9 @@ def _nothing(source: Source) -> Configuration:
 def _content(path: Path) -> str:
     if path == STDIN:
         return sys.stdin.buffer.read(MAX_BYTES).decode("utf-8", "replace")
-    content, problem = read_regular(path, MAX_BYTES)
+    content, _ = read_regular(path, MAX_BYTES)
     if content is None:
-        raise InputError([f"{path}: {problem}"])
+        raise InputError([f"{path}: is no regular file; name a file, a folder, or - for standard input"])
     return content.decode("utf-8", "replace")
 
 
