@@ -604,3 +604,12 @@ def test_a_constraint_that_no_job_meets_is_not_taken_for_no_job(files: Files, ve
     assert said in files.run(*verb, "--job-constraint", "RequestCpus > 99")
     files.jobs({**JOB, "JobStatus": "2"})
     assert "no job waits for a slot: there is nothing to match" in files.run(*verb)
+
+
+def test_claims_that_are_counted_no_further_are_noted(files: Files) -> None:
+    free = {f"Consumption{asset}": "0" for asset in ("Cpus", "Memory")}
+    files.slots(PLAIN, {**SLOT, **free, "ConsumptionDisk": "1"})
+    for verb in ("cost", "capacity"):
+        assert (
+            "slot1@wn-1: claims are counted up to 10000 a slot; it may have more" in files.json(verb)["notes"]
+        )

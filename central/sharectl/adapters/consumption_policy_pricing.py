@@ -80,6 +80,12 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
         matches={(renumbered[slot], job): match for (slot, job), (_, match) in found.items()},
         notes=tuple(kind.not_told for kind in priced if kind.not_told)
         + tuple(
+            f"{priced[renumbered[slot]].names[0]}: claims are counted up to {most} a slot; it may have more"
+            for slot in sorted(
+                {slot for (slot, _), (_, match) in found.items() if match.at_least and most > 1}
+            )
+        )
+        + tuple(
             f"{_place(given[sorts[culprit.number].members[0]])}: left out, with {len(sorts[culprit.number].members) - 1} "
             f"like it: HTCondor's library cannot evaluate it: {culprit.problem}"
             for given, sorts, culprit in culprits
