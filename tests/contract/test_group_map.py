@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -133,3 +135,45 @@ def test_what_is_no_file_is_no_map(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "groups.map"
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     assert "is no regular file" in checked(tmp_path)[0].problem
+
+
+ASKED = """
+import sys, classad2, htcondor2
+htcondor2.set_subsystem("STARTD")
+htcondor2.reload_config()
+for user in sys.argv[1:]:
+    groups = classad2.ExprTree(f'userMap("m", {classad2.quote(user)})').eval()
+    print(groups if isinstance(groups, str) else "-")
+"""
+
+
+def test_htcondor_reads_the_same(tmp_path: Path) -> None:
+    """Its own library, of the same text: also where a finding says that a line is no use."""
+    path = tmp_path / "groups.map"
+    path.write_text(SOUND + "* * cms\n* pool cms, atlas\nzoe cms\n* zoe\n* yan cms\n* yan atlas\n")
+    local = tmp_path / "condor_config"
+    local.write_text(
+        "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSTARTD_CLASSAD_USER_MAP_NAMES = m\n"
+        f"CLASSAD_USER_MAPFILE_m = {path}\n"
+    )
+    expected = {
+        "alice": "cms",
+        "bob": "atlas, cms.analysis",
+        "carol": "CMS",
+        "CMS/plt12": "cms.pilot",
+        "atlas7": "atlas",
+        'd"e': "cms",
+        "anybody": "-",
+        "pool": "cms,",
+        "zoe": "-",
+        "yan": "cms",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", ASKED, *expected],
+        env={**os.environ, "CONDOR_CONFIG": str(local)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert dict(zip(expected, done.stdout.splitlines())) == expected
