@@ -130,6 +130,11 @@ def test_a_huge_map_is_looked_at_in_part(tmp_path: Path) -> None:
     assert "looked at" in found[-1].problem
 
 
+def test_a_group_without_end_takes_no_time(tmp_path: Path) -> None:
+    found = checked(tmp_path, "* alice " + "a." * 2**18 + "\n", "GROUP_NAMES = cms\n")
+    assert ["no group can be called so" in finding.problem for finding in found] == [True]
+
+
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
 def test_what_is_no_file_is_no_map(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "groups.map"

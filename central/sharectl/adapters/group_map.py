@@ -241,21 +241,29 @@ def _find_unread_patterns(found: Map, subject: Subject) -> None:
 def _strangers(found: Map, subject: Subject) -> Iterator[Finding]:
     """Groups that the negotiator does not know, where its groups are known here."""
     known = {name.lower() for name in subject.configuration.words("GROUP_NAMES")}
-    said: set[str] = set()
+    names: dict[str, str] = {}
     for rule in found.rules if known else ():
         for name in rule.groups:
-            parts = name.lower().split(".")
-            within = {".".join(parts[:count]) for count in range(1, len(parts) + 1)}
-            fit = NESTED_GROUP_NAME.fullmatch(name.lower()) is not None
-            if fit and known.isdisjoint(within) and name.lower() not in said and len(said) < MOST_SHOWN:
-                said.add(name.lower())
-                yield Finding(
-                    "groups",
-                    rule.place,
-                    f"{name} is not in GROUP_NAMES, and so nobody's share",
-                    "write one of those, or add it there",
-                    advice=True,
-                )
+            names.setdefault(name.lower(), rule.place)
+    # What can be no group is a fault already, and may be long.
+    strangers = [
+        (name, place)
+        for name, place in names.items()
+        if NESTED_GROUP_NAME.fullmatch(name) and known.isdisjoint(_with_those_above(name))
+    ]
+    for name, place in strangers[:MOST_SHOWN]:
+        yield Finding(
+            "groups",
+            place,
+            f"{name} is not in GROUP_NAMES, and so nobody's share",
+            "write one of those, or add it there",
+            advice=True,
+        )
+
+
+def _with_those_above(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts) + 1)]
 
 
 def _shown(text: str, most: int = 60) -> str:
