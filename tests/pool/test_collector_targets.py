@@ -215,7 +215,7 @@ def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
 
 
 def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
-    sharectl: Sharectl, everybody: dict[str, Person]
+    sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
 ) -> None:
     began = int(time.time())
     secure(sharectl.box, ONLY_SHARECTL)
@@ -231,6 +231,9 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
         assert believed(sharectl.box, "wn-001") == [began]
         publish(sharectl, plan(began + 1))
         assert ads(sharectl.box) == []
+        (tmp_path / "forger").mkdir()
+        said = publish(everybody[FORGER].sharectl(tmp_path / "forger"), plan(began + 2, "wn-001"), expect=74)
+        assert f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; give sharectl the token" in said
     finally:
         secure(sharectl.box)
 
@@ -261,7 +264,9 @@ def test_another_identity_than_the_nodes_were_told_is_an_error(
     sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
 ) -> None:
     said = publish(everybody[FORGER].sharectl(tmp_path), plan(int(time.time()), "wn-001"), expect=74)
-    assert f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN} believe none of it" in said
+    assert (
+        f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN} believe none of it" in said
+    )
     assert believed(sharectl.box, "wn-001") == []
 
 

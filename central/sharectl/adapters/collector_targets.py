@@ -132,7 +132,7 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     try:
         collector.advertise([classad2.ClassAd(ad) for ad in ads], _PUBLISHING, True)  # noqa: FBT003
     except htcondor2.HTCondorException:
-        return Delivery(None, _why_refused(collector))
+        return Delivery(None, _why_refused(collector, access.identity))
     sent, ads_held = _until(
         collector, lambda held: holding(held, None).sequence == plan.sequence, patience_seconds
     )
@@ -245,18 +245,24 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
 
 
 def _known_as(collector: Any, command: str) -> Optional[tuple[str, str]]:
-    """As whom the collector knows this process for a command or level, and by which method; None if it does not say."""
+    """As whom the collector lets this process use a command or level, and by which method; None if it does not."""
     import htcondor2
 
     try:
         seen = htcondor2.ping(collector.locate(htcondor2.DaemonType.Collector), command)
     except htcondor2.HTCondorException:
         return None
+    if not seen.get("AuthorizationSucceeded", True):
+        return None
     return seen.get("MyRemoteUserName", NOBODY), seen.get("AuthMethods", "no method")
 
 
-def _why_refused(collector: Any) -> str:
+def _why_refused(collector: Any, expected: Optional[str]) -> str:
     """Why a collector takes no ads, as far as it can be found out."""
+    known = _known_as(collector, _PUBLISHING)
+    if known is not None:
+        # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
+        return f"does not take the ads{_why_not_shown(known, expected)} ({DOCUMENT})"
     known = _known_as(collector, "READ")
     if known is None:
         return _why_unknown(collector)
