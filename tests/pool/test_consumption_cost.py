@@ -14,6 +14,7 @@ from typing import Any, Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.consumption_pools import paused
 from tests.pool.looking import at
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 from tests.pool.trouble import hung
@@ -135,6 +136,19 @@ def settled(box: Box, jobs: int, predicted: int) -> int:
 def shapes(seen: dict[str, Any]) -> list[dict[str, Any]]:
     jobs: list[dict[str, Any]] = seen["jobs"]
     return jobs
+
+
+def test_jobs_are_told_apart_before_their_access_point_has_negotiated(sharectl: Sharectl) -> None:
+    """Its jobs have no AutoClusterId yet, and differ by nothing but their Requirements."""
+    with paused(sharectl.box):
+        for machine, count in ((BY_CORES, 3), (BY_MEMORY, 2)):
+            sharectl.box.submit(described("ample", 1, 100, machine, count))
+        live = sharectl.json("consumption", "cost")
+        some = sharectl.json(
+            "consumption", "cost", "--job-constraint", f'regexp("{BY_MEMORY}", unparse(Requirements))'
+        )
+    assert sorted(job["count"] for job in live["jobs"]) == [2, 3]
+    assert [job["count"] for job in some["jobs"]] == [2]
 
 
 def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
