@@ -176,7 +176,8 @@ def _meant(name: str) -> str:
         lower[:length]: prefix
         for prefix in _PREFIXES
         for length in range(len(prefix) - 2, len(prefix) + 3)
-        if lower[:length].endswith("_") and lower[length:]
+        if lower[:length].endswith("_")
+        and lower[length:]
         # What follows is the group's, and makes nothing alike.
         and get_close_matches(lower[:length], [prefix], 1, 0.75)
     }
