@@ -448,12 +448,14 @@ def test_without_room_what_stands_stands_or_runs_out(
     with cycles_that_die.small_disk(tmp_path, 4096) as disk:
         command = Sharectl(box, tmp_path, within=cycles_that_die.within(disk))
         ways = cycles_of(servers, tmp_path / "disk", seen_at=disk)
-        box.wait_until(
-            lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout,
+        said = box.wait_until(
+            lambda: line if "targets=1" in (line := command.run("cycle", expect=None, **ways).stdout) else "",
             40,
             "a cycle has a target",
         )
-        time.sleep(1)  # the next plan is another one
+        sequence = int(said.partition("sequence=")[2].split()[0])
+        # Several cycles within a second are ahead of the clock, by which the next plan is numbered.
+        box.wait_until(lambda: time.time() > sequence + 1, 40, "the next plan is a newer one")
         until, _ = publish(command, [STEADY], VALIDITY_SECONDS, **ways)
         box.wait_until(lambda: acts(watch), VALIDITY_SECONDS - 5, "the node has its target")
         stood, lines = servers.elsewhere.read_bytes(), kept_lines(disk)
