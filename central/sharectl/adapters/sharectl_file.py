@@ -108,6 +108,7 @@ def render(plan: Plan, seal: Seal = UNSEALED) -> str:
         f"# generated: {plan.generated_at}",
         f"# valid_until: {plan.valid_until}",
         f"# groups: {','.join(plan.groups)}",
+        *([f"# multicore_pending: {plan.multicore_pending:d}"] if plan.multicore_pending is not None else []),
         f"# targets: {len(plan.targets)}",
         *target_lines(plan),
     ]

@@ -70,6 +70,7 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
         "t1_TargetGenerated": plan.generated_at,
         "t1_TargetValidUntil": plan.valid_until,
         **({"t1_TargetPool": pool} if pool is not None else {}),
+        **({"t1_MulticorePending": plan.multicore_pending} if plan.multicore_pending is not None else {}),
         # Only tidies up, and late: nodes go by t1_TargetValidUntil.
         "ClassAdLifetime": max(1, plan.valid_until - plan.generated_at),
     }

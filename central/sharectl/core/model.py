@@ -50,6 +50,8 @@ class PendingJobs:
     jobs: int
     memory_mib: int = 0
     """Memory that each job requests; 0 if unknown."""
+    placeable: bool = True
+    """Whether some node could run them if it were empty; if not, they are no demand."""
 
 
 SCHEDD_SOURCE = "schedd "
@@ -263,3 +265,5 @@ class Plan:
     helped: Optional[str] = None
     limits: tuple[LimitNote, ...] = ()
     """The limits that acted on the targets."""
+    multicore_pending: Optional[bool] = None
+    """Whether multicore jobs wait that some node could run, whoever's; None if unknown. Grace needs them."""
