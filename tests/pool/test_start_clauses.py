@@ -41,9 +41,7 @@ NODES = {LIVE: "wn-001.example.org", CRON: "wn-002.example.org"}
 LATCHED, MIXED_UP = "wn-003.example.org", "wn-004.example.org"
 CHILD = CHECKOUT / "central" / "sharectl" / "adapters" / "condor_child.py"
 # The box's own bindings; where the pool is this machine's HTCondor it may have none, and those here do.
-INTERPRETER = (
-    'python3 -Ic "import classad2" 2>/dev/null && exec python3 -I "$0" $PPID; exec "$1" -I "$0" $PPID'
-)
+INTERPRETER = 'python3 -Ic "import classad2" 2>/dev/null && exec python3 -I "$0"; exec "$1" -I "$0"'
 SNIPPET = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
 STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py

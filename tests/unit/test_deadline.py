@@ -2,10 +2,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Callable
+
+import pytest
 
 from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.lock import only_one, only_one_in
 
 
 def _hang() -> None:
@@ -68,3 +74,52 @@ def test_no_process_is_left_behind(tmp_path: Path) -> None:
 
 def test_nothing_to_ask() -> None:
     assert ask_all({}) == {}
+
+
+HOLDER = """\
+import os, sys, time
+from pathlib import Path
+from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.lock import only_one
+
+def hang():
+    Path(sys.argv[2]).write_text(str(os.getpid()))
+    time.sleep(600)
+
+with only_one(Path(sys.argv[1]), 0):
+    ask_all({"hangs": Question(hang, 600)})
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM])
+def test_a_killed_process_frees_the_lock_and_ends_its_children(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    lock, mark = tmp_path / "lock", tmp_path / "child"
+    command = [sys.executable, "-c", HOLDER, str(lock), str(mark)]
+    with subprocess.Popen(command) as holder:
+        try:
+            until(lambda: mark.exists() and bool(mark.read_text()))
+        finally:
+            holder.send_signal(number)
+    with only_one(lock, wait_seconds=0):
+        pass
+    until(lambda: not Path("/proc", mark.read_text()).exists())
+
+
+def test_a_child_does_not_hold_the_lock_of_its_parent(tmp_path: Path) -> None:
+    with only_one(tmp_path / "lock", 0), only_one_in(tmp_path, 0):
+        answers = ask_all({"child": Question(_open_files, 10)})
+    assert [name for name in answers["child"].value if name.startswith(str(tmp_path))] == []
+
+
+def _open_files() -> list[str]:
+    places = Path("/proc/self/fd").iterdir()
+    return [str(place.readlink()) for place in places if place.is_symlink()]
+
+
+def until(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -4,17 +4,14 @@ A broken configuration makes the library end the process that loads it, and anot
 Each line of standard input is a JSON object, ``{"macros": [names], "environment": {…}}``, for which the configuration
 is read anew, or ``{"expressions": […], "slots": […], "jobs": […]}``, or ``{"keep": …}`` (ads to keep: see `Kept`) and then
 any number of ``{"looks": [[slot, job, assets]]}`` (what kept slots make of kept jobs: see `Kept.look`); each answer is a
-line too. It imports nothing of sharectl, so that it runs by its path. It ends with the process whose id is its argument,
-also while the library hangs.
+line too. It imports nothing of sharectl, so that it runs by its path.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import re
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -24,9 +21,6 @@ import classad2
 import htcondor2
 
 SUBSYSTEM = "STARTD"
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl(2)."""
-
 BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
 
@@ -253,16 +247,8 @@ def answer_to(asked: Mapping[str, Any], kept: Kept) -> tuple[dict[str, Any], Kep
     return evaluated(asked), kept
 
 
-def end_with(parent: int) -> None:
-    """Let the kernel end this process as soon as ``parent``, which has started it, is gone."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
-    if os.getppid() != parent:  # it was gone before
-        sys.exit(1)
-
-
 def main() -> int:
     """Answer the questions on standard input until it ends."""
-    end_with(int(sys.argv[1]))
     kept = Kept({"slots": [], "jobs": [], "weight": "1"})
     for line in sys.stdin:
         answer, kept = answer_to(json.loads(line), kept)

@@ -11,9 +11,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Optional, final
+
+from sharectl.adapters.deadline import end_with
 
 CHILD = Path(__file__).with_name("condor_child.py")
 DEADLINE_SECONDS = 20.0
@@ -53,12 +56,13 @@ class CondorProcess:
         self._root.write_text(configuration, encoding="utf-8")
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(CHILD), str(os.getpid())],
+            [sys.executable, "-I", str(CHILD)],
             env={**environment, "CONDOR_CONFIG": str(self._root)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
             bufsize=0,
+            preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - no threads
         )
 
     def __enter__(self) -> CondorProcess:

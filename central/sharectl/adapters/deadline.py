@@ -7,6 +7,7 @@ thread, the one that watches the clock included.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import resource
@@ -19,7 +20,11 @@ from typing import Any, Callable, NoReturn, Optional
 
 from sharectl.core.model import Source
 
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
+
 _CHUNK_BYTES = 2**16
+_LIBC = ctypes.CDLL(None)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,16 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
     return {name: answers[name] for name in questions}
 
 
+def end_with(parent: int) -> None:
+    """Let the kernel end this process as soon as ``parent``, the process that has started it, is gone.
+
+    It acts whatever ends the parent, and while a library hangs. It stays in force in a program that this process becomes.
+    """
+    _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # it was gone before
+        os._exit(1)
+
+
 def limit_memory(more_bytes: int) -> None:
     """Let this process have no more memory than it has and ``more_bytes``; beyond that it gets a MemoryError."""
     with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
@@ -92,8 +107,10 @@ def _start(question: Question) -> _Child:
     # has the bindings loaded.
     receiving, sending = os.pipe()
     began = time.monotonic()
+    parent = os.getpid()
     pid = os.fork()
     if pid == 0:
+        end_with(parent)
         _answer(question.ask, sending)
     os.close(sending)
     return _Child(pid, receiving, began, began + question.deadline_seconds)

@@ -15,6 +15,17 @@ from sharectl.errors import LockedError, StateError
 
 _POLL_SECONDS = 0.1
 _FOLDER_MODE = 0o755
+_descriptors: set[int] = set()
+"""Of the locks that this process holds or waits for."""
+
+
+def _close_in_child() -> None:
+    """Leave the locks to the parent: a process that it forks must not hold them on when it dies."""
+    while _descriptors:
+        os.close(_descriptors.pop())
+
+
+os.register_at_fork(after_in_child=_close_in_child)
 
 
 @contextlib.contextmanager
@@ -67,11 +78,14 @@ def _as_state_error(path: Path, folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _held(descriptor: int, path: Path, wait_seconds: float) -> Iterator[None]:
+    _descriptors.add(descriptor)
     try:
         _acquire(descriptor, path, time.monotonic() + wait_seconds)
         yield
     finally:
-        os.close(descriptor)
+        if descriptor in _descriptors:  # not in a process that was forked meanwhile
+            _descriptors.remove(descriptor)
+            os.close(descriptor)
 
 
 def _acquire(descriptor: int, path: Path, deadline: float) -> None:
