@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from sharectl.adapters.consumption_policy_pricing import Jobs, emptied, price
+from sharectl.adapters.consumption_policy_pricing import Jobs, price, when_empty
 from sharectl.adapters.slot_ads import AdOfFile, text_of
 from sharectl.core.claim_offers import Priced
 from sharectl.core.match_cost import Match
@@ -24,7 +24,11 @@ def on_empty(
     slot_numbers = _numbers((number, priced.slots[number].names) for number in {slot for slot, _ in pairs})
     job_numbers = _numbers((number, priced.jobs[number].names) for number in {job for _, job in pairs})
     empty = price(
-        [emptied(slot) for slot in slots if (text_of(slot.attributes, "Name") or slot.place) in slot_numbers],
+        [
+            when_empty(slot)
+            for slot in slots
+            if (text_of(slot.attributes, "Name") or slot.place) in slot_numbers
+        ],
         [job for job in jobs if job.ad.place in job_numbers],
         1,
     )

@@ -11,6 +11,7 @@ from sharectl.adapters.condor_config import Source
 from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
 from sharectl.adapters.consumption_policy import MOST_CLAIMS, Ad, in_sequence, judged
 from sharectl.adapters.consumption_policy_kinds import ANSWER_SECONDS, BLANK, Guard, kinds
+from sharectl.adapters.emptied_slot import emptied
 from sharectl.adapters.slot_ads import AdOfFile, number_of, text_of
 from sharectl.adapters.slot_ads_pending import NO_SLOT
 from sharectl.core.claim_capacity import Demand, Group, Offer, group_of
@@ -200,7 +201,7 @@ def pool_weight(slots: Sequence[AdOfFile]) -> Optional[float]:
     try:
         with _process() as process:
             (values,) = process.evaluate(
-                ["MY.SlotWeight"], [emptied(slot).attributes for slot in slots], [{}]
+                ["MY.SlotWeight"], [emptied(slot.attributes) for slot in slots], [{}]
             ) or [None]
     except UnreadableConfigurationError:
         return None
@@ -244,26 +245,9 @@ def restricted(ads: Sequence[AdOfFile], constraint: Optional[str], option: str) 
     ]
 
 
-def emptied(slot: AdOfFile) -> AdOfFile:
-    """The slot as it is when nothing runs on it: each asset as much as TotalSlot… says."""
-    totals = {
-        name[len("TotalSlot") :]: text
-        for name, text in slot.attributes.items()
-        if name.lower().startswith("totalslot") and isfinite(number_of(slot.attributes, name))
-    }
-    resources = text_of(slot.attributes, "MachineResources").replace(",", " ").lower().split()
-    given = {name.lower(): name for name in slot.attributes}
-    return AdOfFile(
-        slot.place,
-        {
-            **slot.attributes,
-            **{
-                given.get(asset.lower(), asset): text
-                for asset, text in totals.items()
-                if asset.lower() in resources
-            },
-        },
-    )
+def when_empty(slot: AdOfFile) -> AdOfFile:
+    """The slot when nothing runs on it."""
+    return AdOfFile(slot.place, emptied(slot.attributes))
 
 
 def _process(deadline_seconds: float = ANSWER_SECONDS) -> CondorProcess:

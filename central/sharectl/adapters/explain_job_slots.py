@@ -14,6 +14,7 @@ from math import isfinite
 from typing import Any, Optional
 
 from sharectl.adapters.ads import evaluated, sequence, text, whole
+from sharectl.adapters.emptied_slot import empty
 from sharectl.adapters.node_words import has_target, is_draining
 from sharectl.core.groups import group_of
 from sharectl.core.job_reasons import code_of_resource
@@ -25,18 +26,6 @@ MAX_CLAUSE = 1000
 """Characters of a clause that are told."""
 
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
-_LOADS = ("LoadAvg", "CondorLoadAvg", "TotalLoadAvg", "TotalCondorLoadAvg")
-_CHILDREN = (
-    *("ChildCpus", "ChildMemory", "ChildDisk", "ChildGPUs", "ChildState", "ChildActivity", "ChildName"),
-    *(
-        "ChildAccountingGroup",
-        "ChildRemoteUser",
-        "ChildRemoteOwner",
-        "ChildJobStart",
-        "Childt1_HeldBackCores",
-    ),
-)
-_CHILD = re.compile(r"\bChild\w+", re.IGNORECASE)
 _NOW_CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 _MACHINE_RESOURCES = "Cpus, Memory, Disk"
@@ -89,7 +78,7 @@ def _finding(asking: _Job, slot: Any, now: int) -> SlotFinding:
     grace_until = _grace_until(slot) if "grace" in codes else 0
     left: list[Obstacle] = []
     if obstacles:
-        _empty(slot)
+        empty(slot)
         left, _ = _obstacles(asking, slot, accepted=(_accepts(job, slot), _accepts(slot, job)))
     return SlotFinding(
         node=machine,
@@ -240,25 +229,6 @@ def _grace_until(slot: Any) -> int:
     found = _GRACE.search(_expression(slot, "MC_GRACE") or "")
     began = whole(evaluated(slot, "t1_McRoomTime"), 0)
     return began + int(found[1]) if found and began else 0
-
-
-def _empty(slot: Any) -> None:
-    """Make the ad that of the slot if nothing ran there, and it had neither target nor grace, and was not drained."""
-    for name in _resources(slot):
-        total = evaluated(slot, f"TotalSlot{name}")
-        if _number(total) is not None:
-            slot[name] = total
-    for name in (*_CHILDREN, *_CHILD.findall(_expression(slot, "Start") or "")):
-        if name in slot:
-            slot[name] = compiled("{}")
-    for name in ("Draining", "DrainReason"):
-        slot.pop(name, None)
-    slot.update({"State": "Unclaimed", "Activity": "Idle", "NumDynamicSlots": 0})
-    slot.update({"t1_TargetActive": False, "MC_GRACE": False, "t1_overheat": False})
-    slot.update({name: 0.0 for name in _LOADS if name in slot})
-    if (_expression(slot, "Requirements") or "").strip().lower() == "false":
-        # Of a slot that is drained START is not in the ad: what it would be nobody can tell.
-        slot["Requirements"] = compiled("WithinResourceLimits =!= false")
 
 
 def _expression(ad: Any, name: str) -> Optional[str]:

@@ -109,7 +109,7 @@ class Given:
 
     def slots(self) -> list[AdOfFile]:
         """Partitionable and static slots."""
-        from sharectl.adapters.consumption_policy_pricing import emptied, restricted
+        from sharectl.adapters.consumption_policy_pricing import restricted, when_empty
         from sharectl.adapters.slot_ads import read, text_of
         from sharectl.adapters.slot_ads_sorts import SLOTS, checked
         from sharectl.errors import InputError
@@ -125,7 +125,7 @@ class Given:
             where = "the pool" if arguments.slots is None else str(arguments.slots)
             which = " that meets --constraint" if arguments.constraint else ", but for dynamic ones at most"
             raise InputError([f"no slot: {where} has none{which}"])
-        self._slots = [emptied(slot) for slot in slots] if arguments.empty else slots
+        self._slots = [when_empty(slot) for slot in slots] if arguments.empty else slots
         return self._slots
 
     def jobs(self, file: Optional[Path]) -> list[Jobs]:

@@ -1,0 +1,68 @@
+"""Slots as they are when nothing runs there, as text and as the bindings' ads."""
+
+from __future__ import annotations
+
+import classad2
+import pytest
+
+from sharectl.adapters.emptied_slot import emptied, empty
+
+BUSY = {
+    "MachineResources": '"Cpus Memory Disk Swap GPUs"',
+    "cpus": "0",
+    "Memory": "100",
+    "GPUs": "0",
+    "TotalSlotCpus": "8",
+    "TotalSlotMemory": "4096.0",
+    "TotalSlotGPUs": "2",
+    "AssignedGPUs": '"GPU-a1,GPU-b2"',
+    "AvailableGPUs": "{  }",
+    "ChildCpus": "{ 8 }",
+    "ChildSeats": "{ 8 }",
+    "ChildCare": "True",
+    "State": '"Claimed"',
+    "Draining": "true",
+    "MC_GRACE": "MY.t1_McRoomValue =?= 0",
+    "t1_McRoomValue": "0",
+    "t1_TargetActive": "time() < 2",
+    "Requirements": "Start && WithinResourceLimits",
+    "Start": "MY.MC_GRACE =!= True && ChildSeats[0] =!= 8",
+}
+FREE = {
+    **BUSY,
+    "cpus": "8",
+    "Memory": "4096.0",
+    "GPUs": "2",
+    "AvailableGPUs": "{ GPUs_GPU_a1, GPUs_GPU_b2 }",
+    "ChildCpus": "{ }",
+    "ChildSeats": "{ }",
+    "State": '"Unclaimed"',
+    "Draining": "false",
+    "MC_GRACE": "false",
+    "t1_TargetActive": "false",
+}
+
+
+def test_assets_devices_and_lists_are_those_of_the_empty_slot() -> None:
+    assert emptied(BUSY) == FREE
+    assert emptied(FREE) == FREE
+
+
+def test_an_ad_of_the_bindings_becomes_the_same() -> None:
+    slot, expected = (
+        classad2.ClassAd({name: classad2.ExprTree(text) for name, text in ad.items()}) for ad in (BUSY, FREE)
+    )
+    empty(slot)
+    assert {name: str(slot.lookup(name)) for name in slot} == {
+        name: str(expected.lookup(name)) for name in expected
+    }
+
+
+@pytest.mark.parametrize("total", ["undefined", '"8"', 'real("INF")', "1e999", "error"])
+def test_a_total_that_is_no_number_leaves_the_asset(total: str) -> None:
+    assert emptied({"Cpus": "3", "TotalSlotCpus": total})["Cpus"] == "3"
+
+
+def test_requirements_of_a_drained_slot_are_only_its_assets() -> None:
+    drained = {"Requirements": "False", "State": '"Drained"'}
+    assert emptied(drained) == {"Requirements": "WithinResourceLimits =!= false", "State": '"Unclaimed"'}
