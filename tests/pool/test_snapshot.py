@@ -91,6 +91,10 @@ def test_both_ways_to_look_give_the_same_table(sharectl: Sharectl) -> None:
         "atlas": (2, 4, 6 * 11.0, {"1": 11, "4": 2}),
         "other": (1, 4, 5 * 50.0, {"2": 3}),
     }
+    assert tables["jobs"]["others"] == [
+        {"name": "lhcb", "cores": 4, "pending_jobs": 3},
+        {"name": "", "cores": 1, "pending_jobs": 0},
+    ]
     assert {node["name"]: node["cores_by_group"] for node in tables["jobs"]["nodes"]} == {
         "wn-001": {"cms": 11},
         "wn-002": {"atlas": 6},
@@ -109,8 +113,8 @@ def test_what_the_seeds_command_prints_is_valid_and_gives_the_same_rows(sharectl
     rows = {name: [line.split()[1:] for line in text.splitlines()] for name, text in live.items()}
     wanted = [line.split()[1:] for line in replayed.splitlines()]
     assert rows == dict.fromkeys(MODES, wanted)
-    assert [row[0] for row in wanted] == list(GROUPS)
-    assert all(line.startswith(f"{now} ") for line in replayed.splitlines())
+    assert [row[0] for row in wanted] == ["T0", *GROUPS]
+    assert all(line.startswith(f"{now} ") for line in replayed.splitlines()[1:])
     # The file that a cycle writes says the same as the one that condor_q wrote.
     sharectl.run("cycle", control=pair)
     own = sharectl.run("errors", "--jobs", str(sharectl.jobs_file), "--taken-at", str(now)).stdout

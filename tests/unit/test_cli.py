@@ -50,13 +50,14 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
     return code, captured.out, captured.err
 
 
-def test_errors_prints_the_rows_and_nothing_else(
+def test_errors_prints_the_header_and_the_rows(
     capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
 ) -> None:
     code, out, _ = run(capsys, "errors", "--jobs", jobs, "--config", config, "--taken-at", NOW)
     assert code == 0
     # alice: 64 * 10 + 16 * 12.5 + 64 * 10 = 1480 HS06, of which three quarters are due to cms.
-    assert out == f"{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
+    header = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n"
+    assert out == f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
 
 
 def test_plan_prints_the_lines_of_sharectl_txt_and_nothing_else(
@@ -199,7 +200,7 @@ def test_what_a_replay_assumes_is_said_beside_the_rows(
 ) -> None:
     jobs.write_text("2 cn-1 alice 60 1 undefined\n2 undefined cms 60 1 10\n", encoding="utf-8")
     code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)
-    assert (code, len(out.splitlines())) == (0, 2)
+    assert (code, len(out.splitlines())) == (0, 3)
     assert "1 running jobs count by default" in err
     assert "1 rows left out" in err
     jobs.write_text("", encoding="utf-8")

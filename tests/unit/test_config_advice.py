@@ -146,7 +146,9 @@ def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixtur
         encoding="utf-8",
     )
     assert main(["check", "config", str(path)]) == 1
-    assert "web is a folder" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "web is a folder" in err
+    assert out.splitlines()[-1].startswith("# not ok: 1 problem on this machine")
 
 
 def test_check_config_takes_the_option_that_other_verbs_have(

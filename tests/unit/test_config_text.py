@@ -136,7 +136,7 @@ def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.Ca
     path = tmp_path / "sharectl.yaml"
     path.write_text(TEXT, encoding="utf-8")
     assert main(["check", "config", str(path)]) == 0
-    assert capsys.readouterr().out == RENDERED
+    assert capsys.readouterr().out == f"{RENDERED}# ok, 1 recommended\n"
     assert main(["check", "config", str(path), "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == {

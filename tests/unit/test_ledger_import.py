@@ -47,6 +47,17 @@ def log_of(folder: Path, *rows: str, name: str = "errors.log") -> Path:
     return path
 
 
+def test_rows_can_come_before_the_first_cycle(tmp_path: Path) -> None:
+    config = tmp_path / "sharectl.yaml"
+    state = tmp_path / "state"
+    config.write_text(
+        f"groups: {{cms: {{pledge_hs06: 700}}}}\nstate_directory: {state}\nledger: {{keep_days: 36500}}\n"
+    )
+    assert run(config, "import", log_of(tmp_path, *ROWS)) == 0
+    assert state.stat().st_mode & 0o777 == 0o755, "as the first cycle makes it: nodes may read there"
+    assert run(config, "check") == 0
+
+
 def test_what_cannot_be_opened_is_told_in_words(
     config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

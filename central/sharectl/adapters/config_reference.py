@@ -30,7 +30,7 @@ nodes: {{controlled: "*"}}        # host patterns, a share such as "50%", or a C
 `sharectl check config [FILE]` prints the file with every default filled in, or everything that is wrong with it, each
 with its line and what to write instead (exit code 78). `--json` prints either for programs. All other commands
 refuse a file that this check refuses. What it recommends goes to standard error, and a key that cannot be used on this
-machine too (exit code 1).
+machine too (exit code 1). The last line is `# ok` or `# not ok` with the number of problems.
 
 What the file may not hold, since YAML would change its meaning in silence or sharectl could only guess:
 

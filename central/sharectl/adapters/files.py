@@ -179,6 +179,15 @@ def make_folder(folder: Path, mode: int = 0o750) -> None:
         os.close(descriptor)
 
 
+def make_state_folder(folder: Path) -> None:
+    """Make ``state_directory``, if the folder that it is in is there: a whole path is more likely to be misspelt.
+
+    Its mode is 0755, as systemd makes it, because nodes may read what is published there.
+    """
+    if folder.parent.is_dir():
+        make_folder(folder, 0o755)
+
+
 def own_as_folder(descriptor: int, folder: Path) -> None:
     """Give a file that root writes to the owner of its folder, who has to write to it too."""
     if os.geteuid() == 0:

@@ -165,7 +165,8 @@ def _sweep(path: Path) -> None:
 
 
 def _make(path: Path) -> None:
-    """Make the folder and an empty file, if they are not there, for the owner of the folder that they are in."""
+    """Make the folders and an empty file, if they are not there, for the owner of the folder that they are in."""
+    files.make_state_folder(path.parent.parent)
     files.make_folder(path.parent)
     try:
         _refuse_what_is_no_file(path)

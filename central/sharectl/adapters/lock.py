@@ -14,7 +14,6 @@ from sharectl.adapters import files
 from sharectl.errors import LockedError, StateError
 
 _POLL_SECONDS = 0.1
-_FOLDER_MODE = 0o755
 _descriptors: set[int] = set()
 """Of the locks that this process holds or waits for."""
 
@@ -32,8 +31,7 @@ os.register_at_fork(after_in_child=_close_in_child)
 def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
     """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
 
-    Its folder, ``state_directory``, is made if the one that it is in is there: of mode 0755, as systemd makes it, since
-    by default nodes read what is published there. A whole path is not: it is more likely to be misspelt.
+    Its folder is ``state_directory``, which is made: `files.make_state_folder`.
 
     Raises
     ------
@@ -43,8 +41,7 @@ def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
         If the file cannot be opened.
     """
     with _as_state_error(path, path.parent):
-        if path.parent.parent.is_dir():
-            files.make_folder(path.parent, _FOLDER_MODE)
+        files.make_state_folder(path.parent)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         files.own_as_folder(descriptor, path.parent)
     with _held(descriptor, path, wait_seconds):

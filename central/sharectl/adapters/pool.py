@@ -11,12 +11,24 @@ from typing import Callable, Optional
 from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
-from sharectl.core.groups import group_of
-from sharectl.core.model import SCHEDD_SOURCE, Node, PendingJobs, RunningJobs, Snapshot, Source
+from sharectl.core.groups import first_part, group_of
+from sharectl.core.model import (
+    OTHER,
+    SCHEDD_SOURCE,
+    Node,
+    OtherJobs,
+    PendingJobs,
+    RunningJobs,
+    Snapshot,
+    Source,
+)
 from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
 
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
+
+MOST_OTHERS = 10
+"""Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
 _CONTROLLED, _RESERVED = "controlled", "reserved"
 _MODES: Mapping[str, Callable[[Mapping[str, str], Sizes], ScheddJobs]] = {
@@ -88,7 +100,13 @@ class CondorPool:
             else self._running_in_schedds(jobs, names, now)
         )
         return Snapshot(
-            now, nodes, tuple(running), self._pending(jobs), (answer.source, *sources), known.started_at
+            now,
+            nodes,
+            tuple(running),
+            self._pending(jobs),
+            (answer.source, *sources),
+            known.started_at,
+            self.others(known.slots, jobs),
         )
 
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
@@ -203,6 +221,27 @@ class CondorPool:
             PendingJobs(group, cores, jobs, memory_mib)
             for (group, cores, memory_mib), jobs in sorted(counted.items())
         )
+
+    def others(self, slots: Iterable[Slot], answers: Sequence[ScheddJobs]) -> tuple[OtherJobs, ...]:
+        """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
+        held = [(held.accounting_group, held.cores) for slot in slots for held in slot.held]
+        if self.access.mode != "counted":
+            held = [(job.accounting_group, job.cores) for answer in answers for job in answer.running]
+        cores = self._of_other(held)
+        jobs = self._of_other((kind[0], kind[-1]) for answer in answers for kind in answer.pending)
+        names = sorted(cores | jobs, key=lambda name: (-cores[name], -jobs[name], name))
+        return tuple(OtherJobs(name, cores[name], jobs[name]) for name in names[:MOST_OTHERS])
+
+    def _of_other(self, amounts: Iterable[tuple[Optional[str], int]]) -> Counter[str]:
+        """Amounts of jobs of no configured group, by `first_part`."""
+        by_name: Counter[Optional[str]] = Counter()
+        for accounting_group, amount in amounts:
+            by_name[accounting_group] += amount
+        counted: Counter[str] = Counter()
+        for accounting_group, amount in by_name.items():
+            if group_of(accounting_group, self.access.groups) == OTHER:
+                counted[first_part(accounting_group)] += amount
+        return counted
 
 
 def node_names(machines: Iterable[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from sharectl.adapters.config_text import as_data, render
 from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.errors import ConfigError
 from sharectl.report import as_json
+from sharectl.report.words import counted
 
 _REFUSED: dict[str, object] = {"valid": False, "problems": [], "recommendations": [], "config": None}
 
@@ -48,7 +49,16 @@ def run(arguments: argparse.Namespace) -> int:
         report = {"valid": True, "problems": problems, "recommendations": recommendations}
         print(as_json.dumps("config", {**report, "config": as_data(config)}))
     else:
-        print(render(config), end="")
-        for said in (*problems, *(f"recommended: {line}" for line in recommendations)):
-            print(f"sharectl: {said}", file=sys.stderr)
+        print(render(config), end="", flush=True)
+        for line in (*problems, *(f"recommended: {line}" for line in recommendations)):
+            print(f"sharectl: {line}", file=sys.stderr, flush=True)
+        print(_verdict(len(problems), len(recommendations)))
     return 1 if problems else 0
+
+
+def _verdict(problems: int, recommendations: int) -> str:
+    """Last line, a comment of YAML: what was printed can be used as a configuration."""
+    advice = f", {recommendations} recommended" if recommendations else ""
+    if problems:
+        return f"# not ok: {counted(problems, 'problem')} on this machine{advice}"
+    return f"# ok{advice}"

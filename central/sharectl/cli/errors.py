@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a row a group, which holds what the groups within it do too: T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC."""
+    """Print the header of shares_Error.log and a row a group, which holds what the groups within it do too."""
     config = options.config_of(arguments)
     snapshot = options.look(arguments, config)
     law = options.plan_config(config)
@@ -32,6 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("errors", as_json.errors(snapshot.taken_at, rows)))
     else:
-        for line in shares_error_log.rows(snapshot.taken_at, rows):
+        for line in (shares_error_log.HEADER, *shares_error_log.rows(snapshot.taken_at, rows)):
             print(line)
     return 0

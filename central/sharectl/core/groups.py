@@ -25,6 +25,11 @@ _PARTS = re.compile(r"[^.@]*(?:[^@]*(?=\.[^.@]*@)|[^@]*\Z)?")
 first part if there is no other. config.d has the same pattern."""
 
 
+def first_part(accounting_group: Optional[str]) -> str:
+    """First part of the name that a job gives as its group, lower case; empty without one. Users write it."""
+    return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[0].lower()
+
+
 def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
     """Name of the configured group that a job belongs to, the longest that its own begins with, or `OTHER`.
 

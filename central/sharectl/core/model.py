@@ -54,6 +54,17 @@ class PendingJobs:
     """Whether some node could run them if it were empty; if not, they are no demand."""
 
 
+@dataclass(frozen=True)
+class OtherJobs:
+    """Jobs of no configured group whose AcctGroup begins alike."""
+
+    name: str
+    """First part of their AcctGroup, as users write it; empty without one."""
+    cores: int
+    """Cores that they hold."""
+    pending_jobs: int
+
+
 SCHEDD_SOURCE = "schedd "
 """How the names of schedds among the sources begin."""
 
@@ -103,6 +114,8 @@ class Snapshot:
     sources: tuple[Source, ...] = ()
     collector_started_at: int = 0
     """Unix seconds; 0 if unknown."""
+    others: tuple[OtherJobs, ...] = ()
+    """Largest parts of `OTHER`: the first by cores held, then by pending jobs."""
 
     @property
     def schedds(self) -> int:

@@ -18,7 +18,7 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
 
 
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
-    """Keys: taken_at, complete, groups (usage by group, ``other`` last), nodes, pending, sources."""
+    """Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending, sources."""
     memory = Counter({node.name: 0 for node in taken.nodes})
     for job in taken.running:
         memory[job.node] += job.jobs * job.memory_mib
@@ -26,6 +26,7 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
         "taken_at": taken.taken_at,
         "complete": taken.complete,
         "groups": {group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()},
+        "others": [asdict(part) for part in taken.others],
         "nodes": [
             {**asdict(node), "cores_by_group": cores, "held_memory_mib": memory[node.name]}
             for node, cores in zip(taken.nodes, _cores_by_group(taken))

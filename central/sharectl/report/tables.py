@@ -64,6 +64,13 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
         ],
         to,
     )
+    if content["others"]:
+        print_table(
+            "in other, the largest: write the group's first part into groups: if it is to be steered",
+            ("AcctGroup begins", "cores", "pending jobs"),
+            [(part["name"] or "-", part["cores"], part["pending_jobs"]) for part in content["others"]],
+            to,
+        )
     print_table(
         "nodes",
         ("node", "cores", "MiB", "HS06/core", "controlled", "says", "held by group"),
