@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Optional
+from typing import Callable, Optional
 
 from sharectl.core.changes import ChangeRecord
 from sharectl.core.cycle_record import CycleRecord
@@ -130,6 +131,18 @@ class FakeSwitch:
 
     said: Optional[Disabled] = None
     stuck: Optional[str] = None
+    is_held: bool = False
+    waiting: list[Callable[[], None]] = field(default_factory=list)
+    """To be called once nobody holds it."""
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold it, then let those in that wait."""
+        self.is_held = True
+        yield
+        self.is_held = False
+        while self.waiting:
+            self.waiting.pop()()
 
     def disabled(self) -> Optional[Disabled]:
         """What was said."""

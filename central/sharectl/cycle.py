@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Callable, Optional
 
 from sharectl.core.completeness import with_restart
@@ -67,7 +68,7 @@ class Circumstances:
     dry_run: bool = False
     """Write nothing: neither the plan nor history nor state. The plan is that of a cycle that is not disabled."""
     elapsed: Callable[[], float] = lambda: 0.0
-    """Seconds since the cycle began."""
+    """Seconds since ``now`` of the cycle."""
     configuration: str = ""
     """Digest of what decides, for the record."""
     pledges: Optional[Pledged] = None
@@ -79,7 +80,9 @@ def run_cycle(
 ) -> CycleResult:
     """Result of a whole cycle at Unix time ``now``."""
     problems: list[str] = []
-    state = load_state(ports.state, problems)
+    # A dry run may be of a user who cannot read what sharectl keeps.
+    own: list[str] = [] if how.dry_run else problems
+    state = load_state(ports.state, now, own)
     snapshot = with_restart(ports.pool.snapshot(now), state)
     if how.pledges is not None:
         # Pledges that cannot be had are like a schedd that does not answer: nothing may be decided.
@@ -89,7 +92,7 @@ def run_cycle(
     proposal: Optional[Proposal] = None
     warnings: tuple[str, ...] = ()
     if snapshot.complete:
-        decision = decide(config, state, snapshot, now, _known(config, ports, problems))
+        decision = decide(config, state, snapshot, now, _known(config, ports, own))
         warnings = doubts(config, state, snapshot, now)
         proposal = Proposal(decision.plan, decision.state, snapshot)
         # Known from now on, published or not.
@@ -103,7 +106,8 @@ def run_cycle(
         )
     else:
         # Targets first: a full disk of the history must not keep them from the nodes.
-        done = publish_unless_disabled(config, proposal, state, ports, now, problems)
+        at = now + ceil(how.elapsed())
+        done = publish_unless_disabled(config, proposal, state, ports, at, problems)
         record = _recorded(config, ports, (snapshot, decision, done), how, problems)
     return CycleResult(
         snapshot,
@@ -114,7 +118,11 @@ def run_cycle(
         tuple(problems),
         disabled=done.disabled,
         enabled_again=done.enabled_again,
-        warnings=(*(how.pledges.warnings if how.pledges is not None else ()), *warnings),
+        warnings=(
+            *(how.pledges.warnings if how.pledges is not None else ()),
+            *(own if how.dry_run else ()),
+            *warnings,
+        ),
         record=record,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Optional, Protocol
 
 from sharectl.core.changes import ChangeRecord
@@ -119,6 +120,12 @@ class Switch(Protocol):
 
     def disabled(self) -> Optional[Disabled]:
         """What the operator said, also when its time is over; None if sharectl is on. Never raises: in doubt it is off."""
+
+    def alone(self) -> AbstractContextManager[None]:
+        """Keep others from switching, and from publishing, while the body runs.
+
+        Whoever has it for longer than some seconds keeps nobody: off comes first. The body switches nothing itself.
+        """
 
     def enable_after(self, now: int) -> bool:
         """Switch on if what switched it off has run out at Unix time ``now``; returns whether it is on then.

@@ -7,12 +7,13 @@ audit has not been told.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Callable, Optional
 
 from sharectl.core.changes import EXPIRED, ChangeRecord, changes
+from sharectl.core.clock import of_now
 from sharectl.core.model import Disabled, Plan, Snapshot
 from sharectl.core.plan import PlanConfig, State, withdrawal
 from sharectl.errors import BrokenStateError, StateError, UnsignedError
@@ -74,7 +75,7 @@ def publish_unless_disabled(
     off, enabled_again = _switched(outlets, now, problems)
     if off is None and proposal is not None:
         done, before = publish(proposal, before, outlets, now, problems)
-        # Whoever switched it off meanwhile, and could not get the lock, relies on this second look.
+        # Whoever switched it off meanwhile, without the lock, relies on this look.
         off = in_force(outlets.switch.disabled(), now)
         if off is None or before.withdrawn:
             return replace(done, disabled=off, enabled_again=enabled_again)
@@ -96,13 +97,15 @@ def withdraw_unlocked(
     config: PlanConfig, off: Disabled, outlets: Outlets, now: int, problems: list[str]
 ) -> Publication:
     """What was published beside a cycle that has the lock: nothing is remembered, that cycle does it once more."""
-    decided, _ = withdrawal(config, load_state(outlets.state, problems), now, reason="disabled")
-    places, left, _ = _everywhere(decided, outlets, problems)
+    with outlets.switch.alone():
+        before = load_state(outlets.state, now, problems)
+        decided, _ = withdrawal(config, before, now, reason="disabled")
+        places, left, _ = _everywhere(decided, outlets, now, problems)
     return Publication(decided, places, left, disabled=off)
 
 
-def load_state(store: StateStore, problems: list[str]) -> State:
-    """Saved state, or a fresh one: a broken state file must not end the control of a pool at night."""
+def load_state(store: StateStore, now: int, problems: list[str]) -> State:
+    """Saved state as it can be used at Unix time ``now``, or a fresh one if the file is broken: cycles go on."""
     loaded = [State()]
 
     def load() -> None:
@@ -113,20 +116,30 @@ def load_state(store: StateStore, problems: list[str]) -> State:
             raise
 
     tried(load, problems)
-    return loaded[-1]
+    state, problem = of_now(loaded[-1], now)
+    if problem is not None and problem not in problems:
+        problems.append(problem)
+    return state
 
 
 def publish(
     proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
 ) -> tuple[Publication, State]:
     """What was published, and the state it leaves. A publisher that fails does not stop the others."""
+    with outlets.switch.alone():
+        return _publish(proposal, before, outlets, now, problems)
+
+
+def _publish(
+    proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
+) -> tuple[Publication, State]:
     after = proposal.after
     known = before.standing if before.unaudited is None else before.unaudited
     touched = len(changes(before.standing_at(now), after.standing))
     begun = replace(after, unaudited=known, uncertain_nodes=before.uncertain_nodes + touched)
     tried(lambda: outlets.state.save(begun), problems)
     tried(partial(outlets.left.remember, proposal.plan), problems)
-    places, left, all_left = _everywhere(proposal.plan, outlets, problems)
+    places, left, all_left = _everywhere(proposal.plan, outlets, now, problems)
     if places:
         told = tried(lambda: _tell(outlets.audit, proposal, before, now), problems)
         withdrawn = not proposal.plan.targets and all_left and len(places) == len(outlets.publishers)
@@ -139,7 +152,7 @@ def publish(
 
 
 def _everywhere(
-    decided: Plan, outlets: Outlets, problems: list[str]
+    decided: Plan, outlets: Outlets, now: int, problems: list[str]
 ) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
     """Where the plan was published, which places were emptied, and whether these are all that were left."""
     if not decided.targets:
@@ -147,7 +160,9 @@ def _everywhere(
         return (places, *_emptied(decided, outlets, problems))
     # A collector that was left may be one that is only named otherwise now: it must not be emptied afterwards.
     left, all_left = _emptied(decided, outlets, problems)
-    return _published(decided, outlets.publishers, problems), left, all_left
+    # Whoever disables does not wait for long: targets must not follow the withdrawal.
+    on = (to for to in outlets.publishers if in_force(outlets.switch.disabled(), now) is None)
+    return _published(decided, on, problems), left, all_left
 
 
 def _emptied(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[tuple[str, ...], bool]:
@@ -158,7 +173,7 @@ def _emptied(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[tupl
     return emptied, known and len(emptied) == len(found)
 
 
-def _published(decided: Plan, publishers: Sequence[Publisher], problems: list[str]) -> tuple[str, ...]:
+def _published(decided: Plan, publishers: Iterable[Publisher], problems: list[str]) -> tuple[str, ...]:
     places: list[str] = []
     for publisher in publishers:
         tried(partial(_publish_by, publisher, decided, places), problems)

@@ -50,6 +50,25 @@ def test_an_incomplete_cycle_is_kept_and_counts_nowhere_as_zero(ledger: Ledger) 
     assert (of_both.groups, second.groups) == (first.groups, {})
 
 
+def test_cycles_with_a_clock_that_was_ahead_are_neither_the_last_nor_all_that_is_learnt(
+    ledger: Ledger,
+) -> None:
+    ahead = 2 * 365 * 86400
+    for number, seconds in ((0, 0), (1, 0), (2, ahead), (3, ahead), (4, 0), (5, 0)):
+        record, seen = made(number)
+        older = [replace(jobs, seconds=60 + number * PERIOD_SECONDS) for jobs in seen.running]
+        ledger.record(
+            replace(record, taken_at=record.taken_at + seconds),
+            replace(seen, taken_at=seen.taken_at + seconds, running=tuple(older)),
+        )
+    latest = ledger.latest()
+    assert latest is not None
+    assert (latest.number, latest.taken_at) == (6, NOW + 5 * PERIOD_SECONDS)
+    at_risk_seconds = sum(ledger.known(["cms"]).remaining["cms"].at_risk_seconds)
+    one_look_seconds = 7 * PERIOD_SECONDS  # by 7 jobs
+    assert at_risk_seconds == pytest.approx(2 * one_look_seconds)
+
+
 def test_files_are_for_the_service_and_its_group(ledger: Ledger) -> None:
     ledger.record(*made())
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o640

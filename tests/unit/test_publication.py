@@ -244,6 +244,8 @@ class SwitchedAt:
 
     world: World
     at: int
+    waits: bool = False
+    """Whether he waits for whoever publishes just then, as he does for some seconds."""
     steps: Steps = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,6 +253,9 @@ class SwitchedAt:
 
     def throw(self) -> None:
         """As `sharectl disable` does that cannot get the lock: the switch, then a withdrawal beside the cycle."""
+        if self.waits and self.world.switch.is_held:
+            self.world.switch.waiting.append(self.throw)
+            return
         self.world.switch.said = OFF
         withdraw_unlocked(CONFIG, OFF, self.world.ports(), NOW + PERIOD, [])
 
@@ -262,6 +267,29 @@ def test_whenever_it_is_switched_off_beside_a_cycle_no_target_is_left(step: int)
     assert (world.stands(0), world.stands(1)) == (set(), set())
     world.cycle(2)
     assert (world.stands(0), world.stands(1)) == (set(), set())
+
+
+@pytest.mark.parametrize("ahead", [0, PERIOD + 200])
+@pytest.mark.parametrize("step", range(len(STEPS)), ids=STEPS)
+def test_whenever_it_is_switched_off_no_sequence_goes_back(step: int, ahead: int) -> None:
+    """Also where many cycles have run within seconds, and the sequence is ahead of the time."""
+    world = after_one_cycle()
+    world.state.state = replace(world.state.state, sequence=NOW + ahead)
+    run_cycle(CONFIG, stopping(world.ports(), SwitchedAt(world, step, waits=True).steps), NOW + PERIOD)
+    for publisher in world.publishers:
+        sequences = [plan.sequence for plan in publisher.plans]
+        assert sequences == sorted(sequences)
+        assert publisher.plans[-1].targets == ()
+
+
+def test_a_cycle_that_is_held_up_publishes_no_target_after_the_withdrawal() -> None:
+    """Whoever disables has not waited for it: what it publishes next has no target."""
+    world = after_one_cycle()
+    first = STEPS.index("after publisher[0].publish")
+    run_cycle(CONFIG, stopping(world.ports(), SwitchedAt(world, first).steps), NOW + PERIOD)
+    assert [len(plan.targets) for plan in world.publishers[1].plans] == [2, 0, 0]
+    sequences = [plan.sequence for plan in world.publishers[1].plans]
+    assert sequences == sorted(sequences)
 
 
 def test_a_dry_run_shows_what_would_be_published_and_that_it_is_off() -> None:

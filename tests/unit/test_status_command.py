@@ -1,15 +1,17 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
 
 from sharectl.adapters import sharectl_file
+from sharectl.adapters.disabled import DisabledFile
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli.main import main
 from sharectl.cli.status import problems_of
-from sharectl.core.model import Plan, Target
+from sharectl.core.model import Disabled, Plan, Target
 from sharectl.core.plan import State
 
 PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
@@ -50,6 +52,27 @@ def test_an_older_plan_is_a_problem_and_warnings_of_the_last_cycle_are_told(
     assert "warning: group cmss has neither" in err
     assert "cmss" not in str(json.loads(out)["problems"])
     assert "collector: " in err
+
+
+def test_a_plan_and_a_switch_from_the_future_are_problems(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ahead = int(time.time()) + 2 * 86400
+    StateFile(config.parent / "state.json").save(State(ahead))
+    StateFile(config.parent / "state.json").note_cycle({**CYCLE, "taken_at": ahead})
+    switch = DisabledFile(config.parent)
+    switch.disable(Disabled("cooling", "ann@cm", ahead, ahead + 3600))
+    assert main(["status", "--config", str(config)]) == 1
+    out, err = capsys.readouterr()
+    assert "in the future, by 17" in out
+    assert "nodes refuse such a plan (future)" in err
+    assert "disabled at a time that is still to come" in err
+    switch.enable()
+    StateFile(config.parent / "state.json").save(State(ahead - 2 * 86400))
+    main(["status", "--config", str(config)])
+    err = capsys.readouterr().err
+    assert "future" not in err
+    assert "still to come" not in err
 
 
 def test_a_withdrawn_plan_that_comes_back_is_a_problem_though_sharectl_is_disabled(

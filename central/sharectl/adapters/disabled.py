@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import pwd
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Optional
@@ -63,6 +64,14 @@ class DisabledFile:
             with contextlib.suppress(LockedError):
                 stack.enter_context(only_one_in(self.path.parent, self.wait_seconds))
             files.replace(self.path, [text, "\n"], mode=0o644)
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the folder, if it can be had within some seconds; see `sharectl.ports.Switch`."""
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(LockedError, StateError):
+                stack.enter_context(only_one_in(self.path.parent, self.wait_seconds))
+            yield
 
     def enable(self) -> None:
         """Switch on.

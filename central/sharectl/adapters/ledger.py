@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -68,6 +69,10 @@ class Ledger:
                 supersedes=str(error),
             ) from error
 
+    def is_readable(self) -> bool:
+        """Whether there is a ledger, and this user may read it."""
+        return os.access(self.path, os.R_OK)
+
     def cycles(self, since: int, until: int) -> Iterator[CycleRecord]:
         """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first, without their nodes."""
         with self._reading() as (connection, lists):
@@ -92,7 +97,11 @@ class Ledger:
 
     def latest(self) -> Optional[CycleRecord]:
         """The last cycle, complete or not, with its nodes; None if there is none."""
-        return self._one("ORDER BY taken_at DESC, number DESC LIMIT 1", ())
+        # A cycle later than the one recorded last had a clock that was ahead.
+        last = "SELECT taken_at FROM cycles WHERE NOT imported ORDER BY number DESC LIMIT 1"
+        return self._one(
+            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1", ()
+        )
 
     def node_history(self, node: str, since: int, until: int) -> tuple[NodeMoment, ...]:
         """What a node held in each cycle from ``since`` until before ``until`` that knows it, the oldest first."""
@@ -102,8 +111,9 @@ class Ledger:
 
     def known(self, groups: Iterable[str]) -> Known:
         """What is known of the run times of these groups; nothing while there is no ledger."""
-        if not self.path.exists():
-            return Known()
+        with errors_of(self.path):
+            if not self.path.exists():
+                return Known()
         # A cycle asks before it brings an older file up to date.
         with self._reading(at_once=True, oldest=ledger_known.SINCE_VERSION) as (connection, lists):
             return ledger_known.known(connection, lists, groups)

@@ -26,15 +26,16 @@ _MOST_BYTES = 2**28
 
 
 def known(connection: sqlite3.Connection, lists: Lists, groups: Iterable[str]) -> Known:
-    """What the ledger has learnt of these groups. Raises ValueError."""
-    newest = connection.execute("SELECT max(day) FROM remaining_times").fetchone()[0]
-    if newest is None:
+    """What the ledger has learnt of these groups until the last look. Raises ValueError."""
+    row = connection.execute("SELECT taken_at FROM last_jobs").fetchone()
+    if row is None:
         return Known()
+    newest = row[0] // DAY_SECONDS
     wanted = frozenset(groups)
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     for day, group, start, at_risk, ends in connection.execute(
-        "SELECT day, group_id, bin, at_risk_seconds, ends FROM remaining_times WHERE day > ?",
-        (newest - WINDOW_DAYS,),
+        "SELECT day, group_id, bin, at_risk_seconds, ends FROM remaining_times WHERE day > ? AND day <= ?",
+        (newest - WINDOW_DAYS, newest),
     ):
         name = lists.name(group)
         if name in wanted:

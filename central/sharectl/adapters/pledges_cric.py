@@ -131,7 +131,7 @@ class CricPledges:
         if known is None or known.asked != self.access.url:
             problems.append(f"there is no copy of it in {self.access.copy_file}")
             return None
-        if now - known.asked_at > self.access.max_age_seconds:
+        if abs(now - known.asked_at) > self.access.max_age_seconds:
             problems.append(
                 f"the copy in {self.access.copy_file} is of {ago(now - known.asked_at)}, older than "
                 f"pledges.cric.max_age_days ({self.access.max_age_seconds / DAY_SECONDS:g})"

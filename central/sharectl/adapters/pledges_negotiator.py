@@ -125,7 +125,7 @@ class NegotiatorPledges:
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
         age = now - copy.asked_at
-        if age > most:
+        if abs(age) > most:
             raise PoolUnavailableError(
                 f"{problem}; the copy is of {ago(age)}, older than pledges.negotiator.max_age_seconds ({most:g})"
             )

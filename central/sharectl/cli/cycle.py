@@ -44,12 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         if not arguments.dry_run:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
-        began = time.monotonic()
-        pledged = options.pledges_of(config, keep=not arguments.dry_run).resolve(int(time.time()))
+        now, began = int(time.time()), time.monotonic()
+        pledged = options.pledges_of(config, keep=not arguments.dry_run).resolve(now)
         result = run_cycle(
             options.plan_config(config, pledged),
             ports,
-            int(time.time()),
+            now,
             Circumstances(
                 withdraw_incomplete=config.control.incomplete == "withdraw",
                 dry_run=arguments.dry_run,

@@ -149,8 +149,9 @@ def _withdrawn(
     for wait_seconds in (0.0, config.lock_wait_seconds):
         try:
             with only_one(lock, wait_seconds):
-                before = load_state(outlets.state, problems)
-                return withdraw(plans, said, before, outlets, int(time.time()), problems), None
+                now = int(time.time())
+                before = load_state(outlets.state, now, problems)
+                return withdraw(plans, said, before, outlets, now, problems), None
         except LockedError as error:
             locked = error
         except StateError as error:

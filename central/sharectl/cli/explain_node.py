@@ -9,15 +9,14 @@ from difflib import get_close_matches
 from typing import Optional
 
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.state_file import StateFile
 from sharectl.adapters.wording import shown
 from sharectl.cli import options
 from sharectl.cli.explain_source import add_source, explained_of, ledger_of
+from sharectl.cli.outlets import state_to_read
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explain_node import NodeWords, Since, explain_node
 from sharectl.core.explaining import Explained
-from sharectl.core.model import Standing
-from sharectl.errors import InputError, StateError
+from sharectl.errors import InputError
 from sharectl.report import as_json
 from sharectl.report import explain_node as screens
 from sharectl.report.screen import listed
@@ -69,11 +68,11 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[S
     if node.target is None:
         return None
     taken_at = explained.record.taken_at
-    for stood in _standing(config):
+    for stood in state_to_read(config, int(time.time())).standing:
         if stood.target == node.target and stood.since <= taken_at:
             return Since(stood.since, exact=True)
     ledger = ledger_of(config)
-    if explained.record.number == 0 or not ledger.path.exists():
+    if explained.record.number == 0 or not ledger.is_readable():
         return Since(taken_at, exact=True)
     moments = ledger.node_history(node.node, taken_at - _SINCE_SECONDS, taken_at + 1)
     since = taken_at
@@ -82,14 +81,6 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[S
             return Since(since, exact=True)
         since = moment.taken_at
     return Since(since, exact=False)
-
-
-def _standing(config: Config) -> tuple[Standing, ...]:
-    try:
-        return StateFile(config.state_directory / "state.json").load().standing
-    except StateError as error:
-        print(f"sharectl: {error}", file=sys.stderr)
-        return ()
 
 
 def _words(arguments: argparse.Namespace, name: str, config: Config) -> Optional[NodeWords]:

@@ -9,8 +9,8 @@ from typing import Callable, Optional
 
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.ledger import PLACE, Ledger
-from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.cli.outlets import state_to_read
 from sharectl.cli.pledge_sources import UNASKED
 from sharectl.cli.time_options import moment
 from sharectl.core.cycle_record import CycleRecord
@@ -163,9 +163,9 @@ def cycle_or_time(now: int) -> Callable[[str], tuple[Optional[int], Optional[int
 def _of_now(arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known) -> Explained:
     snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
-    state = State() if offline else StateFile(config.state_directory / "state.json").load()
+    state = State() if offline else state_to_read(config, snapshot.taken_at)
     case = Case(options.plan_config(config), state, snapshot, snapshot.taken_at, known)
-    earlier = _usable_before(ledger, snapshot.taken_at) if ledger.path.exists() and not offline else None
+    earlier = _usable_before(ledger, snapshot.taken_at) if not offline and ledger.is_readable() else None
     return of_now(case, earlier, str(arguments.jobs) if offline else "a look at the pool now, not published")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from sharectl.adapters.left_places import LeftPlacesFile
 from sharectl.adapters.sharectl_file import FilePublisher, Seal
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
+from sharectl.core.plan import State
 from sharectl.ports import Publisher
-from sharectl.publication import Outlets, in_force
+from sharectl.publication import Outlets, in_force, load_state
 
 _LEFT_SECONDS = 10.0
 """How long a collector may take that is only to be emptied."""
@@ -52,6 +54,15 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
 def state_of(config: Config) -> StateFile:
     """What one cycle hands to the next."""
     return StateFile(config.state_directory / "state.json")
+
+
+def state_to_read(config: Config, now: int) -> State:
+    """State for verbs that change nothing. A problem with it is printed; without a state they begin afresh."""
+    problems: list[str] = []
+    state = load_state(state_of(config), now, problems)
+    for problem in problems:
+        print(f"sharectl: {problem}", file=sys.stderr)
+    return state
 
 
 def switch_of(config: Config) -> DisabledFile:

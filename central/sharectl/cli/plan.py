@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterable
 
 from sharectl.adapters.sharectl_file import target_lines
-from sharectl.adapters.state_file import StateFile
 from sharectl.cli import options
 from sharectl.cli.explain_source import known_of
+from sharectl.cli.outlets import state_to_read
 from sharectl.core.doubts import doubts
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Plan
@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     config = options.config_of(arguments)
     snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
-    state = State() if offline else StateFile(config.state_directory / "state.json").load()
     now = snapshot.taken_at if offline else int(time.time())
+    state = State() if offline else state_to_read(config, now)
     law = options.plan_config(config)
     decision = decide(law, state, snapshot, now, NOTHING_KNOWN if offline else known_of(config))
     decided = decision.plan

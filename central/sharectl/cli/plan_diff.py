@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sharectl.adapters import pipes, plan_json, sharectl_file
 from sharectl.adapters.config_model import Config
-from sharectl.adapters.state_file import StateFile
 from sharectl.cli.explain_source import ledger_of
+from sharectl.cli.outlets import state_to_read
 from sharectl.core.explain_cycle import idle_by_target
 from sharectl.core.model import Target
 from sharectl.core.plan import Decision
@@ -35,7 +35,7 @@ def _idle_of(before: tuple[Target, ...], config: Config) -> dict[str, float]:
     """Node -> idle core-seconds expected for its target of ``before``, where the latest cycle has just that one."""
     ledger = ledger_of(config)
     try:
-        record = ledger.latest() if ledger.path.exists() else None
+        record = ledger.latest() if ledger.is_readable() else None
     except StateError as error:
         print(f"sharectl: {error}", file=sys.stderr)
         return {}
@@ -49,7 +49,7 @@ def _before(name: str, config: Config, now: int) -> tuple[str, tuple[Target, ...
     """What it is compared with, in words, and its targets."""
     if name:
         return name, targets_of(name)
-    state = StateFile(config.state_directory / "state.json").load()
+    state = state_to_read(config, now)
     standing = tuple(stood.target for stood in state.standing_at(now))
     if not state.sequence:
         return "nothing: no plan was published yet", ()

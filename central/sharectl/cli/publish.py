@@ -15,7 +15,7 @@ from sharectl.cli.outlets import outlets_of
 from sharectl.cli.pledge_sources import UNASKED
 from sharectl.core.plan import published
 from sharectl.errors import DisabledError, InputError, StateError
-from sharectl.publication import Proposal, publish_unless_disabled
+from sharectl.publication import Proposal, load_state, publish_unless_disabled
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words
 
@@ -51,10 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
     outlets = outlets_of(config, "publish")
     problems: list[str] = []
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
-        before = outlets.state.load()
+        now = int(time.time())
+        before = load_state(outlets.state, now, problems)
         if decided.sequence <= before.sequence:
             raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
-        now = int(time.time())
         done = publish_unless_disabled(
             options.plan_config(config, UNASKED),
             Proposal(decided, published(before, decided, now)),

@@ -18,6 +18,7 @@ from sharectl.cli import options, published
 from sharectl.cli.outlets import state_of, switch_of
 from sharectl.cli.plan import say_warnings
 from sharectl.core import node_reasons
+from sharectl.core.clock import MAX_AHEAD_SECONDS, of_now
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Disabled, Standing
 from sharectl.core.plan import REASONS
@@ -38,6 +39,7 @@ _EPILOG = """A problem is a line on standard error, with what to do:
     before it has looked since; expired where something valid is
   - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some after
     nodes.job_ctl_stale_seconds
+  - the last plan, or the time from which sharectl is disabled, is more than 300 s in the future: the clock was ahead
 No problem: sharectl is disabled (here, or on a node by file or knob), a plan without targets, and what begins with
 "warning:": the last cycle found the configuration odd, such as a group that nobody's jobs have.
 
@@ -57,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
     config = options.config_of(arguments)
     now = int(time.time())
     said = in_force(switch_of(config).disabled(), now)
-    state = state_of(config).load()
+    state, of_future = of_now(state_of(config).load(), now)
     where = published.places(config, now, state.sequence)
     status: dict[str, Any] = {
         "now": now,
@@ -68,6 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         "nodes": _nodes(config, now, _awaited(where, state.standing_at(now))),
     }
     problems = problems_of(status, config.nodes.job_ctl_stale_seconds)
+    problems += [of_future] if of_future else []
     if arguments.json:
         print(as_json.dumps("status", {**status, "problems": problems}))
     else:
@@ -113,6 +116,11 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
     found = [part["problem"] for part in (*places, status["nodes"])]
     if off and not status["withdrawn"]:
         found.append("disabled, but targets are not withdrawn everywhere: the next cycle tries again")
+    if off and status["disabled"]["since"] > status["now"] + MAX_AHEAD_SECONDS:
+        found.append(
+            "disabled at a time that is still to come: the clock of this machine was ahead then, or is behind now, and "
+            "--for ends too late by as much; disable again, or `sharectl enable`"
+        )
     acting = status["nodes"].get("with_target", 0)
     if withdrawn and acting and status["now"] - status["disabled"]["since"] > patience_seconds:
         found.append(
@@ -133,7 +141,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
     if cycle:
         plan = cycle["plan"] or {}
         rows += [
-            ("last cycle", f"{status['now'] - cycle['taken_at']} s ago, took {cycle['seconds']} s"),
+            ("last cycle", f"{_ago(status['now'] - cycle['taken_at'])}, took {cycle['seconds']} s"),
             ("complete", "yes" if cycle["complete"] else "no: targets unchanged"),
             ("held back", plan.get("held_back") or "-"),
             ("helped", plan.get("helped") or "-"),
@@ -172,6 +180,10 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ],
             sys.stdout,
         )
+
+
+def _ago(seconds: int) -> str:
+    return f"{seconds} s ago" if seconds >= 0 else f"in the future, by {-seconds} s"
 
 
 def _reason(cycle: dict[str, Any], plan: dict[str, Any]) -> str:
