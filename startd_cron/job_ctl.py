@@ -22,7 +22,7 @@ import time
 
 HANDED_ON = "--host --max-age-seconds --key-file --pool --identity --ca-file"
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
-    "--source": ("file:/shared/sharectl.txt", 0, 0, "where targets come from, with commas: see below"),
+    "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "where targets are, with commas: see below"),
     "--groups": ("", 0, 0, "groups to count by name, with commas, besides those that the plan names"),
     "--state": ("/var/lib/condor/job_ctl.state", 0, 0, "what is remembered from run to run, on a local disk"),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),

@@ -21,7 +21,7 @@ import sys
 import time
 
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
-    "--source": ("file:/shared/sharectl.txt", 0, 0, "where to look"),
+    "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "where to look"),
     "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
     "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not say until when it is valid"),
     "--key-file": ("", 0, 0, "keys, one of which has signed; empty: signatures do not matter"),

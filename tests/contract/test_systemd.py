@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.adapters.config_publish import TARGETS_FILE
+from sharectl.adapters.service_unit import unit_of
+
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
 EXPOSURE = 20  # in tenths
@@ -146,6 +149,19 @@ def test_the_service_runs_as_a_user_that_sysusers_makes(tmp_path: Path) -> None:
     assert user[5] == f"/var/lib/{service['StateDirectory'][0]}"
     assert int(user[2]) < 1000, "a system user"
     assert user[6].endswith("nologin")
+
+
+def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to() -> None:
+    unit = unit_of([], [UNITS / SERVICE])
+    assert unit is not None
+    assert TARGETS_FILE.parent in unit.makes
+    assert unit.protection(TARGETS_FILE.parent) is None
+    default = f"file:{TARGETS_FILE}"
+    snippet = (UNITS.parent / "config.d" / "60-sharectl-execute-point.conf").read_text()
+    assert re.findall(r"^SHARECTL_SOURCE = (.*)$", snippet, re.MULTILINE) == [default]
+    for job in ("job_ctl.py", "target.py"):
+        text = (UNITS.parent / "startd_cron" / job).read_text()
+        assert re.findall(r'"--source": \("([^"]*)"', text) == [default], job
 
 
 def test_what_is_published_can_be_read_by_all() -> None:

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.config_advice import absent
+from sharectl.adapters.config_advice import absent, protected
 from sharectl.adapters.config_file import parse
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_text import as_data, render
 from sharectl.adapters.controlled import read_controlled, write_controlled
+from sharectl.adapters.service_unit import unit_of
 from sharectl.cli.main import main
 from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 
@@ -144,7 +145,7 @@ def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.Ca
         "kind": "config",
         "valid": True,
         "problems": [],
-        "recommendations": absent(parse(TEXT, "F")),
+        "recommendations": [*absent(parse(TEXT, "F")), *protected(parse(TEXT, "F"), unit_of())],
         "config": as_data(parse(TEXT, "F")),
     }
 

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.core.doubts import doubts
+from sharectl.core.doubts import doubts, power_doubts
 from sharectl.core.model import OTHER, PlanLimits, Standing, Target
 from sharectl.core.nodes import ALL_NODES, Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.core.plan import PlanConfig, State
@@ -50,6 +51,16 @@ def test_what_is_meant_so_is_not_doubted() -> None:
     assert doubts(config(ControlledShare(0.0)), State(), NONE_CONTROLLED, NOW) == ()
     assert doubts(config(), State(), snapshot(TWO, uncontrolled=("wn-1",)), NOW) == ()
     assert doubts(config(), State(), snapshot([], {}), NOW) == (), "an empty pool has no typo"
+
+
+def test_power_that_no_node_publishes_is_doubted_once() -> None:
+    seen = snapshot(TWO)
+    silent = [replace(node, power_assumed=True) for node in seen.nodes]
+    (doubt,) = doubts(config(), State(), replace(seen, nodes=tuple(silent)), NOW)
+    assert doubt.startswith("no node publishes t1_wn_hs06: ")
+    assert "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06" in doubt
+    assert doubts(config(), State(), replace(seen, nodes=(silent[0], seen.nodes[1])), NOW) == ()
+    assert power_doubts(replace(seen, nodes=())) == ()
 
 
 def test_a_group_without_jobs_is_doubted_while_other_has_some() -> None:

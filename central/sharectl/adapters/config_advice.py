@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Optional
 
 from sharectl.adapters import signing, trust
 from sharectl.adapters.config_model import Config
+from sharectl.adapters.service_unit import SERVICE, Protection, Unit
 from sharectl.errors import ConfigError
 
 _SIGN = (
@@ -25,9 +27,10 @@ def advice(config: Config, mounts: Path = trust.MOUNTS) -> list[str]:
     return ["signing_key_file: signs nothing: ads in collectors are known by their sender; remove it"]
 
 
-def absent(config: Config) -> list[str]:
-    """Folders that are to be written to and are not there on this machine."""
+def absent(config: Config, unit: Optional[Unit] = None) -> list[str]:
+    """Folders that are to be written to and are not there on this machine, but for those that an installed unit makes."""
     own = config.state_directory
+    made = unit.makes if unit is not None and unit.installed else frozenset[Path]()
     return [
         f"{places}: there is no folder {folder} on this machine; "
         + (
@@ -36,8 +39,27 @@ def absent(config: Config) -> list[str]:
             else "make it before cycles run here"
         )
         for folder, places in _folders(config).items()
-        if not os.path.exists(folder)  # noqa: PTH110 - one that cannot be looked into is no exception
+        if folder not in made and not os.path.exists(folder)  # noqa: PTH110 - no right to look is no exception
     ]
+
+
+def protected(config: Config, unit: Optional[Unit]) -> list[str]:
+    """Folders that the unit of cycles keeps them from writing to."""
+    if unit is None:
+        return []
+    protections = {folder: unit.protection(folder) for folder in _folders(config)}
+    return [
+        f"{places}: {unit.file} lets cycles write nothing to {folder} that others see "
+        f"({protection.setting}); {_way_out(folder, protection)}"
+        for folder, places in _folders(config).items()
+        if (protection := protections[folder]) is not None
+    ]
+
+
+def _way_out(folder: Path, protection: Protection) -> str:
+    if not protection.by_path:
+        return "name a folder elsewhere"
+    return f"`systemctl edit {SERVICE}`, and write there [Service] and below it ReadWritePaths={folder}"
 
 
 def unusable(config: Config) -> tuple[list[str], list[str]]:
@@ -89,7 +111,9 @@ def _written(config: Config) -> Iterator[tuple[str, Path]]:
 def _folders(config: Config) -> dict[Path, str]:
     """Folder that is written to -> the places that name it, or a file in it."""
     folders = {config.state_directory: "state_directory"}
-    for place, path in _written(config):
+    history = (("jobs_file", config.history.jobs_file), ("errors_log", config.history.errors_log))
+    elsewhere = [(f"history.{key}", path) for key, path in history if path.parent != config.state_directory]
+    for place, path in (*_written(config), *elsewhere):
         named = folders.get(path.parent)
         folders[path.parent] = place if named is None else f"{named}, {place}"
     return folders

@@ -179,6 +179,7 @@ class CondorPool:
             draining=any(slot.draining for slot in slots),
             obeyed_sequence=max(obeyed, default=None),
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
+            power_assumed=slots[0].hs06 is None,
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:

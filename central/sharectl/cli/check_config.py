@@ -6,10 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.adapters.config_advice import absent, advice, unusable
+from sharectl.adapters.config_advice import absent, advice, protected, unusable
 from sharectl.adapters.config_file import load
 from sharectl.adapters.config_idle import idle
 from sharectl.adapters.config_text import as_data, render
+from sharectl.adapters.service_unit import unit_of
 from sharectl.cli.main import DEFAULT_CONFIG
 from sharectl.errors import ConfigError
 from sharectl.report import as_json
@@ -44,7 +45,18 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("config", {**_REFUSED, "problems": list(error.problems)}))
         return error.exit_code
     problems, unknown = unusable(config)
-    recommendations = [*unknown, *absent(config), *advice(config), *idle(config)]
+    unit = unit_of()
+    refused = protected(config, unit)
+    # Who has not installed the unit may run cycles in another way.
+    by_service = unit is not None and unit.installed
+    problems += refused if by_service else []
+    recommendations = [
+        *unknown,
+        *absent(config, unit),
+        *([] if by_service else refused),
+        *advice(config),
+        *idle(config),
+    ]
     if arguments.json:
         report = {"valid": True, "problems": problems, "recommendations": recommendations}
         print(as_json.dumps("config", {**report, "config": as_data(config)}))

@@ -7,6 +7,8 @@ import sys
 import time
 
 from sharectl.cli import options
+from sharectl.cli.plan import say_warnings
+from sharectl.core.doubts import power_doubts
 from sharectl.errors import PoolUnavailableError
 from sharectl.report import as_json
 from sharectl.report.tables import snapshot_tables
@@ -28,4 +30,5 @@ def run(arguments: argparse.Namespace) -> int:
         snapshot_tables(as_json.snapshot(snapshot, groups), sys.stdout)
     for source in snapshot.problems:
         print(f"sharectl: {source.name}: {source.problem}", file=sys.stderr)
+    say_warnings(power_doubts(snapshot))
     return 0 if snapshot.complete else PoolUnavailableError.exit_code

@@ -15,7 +15,20 @@ from sharectl.core.usage import usage_by_group
 
 def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
     """A line for each doubt about a complete snapshot at Unix time ``now``; they change no plan."""
-    return (*_nodes(config, state, snapshot, now), *_groups(config, snapshot))
+    return (*_nodes(config, state, snapshot, now), *power_doubts(snapshot), *_groups(config, snapshot))
+
+
+def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
+    """A line if no node of the pool publishes its power."""
+    if not snapshot.nodes or not all(node.power_assumed for node in snapshot.nodes):
+        return ()
+    return (
+        (
+            "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores they have "
+            "(pool.default_node_hs06); write on each node t1_wn_hs06 = 640 and "
+            "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
+        ),
+    )
 
 
 def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:

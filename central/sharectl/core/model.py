@@ -100,6 +100,8 @@ class Node:
     """Sequence of the plan whose target the node says that it acts on; 0: it acts on none; None: it says nothing."""
     refusal: Optional[str] = None
     """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
+    power_assumed: bool = False
+    """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
 
 
 @dataclass(frozen=True)
