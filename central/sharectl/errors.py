@@ -4,14 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+EXIT_CODES = {
+    0: "ok",
+    1: "failure or findings; or what was asked for is not there: a group, a node, a job, a cycle, or any cycle in a period",
+    2: "usage",
+    65: "bad input file",
+    69: "an extra is not installed",
+    74: "own file not readable or writable, or targets that did not arrive",
+    75: "the pool did not answer, or another cycle runs",
+    78: "configuration",
+}
+"""Exit code of every command and its meaning; they follow sysexits."""
+
 
 class SharectlError(Exception):
     """Base of all errors that sharectl reports to its user in one line, without a traceback.
 
-    ``exit_code`` follows sysexits: what a timer unit or a script may tell apart.
+    ``exit_code`` is one of `EXIT_CODES`: what a timer unit or a script may tell apart.
     """
 
     exit_code = 1
+
+
+class AbsentError(SharectlError):
+    """A group, node, job or cycle that a command names is not there, or no cycle is in the period."""
+
+
+class MissingExtraError(SharectlError):
+    """A command needs a library of an extra that is not installed."""
+
+    exit_code = 69
+
+    def __init__(self, need: str, library: str, extra: str, otherwise: str) -> None:
+        super().__init__(
+            f"{need} needs {library}, which is not installed: in the checkout `pip install '.[{extra}]'`, or {otherwise}"
+        )
 
 
 class ConfigError(SharectlError):
@@ -55,6 +82,12 @@ class StateError(SharectlError):
         super().__init__(message)
         self.supersedes = supersedes
         """What was said of the same before, and need not be said now: this message tells what became of it."""
+
+
+class NoLedgerError(StateError):
+    """No cycle has begun the ledger: every period is empty."""
+
+    exit_code = AbsentError.exit_code
 
 
 class BrokenStateError(StateError):

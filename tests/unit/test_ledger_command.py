@@ -172,7 +172,7 @@ def test_rows_of_a_log_may_be_asked_for_by_their_name(
 def test_where_nothing_can_be_read_nothing_is_printed(
     config: Path, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(config, "export", "--format", form) == 74
+    assert run(config, "export", "--format", form) == 1
     said = capsys.readouterr()
     assert said.out == ""
     assert "there is no ledger yet" in said.err

@@ -100,7 +100,7 @@ def test_only_the_period_asked_for_goes(
 
 
 def test_without_a_ledger_none_is_made(config: Path, tmp_path: Path) -> None:
-    assert forget(config) == 74
+    assert forget(config) == 1
     assert not (tmp_path / PLACE.parent).exists()
 
 

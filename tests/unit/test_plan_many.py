@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -189,11 +190,14 @@ def without_scipy() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("without_scipy")
-def test_without_scipy_the_plan_is_greedy_and_says_so() -> None:
+@pytest.mark.parametrize(("solver", "notes"), [("auto", []), ("highs", ["solver-missing"])])
+def test_without_scipy_the_plan_is_greedy_and_says_so_to_those_who_ask_for_highs(
+    solver: Literal["auto", "highs"], notes: list[str]
+) -> None:
     seen = snapshot(TWO_OVER, TWO_WAIT)
-    decided, greedy = (decide(config(solver), State(), seen, NOW).plan for solver in ("auto", "greedy"))
+    decided, greedy = (decide(config(chosen), State(), seen, NOW).plan for chosen in (solver, "greedy"))
     assert decided.targets == greedy.targets
-    assert [note.code for note in decided.limits] == ["solver-missing"]
+    assert [note.code for note in decided.limits] == notes
     assert "optimise" in LIMITS["solver-missing"]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Optional
+from typing import Callable, Optional
 
 from sharectl.adapters import signing, trust
 from sharectl.adapters.config_model import Config
@@ -16,6 +17,19 @@ _SIGN = (
     "write signing_key_file: /etc/sharectl/keys, and there a line `KEYID HEX` (docs/transports.md), so that nodes tell "
     "these targets from forged ones"
 )
+
+
+_EXTRAS = {
+    "optimise": ("scipy", "plans are chosen greedily"),
+    "parquet": ("pyarrow", "`ledger export --format parquet` exits 69"),
+    "plot": ("matplotlib", "`cadence --plot` exits 69"),
+}
+"""Extra -> its library, and what happens without it."""
+
+
+def is_installed(library: str) -> bool:
+    """Whether a library can be imported."""
+    return find_spec(library) is not None
 
 
 def advice(config: Config, mounts: Path = trust.MOUNTS) -> list[str]:
@@ -41,6 +55,19 @@ def absent(config: Config, unit: Optional[Unit] = None) -> list[str]:
         for folder, places in _folders(config).items()
         if folder not in made and not os.path.exists(folder)  # noqa: PTH110 - no right to look is no exception
     ]
+
+
+def missing_extras(
+    config: Config, is_installed: Callable[[str], bool] = is_installed
+) -> tuple[list[str], list[str]]:
+    """Extras that the configuration needs and that are not installed, and a line for the others."""
+    missing = {extra: use for extra, (library, use) in _EXTRAS.items() if not is_installed(library)}
+    install = f"`pip install '.[{','.join(missing)}]'` in the checkout"
+    problems = []
+    if "optimise" in missing and config.control.strategy == "many" and config.control.solver == "highs":
+        problems = [f"control.solver: `highs` needs scipy, which is not installed; {install}, or write auto"]
+    uses = "; ".join(f"{extra} ({use})" for extra, use in missing.items())
+    return problems, [f"extras that are not installed: {uses}; {install} brings them"] if missing else []
 
 
 def protected(config: Config, unit: Optional[Unit]) -> list[str]:

@@ -74,9 +74,9 @@ class ControlConfig(Section):
     )
     solver: Literal["auto", "highs", "greedy"] = Field(
         "auto",
-        description="How `many` chooses among all targets that nodes could have: `auto` by HiGHS (the "
-        "extra `optimise`), and greedily, with a note in the plan, if that is not installed, fails or takes too long; "
-        "`highs` likewise, and looks for the very best in a large pool too; `greedy` always greedily.",
+        description="How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is installed "
+        "(the extra `optimise`), and greedily, with a note in the plan, if it fails or takes too long; `highs` likewise, with "
+        "a note where it is not installed, and looks for the very best in a large pool too; `greedy` always greedily.",
     )
     solver_seconds: float = Field(5.0, gt=0, le=600, description="How long HiGHS may take.")
     horizon_seconds: float = Field(

@@ -15,10 +15,9 @@ from typing import Any
 from sharectl.adapters import files, shares_error_log
 from sharectl.adapters.ledger import Ledger
 from sharectl.core.ledger_data import FLAG, INTEGER, NUMBER, TEXT, Table, Value, plain
-from sharectl.errors import ConfigError, StateError
+from sharectl.errors import MissingExtraError, StateError
 
 ROWS_A_TIME = 20_000
-PARQUET_MISSING = "Parquet needs pyarrow, which is not installed: `pip install 'sharectl[parquet]'`, or export with --format csv"
 
 
 @dataclass
@@ -72,7 +71,7 @@ def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -
 
     Raises
     ------
-    ConfigError
+    MissingExtraError
         If pyarrow is not installed.
     StateError
         If the file cannot be written.
@@ -81,7 +80,7 @@ def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise ConfigError([PARQUET_MISSING]) from error
+        raise MissingExtraError("Parquet", "pyarrow", "parquet", "export with --format csv") from error
     schema = _schema(pa, table)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     rows = iter(rows)

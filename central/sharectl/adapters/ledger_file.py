@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from sharectl.adapters import files
 from sharectl.adapters.ledger_schema import VERSION, migrate, readable, version_of
-from sharectl.errors import StateError
+from sharectl.errors import NoLedgerError, StateError
 
 PLACE = Path("ledger", "ledger.sqlite")
 BUSY_SECONDS = 5.0
@@ -90,7 +90,7 @@ def open_to_read(
         try:
             _refuse_what_is_no_file(path)
         except FileNotFoundError:
-            raise StateError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
+            raise NoLedgerError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
         # Whoever may write tidies up on leaving; one who only reads leaves the files of the write-ahead log behind.
         mode = "rw" if os.access(path, os.W_OK) else "ro"
         if at_once and not path.with_name(f"{path.name}-wal").exists():

@@ -20,7 +20,7 @@ from sharectl.cli.cadence_options import (
     without_effect,
     worklife,
 )
-from sharectl.errors import StateError
+from sharectl.errors import MissingExtraError, StateError
 
 if TYPE_CHECKING:
     from sharectl.cli.cadence_look import Look
@@ -43,7 +43,7 @@ the ratio of the means of both, the share of their time that slots work. docs/ca
 
 Nothing is changed anywhere: what is recommended is printed as configuration of the central manager.
 
-exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
+exit codes: 0 ok, 2 usage, 65 bad input file, 69 the extra `plot` is not installed, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
 the others told is printed all the same), 78 configuration"""
 
 
@@ -211,9 +211,7 @@ def _draw(arguments: argparse.Namespace) -> None:
         try:
             path.write_bytes(figure(arguments.interval or DEFAULT_PLOT_INTERVALS, path.suffix[1:].lower()))
         except ImportError:
-            raise StateError(
-                f"{path}: not drawn: matplotlib is not installed; install sharectl[plot], or use --chart"
-            ) from None
+            raise MissingExtraError("--plot", "matplotlib", "plot", "use --chart") from None
         except OSError as error:
             raise StateError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.adapters.config_advice import absent, advice, protected, unusable
+from sharectl.adapters.config_advice import absent, advice, missing_extras, protected, unusable
 from sharectl.adapters.config_file import load
 from sharectl.adapters.config_idle import idle
 from sharectl.adapters.config_text import as_data, render
@@ -49,13 +49,15 @@ def run(arguments: argparse.Namespace) -> int:
     refused = protected(config, unit)
     # Who has not installed the unit may run cycles in another way.
     by_service = unit is not None and unit.installed
-    problems += refused if by_service else []
+    needed, extras = missing_extras(config)
+    problems += [*(refused if by_service else []), *needed]
     recommendations = [
         *unknown,
         *absent(config, unit),
         *([] if by_service else refused),
         *advice(config),
         *idle(config),
+        *extras,
     ]
     if arguments.json:
         report = {"valid": True, "problems": problems, "recommendations": recommendations}

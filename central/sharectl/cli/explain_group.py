@@ -11,7 +11,7 @@ from sharectl.cli import options
 from sharectl.cli.explain_source import add_source, explained_of
 from sharectl.core.explain_group import explain_group
 from sharectl.core.model import OTHER
-from sharectl.errors import InputError
+from sharectl.errors import AbsentError
 from sharectl.report import as_json
 from sharectl.report import explain_group as screens
 
@@ -29,16 +29,14 @@ def run(arguments: argparse.Namespace) -> int:
     groups = [control.group for control in explained.record.groups]
     name = arguments.name.lower()
     if name == OTHER:
-        raise InputError(
-            [
-                f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with one are {', '.join(groups)}"
-            ]
+        raise AbsentError(
+            f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with one are {', '.join(groups)}"
         )
     if name not in groups:
         near = get_close_matches(name[:MAX_SHOWN], groups, 1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        raise InputError(
-            [f"no group {shown(arguments.name)!r} there{meant or '; its groups are ' + ', '.join(groups)}"]
+        raise AbsentError(
+            f"no group {shown(arguments.name)!r} there{meant or '; its groups are ' + ', '.join(groups)}"
         )
     found = explain_group(explained, name)
     if arguments.json:

@@ -16,7 +16,7 @@ from sharectl.cli.outlets import state_to_read
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.explain_node import NodeWords, Since, explain_node
 from sharectl.core.explaining import Explained
-from sharectl.errors import InputError
+from sharectl.errors import AbsentError
 from sharectl.report import as_json
 from sharectl.report import explain_node as screens
 from sharectl.report.screen import listed
@@ -59,7 +59,7 @@ def _node(explained: Explained, name: str) -> NodeRecord:
         near = get_close_matches(wanted, list(nodes), 3)
         some = f"; nodes there are {listed(list(nodes), _NAMED)}" if nodes else ""
         meant = f"; did you mean {' or '.join(near)}?" if near else some
-        raise InputError([f"no node {shown(name)!r} among {counted(len(nodes), 'node')}{meant}"])
+        raise AbsentError(f"no node {shown(name)!r} among {counted(len(nodes), 'node')}{meant}")
     return found
 
 

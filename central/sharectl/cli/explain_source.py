@@ -18,7 +18,7 @@ from sharectl.core.explaining import Explained, of_ledger, of_now
 from sharectl.core.plan import Known, State
 from sharectl.core.time_words import FORMS, parse, shown
 from sharectl.core.what_if import Case
-from sharectl.errors import InputError, StateError
+from sharectl.errors import AbsentError, StateError
 
 LATEST = "latest"
 LEAST_TIME = 100_000_000
@@ -59,7 +59,7 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
 
     Raises
     ------
-    InputError
+    AbsentError
         If the ledger has no such cycle.
     """
     _refuse_two(arguments)
@@ -70,8 +70,8 @@ def explained_of(arguments: argparse.Namespace, config: Config) -> Explained:
     usable = _usable_before(ledger, record.taken_at + 1) if not is_usable(record) else record
     if usable is None or (arguments.cycle is not None and usable is not record):
         seen = f"`sharectl explain cycle {record.number}`"
-        raise InputError(
-            [f"cycle {record.number} {_why_not(record)}, so there is no decision to explain: {seen}"]
+        raise AbsentError(
+            f"cycle {record.number} {_why_not(record)}, so there is no decision to explain: {seen}"
         )
     if usable is not record:
         print(
@@ -112,7 +112,7 @@ def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleR
 
     Raises
     ------
-    InputError
+    AbsentError
         If there is none.
     """
     if at is not None:
@@ -123,9 +123,9 @@ def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleR
         return found
     span = ledger.span()
     if span is None:
-        raise InputError([f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live"])
+        raise AbsentError(f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live")
     wanted = f"cycle {number}" if at is None else f"cycle at or before {shown(at)}"
-    raise InputError([f"{ledger.path}: no {wanted}: it has cycles from {shown(span[0])} to {shown(span[1])}"])
+    raise AbsentError(f"{ledger.path}: no {wanted}: it has cycles from {shown(span[0])} to {shown(span[1])}")
 
 
 def before(ledger: Ledger, record: CycleRecord) -> Optional[CycleRecord]:

@@ -17,6 +17,7 @@ from sharectl.cli import options
 from sharectl.cli.time_options import moment, no_cycle, refuse_no_period
 from sharectl.core.ledger_data import TABLES
 from sharectl.core.time_words import FORMS, MAX_SECONDS
+from sharectl.errors import AbsentError
 from sharectl.report import as_json, words
 
 _GROUPS = "groups"
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--format",
         choices=tuple(_FORMATS),
         default="csv",
-        help="csv; parquet, which needs `pip install 'sharectl[parquet]'`; log: rows of shares_Error.log, which "
+        help="csv; parquet, which needs the extra `parquet`; log: rows of shares_Error.log, which "
         "have the groups' errors and nothing else (default: %(default)s)",
     )
     parser.add_argument("--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS)
@@ -49,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--columns", action="store_true", help="print what each column means, and no data")
     parser.epilog = (
-        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 74 the ledger cannot be read or FILE not be written or replaced, "
+        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not installed, 74 the ledger cannot be read or FILE not be written or replaced, "
         "78 configuration; other than with 0, FILE is as it was"
     )
     parser.set_defaults(usage_error=parser.error)
@@ -77,8 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.output, arguments.format, TABLES[arguments.what], config.state_directory, own
         )
     if next(ledger.cycles(arguments.since, arguments.until), None) is None:
-        print(f"sharectl: {no_cycle(ledger.span())}; nothing was written", file=sys.stderr)
-        return 1
+        raise AbsentError(f"{no_cycle(ledger.span())}; nothing was written")
     counted = Counted()
     _FORMATS[arguments.format](arguments, ledger, counted)
     if arguments.output is not None and not arguments.json:

@@ -13,7 +13,7 @@ from typing import Optional
 from sharectl import __version__
 from sharectl.cli import usage
 from sharectl.cli.time_options import joined
-from sharectl.errors import SharectlError
+from sharectl.errors import EXIT_CODES, SharectlError
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
 
@@ -37,8 +37,7 @@ VERBS = {
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
 
-_EXIT_CODES = """exit codes: 0 ok, 1 failure or findings, 2 usage, 65 bad input file, 74 own file not readable or
-writable or targets that did not arrive, 75 the pool did not answer or another cycle runs, 78 configuration"""
+_EXIT_CODES = "exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
 def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:

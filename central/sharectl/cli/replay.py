@@ -16,14 +16,14 @@ from sharectl.adapters.overrides import REPLAYED, REPLAYED_OF_GROUPS, idle_in_re
 from sharectl.cli import options
 from sharectl.cli.explain_source import before, known_of, ledger_of, recorded
 from sharectl.cli.pledge_sources import UNASKED
-from sharectl.cli.time_options import moment
+from sharectl.cli.time_options import moment, no_cycle
 from sharectl.core.control import LAWS
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.explaining import state_after
 from sharectl.core.plan import PlanConfig, decide
 from sharectl.core.replaying import Replay, replayed
 from sharectl.core.time_words import FORMS
-from sharectl.errors import InputError, SettingError
+from sharectl.errors import AbsentError, SettingError
 from sharectl.report import replay as screens
 
 _PAGE_SECONDS = 86_400
@@ -103,8 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = partial(screens.write_text, everything=arguments.all)
     summary = (screens.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
     if not summary.cycles:
-        print("sharectl: no cycle in that time: `sharectl explain cycle` tells the latest", file=sys.stderr)
-        return 1
+        raise AbsentError(no_cycle(ledger.span()))
     return 0
 
 
@@ -132,9 +131,7 @@ def _span(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
     since = arguments.since if arguments.since is not None else (span or (0, 0))[0]
     until = arguments.until if arguments.until is not None else int(time.time()) + 1
     if until <= since:
-        raise InputError(
-            ["--to is not after --from; times without a sign or `ago` are points in time, in UTC"]
-        )
+        arguments.usage_error("--from is not before --to: write the earlier time first")
     return since, until
 
 

@@ -12,6 +12,7 @@ from typing import Optional
 from sharectl.cli import options
 from sharectl.cli.time_options import moment, no_cycle
 from sharectl.core.time_words import FORMS, shown
+from sharectl.errors import AbsentError
 
 _DAY_SECONDS = 86_400
 _DEFAULT_DAYS = 30
@@ -80,8 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         asked,
     )
     if not periods[0].buckets:
-        print(f"sharectl: {no_cycle(ledger.span())}; no page was written", file=sys.stderr)
-        return 1
+        raise AbsentError(f"{no_cycle(ledger.span())}; no page was written")
     if any(not period.buckets for period in periods[1:]):
         print(f"sharectl: --compare: {no_cycle(ledger.span())}", file=sys.stderr)
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)

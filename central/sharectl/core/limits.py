@@ -22,7 +22,7 @@ LIMITS = {
     MAX_NODES: "control.max_nodes allows no more nodes under targets",
     MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
     MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
-    SOLVER_MISSING: "scipy is not installed (pip install 'sharectl[optimise]'), so targets were chosen greedily",
+    SOLVER_MISSING: "scipy is not installed (the extra `optimise`), so targets were chosen greedily",
     SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
     SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
 }

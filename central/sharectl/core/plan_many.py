@@ -21,6 +21,7 @@ from sharectl.core.assignment import (
 from sharectl.core.assignment_highs import GAP_RATIO, SolverError, best
 from sharectl.core.assignment_options import Prices, new_options, waiting_jobs
 from sharectl.core.block_wait import wait_for_cores
+from sharectl.core.limits import SOLVER_MISSING
 from sharectl.core.model import GroupControl, LimitNote, Snapshot, Standing, Target
 from sharectl.core.no_targets import NODE_CODES, findings, why_none
 from sharectl.core.node_cores import Expected, NodeCores, cores_of_nodes
@@ -233,7 +234,9 @@ def _chosen(
                 filled(problem, best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs"))
             )
         except SolverError as error:
-            notes = (LimitNote(error.code, max(1, len(found[0]))),)
+            # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is not.
+            silent = error.code == SOLVER_MISSING and assigning.solver == "auto"
+            notes = () if silent else (LimitNote(error.code, max(1, len(found[0]))),)
     choices = max(found, key=total_worth)
     if kept:
         going_on = filled(problem, (), first=kept)
