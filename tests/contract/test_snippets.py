@@ -388,6 +388,16 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         ),
         "in grace",
     ),
+    "grace for those that a target is for": (
+        "clauses",
+        replaced(EXECUTE, " || ($(t1_single_core_target)) ", " "),
+        "in grace, under a target for single-core jobs",
+    ),
+    "a target that ends grace for everybody": (
+        "clauses",
+        replaced(EXECUTE, "&& MY.t1_Targetcores[1] == 1 && $(t1_job_is_helped)) =?= True", ") =?= True"),
+        "in grace, under a target for single-core jobs",
+    ),
     "grace that waits for the latch": (
         "clauses",
         replaced(EXECUTE, "MY.t1_McRoomValue =?= 0 &&", "False &&"),

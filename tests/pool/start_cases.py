@@ -29,6 +29,8 @@ class Target:
     held_back: str = "alice"
     off: bool = False
     """Whether START is the site's own."""
+    size: int = 8
+    """Cores of a job of the helped group."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,7 @@ TARGETS: Mapping[str, Target] = {
     "nothing published": Target({}),
     "no target": Target(target("0", "none:0", "0", t1_TargetGroups='{"none","none"}', t1_TargetUntil="0")),
     "over the cap": Target(OVER, 56, both(64)),
+    "single-core jobs helped": Target(target("56", "alice:64:lhcb:3", "1"), 56, both(64), size=1),
     "at the cap": Target(target("64", "lhcb:3:alice:64"), 64, both(64)),
     "one below": Target(target("65", "lhcb:3:alice:64:atlas:5"), 65, both(64)),
     "eight below": Target(target("72", "atlas:5:alice:64"), 72, both(64)),
@@ -271,14 +274,16 @@ def let_in(job: Job, target: Target, grace: Grace, slot: Slot, way: str) -> bool
     if target.off:
         return True
     partitionable = slot is PARTITIONABLE
-    guarded = (partitionable and grace.active) or (slot.dynamic and slot.cores >= MULTICORE)
+    held = target.held.get(way)
+    active = partitionable and target.cap is not None and held is not None
+    meant = active and target.size == 1 and job.group == "cms"
+    guarded = (partitionable and grace.active and not meant) or (slot.dynamic and slot.cores >= MULTICORE)
     if job.cores <= 1 and grace.guards and guarded:
         return False
-    held = target.held.get(way)
-    if not partitionable or target.cap is None or held is None:
+    if not active or target.cap is None or held is None:
         return True
     if job.group == "cms":
-        return job.cores == MULTICORE
+        return job.cores == target.size
     return job.group == target.held_back and held + job.cores <= target.cap
 
 
@@ -287,7 +292,8 @@ CASES = {
         (f"{aim}; grace: {guard}; {kind}", TARGETS[aim], GRACES[way][guard], SLOTS[kind])
         for aim, guard, kind in itertools.product(TARGETS, GRACES[way], SLOTS)
         # Every target in every slot, every grace in every slot, and where both act both together.
-        if guard == "none" or aim in ("no target", "over the cap", "eight below", "disabled")
+        if guard == "none"
+        or aim in ("no target", "over the cap", "eight below", "single-core jobs helped", "disabled")
     ]
     for way in (LIVE, CRON)
 }

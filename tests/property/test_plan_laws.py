@@ -24,6 +24,7 @@ GROUPS = ("alice", "atlas", "cms", "lhcb", "none-of-it")
 PLEDGED = GROUPS[:4]
 SIZES = (1, 2, 4, 8, 16)
 NODES = tuple(f"wn-{number}" for number in range(6))
+LEFT_OUT = {"uncontrolled", "reserved", "draining", "refused"}
 POWER = {node: 8.0 + number for number, node in enumerate(NODES)}
 
 
@@ -75,8 +76,19 @@ configs = st.builds(
 )
 
 
-def power_hs06(target: Target) -> float:
-    return target.request_cores * POWER[target.node]
+def freed_cores(taken: Snapshot, target: Target) -> int:
+    """Cores that the held-back group has above the cap."""
+    return cores_by_node(taken, target.held_back)[target.node] - target.cap_cores
+
+
+def jobs_of(taken: Snapshot, target: Target) -> int:
+    """Jobs that a new target is for: one multicore job, or a single-core job for each freed core."""
+    return freed_cores(taken, target) if target.request_cores == 1 else 1
+
+
+def power_hs06(taken: Snapshot, target: Target) -> float:
+    """Power that a new target is to give."""
+    return jobs_of(taken, target) * target.request_cores * POWER[target.node]
 
 
 @given(snapshots, configs)
@@ -102,8 +114,9 @@ def test_what_is_left_out_gets_no_target(taken: Snapshot, config: PlanConfig, st
     assert {target.node for target in decision.plan.targets} <= able
     said = {record.node: record.reason for record in decision.nodes}
     assert all(said[node.name] in NODE_REASONS for node in taken.nodes)
-    out = {"uncontrolled", "reserved", "draining", "refused"}
-    assert {node for node, why in said.items() if why in out} == {node.name for node in taken.nodes} - able
+    assert {node for node, why in said.items() if why in LEFT_OUT} == {
+        node.name for node in taken.nodes
+    } - able
 
 
 @given(snapshots, configs)
@@ -113,33 +126,54 @@ def test_no_more_moves_than_the_errors_call_for(taken: Snapshot, config: PlanCon
     output = {control.group: control.output_hs06 for control in decision.groups}
     given, freed = defaultdict[str, float](float), defaultdict[str, float](float)
     for target in decision.plan.targets:
-        given[target.helped] += power_hs06(target)
-        cores = cores_by_node(taken, target.held_back)[target.node] - target.cap_cores
-        freed[target.held_back] += cores * POWER[target.node]
+        given[target.helped] += power_hs06(taken, target)
+        freed[target.held_back] += freed_cores(taken, target) * POWER[target.node]
     assert all(power <= -output[group] + 1e-3 for group, power in given.items())
     assert all(power <= output[group] + 1e-3 for group, power in freed.items())
     assert decision.plan.reason in REASONS
 
 
 @given(snapshots, configs)
-def test_no_more_targets_than_jobs_that_wait(taken: Snapshot, config: PlanConfig) -> None:
-    """Of a group and size there are at most as many targets as such jobs wait, and none for jobs of one core."""
+def test_no_more_is_freed_than_pending_jobs_can_use(taken: Snapshot, config: PlanConfig) -> None:
+    """Of a group and size there are at most as many jobs with a target as such jobs wait."""
     wait = Counter[tuple[str, int]]()
     for row in taken.pending:
         wait[row.group, row.cores] += row.jobs
-    asked = Counter(
-        (target.helped, target.request_cores) for target in decide(config, State(), taken, NOW).plan.targets
+    asked = Counter[tuple[str, int]]()
+    for target in decide(config, State(), taken, NOW).plan.targets:
+        asked[target.helped, target.request_cores] += jobs_of(taken, target)
+    assert all(number <= wait[key] for key, number in asked.items())
+
+
+@given(snapshots, configs)
+def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: PlanConfig) -> None:
+    """Where only single-core jobs wait, a core that both errors pay for gives a target."""
+    single = replace(taken, pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending))
+    decision = decide(config, State(), single, NOW)
+    able = {record.node for record in decision.nodes if record.reason not in LEFT_OUT}
+    output = {control.group: control.output_hs06 for control in decision.groups}
+    lacking = max((-output[row.group] for row in single.pending if row.group in output), default=0.0)
+    pays = any(
+        POWER[job.node] <= min(output.get(job.group, 0.0), lacking)
+        for job in single.running
+        if job.node in able
     )
-    assert all(number <= wait[key] and key[1] > 1 for key, number in asked.items())
+    assert {target.request_cores for target in decision.plan.targets} == ({1} if pays else set())
 
 
 @given(snapshots, configs)
 def test_a_cap_leaves_a_block(taken: Snapshot, config: PlanConfig) -> None:
-    """A cap is what the group holds less the request, never below 0, and with it the request fits on the node."""
+    """A cap is what the group holds less the request, never below 0, and with it the request fits on the node.
+
+    For single-core jobs it is lower by at least a core and by at most a block.
+    """
     size = {node.name: node.cores for node in taken.nodes}
     for target in decide(config, State(), taken, NOW).plan.targets:
         here = cores_by_node(taken, target.held_back)[target.node]
-        assert target.cap_cores == max(0, here - target.request_cores) < here
+        if target.request_cores == 1:
+            assert max(0, here - config.limits.multicore_cores) <= target.cap_cores < here
+        else:
+            assert target.cap_cores == max(0, here - target.request_cores) < here
         assert target.request_cores <= size[target.node]
 
 
@@ -183,11 +217,18 @@ def test_a_plan_in_force_stays(solver: str, taken: Snapshot, config: PlanConfig)
 
 options = st.builds(
     lambda node, group, size, density, spare: Option(
-        node, group, 0, size, size * POWER[node] * spare, size * POWER[node], density * size * POWER[node]
+        node,
+        group,
+        0,
+        size[0],
+        size[0] * size[1] * POWER[node] * spare,
+        size[0] * size[1] * POWER[node],
+        density * size[0] * size[1] * POWER[node],
+        jobs=size[1],
     ),
     st.sampled_from(NODES[:4]),
     st.sampled_from(("alice", "atlas")),
-    st.sampled_from((2, 4, 8)),
+    st.sampled_from(((2, 1), (4, 1), (8, 1), (1, 2), (1, 5))),
     st.floats(0.2, 1),
     st.sampled_from((1.0, 1.0, 0.5)),
 )
@@ -197,8 +238,8 @@ problems = st.builds(
     st.fixed_dictionaries({group: st.floats(20, 200) for group in ("alice", "atlas")}),
     st.fixed_dictionaries({group: st.floats(20, 200) for group in ("cms", "lhcb")}),
     st.dictionaries(
-        st.tuples(st.sampled_from(("cms", "lhcb")), st.sampled_from((2, 4, 8))),
-        st.builds(lambda jobs: [Waiting(0, jobs)], st.integers(1, 3)),
+        st.tuples(st.sampled_from(("cms", "lhcb")), st.sampled_from((1, 2, 4, 8))),
+        st.builds(lambda jobs: [Waiting(0, jobs)], st.sampled_from((1, 2, 3, 7))),
         min_size=1,
     ),
     st.none() | st.integers(1, 3),
@@ -211,7 +252,7 @@ def fits(problem: Problem, chosen: list[Choice]) -> bool:
     for choice in chosen:
         taken[choice.option.held_back] += choice.option.takes_hs06
         given[choice.helped] += choice.option.gives_hs06
-        jobs[choice.helped, choice.option.request_cores] += 1
+        jobs[choice.helped, choice.option.request_cores] += choice.option.jobs
     nodes_used = [choice.option.node for choice in chosen]
     return (
         len(set(nodes_used)) == len(nodes_used) <= (len(NODES) if problem.room is None else problem.room)

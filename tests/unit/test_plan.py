@@ -35,8 +35,9 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
         ("pending jobs bound it", ALICE_EVERYWHERE, {("cms", 8): 2}, {}, ["wn-1", "wn-3"], "targets"),
         ("max_nodes bounds it", ALICE_EVERYWHERE, {("cms", 8): 9}, {"max_nodes": 1}, ["wn-1"], "targets"),
         ("nobody waits", ALICE_EVERYWHERE, {}, {}, [], "no-group-under"),
-        ("only single-core jobs wait", ALICE_EVERYWHERE, {("cms", 1): 9}, {}, [], "no-group-under"),
-        ("another size waits", ALICE_EVERYWHERE, {("cms", 4): 9}, {}, [], "no-group-under"),
+        ("only single-core jobs wait", ALICE_EVERYWHERE, {("cms", 1): 9}, {}, ["wn-1", "wn-3"], "targets"),
+        ("a smaller size waits", ALICE_EVERYWHERE, {("cms", 4): 3}, {}, ["wn-1", "wn-3"], "targets"),
+        ("only larger ones wait", ALICE_EVERYWHERE, {("cms", 16): 9}, {}, [], "no-group-under"),
         (
             "that size is configured",
             ALICE_EVERYWHERE,
@@ -86,6 +87,29 @@ def test_limits(
     decided = decide(config(**limits), State(), snapshot(held, pending), NOW).plan
     assert ([target.node for target in decided.targets], decided.reason) == (nodes, reason), name
     assert reason in REASONS
+
+
+@pytest.mark.parametrize(
+    ("pending", "size"),
+    [
+        ({("cms", 1): 400}, 1),
+        ({("cms", 1): 400, ("cms", 8): 1}, 8),
+        ({("cms", 1): 400, ("cms", 2): 1, ("cms", 4): 1}, 4),
+        ({("cms", 1): 400, ("cms", 16): 1}, 1),
+    ],
+)
+def test_the_size_let_in_is_the_largest_that_a_block_holds(
+    pending: dict[tuple[str, int], int], size: int
+) -> None:
+    decided = decide(config(), State(), snapshot(ALICE_EVERYWHERE, pending), NOW).plan
+    assert decided.targets[0] == Target("wn-1", "alice", 56, "cms", size)
+
+
+def test_the_group_furthest_under_is_helped_though_its_jobs_are_single_core() -> None:
+    """Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under."""
+    held = [*ALICE_EVERYWHERE, running("wn-4", "cms", 8, 4)]
+    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99, ("lhcb", 1): 400}), NOW).plan
+    assert (decided.helped, {target.request_cores for target in decided.targets}) == ("lhcb", {1})
 
 
 def test_no_more_nodes_than_remove_the_smaller_of_the_two_errors() -> None:

@@ -177,6 +177,55 @@ def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> Non
     assert decide(config(), first.state, refusing(0), NOW + 900).plan.targets == ()
 
 
+def test_single_core_jobs_get_as_many_cores_as_wait() -> None:
+    seen = one_node(running("wn-1", "alice", 1, 64), size=1, waiting=5)
+    assert decide(config(), State(), seen, NOW).plan.targets == (Target("wn-1", "alice", 59, "cms", 1),)
+
+
+def test_single_core_jobs_get_a_block_of_cores_on_each_node_and_the_rest_of_the_error() -> None:
+    # alice is 140 HS06 over and cms as much under: 14 cores, which is a block and a part of one.
+    held = [running(f"wn-{n}", "alice", 1, 14) for n in (1, 2)]
+    pledges = {"alice": 50.0, "cms": 50.0}
+    how = replace(config(), pledge_hs06=pledges)
+    decided = decide(how, State(), snapshot(held, {("cms", 1): 400}), NOW).plan
+    assert decided.targets == (Target("wn-1", "alice", 6, "cms", 1), Target("wn-2", "alice", 8, "cms", 1))
+
+
+def test_multicore_jobs_come_first_and_single_core_jobs_where_they_do_not_fit() -> None:
+    held = [running("wn-1", "alice", 1, 64), running("wn-2", "alice", 1, 7)]
+    far = [running("far", "alice", 1, 64, hs06_per_core=100.0)]
+    seen = snapshot([*held, *far], {("cms", 8): 9, ("cms", 1): 9}, uncontrolled=["far"])
+    seen = replace(seen, nodes=tuple(n if n.name != "wn-2" else replace(n, cores=7) for n in seen.nodes))
+    targets = decide(config(), State(), seen, NOW).plan.targets
+    assert {(target.node, target.request_cores) for target in targets} == {("wn-1", 8), ("wn-2", 1)}
+
+
+def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken() -> None:
+    first = decide(config(), State(), one_node(running("wn-1", "alice", 1, 64), size=1, waiting=8), NOW)
+    assert first.plan.targets == (Target("wn-1", "alice", 56, "cms", 1),)
+    assert first.nodes[1].idle_core_seconds == 0
+    assert first.nodes[1].wait_seconds > 0
+    half = one_node(running("wn-1", "alice", 1, 60), RunningJobs("wn-1", "cms", 1, 10.0, 30, 4), size=1)
+    second = decide(config(), first.state, after(half, 60), NOW + 60)
+    assert second.plan.targets == first.plan.targets
+    done = one_node(
+        running("wn-1", "alice", 1, 56), RunningJobs("wn-1", "cms", 1, 10.0, 30, 8), size=1, waiting=0
+    )
+    third = decide(config(), second.state, after(done, 120), NOW + 120)
+    assert (third.plan.targets, reasons(third)["wn-1"]) == ((), "released")
+
+
+def test_a_group_whose_jobs_are_single_core_is_helped_beside_another() -> None:
+    """Figure 1 of the seed: lhcb, with single-core jobs alone, is under its share, as cms with multicore jobs is."""
+    waiting = {("cms", 8): 400, ("lhcb", 1): 400}
+    seen = snapshot([*TWO_OVER, running("wn-9", "cms", 1, 1)], waiting)
+    decided = decide(config(), State(), seen, NOW).plan
+    assert {(target.helped, target.request_cores) for target in decided.targets} == {("lhcb", 1)}
+    seen = snapshot([*TWO_OVER, running("wn-9", "lhcb", 1, 1)], waiting)
+    decided = decide(config(), State(), seen, NOW).plan
+    assert {(target.helped, target.request_cores) for target in decided.targets} == {("cms", 8)}
+
+
 @pytest.fixture
 def without_scipy() -> Iterator[None]:
     """What an installation without the extra is like."""
@@ -214,7 +263,6 @@ def test_highs_that_has_no_time_leaves_it_to_greedy() -> None:
     [
         ([], {}, "no-group-over"),
         (TWO_OVER, {}, "no-group-under"),
-        (TWO_OVER, {("cms", 1): 9}, "no-group-under"),
         ([running(f"wn-{n}", "alice", 1, 7) for n in range(9)], {("cms", 128): 9}, "no-fit"),
         ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, "error-below-node"),
     ],

@@ -110,7 +110,8 @@ class ControlConfig(Section):
         8,
         ge=2,
         le=1024,
-        description="Size of the multicore jobs that `pair` helps, and what the held-back group then gives up on each node.",
+        description="Cores that the held-back group gives up on each node: with `pair` always, with `many` at most, "
+        "for single-core jobs. `pair` helps jobs of up to this size.",
     )
     deadband_hs06: float = Field(
         0.0,

@@ -38,11 +38,24 @@ class Option(NamedTuple):
     """The group that is helped, of a target that stands; of others any may be."""
     bonus: float = 0.0
     """What the value of another choice must exceed this one's by: HS06-seconds, > 0 of a target that stands."""
+    jobs: int = 1
+    """Jobs that it is for, >= 1: one of more than one core, or some of one core."""
 
     @property
     def worth(self) -> float:
         """Value and bonus."""
         return self.value + self.bonus
+
+    def for_jobs(self, jobs: int) -> Option:
+        """Part of a target of single-core jobs that is for fewer of them."""
+        ratio = jobs / self.jobs
+        return self._replace(
+            cap_cores=self.cap_cores + self.jobs - jobs,
+            takes_hs06=self.takes_hs06 * ratio,
+            gives_hs06=self.gives_hs06 * ratio,
+            value=self.value * ratio,
+            jobs=jobs,
+        )
 
 
 class Waiting(NamedTuple):
@@ -112,14 +125,16 @@ def guaranteed_ratio(problem: Problem) -> float:
 
     - Its node, the jobs that wait, or the room. The best choice has no more of these than there are, so each option that
       greedy took stands for at most one of the best choice by each of the three. (Options in both stand for themselves
-      as those of their node.)
-    - What the held-back group is to give, or the helped one to get, E. With q the HS06 that did not fit, more than E - q
+      as those of their node.) Where options of one size are for unequal numbers of jobs, jobs count as power does below:
+      one option stands for at most 2 j, with j the most jobs of an option of that size over the fewest.
+    - Power that the held-back group is to give, or the helped one to get, E. With q the HS06 that did not fit, more than E - q
       was taken. Let r be the largest power of an option over the smallest: the best choice has at most E / q_least
       options there, greedy at least max(1, E / q_most - 1), each worth as much, so the best has at most 2 r times its
       value. Or let d be the smallest value for each HS06 over the largest: one option of at least d q was taken, so at
       least d / (1 + d) of E, and the best has at most (1 + d) / d^2 times its value.
 
-    With c the smaller of 2 r and (1 + d) / d^2, the best sum is at most (3 + 2 c) times greedy's; 2 + 2 c without room.
+    With c the smaller of 2 r and (1 + d) / d^2, the best sum is at most (3 + 2 c) times greedy's; 2 + 2 c without room;
+    with 2 j for one of these 3 or 2 where jobs count as power does. Parts of options, which greedy takes last, only add.
     """
     if not problem.options:
         return 1.0
@@ -132,8 +147,16 @@ def guaranteed_ratio(problem: Problem) -> float:
     spread = max(power for _, power in powers) / min(power for _, power in powers)
     densities = [value / power for value, power in powers]
     evenness = min(densities) / max(densities)
-    counts = 2 if problem.room is None else 3
+    counts = (1 if problem.room is None else 2) + _jobs_stood_for(problem.options)
     return 1 / (counts + 2 * min(2 * spread, (1 + evenness) / evenness**2))
+
+
+def _jobs_stood_for(options: Iterable[Option]) -> float:
+    """Options of the best choice that one option stands for because both need the same jobs."""
+    numbers: defaultdict[int, set[int]] = defaultdict(set)
+    for option in options:
+        numbers[option.request_cores].add(option.jobs)
+    return max(1.0 if max(jobs) == 1 else 2 * max(jobs) / min(jobs) for jobs in numbers.values())
 
 
 def by_value(option: Option) -> tuple[float, str, str, int]:
@@ -152,14 +175,23 @@ ORDERS: tuple[Order, ...] = (by_value, by_density)
 def filled(
     problem: Problem, chosen: Iterable[Choice], order: Order = by_density, *, first: Iterable[Option] = ()
 ) -> list[Choice]:
-    """What is chosen, then the options of ``first`` and all others as far as each still fits, in the order."""
+    """What is chosen, then the options of ``first`` and all others as far as each still fits, in the order.
+
+    Last come parts of options of single-core jobs, with as many jobs as still fit.
+    """
     left = _Left(problem)
     result = list(chosen)
     for choice in result:
         left.use(choice)
-    leading = sorted(first, key=order)
-    for option in (*leading, *sorted(problem.options, key=order)):
+    leading, others = sorted(first, key=order), sorted(problem.options, key=order)
+    for option in (*leading, *others):
         fitting = None if option.node in left.nodes else left.fitting(option)
+        if fitting is not None:
+            left.use(fitting)
+            result.append(fitting)
+    for option in others:
+        divisible = option.jobs > 1 and option.helped is None and option.node not in left.nodes
+        fitting = left.fitting_part(option) if divisible else None
         if fitting is not None:
             left.use(fitting)
             result.append(fitting)
@@ -167,12 +199,10 @@ def filled(
 
 
 def fitting_memory(problem: Problem, group: str, option: Option) -> int:
-    """Of the group's jobs that wait and fit the option, the most memory; -1 if there are none."""
+    """Of the group's jobs that wait and fit the option, the most memory; -1 if there are too few."""
     waiting = problem.waiting.get((group, option.request_cores), ())
-    return max(
-        (row.memory_mib for row in waiting if row.memory_mib <= option.memory_mib and row.jobs > 0),
-        default=-1,
-    )
+    fits = (row for row in waiting if row.memory_mib <= option.memory_mib and row.jobs >= option.jobs)
+    return max((row.memory_mib for row in fits), default=-1)
 
 
 def after(problem: Problem, chosen: Iterable[Choice]) -> Problem:
@@ -215,7 +245,7 @@ class _Left:
         self.excess[option.held_back] = self.excess.get(option.held_back, 0.0) - option.takes_hs06
         self.deficit[choice.helped] = self.deficit.get(choice.helped, 0.0) - option.gives_hs06
         key = ((choice.helped, option.request_cores), choice.memory_mib)
-        self.jobs[key] = self.jobs.get(key, 0) - 1
+        self.jobs[key] = self.jobs.get(key, 0) - option.jobs
 
     def fitting(self, option: Option) -> Optional[Choice]:
         """The choice of an option on a node that has none, for the group that lacks most, if it fits."""
@@ -232,10 +262,28 @@ class _Left:
                 return Choice(option, group, memory)
         return None
 
+    def fitting_part(self, option: Option) -> Optional[Choice]:
+        """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
+        taken, given = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
+        excess = self.excess.get(option.held_back, 0.0)
+        groups = self.by_size.get(option.request_cores, [])
+        for group in sorted(groups, key=lambda group: (-self.deficit.get(group, 0.0), group)):
+            deficit = self.deficit.get(group, 0.0)
+            payable = min((excess + ROUNDING_HS06) // taken, (deficit + ROUNDING_HS06) // given)
+            key = (group, option.request_cores)
+            waiting = [
+                self.jobs[key, memory] for memory in self.memories.get(key, []) if memory <= option.memory_mib
+            ]
+            jobs = int(min(payable, max(waiting, default=0), option.jobs))
+            part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None
+            if part is not None:
+                return part
+        return None
+
     def _memory(self, group: str, option: Option) -> Optional[int]:
         """Of the jobs that wait and fit, the most memory."""
         key = (group, option.request_cores)
         for memory in reversed(self.memories.get(key, [])):
-            if memory <= option.memory_mib and self.jobs[key, memory] > 0:
+            if memory <= option.memory_mib and self.jobs[key, memory] >= option.jobs:
                 return memory
         return None

@@ -22,8 +22,8 @@ TIME_LIMIT = 1
 POWERS = 16
 """Powers of blocks that are told apart; where there are more they are rounded up."""
 
-Kind = tuple[int, float, int]
-"""Cores requested, power given, and how many kinds of memory fit: options that serve a helped group alike."""
+Kind = tuple[int, float, int, int]
+"""Cores requested, power given, kinds of memory that fit, and jobs: options that serve a helped group alike."""
 
 
 class SolverError(Exception):
@@ -82,15 +82,16 @@ def _kinds(problem: Problem) -> list[Kind]:
         )
         for size in {cores for _, cores in problem.waiting}
     }
-    powers: defaultdict[int, set[float]] = defaultdict(set)
+    powers: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
     for option in problem.options:
-        powers[option.request_cores].add(option.gives_hs06)
+        powers[option.request_cores, option.jobs].add(option.gives_hs06)
     steps = {size: _steps(sorted(found)) for size, found in powers.items()}
     return [
         (
             option.request_cores,
-            steps[option.request_cores][option.gives_hs06],
+            steps[option.request_cores, option.jobs][option.gives_hs06],
             bisect_right(memories.get(option.request_cores, []), option.memory_mib),
+            option.jobs,
         )
         for option in problem.options
     ]
@@ -120,9 +121,9 @@ def _servings(problem: Problem, kinds: Sequence[Kind]) -> list[_Serving]:
             if cores != kind[0] or lacking < kind[1] * (1 - 1e-9):
                 continue
             found += [
-                _Serving(kind, group, row.memory_mib, min(row.jobs, offered[kind]))
+                _Serving(kind, group, row.memory_mib, min(row.jobs // kind[3], offered[kind]))
                 for row in waiting
-                if row.memory_mib in fitting
+                if row.memory_mib in fitting and row.jobs >= kind[3]
             ]
     return found
 
@@ -232,7 +233,7 @@ class _Rows:
             lacking = problem.deficit_hs06[serving.group]
             self._add(("deficit", serving.group), column, serving.kind[1] / lacking, 1)
             key = ((serving.group, serving.kind[0]), serving.memory_mib)
-            self._add(("jobs", key), column, 1, jobs[key])
+            self._add(("jobs", key), column, serving.kind[3], jobs[key])
 
     def _serve(
         self,
@@ -246,7 +247,7 @@ class _Rows:
         lacking = problem.deficit_hs06.get(group, 0.0)
         self._add(("deficit", group), column, gives_hs06 / lacking if lacking else 2, 1)
         key = ((group, option.request_cores), fitting_memory(problem, group, option))
-        self._add(("jobs", key), column, 1, jobs.get(key, 0))
+        self._add(("jobs", key), column, option.jobs, jobs.get(key, 0))
 
     def _add(self, name: Any, column: int, value: float, upper: float, lower: float = float("-inf")) -> None:
         if name not in self._numbers:

@@ -224,7 +224,7 @@ class Target:
     helped: str
     """Group that is let in (g_p)."""
     request_cores: int
-    """Cores that a job of the helped group must request, >= 1."""
+    """Cores that a job of the helped group must request, >= 1; 1: its single-core jobs share what is freed."""
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,9 @@ def _blocks(here: NodeCores, over: Collection[str], sizes: Iterable[int]) -> Ite
     for group in here.ages:
         if group in over:
             for size in sizes:
-                if here.held_cores[group] + here.idle_cores >= size:
+                if size == 1:
+                    yield group, 1, here.memory_for(group, 1)
+                elif here.held_cores[group] + here.idle_cores >= size:
                     yield group, size, here.memory_for(group, max(0, size - here.idle_cores))
 
 

@@ -22,9 +22,9 @@ from sharectl.core.wanted import Wait, Wanted
 REASONS = {
     "targets": "a group over its share gives way to one under it",
     "no-group-over": "no group is over its share by more than the deadband",
-    "no-group-under": "no group under its share has multicore jobs pending of a size that the strategy helps",
+    "no-group-under": "no group under its share has jobs pending of a size that the strategy helps",
     "no-node": "the group over its share holds no block of cores on a node under control",
-    "no-fit": "every multicore job that waits needs more cores or memory than a node under control could give it",
+    "no-fit": "every job that waits needs more cores or memory than a node under control could give it",
     "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
     "output-below-node": "the errors are worth a node's block of cores, and what the controllers make of them is not",
     "not-worth": "cores would stand idle for longer than the power that is moved is worth (control.horizon_seconds)",
@@ -41,8 +41,8 @@ NODE_REASONS = {
     "limit": "a limit keeps it from what the errors call for",
     "released": "its target has done its work, or nobody waits for it any more",
     "not-needed": "other nodes are enough, or give their cores sooner",
-    "no-fit": "no multicore job that waits would find its cores and memory there",
-    "no-block": "no group over its share holds a block of cores there that a pending job could use",
+    "no-fit": "no job that waits would find its cores and memory there",
+    "no-block": "no group over its share holds cores there that a pending job could use",
     "no-call": "the errors call for no target anywhere",
     "uncontrolled": "it is not under control (nodes.controlled)",
     "reserved": "it is reserved (nodes.reserved)",
@@ -200,6 +200,7 @@ def _wanted(
         young={target.node for target in kept},
         room=room_for_targets(config.limits, where.pool_nodes),
         remaining=known.remaining,
+        block_cores=config.limits.multicore_cores,
     )
     return many_pairs(situation, config.assigning)
 

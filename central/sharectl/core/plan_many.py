@@ -19,7 +19,7 @@ from sharectl.core.assignment import (
     total_worth,
 )
 from sharectl.core.assignment_highs import GAP_RATIO, SolverError, best
-from sharectl.core.assignment_options import Prices, new_options, waiting_jobs
+from sharectl.core.assignment_options import Prices, for_the_furthest_under, new_options, waiting_jobs
 from sharectl.core.block_wait import wait_for_cores
 from sharectl.core.limits import SOLVER_MISSING
 from sharectl.core.model import GroupControl, LimitNote, Snapshot, Standing, Target
@@ -65,6 +65,8 @@ class Situation:
     """Most nodes under targets; None for any number."""
     remaining: Mapping[str, RemainingTimes]
     """Group -> how long its jobs still run."""
+    block_cores: int = 8
+    """Most cores that a node is to give to single-core jobs by one target."""
 
 
 @dataclass(frozen=True)
@@ -98,9 +100,11 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     nodes = cores_of_nodes(situation.snapshot, set(situation.nodes), holding)
     expected = Expected(situation.remaining)
     stood = _stood(situation, nodes, expected)
-    standing_waits = {each.target.node: each.wait for each in stood}
+    standing_waits = {each.target.node: _cost(each.target, each.wait) for each in stood}
     if not waiting:
         return Wanted(reason, reasons=_released(situation.standing), standing_waits=standing_waits)
+    prices = for_the_furthest_under(assigning.prices, deficit, waiting)
+    assigning = replace(assigning, prices=prices)
     budgets = Problem((), excess, deficit, waiting, situation.room)
     fixed = [
         choice
@@ -114,7 +118,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         choice for each in stood if each.target.node in free for choice in _going_on(each, budgets, assigning)
     ]
     kept, budgets = _affordable(going_on, budgets)
-    fresh = new_options(free, budgets, expected, assigning.prices)
+    fresh = new_options(free, budgets, expected, assigning.prices, situation.block_cores)
     taken = {(option.node, option.held_back, option.request_cores) for option in kept}
     options = [
         *kept,
@@ -141,21 +145,29 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
         target, here = stood.target, nodes[stood.target.node]
         due = max(0, here.held_cores.get(target.held_back, 0) - target.cap_cores)
         idle = here.idle_cores
-        needed = min(due, max(0, target.request_cores - idle))
+        leaving = expected.leaving(here, target.held_back)
+        if target.request_cores == 1:
+            wait = wait_for_cores(leaving, due, 0)
+        else:
+            needed = min(due, max(0, target.request_cores - idle))
+            wait = wait_for_cores(leaving, needed, min(idle, target.request_cores))
         began = youngest.get(_kind_let_in(target))
         found.append(
             _Stood(
                 target,
                 here.node.hs06_per_core,
-                wait_for_cores(
-                    expected.leaving(here, target.held_back), needed, min(idle, target.request_cores)
-                ),
+                wait,
                 due,
                 began is not None and situation.snapshot.taken_at - began >= stood.since,
                 here.memory_for(target.held_back, due),
             )
         )
     return sorted(found, key=lambda each: each.target.node)
+
+
+def _cost(target: Target, wait: Wait) -> Wait:
+    """Cost of a target; cores for single-core jobs do not stand idle until the last of them is free."""
+    return replace(wait, idle_core_seconds=0.0) if target.request_cores == 1 else wait
 
 
 def _kind_let_in(target: Target) -> tuple[str, str, int]:
@@ -168,7 +180,21 @@ def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Cho
     target, prices = stood.target, assigning.prices
     if stood.fulfilled:
         return []
-    option = Option(
+    option = (
+        _single_cores_going_on(stood, budgets, prices)
+        if target.request_cores == 1
+        else _block_going_on(stood, prices)
+    )
+    memory_mib = fitting_memory(budgets, target.helped, option)
+    if memory_mib < 0 or option.value <= 0:
+        return []
+    return [Choice(option._replace(bonus=prices.keep_gain_ratio * option.value), target.helped, memory_mib)]
+
+
+def _block_going_on(stood: _Stood, prices: Prices) -> Option:
+    """What the target of a multicore job is still to do."""
+    target = stood.target
+    return Option(
         node=target.node,
         held_back=target.held_back,
         cap_cores=target.cap_cores,
@@ -183,10 +209,30 @@ def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Cho
         memory_mib=stood.memory_mib,
         helped=target.helped,
     )
-    memory_mib = fitting_memory(budgets, target.helped, option)
-    if memory_mib < 0 or option.value <= 0:
-        return []
-    return [Choice(option._replace(bonus=prices.keep_gain_ratio * option.value), target.helped, memory_mib)]
+
+
+def _single_cores_going_on(stood: _Stood, budgets: Problem, prices: Prices) -> Option:
+    """What the target of single-core jobs is still to do: for cores that are not free yet, as far as jobs wait."""
+    target, power = stood.target, stood.hs06_per_core
+    open_cores = max(1, stood.due_cores)
+    memory_mib = stood.memory_mib // open_cores
+    waiting = budgets.waiting.get((target.helped, 1), ())
+    jobs = max((kind.jobs for kind in waiting if kind.memory_mib <= memory_mib), default=0)
+    cores = max(1, min(open_cores, jobs))
+    value = prices.single_core_value(open_cores, power, stood.wait.seconds, stood.wait.idle_core_seconds)
+    return Option(
+        node=target.node,
+        held_back=target.held_back,
+        cap_cores=target.cap_cores,
+        request_cores=1,
+        takes_hs06=min(cores, stood.due_cores) * power,
+        gives_hs06=cores * power,
+        value=value * cores / open_cores,
+        wait_seconds=stood.wait.seconds,
+        memory_mib=memory_mib,
+        helped=target.helped,
+        jobs=cores,
+    )
 
 
 def _affordable(going_on: Sequence[Choice], budgets: Problem) -> tuple[list[Option], Problem]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import fsum
+from math import ceil, fsum
 from typing import Optional
 
 from sharectl.core.model import GroupControl, PlanLimits, Snapshot, Target
@@ -25,13 +25,14 @@ def one_pair(
     under = helped_group(groups, limits.multicore_cores)
     if under is None:
         return Wanted("no-group-under")
+    request = helped_size(under, limits.multicore_cores)
     pair = (over.group, under.group)
     cores = cores_by_node(snapshot, over.group)
     nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
     if not nodes:
         return Wanted("no-node", pair=pair)
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
-    chosen.update(_affordable(nodes, over, under, snapshot, limits, kept))
+    chosen.update(_affordable(nodes, (over, under, request), snapshot, limits, kept))
     if not chosen:
         if all(node in {target.node for target in kept} for node in nodes):
             return Wanted("no-room", pair=pair)
@@ -40,7 +41,7 @@ def one_pair(
     return Wanted(
         "targets",
         tuple(
-            Target(node, over.group, cores[node] - block, under.group, block)
+            Target(node, over.group, cores[node] - block, under.group, request)
             for node in nodes
             if node in chosen
         ),
@@ -66,13 +67,17 @@ def held_back_group(groups: Iterable[GroupControl]) -> Optional[GroupControl]:
 
 
 def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Optional[GroupControl]:
-    """g_p: the group with the most power to give to that has jobs of ``multicore_cores`` pending."""
+    """g_p: the group with the most power to give to that has jobs of up to ``multicore_cores`` pending."""
     under = [
-        control
-        for control in groups
-        if control.output_hs06 < 0 and control.error.usage.pending_by_cores.get(multicore_cores, 0) > 0
+        control for control in groups if control.output_hs06 < 0 and helped_size(control, multicore_cores) > 0
     ]
     return min(under, key=lambda control: (control.output_hs06, control.group), default=None)
+
+
+def helped_size(group: GroupControl, multicore_cores: int) -> int:
+    """Cores of the group's largest pending jobs that a block of ``multicore_cores`` holds; 0 without any."""
+    pending = group.error.usage.pending_by_cores
+    return max((cores for cores, jobs in pending.items() if jobs > 0 and cores <= multicore_cores), default=0)
 
 
 def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], block_cores: int) -> list[str]:
@@ -83,27 +88,28 @@ def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], b
 
 def _affordable(
     nodes: Sequence[str],
-    over: GroupControl,
-    under: GroupControl,
+    purpose: tuple[GroupControl, GroupControl, int],
     snapshot: Snapshot,
     limits: PlanLimits,
     kept: Sequence[Target],
 ) -> list[str]:
-    """First nodes of ``nodes`` that pending jobs can fill and that together remove no more than the smaller error.
+    """First nodes of ``nodes`` that pending jobs can use and that together remove no more than the smaller error.
 
     What the targets of ``kept`` are still to take from the one group and to give to the other is taken off first.
     """
+    over, under, request = purpose
     block = limits.multicore_cores
     power = hs06_per_core_by_node(snapshot)
     due = _still_due(kept, snapshot)
     taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
     given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
-    awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, block))
+    awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, request))
+    usable = ceil(under.error.usage.pending_by_cores[request] / (block // request))
     budget_hs06 = min(over.output_hs06 - taken_hs06, -under.output_hs06 - given_hs06)
     occupied = {target.node for target in kept}
     free = [node for node in nodes if node not in occupied]
     chosen: list[str] = []
-    for node in free[: max(0, under.error.usage.pending_by_cores[block] - awaited)]:
+    for node in free[: max(0, usable - awaited)]:
         budget_hs06 -= block * power[node]
         if budget_hs06 < -ROUNDING_HS06:
             break

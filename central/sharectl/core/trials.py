@@ -156,13 +156,16 @@ def no_target(node: Node) -> dict[str, str]:
     return {**_NO_TARGET, **_SWITCH, **_NO_GRACE[node.actuation]}
 
 
-def target_attributes(node: Node, cap_cores: int = 8) -> dict[str, str]:
-    """Attributes of a node under a target, without grace; ``cap_cores`` is the held-back group's cap."""
+def target_attributes(node: Node, cap_cores: int = 8, request_cores: int = 0) -> dict[str, str]:
+    """Attributes of a node under a target, without grace; ``cap_cores`` is the held-back group's cap.
+
+    ``request_cores`` are those that a helped job requests; 0: those of a multicore job.
+    """
     return {
         **no_target(node),
         "t1_CurrentJobs": f'"{":".join(f"{group}:{cores}" for group, cores in _CHILDREN)}"',
         "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
-        "t1_Targetcores": f"{{{cap_cores},{node.multicore_cores}}}",
+        "t1_Targetcores": f"{{{cap_cores},{request_cores or node.multicore_cores}}}",
         "t1_TargetUntil": "time() + 3600",
         "t1_JobCtlReason": '"ok"',
     }
@@ -208,6 +211,12 @@ def acting_trials(node: Node) -> list[Trial]:
             for situation in ("in grace", "before the latch has seen the free cores")
         },
         "in the slot of a multicore job": {"one core, no group": False, f"{many} cores, no group": True},
+        "in grace, under a target for single-core jobs": {
+            f"one core of {HELPED}": True,
+            f"one core of {HELD_BACK}": False,
+            "one core of another group": False,
+            f"{many} cores of {HELPED}": False,
+        },
     }
     jobs = typical_jobs(many)
     return [
@@ -265,6 +274,8 @@ def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
     }
     if node.has_grace:
         slots["in grace"] = node.slot({**no_target(node), **_GRACE[node.actuation]})
+        single = {**target_attributes(node, held + many, 1), **_GRACE[node.actuation]}
+        slots["in grace, under a target for single-core jobs"] = node.slot(single)
     if node.actuation == LIVE:
         just_below = target_attributes(node, held + many - 1)
         slots["under a target, cores have been matched since"] = {

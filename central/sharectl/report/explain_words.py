@@ -105,9 +105,9 @@ def plan_rows(record: CycleRecord) -> list[tuple[str, str]]:
 
 
 def unfit_words(record: CycleRecord) -> str:
-    """What multicore jobs of groups under their shares wait for, and what the largest nodes under control have."""
+    """Requests of pending jobs of groups under their shares, and the size of the largest nodes under control."""
     under = {control.group for control in record.groups if control.output_hs06 < 0}
-    kinds = [jobs for jobs in record.pending if jobs.group in under and jobs.cores > 1]
+    kinds = [jobs for jobs in record.pending if jobs.group in under]
     needs = [f"{jobs.group} waits for {needed(jobs)}" for jobs in kinds]
     nodes = [node for node in record.nodes if node.controlled and not node.reserved and not node.draining]
     cores = max((node.cores for node in nodes), default=0)
