@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 
 from sharectl.core.assignment import Choice, Option, Problem, Waiting, greedy, guaranteed_ratio, total_worth
 from sharectl.core.assignment_highs import FEW, GAP_RATIO, best
+from sharectl.core.group_reasons import BOTH, GROUP_REASONS, HELD_BACK, HELPED
 from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.core.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
 from sharectl.core.plan_many import Assigning
+from sharectl.core.recording import record_of
 from sharectl.core.usage import cores_by_node
 from tests.fakes import NOW
 
@@ -331,3 +333,21 @@ def test_a_decision_tells_of_every_node(taken: Snapshot, config: PlanConfig) -> 
     targets = {target.node: target for target in decision.plan.targets}
     assert {name: record.target for name, record in records.items() if record.target} == targets
     assert all(record.wait_seconds >= 0 and record.idle_core_seconds >= 0 for record in records.values())
+
+
+@given(snapshots, configs, st.sampled_from(("many", "pair")))
+def test_each_group_has_a_reason_that_agrees_with_the_targets(
+    taken: Snapshot, config: PlanConfig, strategy: str
+) -> None:
+    """A group is helped or held back exactly where targets name it; others say how many nodes are closed to them."""
+    config = replace(config, strategy=strategy)
+    decision = decide(config, State(), taken, NOW)
+    reasons = record_of(config, taken, decision, decision.plan, ("fake",)).group_reasons
+    assert set(reasons) == set(PLEDGED)
+    for group, reason in reasons.items():
+        assert reason.code in GROUP_REASONS
+        sides = {(target.held_back == group, target.helped == group) for target in decision.plan.targets}
+        assert (reason.code in (HELPED, BOTH)) == any(helped for _, helped in sides)
+        assert (reason.code in (HELD_BACK, BOTH)) == any(held_back for held_back, _ in sides)
+        closed = [t for t in decision.plan.targets if group not in (t.held_back, t.helped)]
+        assert reason.closed_nodes == len(closed)

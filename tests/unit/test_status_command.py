@@ -101,6 +101,19 @@ def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
         assert line.split()[1:5] == ["200", shown, "-40", "-4"]
 
 
+def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"group": "cms", "code": "helped", "says": "targets let it in"}
+    closed = {"closed_nodes": 3, "other_sizes_closed_nodes": 4}
+    store = StateFile(config.parent / "state.json")
+    store.save(State(5))
+    store.note_cycle({**CYCLE, "groups": [{**row, **closed}]})
+    main(["status", "--config", str(config)])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["cms"]]
+    assert line.split() == ["cms", "helped", "7", "targets", "let", "it", "in"]
+
+
 @pytest.mark.parametrize(
     ("unanswered", "words"),
     [

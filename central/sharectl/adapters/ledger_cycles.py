@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Optional
 
 from sharectl.adapters.ledger_names import Lists
-from sharectl.core.cycle_record import CycleRecord, TargetNodes
+from sharectl.core.cycle_record import CycleRecord, GroupReason, TargetNodes
 from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
 from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, PendingJobs, Source
 
@@ -138,6 +138,7 @@ def _detail(record: CycleRecord) -> bytes:
         "published": record.published,
         "problems": record.problems,
         "pending": [[each.group, each.cores, each.jobs, each.memory_mib] for each in record.pending],
+        "group_reasons": record.group_reasons,
         "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
@@ -193,6 +194,9 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         number=number,
         idle_cores=idle or 0,
         target_nodes=_target_nodes(connection, lists, number),
+        group_reasons={
+            group: GroupReason(*reason) for group, reason in content.get("group_reasons", {}).items()
+        },
         imported=bool(imported),
     )
 

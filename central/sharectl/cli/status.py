@@ -180,6 +180,20 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ],
             sys.stdout,
         )
+    if cycle and cycle.get("groups"):
+        _print_groups(cycle["groups"])
+
+
+def _print_groups(groups: list[dict[str, Any]]) -> None:
+    print_table(
+        "groups at the last cycle",
+        ("group", "is", "closed nodes", "because"),
+        [
+            (row["group"], row["code"], row["closed_nodes"] + row["other_sizes_closed_nodes"], row["says"])
+            for row in groups
+        ],
+        sys.stdout,
+    )
 
 
 def _ago(seconds: int) -> str:

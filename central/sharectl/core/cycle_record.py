@@ -31,6 +31,17 @@ class TargetNodes(NamedTuple):
     """Nodes on which it is helped."""
 
 
+class GroupReason(NamedTuple):
+    """Outcome of a cycle for one group."""
+
+    code: str
+    """One of `sharectl.core.group_reasons.GROUP_REASONS`."""
+    closed_nodes: int
+    """Nodes with a target that names neither the group nor one within it: none of its jobs starts there."""
+    other_sizes_closed_nodes: int
+    """Nodes that help it where its pending jobs of other sizes do not start."""
+
+
 @dataclass(frozen=True)
 class NodeRecord:
     """What one node held and was told."""
@@ -94,6 +105,8 @@ class CycleRecord:
     """Cores of all nodes that no job holds."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
     """Group -> nodes with a target for it, after the cycle; without the groups of which it is not known, as in imported rows."""
+    group_reasons: Mapping[str, GroupReason] = field(default_factory=dict)
+    """Group -> why it is helped, held back or neither; empty where that is not known."""
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from sharectl.core.changes import EXPIRED
 from sharectl.core.control import ACTED, LAWS
+from sharectl.core.group_reasons import GROUP_REASONS
 from sharectl.core.job_reasons import OBSTACLES, TARGET_KINDS, VERDICTS
 from sharectl.core.limits import LIMITS
 from sharectl.core.node_reasons import QUIET, REMEDIES
@@ -39,6 +40,7 @@ _JOB_CTL = {
 CODES: Mapping[str, Mapping[str, str]] = {
     "plan": {**REASONS, EXPIRED: "the plan before ran out and was not renewed in time"},
     "node": NODE_REASONS,
+    "group": GROUP_REASONS,
     "limit": LIMITS,
     "law": LAWS,
     "acted": ACTED,
@@ -56,6 +58,7 @@ CODES: Mapping[str, Mapping[str, str]] = {
 FAMILIES = {
     "plan": "why a plan has targets, or none",
     "node": "why a node has the target that it has, or none",
+    "group": "why a group is helped, held back or neither",
     "limit": "what bounded the change of targets",
     "law": "how a group's error becomes power to move",
     "acted": "what bounded or changed a setpoint or an output",

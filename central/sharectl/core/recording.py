@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord, TargetNodes
+from sharectl.core.group_reasons import Outcome, group_reasons
 from sharectl.core.group_tree import levels_above
 from sharectl.core.model import PendingJobs, Plan, Snapshot
 from sharectl.core.plan import Decision, PlanConfig
@@ -37,6 +38,8 @@ def record_of(
     nodes = decision.nodes if decision else ()
     if decision and (disabled or (plan is not None and plan is not decision.plan)):
         nodes = tuple(map(_without_target, nodes))
+    counts = target_nodes([control.group for control in decision.groups], nodes) if decision else {}
+    outcome = Outcome(plan, config.strategy, nodes, snapshot.pending, counts)
     return CycleRecord(
         taken_at=snapshot.taken_at,
         seconds=0.0,
@@ -53,7 +56,8 @@ def record_of(
         limits=plan.limits if plan else (),
         published=tuple(places),
         idle_cores=sum(node.idle_cores for node in nodes),
-        target_nodes=target_nodes([control.group for control in decision.groups], nodes) if decision else {},
+        target_nodes=counts,
+        group_reasons=group_reasons(decision.groups, outcome) if decision else {},
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.group_reasons import GROUP_REASONS
 from sharectl.core.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
 from sharectl.core.usage import usage_by_group
 
@@ -57,6 +59,14 @@ def errors(taken_at: int, rows: tuple[GroupError, ...]) -> dict[str, Any]:
 def plan(decided: Plan) -> dict[str, Any]:
     """All fields of the plan: what ``sharectl publish`` reads."""
     return asdict(decided)
+
+
+def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
+    """Group, code, says, closed_nodes and other_sizes_closed_nodes of each group whose reason is known."""
+    return [
+        {"group": group, "says": GROUP_REASONS[reason.code], **reason._asdict()}
+        for group, reason in record.group_reasons.items()
+    ]
 
 
 def _usage(used: GroupUsage) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import Any, TextIO
+from typing import Any, Optional, TextIO
 
+from sharectl.core.cycle_record import GroupReason
 from sharectl.core.explain import says
 from sharectl.core.explain_group import GroupExplanation
 from sharectl.core.explaining import Explained
@@ -38,12 +39,21 @@ def as_data(explained: Explained, found: GroupExplanation) -> dict[str, Any]:
         "acted": [words.coded("acted", code) for code in control.acted],
         "formulas": [asdict(formula) for formula in found.formulas],
         "reason": words.coded("plan", record.reason) if record.reason else None,
+        **_outcome_data(record.group_reasons.get(control.group)),
         "gives": [words.exchange_data(exchange) for exchange in found.gives],
         "receives": [words.exchange_data(exchange) for exchange in found.receives],
         "limits": words.limit_data(record.limits),
         "decided_again": found.role,
         "would_change": words.flip_data(found.flips) if explained.tells_otherwise(same=found.alike) else None,
         "tried_all": found.tried_all,
+    }
+
+
+def _outcome_data(reason: Optional[GroupReason]) -> dict[str, Any]:
+    return {
+        "outcome": words.coded("group", reason.code) if reason else None,
+        "closed_nodes": reason.closed_nodes if reason else None,
+        "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
     }
 
 
@@ -87,7 +97,11 @@ def _decided(explained: Explained, found: GroupExplanation, *, everything: bool)
         yield "gives", words.exchange_words(exchange, group, everything=everything, gives=True)
     for exchange in found.receives:
         yield "receives", words.exchange_words(exchange, group, everything=everything, gives=False)
-    if not found.gives and not found.receives:
+    reason = record.group_reasons.get(group)
+    if reason is not None:
+        yield "decided", words.spoken("group", reason.code)
+        yield from words.closed_rows(reason)
+    elif not found.gives and not found.receives:
         yield "decided", "it neither gives nor receives"
     yield from words.plan_rows(record)
     what = words.ABOUT.format("nodes") if found.alike else words.ELSE

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Optional
 
-from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.cycle_record import CycleRecord, GroupReason
 from sharectl.core.explain import says
 from sharectl.core.explain_group import Exchange
 from sharectl.core.explaining import Explained
@@ -94,6 +94,17 @@ def exchange_words(exchange: Exchange, group: str, *, everything: bool, gives: b
 def exchange_data(exchange: Exchange) -> dict[str, Any]:
     """All of it, for JSON."""
     return asdict(exchange)
+
+
+def closed_rows(reason: GroupReason) -> list[tuple[str, str]]:
+    """Rows of how many nodes are closed to a group's jobs."""
+    rows = []
+    if reason.closed_nodes:
+        rows.append(f"targets for other groups close {counted(reason.closed_nodes, 'node')} to its jobs")
+    if reason.other_sizes_closed_nodes:
+        nodes = counted(reason.other_sizes_closed_nodes, "node")
+        rows.append(f"targets for it close {nodes} to its pending jobs of other sizes")
+    return [("closed", row) for row in rows]
 
 
 def plan_rows(record: CycleRecord) -> list[tuple[str, str]]:
