@@ -100,7 +100,7 @@ def test_a_key_that_cannot_be_used_is_a_finding(own: Path, capsys: pytest.Captur
     out, err = capsys.readouterr()
     assert f"signing_key_file: {keys}\n" in out
     assert SECRET[:16] not in out + err
-    assert unusable(parse(path.read_text(encoding="utf-8"), "F")) == ([], [])
+    assert unusable(parse(path.read_text(encoding="utf-8"), "F"), path) == ([], [])
 
 
 def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,7 +134,7 @@ def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixtur
     (own / "state").touch()
     found = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
     assert absent(found) == []
-    first, second = unusable(found)[0]
+    first, second = unusable(found, own / "F")[0]
     assert (
         first
         == f"state_directory, publish[1].file: {own}/state is no folder; name another path, or move what is there"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Callable, Optional
 
 from sharectl.adapters import signing, trust
+from sharectl.adapters.config_files import clashes, on_disk, written
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.service_unit import SERVICE, Protection, Unit
+from sharectl.adapters.yaml_syntax import place
 from sharectl.errors import ConfigError
 
 _SIGN = (
@@ -89,9 +91,10 @@ def _way_out(folder: Path, protection: Protection) -> str:
     return f"`systemctl edit {SERVICE}`, and write there [Service] and below it ReadWritePaths={folder}"
 
 
-def unusable(config: Config) -> tuple[list[str], list[str]]:
-    """What keeps cycles from running on this machine, and what this user cannot tell."""
-    missing = [*_missing(config), *_in_the_way(config)]
+def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
+    """What keeps cycles with the configuration in ``file`` from running on this machine; what this user cannot tell."""
+    clashing = [f"{place(at)}: {message}" for at, message in clashes(config, file, on_disk)]
+    missing = [*_missing(config), *_in_the_way(config), *clashing]
     if config.signing_key_file is None:
         return missing, []
     try:
@@ -118,31 +121,18 @@ def _in_the_way(config: Config) -> Iterator[str]:
     for folder, places in _folders(config).items():
         if os.path.exists(folder) and not _is_folder(folder):  # noqa: PTH110 - as above
             yield f"{places}: {folder} is no folder; name another path, or move what is there"
-    for place, path in _written(config):
-        if _is_folder(path) and not path.is_symlink():
-            yield f"{place}: {path} is a folder; name the file in it that nodes are to read, such as {path}/sharectl.txt"
-
-
-def _written(config: Config) -> Iterator[tuple[str, Path]]:
-    """Files that cycles replace, by the place that names them."""
-    for number, way in enumerate(config.publish):
-        if way.file is not None:
-            yield f"publish[{number}].file", way.file
-        elif way.https is not None:
-            yield f"publish[{number}].https.file", way.https.file
-    cric = config.pledges.cric
-    if cric is not None and cric.copy_file is not None:
-        yield "pledges.cric.copy_file", cric.copy_file
+    for file in written(config):
+        if file.at[0] != "history" and _is_folder(file.path) and not file.path.is_symlink():
+            yield f"{file.name}: {file.path} is a folder; name the file in it that nodes are to read, such as {file.path}/sharectl.txt"
 
 
 def _folders(config: Config) -> dict[Path, str]:
     """Folder that is written to -> the places that name it, or a file in it."""
     folders = {config.state_directory: "state_directory"}
-    history = (("jobs_file", config.history.jobs_file), ("errors_log", config.history.errors_log))
-    elsewhere = [(f"history.{key}", path) for key, path in history if path.parent != config.state_directory]
-    for place, path in (*_written(config), *elsewhere):
-        named = folders.get(path.parent)
-        folders[path.parent] = place if named is None else f"{named}, {place}"
+    for file in written(config):
+        if file.at[0] != "history" or file.path.parent != config.state_directory:
+            named = folders.get(file.path.parent)
+            folders[file.path.parent] = file.name if named is None else f"{named}, {file.name}"
     return folders
 
 

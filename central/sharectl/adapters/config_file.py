@@ -9,9 +9,10 @@ from typing import Any, Optional
 from pydantic import ValidationError
 
 from sharectl.adapters import yaml_tree
+from sharectl.adapters.config_files import as_written, clashes
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_pledges import context_of
-from sharectl.adapters.config_problems import fault_of
+from sharectl.adapters.config_problems import fault_at, fault_of
 from sharectl.adapters.config_sound_part import sound_part
 from sharectl.adapters.yaml_file import MAX_PROBLEMS, not_following, problem_lines, text_of
 from sharectl.adapters.yaml_syntax import Fault, NotYamlError, Path
@@ -44,7 +45,7 @@ def parse(text: str, name: str) -> Config:
         top = [] if () in tree.refused else [Fault(tree.values.get((), 0), (), f"{what}; {_LEAST}")]
         raise ConfigError(problem_lines(name, text, [*tree.faults, *top]))
     _fold_groups(tree, tree.data, ())
-    config, faults = _validated(tree)
+    config, faults = _validated(tree, FilePath(name))
     if config is None or tree.faults:
         raise ConfigError(problem_lines(name, text, [*tree.faults, *faults]))
     return config
@@ -69,30 +70,32 @@ def _fold_groups(tree: Tree, above: Any, at: Path) -> None:
             del groups[name]
 
 
-def _validated(tree: Tree) -> tuple[Optional[Config], list[Fault]]:
+def _validated(tree: Tree, file: FilePath) -> tuple[Optional[Config], list[Fault]]:
     """The configuration, or None, and what the models say about it.
 
     What concerns several values is looked at only once each of them is sound: so again and again without the unsound, until
     nothing more is found.
     """
     context = context_of(tree.data)
-    config, faults = _judged(tree, tree.data, context)
+    config, faults = _judged(tree, tree.data, context, file)
     found = faults
     while found and len(faults) <= MAX_PROBLEMS:
         unsound = [*tree.refused, *(fault.path or () for fault in faults)]
-        _, more = _judged(tree, sound_part(tree.data, unsound), context)
+        _, more = _judged(tree, sound_part(tree.data, unsound), context, file)
         found = [fault for fault in more if fault not in faults]
         faults = [*faults, *found]
     return config, not_following(faults, tree.refused)
 
 
 def _judged(
-    tree: Tree, data: Mapping[str, Any], context: dict[str, Optional[str]]
+    tree: Tree, data: Mapping[str, Any], context: dict[str, Optional[str]], file: FilePath
 ) -> tuple[Optional[Config], list[Fault]]:
     try:
-        return Config.model_validate(data, context=context), []
+        config = Config.model_validate(data, context=context)
     except ValidationError as error:
         return None, _faults(error, tree)
+    faults = [fault_at(at, message, tree) for at, message in clashes(config, file, as_written)]
+    return (None if faults else config), faults
 
 
 def _faults(error: ValidationError, tree: Tree) -> list[Fault]:

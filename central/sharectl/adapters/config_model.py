@@ -21,10 +21,9 @@ from sharectl.adapters.config_control import ControlConfig, NodesConfig
 from sharectl.adapters.config_groups import GroupConfig, GroupName, no_group_twice, sound_groups, tree_of
 from sharectl.adapters.config_ledger import LedgerConfig
 from sharectl.adapters.config_pledges import CRIC_COPY, KNOBS_COPY, PledgesConfig
-from sharectl.adapters.config_publish import TARGETS_FILE, Place, PublisherConfig, each_once
+from sharectl.adapters.config_publish import TARGETS_FILE, PublisherConfig, each_once
 from sharectl.adapters.config_types import AbsolutePath, DaemonName, Section, wrong
-from sharectl.adapters.wording import quoted, shown
-from sharectl.adapters.yaml_syntax import place
+from sharectl.adapters.wording import quoted
 from sharectl.core.group_tree import GroupTree
 from sharectl.core.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06
 
@@ -88,13 +87,12 @@ HISTORY_FILES = {
 OWN_FILES = (
     "lock",
     "state.json",
+    "places.json",
     "disabled",
-    "ledger/changes.jsonl",
-    "ledger/ledger.sqlite",
     CRIC_COPY,
     KNOBS_COPY,
 )
-"""What sharectl keeps in ``state_directory`` in any case."""
+"""What sharectl keeps in ``state_directory`` in any case, besides the folder ``ledger``."""
 
 
 class HistoryConfig(Section):
@@ -181,23 +179,3 @@ class Config(Section):
             **content,
             "history": {**own, **history},
         }
-
-    def _copies(self) -> list[tuple[Place, Path]]:
-        cric = self.pledges.cric
-        return [(("pledges", "cric", "copy_file"), cric.copy_file)] if cric and cric.copy_file else []
-
-    @model_validator(mode="after")
-    def _each_file_once(self) -> Config:
-        written: list[tuple[Place, Path]] = [
-            (("history", "jobs_file"), self.history.jobs_file),
-            (("history", "errors_log"), self.history.errors_log),
-            *self._copies(),
-            *(file for number, way in enumerate(self.publish) for file in way.written_files(number)),
-        ]
-        seen = {self.state_directory / name: f"state_directory.{name}" for name in OWN_FILES}
-        for at, path in written:
-            name = place(at)
-            first = seen.setdefault(path, name)
-            if first != name:
-                raise wrong(f"{shown(str(path))} is written by {first} too; write a path of its own", *at)
-        return self

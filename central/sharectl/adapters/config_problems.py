@@ -77,6 +77,11 @@ def fault_of(error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, wit
     return Fault(_nearest(path, *places), path, describe(wrong))
 
 
+def fault_at(path: Path, message: str, tree: Tree) -> Fault:
+    """The fault ``message`` of the value at ``path``, or of the nearest one around it that is written."""
+    return Fault(_nearest(path, tree.values, tree.keys), path, message)
+
+
 def _nearest(path: Path, *places: Mapping[Path, int]) -> int:
     for length in range(len(path), -1, -1):
         for known in places:

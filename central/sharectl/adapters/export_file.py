@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -17,30 +16,14 @@ _SURE = 3
 """So many first names of columns alike, and no foreign name: then it is of sharectl, perhaps of a version with fewer."""
 
 
-def refuse_foreign(path: Path, form: str, table: Table, state_directory: Path, own: Sequence[Path]) -> None:
-    """Raise StateError if an export must not be written at ``path``; nothing is changed.
+def refuse_foreign(path: Path, form: str, table: Table) -> None:
+    """Raise StateError if what is at ``path`` is no export that may be replaced; nothing is changed.
 
     Parameters
     ----------
     form
         csv, parquet or log.
-    state_directory
-        What is in it, at any depth, is sharectl's memory and never given away.
-    own
-        More files that cycles write, such as shares_Error.log, which rotate to names with a dot and a number behind.
     """
-    place = Path(os.path.realpath(path.parent), path.name)
-    home = Path(os.path.realpath(state_directory))
-    if home in (place, *place.parents):
-        raise StateError(
-            f"{path}: not written: it is in {state_directory}, where sharectl keeps its own files; name a file elsewhere"
-        )
-    for file in own:
-        kept = Path(os.path.realpath(file.parent), file.name)
-        if place.parent == kept.parent and (
-            place.name == kept.name or place.name.startswith(f"{kept.name}.")
-        ):
-            raise StateError(f"{path}: not written: cycles write {file}; name a file elsewhere")
     try:
         foreign = path.is_symlink() or not _is_export(path, form, table)
     except FileNotFoundError:

@@ -38,13 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
         If something is wrong and no JSON was asked for.
     """
     try:
-        config = load(arguments.config or arguments.file or Path(DEFAULT_CONFIG))
+        file = arguments.config or arguments.file or Path(DEFAULT_CONFIG)
+        config = load(file)
     except ConfigError as error:
         if not arguments.json:
             raise
         print(as_json.dumps("config", {**_REFUSED, "problems": list(error.problems)}))
         return error.exit_code
-    problems, unknown = unusable(config)
+    problems, unknown = unusable(config, file)
     unit = unit_of()
     refused = protected(config, unit)
     # Who has not installed the unit may run cycles in another way.

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import Any
 
 from sharectl.adapters.audit import digest
+from sharectl.adapters.config_files import refuse_clashes
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.config_text import as_data
 from sharectl.adapters.history import Histories, HistoryFiles
@@ -40,6 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
     config = options.config_of(arguments)
+    if not arguments.dry_run:
+        refuse_clashes(config, arguments.config)
     ports = ports_of(config)
     with contextlib.ExitStack() as stack:
         if not arguments.dry_run:

@@ -7,10 +7,11 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Optional
 
 from sharectl.adapters.audit import who_runs
+from sharectl.adapters.config_files import refuse_clashes
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.disabled import MAX_REASON
 from sharectl.adapters.lock import only_one
@@ -81,6 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     if is_set:
         tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
     outlets = outlets_of(config, "disable", withdraws=True)
+    try:
+        refuse_clashes(config, arguments.config)
+    except ConfigError as error:
+        problems += error.problems
+        outlets = replace(outlets, publishers=())
     done, locked = _withdrawn(config, said, outlets, problems)
     if not is_set:
         problems.append(f"{_NOT_SET}; {_reached(done, outlets)}; {_STOP}")

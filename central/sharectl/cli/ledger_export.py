@@ -68,15 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
         return _tell_columns(arguments)
     if arguments.output is None and (arguments.json or arguments.format == "parquet"):
         arguments.usage_error("--json and --format parquet need -o FILE: standard output is for text")
+    from sharectl.adapters.config_files import NamedFile, refuse_output
     from sharectl.cli.cycle import ledger_of
 
     config = options.config_of(arguments)
     ledger = ledger_of(config)
     if arguments.output is not None:
-        own = [config.history.errors_log, config.history.jobs_file]
-        refuse_foreign(
-            arguments.output, arguments.format, TABLES[arguments.what], config.state_directory, own
-        )
+        home = NamedFile("state_directory", config.state_directory, is_folder=True)
+        refuse_output(arguments.output, config, arguments.config, [home])
+        refuse_foreign(arguments.output, arguments.format, TABLES[arguments.what])
     if next(ledger.cycles(arguments.since, arguments.until), None) is None:
         raise AbsentError(f"{no_cycle(ledger.span())}; nothing was written")
     counted = Counted()

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from sharectl.adapters import pipes, plan_json
+from sharectl.adapters.config_files import refuse_clashes
 from sharectl.adapters.lock import only_one
 from sharectl.adapters.sharectl_file import render
 from sharectl.cli import options
@@ -48,6 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
             end="",
         )
         return 0
+    refuse_clashes(config, arguments.config)
     outlets = outlets_of(config, "publish")
     problems: list[str] = []
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):

@@ -63,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; print where it is, or its numbers as JSON."""
     from sharectl.adapters import report_folder
+    from sharectl.adapters.config_files import refuse_output
     from sharectl.cli.cycle import ledger_of
     from sharectl.report import as_json, html_report
     from sharectl.report.html import GENERATOR
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     asked = _periods(arguments)
     config = options.config_of(arguments)
+    refuse_output(arguments.output / report_folder.INDEX, config, arguments.config)
     ledger = ledger_of(config)
     periods = [ledger.series(since, until, html_report.POINTS) for since, until in asked]
     subject = html_report.Subject(
