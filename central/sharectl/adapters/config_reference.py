@@ -39,6 +39,11 @@ What the file may not hold, since YAML would change its meaning in silence or sh
 - `.nan`, `.inf`, and numbers that only YAML reads as numbers (`1_000`, `51:00`, `0x1F`, `0644`);
 - a name that YAML reads as something else: the groups `no` and `123` need quotes, `"no"` and `"123"`;
 - anchors, aliases, merge keys and tags, tabs in the indentation, bytes that are not UTF-8, more than {MAX_BYTES // 2**20} MiB.
+- a file to write (`publish`, `history`, `copy_file`) that is another one, or that sharectl reads
+  or keeps: this file, the keys, certificates, HTCondor's configuration, what lies in
+  `state_directory`. By links or as the same file on this machine: `check config` ends with 1,
+  `cycle` and `publish` with 78, and `disable` sets the switch and withdraws nothing. `ledger
+  export -o` and `report -o` write none of these either (74).
 """
 
 _TITLES: Mapping[Path, str] = {
