@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sharectl.adapters.condor_config import Source
@@ -156,6 +156,34 @@ def test_no_hostile_request_is_consumed(
     assert value in ("undefined", "error") or value < 0 or value > total[asset]
 
 
+@given(sizes=st.tuples(st.integers(1, 2**40), st.fractions(0, 1)), levels=st.integers(1, 10**6))
+@example(sizes=(1903, Fraction(951, 1903)), levels=10)
+@example(sizes=(1903, Fraction(1)), levels=10)
+def test_n_of_q_quanta_are_that_part_of_the_slot(
+    library: CondorProcess, sizes: tuple[int, Fraction], levels: int
+) -> None:
+    """A request r takes floor(V n / Q) with n = ceil(r Q / V): all for all, never less than r, and Q times a quantum fit."""
+    total, part = sizes
+    asked = max(1, int(total * part))
+    slot = {"PartitionableSlot": "true", "TotalSlotMemory": str(total)}
+    jobs = [{"RequestMemory": str(amount)} for amount in (asked, total, 1, f"{asked - 1}.25")]
+    for name in ("quanta_all", "quanta_any"):
+        policy = SlotPolicy(1, name, {"memory": Levels(levels)})
+        texts = [expanded(policy, text) for text in (*consumed(policy).values(), weight(policy))]
+        taken, fresh = library.evaluate(texts, [{**slot, "Memory": str(total)}], jobs)
+        assert taken is not None
+        assert fresh is not None
+        assert taken[0] == [
+            total * -(-asked * levels // total) // levels,
+            total,
+            max(1, total // levels),
+            total * -(-asked * levels // total) // levels,
+        ]
+        assert taken[0][0] >= asked
+        assert fresh[0][0] == levels or (fresh[0][0] > levels and total < levels**2) or total < levels
+        assert fresh[0][0] * taken[0][2] <= total
+
+
 @given(asked=st.integers(0, 10**6), step=st.integers(1, 5000), zero=st.booleans())
 def test_steps(library: CondorProcess, asked: int, step: int, zero: bool) -> None:  # noqa: FBT001
     """What is asked for is consumed in whole steps, at least one unless zero is allowed."""
@@ -210,6 +238,11 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     ]
     jobs = [job_ad(each, frozenset()) for each in (asked, next_job)]
     assert library.evaluate(texts, [ad], jobs) == [[[True, True]]] * len(texts)
+    # TotalCpus is a real number in the ads of 25.14.1.
+    as_reals = ad | {f"Total{attribute_of(asset)}": f"{2 * amount}.0" for asset, amount in total.items()}
+    (weighed,) = library.evaluate([expanded(policy, weight(policy))], [ad, as_reals], [{}])
+    assert weighed is not None
+    assert weighed[0] == weighed[1]
 
 
 @given(data=st.data(), claims=st.integers(1, 60))

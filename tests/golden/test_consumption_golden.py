@@ -1,4 +1,7 @@
-"""The configuration that is rendered, byte for byte, and as HTCondor's own parser reads it."""
+"""The configuration that is rendered, byte for byte, and as HTCondor's own parser reads it.
+
+That of the examples is shipped as ``config.d/examples/70-consumption-*.conf``: ``pytest --update-golden`` writes it.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,24 @@ from sharectl.cli.main import main
 from sharectl.core.consumption_snippet import snippet
 
 FOLDER = Path(__file__).parent / "consumption"
+SHIPPED = Path(__file__).parents[2] / "config.d" / "examples"
 CASES = [*examples(), "slot-types"]
 
 
 def policies(case: str) -> str:
     return example(case) if case in examples() else (FOLDER / f"{case}.yaml").read_text(encoding="utf-8")
+
+
+def rendered(case: str) -> Path:
+    """File with what the policies of ``case`` are rendered to."""
+    return SHIPPED / f"70-consumption-{case}.conf" if case in examples() else FOLDER / f"{case}.conf"
+
+
+def test_every_shipped_policy_is_an_example() -> None:
+    shipped = {
+        path for path in SHIPPED.glob("70-consumption-*.conf") if path.stem != "70-consumption-access-point"
+    }
+    assert shipped == {rendered(name) for name in examples()}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -34,7 +50,7 @@ def test_rendered(
     path.write_text(policies(case), encoding="utf-8")
     assert main(["consumption", "render", str(path)]) == 0
     seen = capsys.readouterr()
-    expected = FOLDER / f"{case}.conf"
+    expected = rendered(case)
     if request.config.getoption("--update-golden"):
         expected.write_text(seen.out, encoding="utf-8")
     assert seen.out == expected.read_text(encoding="utf-8")
@@ -65,7 +81,7 @@ def test_an_example_can_be_rendered_through_a_pipe(
     assert main(["consumption", "examples", "memory-centric"]) == 0
     monkeypatch.setattr("sys.stdin", io.StringIO(capsys.readouterr().out))
     assert main(["consumption", "render", "-"]) == 0
-    assert capsys.readouterr().out == (FOLDER / "memory-centric.conf").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == rendered("memory-centric").read_text(encoding="utf-8")
 
 
 def test_examples_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -87,6 +87,9 @@ class SharedAsset(_Asset):
         None, description="Each claim takes the slot's amount divided by `claims`: the default."
     )
     always: MaybeAmount = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
+    request: Optional[bool] = Field(
+        None, description="What the job asks for; of cores and memory at least 1."
+    )
 
 
 class ExpressionAsset(_Asset):

@@ -197,8 +197,8 @@ def _weight_problems(slot: SlotConfig, assets: set[str]) -> Iterator[Problem]:
 
 def _asset_problems(asset: BaseModel) -> Iterator[Problem]:
     if isinstance(asset, SharedAsset):
-        if asset.even and asset.always is not None:
-            yield (), "is either even or always a number; keep one of the two"
+        if sum((bool(asset.even), asset.always is not None, bool(asset.request))) > 1:
+            yield (), "has two of even, always, request; keep one of them"
         return
     assert isinstance(asset, ExpressionAsset)  # noqa: S101 - by the caller
     ways = [way for way in _WAYS if getattr(asset, way) is not None and getattr(asset, way) is not False]

@@ -84,9 +84,11 @@ def rule_of(name: str, asset: BaseModel) -> Rule:
     return _RULES[type(asset)](name, asset)
 
 
-def _shared(_name: str, asset: BaseModel) -> Rule:
-    always = cast("SharedAsset", asset).always
-    return Even() if always is None else Always(always)
+def _shared(name: str, asset: BaseModel) -> Rule:
+    shared = cast("SharedAsset", asset)
+    if shared.request:
+        return Requested(zero_allowed=_may_be_zero(name))
+    return Even() if shared.always is None else Always(shared.always)
 
 
 def _expression(name: str, asset: BaseModel) -> Rule:
@@ -97,9 +99,13 @@ def _expression(name: str, asset: BaseModel) -> Rule:
         return Whole()
     if written.always is not None:
         return Always(written.always)
-    # The startd gives a claim a core and 1 MiB in any case: so does the policy, unless it is told otherwise.
-    zero = written.missing is not None or (written.step is None and name not in ("cpus", "memory"))
+    zero = written.missing is not None or (written.step is None and _may_be_zero(name))
     return Requested(written.step or 1, zero)
+
+
+def _may_be_zero(name: str) -> bool:
+    """Whether a claim may take none: the startd gives it a core and 1 MiB in any case, and so does the policy."""
+    return name not in ("cpus", "memory")
 
 
 _RULES: Mapping[type[BaseModel], Callable[[str, BaseModel], Rule]] = {

@@ -124,8 +124,9 @@ class Quanta:
     of any. With True it may take none of some assets, and W is the greatest number left. A request of nothing at all
     then takes one quantum of the first asset of ``levels``: a claim for nothing would never use the slot up.
 
-    ``whole`` is for assets that HTCondor divides into whole units only: a quantum is then rounded down to whole
-    units, at least one. Where an asset has few units there may be more quanta of it than levels.
+    ``whole`` is for assets that HTCondor divides into whole units only: a claim of n quanta takes floor(V n / Q) units, at
+    least one, which is V for n = Q, and never less than it asks for. Where an asset has few units, V < Q², W may count
+    more of the smallest claims than levels, because so many fit.
     """
 
     total: Amounts
@@ -150,7 +151,7 @@ class Quanta:
             raise InputError(problems)
 
     def size(self, asset: str) -> Fraction:
-        """Size of a quantum, > 0."""
+        """Size of the smallest claim of a quantum, > 0."""
         exactly = self.total[asset] / self.levels[asset]
         return Fraction(max(1, _whole(exactly))) if self.whole else exactly
 
@@ -164,15 +165,23 @@ class Quanta:
         return chosen(self.quanta(asset, remaining) for asset in self.levels)
 
     def charge(self, request: Amounts) -> dict[str, Fraction]:
-        """n(a) = ceil(r(a) / size) quanta of each asset."""
-        least = 0 if self.zero_allowed else 1
-        taken = {
-            asset: max(least, math.ceil(request.get(asset, Fraction(0)) / self.size(asset)))
-            for asset in self.levels
-        }
+        """V(a) n(a) / Q(a) of each asset, with n(a) = ceil(r(a) Q(a) / V(a))."""
+        taken = {asset: self._taken(asset, request.get(asset, Fraction(0))) for asset in self.levels}
         if not any(taken.values()):
-            taken[next(iter(self.levels))] = 1
-        return {asset: count * self.size(asset) for asset, count in taken.items()}
+            first = next(iter(self.levels))
+            taken[first] = self.size(first)
+        return taken
+
+    def _taken(self, asset: str, requested: Fraction) -> Fraction:
+        asked = Fraction(math.ceil(requested)) if self.whole else requested
+        if not self.zero_allowed:
+            asked = max(asked, self.size(asset))
+        if requested > self.total[asset]:
+            return requested
+        exactly = (
+            self.total[asset] * math.ceil(asked * self.levels[asset] / self.total[asset]) / self.levels[asset]
+        )
+        return Fraction(_whole(exactly)) if self.whole else exactly
 
 
 @dataclass(frozen=True)

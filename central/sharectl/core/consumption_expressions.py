@@ -27,7 +27,7 @@ from sharectl.core.consumption_rules import (
 DISK_TENTHS = 9
 """Tenths of TotalSlotDisk that are divided: a slot's Disk is what is free now, which may be less."""
 MACROS = ("TOTAL", "QUANTUM")
-"""Of one asset that is cut into quanta: amount of the slot, size of a quantum."""
+"""Of one asset that is cut into quanta: units of the slot, units of the smallest claim."""
 
 
 def consumed(policy: SlotPolicy) -> dict[str, str]:
@@ -72,20 +72,29 @@ def request(asset: str) -> str:
 
 
 def total(asset: str) -> str:
-    """What a slot without claims has of an asset.
+    """What a slot without claims has of an asset, in whole units: TotalCpus is a real number in HTCondor's ads.
 
     On a dynamic slot, TotalSlot… is what that slot has: there, the machine's total stands in, which is the same where
     the machine has one partitionable slot.
     """
-    name = attribute_of(asset)
-    there = f"ifThenElse(MY.PartitionableSlot =?= true, MY.TotalSlot{name}, MY.Total{name})"
-    return f"floor(0.{DISK_TENTHS} * {there})" if asset == "disk" else there
+    there = f"MY.Total{attribute_of(asset)}"
+    units = f"ifThenElse(MY.PartitionableSlot =?= true, {_total_slot(asset)}, {there})"
+    return _of_disk(asset, units) if asset == "disk" else f"floor({units})"
+
+
+def _total_slot(asset: str) -> str:
+    """TotalSlotDisk is 0 in the own ad of a startd of 23.9.6 until the first claim: Disk is the whole amount then."""
+    return "max({MY.TotalSlotDisk, MY.Disk})" if asset == "disk" else f"MY.TotalSlot{attribute_of(asset)}"
+
+
+def _of_disk(asset: str, amount: str) -> str:
+    return f"floor(0.{DISK_TENTHS} * {amount})" if asset == "disk" else amount
 
 
 def _quanta(policy: SlotPolicy, asset: str, rule: Levels) -> tuple[str, str]:
-    """Texts of `MACROS`."""
-    whole = total(asset) if rule.total is None else str(rule.total)
-    return whole, f"max({{1, floor($({macro_name(policy, 'TOTAL', asset)}) / {rule.levels}.0)}})"
+    """Texts of `MACROS`: whole numbers, so that HTCondor divides them without a remainder, never by 0."""
+    units = f"max({{1, {total(asset)}}})" if rule.total is None else str(rule.total)
+    return units, f"max({{1, $({macro_name(policy, 'TOTAL', asset)}) / {rule.levels}}})"
 
 
 def _guarded(asset: str, taken: str) -> str:
@@ -99,15 +108,21 @@ def _least(_policy: SlotPolicy, asset: str, rule: Rule) -> str:
     return _guarded(asset, f"quantize({request(asset)}, {steps})")
 
 
-def _levels(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
-    size = f"$({macro_name(policy, 'QUANTUM', asset)})"
+def _levels(policy: SlotPolicy, asset: str, rule: Rule) -> str:
+    assert isinstance(rule, Levels)  # noqa: S101 - by the table
+    all_units, least = (f"$({macro_name(policy, kind, asset)})" for kind in MACROS)
+    asked = f"ceiling({request(asset)})"
     if policy.model == "quanta_all":
-        return _guarded(asset, _if_partitionable(f"quantize({request(asset)}, {{{size}}})", request(asset)))
-    taken = _guarded(asset, _if_partitionable(f"quantize({request(asset)}, {size})", request(asset)))
-    if asset != next(iter(policy.assets)):
+        asked = f"max({{{least}, {asked}}})"
+    count = f"(({asked} * {rule.levels} + {all_units} - 1) / {all_units})"
+    quanta = (
+        f"ifThenElse({request(asset)} > {all_units}, {request(asset)}, {all_units} * {count} / {rule.levels})"
+    )
+    taken = _guarded(asset, _if_partitionable(quanta, request(asset)))
+    if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
         return taken
     nothing = " && ".join(f"{request(other)} == 0" for other in policy.assets)
-    return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {size}, {taken})"
+    return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {least}, {taken})"
 
 
 def _even(policy: SlotPolicy, asset: str, _rule: Rule) -> str:
@@ -137,8 +152,7 @@ def _all_of_it(_policy: SlotPolicy, asset: str, _rule: Rule) -> str:
 
 
 def _own_total(asset: str) -> str:
-    name = f"MY.TotalSlot{attribute_of(asset)}"
-    return f"floor(0.{DISK_TENTHS} * {name})" if asset == "disk" else name
+    return _of_disk(asset, _total_slot(asset))
 
 
 def _written(_policy: SlotPolicy, _asset: str, rule: Rule) -> str:
