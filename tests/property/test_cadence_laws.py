@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from math import exp, floor
+from typing import Optional
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from sharectl.core.cadence import combined, cycles_held, jobs_of_claim, loading_factor
 from sharectl.core.cadence_claims import expected_loading
-from sharectl.core.cadence_knobs import Knobs, Option, choose
+from sharectl.core.cadence_knobs import Knobs, Option, beside, choose, default_option
 from sharectl.core.run_times import Exponential, RunTimes, Seen, log_normal, normal
 
 SECONDS = st.floats(1e-3, 1e7)
@@ -116,21 +117,46 @@ def test_jobs_of_a_claim(run_time: int, worklife: int) -> None:
     st.floats(0.05, 0.9),
     st.floats(0.001, 0.5),
     st.integers(0, 1),
+    st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.integers(1, 10**6))),
 )
 def test_the_choice_can_be_kept(
-    loading: dict[float, float], duration: float, most: float, tolerance: float, worse: int
+    loading: dict[float, float],
+    duration: float,
+    most: float,
+    tolerance: float,
+    worse: int,
+    pool: tuple[float, Optional[int]],
 ) -> None:
-    """What is recommended is offered, kept by its knobs, and never makes the negotiator busier than it may be."""
+    """Recommended intervals are offered, kept, leave the negotiator time, and save what they cost beside the default."""
+    usual, cores = pool
+    default = default_option(lambda _: usual, duration)
     offered = tuple(
         Option(seconds, factor, duration / seconds) for seconds, factor in sorted(loading.items())
     )
     choice = choose(
-        offered, duration, most, tolerance, lambda seconds: loading[seconds] - worse * 2 * tolerance
+        offered,
+        default,
+        cores,
+        duration,
+        most,
+        tolerance,
+        lambda seconds: loading[seconds] - worse * 2 * tolerance,
     )
     possible = [option for option in offered if duration <= most * option.interval_seconds]
-    assert (choice is None) == (not possible)
+    least = min((option.idle for option in possible), default=0.0)
+    worthwhile = [
+        option
+        for option in possible
+        if option.idle <= least + tolerance
+        and (option.idle - default.idle) * (cores or 1e15) * 24
+        <= ((default.negotiating or 0) - (option.negotiating or 0)) * 24 * bool(cores) + 1e-6
+    ]
     if choice is None:
+        assert not [
+            option for option in worthwhile if not beside(option, default, cores).costs_more_than_it_saves
+        ]
         return
+    assert choice.option in worthwhile
     knobs: Knobs = choice.knobs
     assert choice.option in possible
     assert all(choice.option.idle <= option.idle + tolerance for option in possible)

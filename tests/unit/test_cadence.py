@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import random
 from math import ceil, log, sqrt
-from typing import Callable
+from typing import Callable, Optional
 
 import pytest
 
 from sharectl.core.cadence import cycles_held, loading_factor
 from sharectl.core.cadence_claims import expected_loading
-from sharectl.core.cadence_knobs import Knobs, Option, choose
+from sharectl.core.cadence_knobs import Knobs, Option, beside, choose, default_option
 from sharectl.core.run_times import Exponential, RunTimes, Seen, log_normal, normal
 from sharectl.core.run_times_jobs import MOST_ROWS, Jobs, loads
 
@@ -146,16 +146,52 @@ def test_the_three_knobs_mean_different_things() -> None:
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
+DEFAULT = Option(60, 0.9, 0.5)
+
+
 def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = tuple(Option(seconds, 1 - seconds / 10_000, 30 / seconds) for seconds in (20, 60, 120, 300))
-    choice = choose(offered, 30, 0.25, 0.001, lambda seconds: 1 - seconds / 10_000)
+    offered = tuple(Option(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
+    choice = choose(offered[:3], DEFAULT, 10, 30, 0.25, 0.001, lambda _: 0.9)
     assert choice is not None
     assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose(offered, 100, 0.25, 0.001, lambda _: 1.0) is None
+    assert choose(offered, DEFAULT, 10, 100, 0.25, 0.001, lambda _: 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("cores", "chosen"),
+    [
+        # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100 cores, 24 of 1,000.
+        (100, 120),
+        (1000, None),
+        (None, None),
+    ],
+)
+def test_what_costs_more_core_hours_than_it_saves_is_not_recommended(
+    cores: Optional[int], chosen: Optional[int]
+) -> None:
+    choice = choose((Option(120, 0.899, 0.25),), DEFAULT, cores, 30, 0.25, 0.01, lambda _: 0.9)
+    assert (choice and choice.option.interval_seconds) == chosen
+
+
+def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
+    (option,) = offered = (Option(30, 0.95, 0.6),)
+    choice = choose(offered, DEFAULT, 100, 5, 0.25, 0.01, lambda _: 0.9)
+    assert choice is not None
+    assert choice.beside_default == beside(option, DEFAULT, 100)
+    cost = choice.beside_default
+    assert cost.idle_core_hours_per_day == pytest.approx(-120)
+    assert cost.negotiating_hours_per_day == pytest.approx(2.4)
+    assert not cost.costs_more_than_it_saves
+    assert beside(option, DEFAULT, 1).costs_more_than_it_saves
+
+
+def test_a_default_that_cannot_be_kept_is_what_comes_of_it() -> None:
+    assert default_option(lambda seconds: 1 / seconds, 30) == Option(60, 1 / 60, 0.5)
+    assert default_option(lambda seconds: 1 / seconds, 100) == Option(60, 1 / 120, 100 / 120, 120)
 
 
 def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
     offered = (Option(50, 0.9, 0.02), Option(60, 0.75, 0.02))
-    choice = choose(offered, 1, 0.25, 0.01, lambda _: 0.6)
+    choice = choose(offered, Option(60, 0.75, 0.02), 10, 1, 0.25, 0.01, lambda _: 0.6)
     assert choice is not None
     assert (choice.phase, choice.knobs) == (True, Knobs(50, 20, 50))

@@ -16,18 +16,33 @@ from sharectl.core.cadence_knobs import (
     CHANGE,
     CLOCK_SECONDS,
     DAY_SECONDS,
+    Choice,
     Knobs,
     Option,
+    beside,
     choose,
+    default_option,
     options,
     options_as_kept,
 )
 from sharectl.core.run_times_jobs import Jobs, Load, loads
 from sharectl.errors import PoolUnavailableError
-from sharectl.report.cadence import Cost, Findings, actual_period, in_percent
+from sharectl.report.cadence import (
+    Cost,
+    Findings,
+    actual_period,
+    age_words,
+    brief,
+    in_percent,
+    more_idle,
+)
 from sharectl.report.words import counted
 
 _FEW_JOBS = 100
+_NOT_WORTH_IT = (
+    "no interval is recommended: each one that the negotiator can keep up with costs more idle core-hours than it saves "
+    "beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
+)
 _SEVERAL_LAWS = "no interval is recommended for several laws together: give one --run-time"
 
 
@@ -136,6 +151,7 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
     costs = tuple(_cost(load, at, arguments.claim_worklife) for load in seen.loads)
     # The first of them are all jobs together; a recommendation for one of several laws would be none.
     one = len(costs) == 1 or seen.loads[0].jobs is not None
+    choice = _choice(arguments, seen, costs[0], duration) if duration is not None and one else None
     return Findings(
         costs=costs,
         worklife_seconds=arguments.claim_worklife,
@@ -144,24 +160,61 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
         most_negotiating=arguments.most_negotiating,
         tolerance=arguments.tolerance,
         now=_now(seen, duration, arguments.claim_worklife) if one else None,
-        choice=(
-            choose(
-                costs[0].reused,
-                duration,
-                arguments.most_negotiating,
-                arguments.tolerance,
-                lambda interval: seen.loads[0].worst_loading(interval, arguments.claim_worklife, CHANGE),
-            )
-            if duration is not None and one
-            else None
-        ),
+        choice=choice,
         notes=(
             *seen.notes,
             *_notes(arguments, seen, duration, chosen),
             *([] if one or duration is None else [_SEVERAL_LAWS]),
             *_late(costs[0].alone, duration, delay),
+            *_weighed(arguments, seen, costs[0], duration, choice if one else None, one=one),
         ),
     )
+
+
+def _choice(arguments: argparse.Namespace, seen: Look, cost: Cost, duration: float) -> Optional[Choice]:
+    """Interval to recommend by the column of claims that are used again."""
+    load, worklife = seen.loads[0], arguments.claim_worklife
+    return choose(
+        cost.reused,
+        default_option(lambda seconds: load.loading(seconds, worklife), duration),
+        arguments.cores or seen.cores,
+        duration,
+        arguments.most_negotiating,
+        arguments.tolerance,
+        lambda interval: load.worst_loading(interval, worklife, CHANGE),
+    )
+
+
+def _weighed(
+    arguments: argparse.Namespace,
+    seen: Look,
+    cost: Cost,
+    duration: Optional[float],
+    choice: Optional[Choice],
+    *,
+    one: bool,
+) -> list[str]:
+    """Why no interval is worth its cost, or that the one which is would not be if claims were not used again."""
+    if duration is None or not one:
+        return []
+    if choice is None:
+        can_keep = duration <= arguments.most_negotiating * max(
+            option.interval_seconds for option in cost.reused
+        )
+        return [_NOT_WORTH_IT] if can_keep else []
+    if arguments.claim_worklife == 0:
+        return []
+    alone = cost.alone[cost.reused.index(choice.option)]
+    default = default_option(lambda seconds: seen.loads[0].loading(seconds, 0), duration)
+    without = beside(alone, default, arguments.cores or seen.cores)
+    if not without.costs_more_than_it_saves:
+        return []
+    said = (
+        f"warning: claim reuse makes {brief(alone.interval_seconds)} s look cheap. A claim goes from job to job of one user "
+        f"{age_words(arguments.claim_worklife)}, and meanwhile other groups do not get its cores. With one job a claim this "
+        f"interval loses {more_idle(without)} than HTCondor's default: if several groups wait, choose by --claim-worklife 0"
+    )
+    return [said]
 
 
 def _late(offered: tuple[Option, ...], duration: Optional[float], delay: float) -> list[str]:

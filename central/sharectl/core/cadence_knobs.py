@@ -13,8 +13,10 @@ from math import ceil, floor
 from typing import Callable, Optional
 
 DAY_SECONDS = 86400
+_DAY_HOURS = 24
 CHANGE = 0.1
 """Share by which run times may come out shorter or longer than they were."""
+_ROUNDING = 1e-9
 CLOCK_SECONDS = 1
 """The negotiator's clock counts whole seconds: a cycle may have taken so much longer than it says."""
 
@@ -60,12 +62,33 @@ class Option:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """What an option costs beside another one."""
+
+    idle_ratio: float
+    """Part of the cores' time that it loses more; negative: less."""
+    negotiating_hours_per_day: float
+    """Hours a day that the negotiator negotiates more; negative: less."""
+    idle_core_hours_per_day: Optional[float]
+    """Idle core-hours a day more; negative: less; None if the cores are not known."""
+
+    @property
+    def costs_more_than_it_saves(self) -> bool:
+        """Whether it loses more core-hours than it saves; of a pool of unknown cores, whether it loses any."""
+        if self.idle_core_hours_per_day is None:
+            return self.idle_ratio > _ROUNDING
+        return self.idle_core_hours_per_day + self.negotiating_hours_per_day > _ROUNDING
+
+
+@dataclass(frozen=True)
 class Choice:
     """What is recommended."""
 
     option: Option
     best: Option
     """The option with the least idle time that the negotiator can keep up with."""
+    beside_default: Beside
+    """What it costs beside HTCondor's default."""
     knobs: Knobs
     worst_loading: float
     """Its loading factor if run times came out up to `CHANGE` shorter or longer, at worst."""
@@ -118,17 +141,38 @@ def _possible(interval_seconds: float, duration_seconds: float, most_negotiating
     return duration_seconds <= most_negotiating * interval_seconds
 
 
+def default_option(loading: Callable[[float], float], duration_seconds: float) -> Option:
+    """Option of HTCondor's default knobs. Parameters as of `options_as_kept`."""
+    usual = Knobs()
+    period = usual.period_seconds(duration_seconds)
+    late = period if period > usual.interval_seconds else None
+    return Option(usual.interval_seconds, loading(period), duration_seconds / period, late)
+
+
+def beside(option: Option, other: Option, cores: Optional[int]) -> Beside:
+    """Cost of an option beside another one, on so many cores; of both it is known how long cycles take."""
+    idle = option.idle - other.idle
+    negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
+    return Beside(idle, negotiating * _DAY_HOURS, None if cores is None else idle * cores * _DAY_HOURS)
+
+
 def choose(
     offered: Sequence[Option],
+    default: Option,
+    cores: Optional[int],
     duration_seconds: float,
     most_negotiating: float,
     tolerance: float,
     worst_loading: Callable[[float], float],
 ) -> Optional[Choice]:
-    """The longest interval that loses hardly more than the best; None if the negotiator can keep up with none.
+    """The longest interval that loses hardly more than the best, and costs no more than it saves; None without one.
 
     Parameters
     ----------
+    default
+        What HTCondor's default costs: an hour of negotiation that is saved is worth a core-hour.
+    cores
+        Cores of the pool; None if they are not known: then nothing is recommended that loses more than the default.
     duration_seconds
         How long a cycle takes at most.
     most_negotiating
@@ -145,12 +189,27 @@ def choose(
         return None
     best = min(possible, key=lambda option: (option.idle, option.interval_seconds))
     chosen = max(
-        (option for option in possible if option.idle <= best.idle + tolerance),
+        (
+            option
+            for option in possible
+            if option.idle <= best.idle + tolerance
+            and not beside(option, default, cores).costs_more_than_it_saves
+        ),
         key=lambda option: option.interval_seconds,
+        default=None,
     )
+    if chosen is None:
+        return None
     worst = worst_loading(chosen.interval_seconds)
     phase = worst < chosen.loading - tolerance
-    return Choice(chosen, best, _knobs(chosen, duration_seconds, most_negotiating, phase=phase), worst, phase)
+    return Choice(
+        chosen,
+        best,
+        beside(chosen, default, cores),
+        _knobs(chosen, duration_seconds, most_negotiating, phase=phase),
+        worst,
+        phase,
+    )
 
 
 def _knobs(option: Option, duration_seconds: float, most_negotiating: float, *, phase: bool) -> Knobs:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Optional
 
-from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Choice, Knobs, Option
+from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Beside, Choice, Knobs, Option
 from sharectl.core.run_times_jobs import Load
 from sharectl.report.table_layout import shown
 from sharectl.report.words import counted
@@ -131,6 +131,7 @@ def _recommendation(found: Findings) -> Optional[dict[str, Any]]:
         "loading_factor": found.choice.option.loading,
         "idle_core_hours_per_day": idle_hours(found.choice.option, found.cores),
         "negotiating_ratio": found.choice.option.negotiating,
+        "beside_default": asdict(found.choice.beside_default),
         "worst_loading_factor": found.choice.worst_loading,
         "depends_on_phase": found.choice.phase,
         "why": reasons(found),
@@ -179,6 +180,7 @@ def reasons(found: Findings) -> list[str]:
             f"{choice.option.cycles_per_day:.0f} cycles a day."
         ),
     ]
+    said.append(_beside_default(choice))
     if choice.phase:
         said.append(
             f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to {1 - choice.worst_loading:.1%}: "
@@ -197,6 +199,31 @@ def reasons(found: Findings) -> list[str]:
             f"{_loss(found.now, found.cores)}."
         )
     return said
+
+
+def _beside_default(choice: Choice) -> str:
+    """What the choice costs beside HTCondor's default."""
+    if choice.option.interval_seconds == Knobs().interval_seconds:
+        return "It is HTCondor's default."
+    hours = choice.beside_default.negotiating_hours_per_day
+    spent = f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}"
+    return (
+        f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(Knobs().interval_seconds)}, it loses "
+        f"{more_idle(choice.beside_default)}, and the negotiator negotiates {spent}."
+    )
+
+
+def more_idle(cost: Beside) -> str:
+    """Idle core-hours a day more or less, or what part of the cores' time if the cores are not known."""
+    word = "more" if cost.idle_ratio > 0 else "less"
+    if cost.idle_core_hours_per_day is None:
+        return f"{abs(cost.idle_ratio):.2%} of the cores' time {word}"
+    return f"{brief(abs(cost.idle_core_hours_per_day))} idle core-hours a day {word}"
+
+
+def age_words(worklife_seconds: float) -> str:
+    """How long a claim goes from job to job."""
+    return "for ever" if worklife_seconds < 0 else f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
 
 
 def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
