@@ -6,13 +6,11 @@ target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
   t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by cores; "none:0".
   t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped; {"none", "none"} without a target.
   t1_Targetcores     {56, 8}: most cores the first may hold, cores a job of the second must request; {0, 0} without.
-  t1_TargetUntil     When the target ends by itself, Unix seconds; 0 without a target.
-  t1_TargetSequence  Number of the plan that the target is from; 0 without a target, or if it has none.
-  t1_JobCtlReason    ok, or why there is no target: one of the codes below.
-  t1_JobCtlTime      When this job ran, Unix seconds.
-A group is the longest in --groups and the plan that AcctGroup begins with, part by part, else "other"; if these name
-none, its first part. Of the sources that are wholly right the highest sequence decides, unless a higher one was
-accepted before; if none is, the highest exit status has the reason. News end in "- update:true", for the collector.
+  t1_TargetUntil, t1_TargetSequence  When the target ends, Unix seconds, and number of its plan; 0 without a target.
+  t1_MulticorePending, t1_MulticorePendingUntil  Boolean: multicore jobs wait that could run; its end, Unix seconds.
+  t1_JobCtlReason, t1_JobCtlTime  ok, or why there is no target: a code below; when this job ran, Unix seconds.
+A group is the longest in --groups and the plan that AcctGroup begins with, else "other"; its first part if these name
+none. The highest sequence of right sources decides, if none higher was accepted before; else the highest exit status.
 """
 
 import os
@@ -48,6 +46,8 @@ t1_TargetGroups = {"%s", "%s"}
 t1_Targetcores = {%d, %d}
 t1_TargetUntil = %d
 t1_TargetSequence = %d
+t1_MulticorePending = %s
+t1_MulticorePendingUntil = %d
 t1_JobCtlReason = "%s"
 t1_JobCtlTime = %d
 """
@@ -55,11 +55,12 @@ TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
 HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
 COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
 TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # what target.py prints, a line each
-WHOLE, NO_TARGET, NOTHING = ("ok", "no-line"), ("none", "0", "none", "0"), ("none", "none", 0, 0, 0, 0)
+WHOLE, PENDING = ("ok", "no-line"), (("True",), ("False",), ("undefined",))
+NO_TARGET, NOTHING = ("none", "0", "none", "0", "undefined"), ("none", "none", 0, 0, 0, 0, "undefined", 0)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
-MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, DAY_SECONDS = 8000, 2097152, 0.0003, -1, 86400
+MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, SKEW_SECONDS = 8000, 2097152, 0.0003, -1, 300
 
 
 class JobError(Exception):
@@ -83,8 +84,8 @@ def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple
     if names == TOLD and not status & 0xFF and GROUP_CHARACTERS.issuperset(texts[1]):
         _, code, sequence, until, order, groups, _ = texts
         words = tuple(order.split(" "))
-        right = all(map(is_group, words[::2])) if code == "ok" else words == NO_TARGET
-        if right and len(words) == len(NO_TARGET) and all(map(is_number, (sequence, until, *words[1::2]))):
+        right = all(map(is_group, words[:4:2])) if code == "ok" else words[:4] == NO_TARGET[:4]
+        if right and words[4:] in PENDING and all(map(is_number, (sequence, until, *words[1:4:2]))):
             return status >> 8, code, int(sequence), int(until), words, groups
     code = "timeout" if status == TOO_LATE else "target-garbled"
     return refused(code, "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL]))
@@ -136,12 +137,11 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     sources = [source for source in options["--source"].split(",") if source]
     if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
         raise JobError("bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"])
-    end = time.monotonic() + int(options["--timeout-seconds"])
     children = {"": start(startd_command(options))}  # first, it is the slower one
     children.update((source, start(target_command(source, options))) for source in sources)
-    answers = gather(children, end)
+    answers = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
     best = choose([parse_target(*answers[source]) for source in sources], accepted)
-    status, code, sequence, until, (held_back, cap, helped, request), groups = best
+    status, code, sequence, until, (held_back, cap, helped, request, pending), groups = best
     known.update(filter(is_group, groups.split(",")))
     cores = {held_back: 0} if code == "ok" else {}
     count_cores(*answers[""], known, cores)
@@ -150,7 +150,7 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     if len(jobs) > MAX_JOBS_BYTES:
         raise JobError("internal-error", "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs))
     shown = (until, sequence) if code == "ok" else (0, 0)
-    return status, sequence, (jobs, held_back, helped, int(cap), int(request), *shown, code)
+    return status, sequence, (jobs, held_back, helped, int(cap), int(request), *shown, pending, until, code)
 
 
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
@@ -216,20 +216,19 @@ def finish(pid: int, end: float) -> int:
     return os.waitpid(pid, 0)[1] if ended else TOO_LATE
 
 
-def read_state(options: "dict[str, str]", now: int) -> "tuple[int, str]":
-    """Highest sequence accepted, and what was published last; 0 and nothing if that is not known."""
+def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
+    """Highest sequence accepted, at most ``latest``, and what was published last; 0 and nothing if that is not known."""
     try:
         descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
-            content = stream.read(MAX_OUTPUT_BYTES).decode("ascii")
+            content = stream.read(MAX_JOBS_BYTES if os.path.isfile(descriptor) else 0).decode("ascii")
         _, sequence, told, _ = content.split("\n")
-        if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= now + DAY_SECONDS:
+        if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= latest:
             return int(sequence), told
-    except FileNotFoundError:
-        return 0, ""  # the first run
     except (OSError, ValueError) as error:
         content = str(error)
-    complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
+    if os.path.lexists(options["--state"]):  # or it is the first run
+        complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
     return 0, ""
 
 
@@ -237,8 +236,9 @@ def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
     """Whether another state file could be put in the place of this one."""
     path = options["--state"]
     try:
-        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
-        with open(descriptor, "wb") as stream:
+        if os.path.lexists(path + ".new"):
+            os.unlink(path + ".new")  # of a run that was killed, or a FIFO that nobody reads
+        with open(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as stream:
             stream.write((STATE % (options["--pool"], sequence, told)).encode())
         os.replace(path + ".new", path)
     except OSError as error:
@@ -269,7 +269,7 @@ def complain(code: str, detail: object) -> str:
 
 def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[int, str]":
     """Exit status and output of a whole run; raises nothing."""
-    accepted, before = read_state(options, now)
+    accepted, before = read_state(options, now + SKEW_SECONDS)
     try:
         if problems:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
@@ -277,7 +277,7 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
         code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
         status, sequence, found = REASONS[code][0], 0, ["none:0", *NOTHING]
-    told = " ".join(map(str, (*found[1:5], bool(found[5]), code)))
+    told = " ".join(map(str, (*found[1:5], bool(found[5]), found[7], code)))
     written = (sequence > accepted or told != before) and remember(options, max(accepted, sequence), told)
     if sequence > accepted and not written:
         status, code, found = REASONS["no-state"][0], "no-state", [found[0], *NOTHING]

@@ -74,7 +74,8 @@ def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
     except FileNotFoundError:
         return {}
     with open(descriptor, "rb") as stream:
-        title, *lines, rest = stream.read(MAX_STATE_BYTES).decode("ascii").split("\n")
+        content = stream.read(MAX_STATE_BYTES) if os.path.isfile(descriptor) else b""  # a FIFO may give None
+    title, *lines, rest = content.decode("ascii").split("\n")
     since = {int(slot): int(second) for slot, second in map(str.split, lines)}
     if title != STATE_TITLE % cpus or rest or not all(0 <= second <= now for second in since.values()):
         raise ValueError("%s: not written by this job, with --cpus %s, before %d" % (path, cpus, now))

@@ -3,15 +3,16 @@
 
 job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val STARTD_CRON_JOB_CTL_ARGS):
   target.py --source file:/shared/sharectl.txt,collector: --identity condor@pool --host cn-609-05-06
-For each source it prints source, reason (a code), sequence, until (Unix seconds), order ("alice 56 cms 8": hold alice
-back to 56 cores, help jobs of cms that request 8) and groups. Nothing is changed. Sources are
+For each source it prints source, reason (a code), sequence, until (Unix seconds), order and groups. The order "alice
+56 cms 8 True" is to hold alice back to 56 cores, to help jobs of cms that request 8, and that multicore jobs wait which
+could run in the pool: True, False, or undefined where the document does not tell. Nothing is changed. Sources are
   file:/path               A file that all nodes see. Links are followed; everybody may not write to it.
   https://host/path        What a web server has: see target_https.py below.
   collector: or collector:ADDRESS   This node's ad in its own collector or another: see target_collector.py below.
 A document is refused as a whole if anything in it is wrong, or if it is not valid now. Its lines are such as
 "cn-609-05-06 alice 56 cms 8"; lines with # say "# sharectl: 1" (the format), sequence, generated, valid_until, targets
-(how many lines), groups, and maybe pool and signature. A file without "# sharectl: ", written by hand, is good for
---max-age-seconds after its last change. --pool: only a document for that pool is right. --key-file: the last line of
+(how many lines), groups, and maybe pool, multicore_pending (0 or 1) and signature. A file without "# sharectl: ",
+written by hand, is good for --max-age-seconds after its last change. --pool: only a document for that pool is right. --key-file: the last line of
 what file: and https: hold must be "# signature: hmac-sha256 KEYID HEX" by one of the keys, over all bytes before it.
 That file has one or two lines "KEYID HEX", 64 to 128 hexadecimal digits, belongs to root or the reader, mode 0640.
 """
@@ -47,7 +48,7 @@ REASONS = {  # exit status, meaning; of several the highest counts
     "malformed": (76, "not ASCII, an unknown format, or a line is not as it should be"),
     "unknown-group": (76, "a target's group is neither in --groups nor in the document's own list"),
     "duplicate-node": (76, "more than one line is for this node"),
-    "future": (76, "made in the future, or valid for more than a day: compare the clocks"),
+    "future": (76, "made or numbered in the future, or valid for more than a day: compare the clocks"),
     "other-pool": (77, "not for --pool"),
     "unsigned": (77, "there is a --key-file, but no signature"),
     "bad-signature": (77, "altered after it was signed, or signed with a key that is not in --key-file"),
@@ -60,7 +61,8 @@ TOLD = "source %s\nreason %s\nsequence %d\nuntil %d\norder %s\ngroups %s\n"
 PLACES = {"file": "/", "https": "//", "collector": ""}  # what a source goes on with
 HERE = os.path.dirname(os.path.realpath(__file__))
 PROGRAMS = {"https": "target_https.py", "collector": "target_collector.py"}
-NO_TARGET = "none 0 none 0"
+NO_TARGET, NOTHING = "none 0 none 0", "none 0 none 0 undefined"
+PENDING = {"1": "True", "0": "False", "": "undefined"}
 ORDER = ("held_back", "cap_cores", "helped", "request_cores")
 MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
 NUMBERS = ("targets", "generated", "valid_until", "sequence")
@@ -150,8 +152,8 @@ def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
 
 def parse(
     content: bytes, changed: int, options: "dict[str, str]", known: "set[str]", now: int
-) -> "tuple[int, int, list[tuple[str, str]]]":
-    """Sequence, until when, orders by node, if valid ``now``; ``changed`` is 0 for no file. Adds to ``known`` groups."""
+) -> "tuple[int, int, str, list[tuple[str, str]]]":
+    """Sequence, end, pending, orders by node, if valid ``now``; ``changed`` is 0 for no file. Adds to ``known`` groups."""
     try:
         *lines, rest = content.decode("ascii").split("\n")
     except UnicodeDecodeError as error:
@@ -163,9 +165,11 @@ def parse(
         numbers = (len(rows), changed, changed + int(options["--max-age-seconds"]), 0)
         header = {"sharectl": "1", **dict(zip(NUMBERS, map(str, numbers)))}
     groups = {group for group in header.get("groups", "").split(",") if group}
+    pending = PENDING.get(header.get("multicore_pending", ""), "")
     wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
     wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)]
     wrong += ["# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))]
+    wrong += [] if pending else ["# multicore_pending: %a: write 0 or 1" % header["multicore_pending"]]
     wrong += ["# sharectl: %a: write 1" % header.get("sharectl", "")] if header.get("sharectl") != "1" else []
     if wrong:
         raise JobError("malformed", "; ".join(wrong))
@@ -178,10 +182,10 @@ def parse(
     strangers = {group for order in orders for group in order.split(" ")[::2]} - known
     if known and strangers:
         raise JobError("unknown-group", ", ".join(sorted(strangers)))
-    future = begin > now + MAX_CLOCK_SKEW_SECONDS or max(end - begin, sequence - now) > DAY_SECONDS
+    future = max(begin, sequence) > now + MAX_CLOCK_SKEW_SECONDS or end - begin > DAY_SECONDS
     if future or end <= now:
-        raise JobError("future" if future else "expired", "made at %d, valid until %d" % (begin, end))
-    return sequence, end, [(node.lower(), order) for _, node, _, order in rows]
+        raise JobError("future" if future else "expired", "%d to %d, number %d" % (begin, end, sequence))
+    return sequence, end, pending, [(node.lower(), order) for _, node, _, order in rows]
 
 
 def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
@@ -223,19 +227,19 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
         else:
             status, code, content = fetch(source, options)
             if code != "ok":
-                return status, code, 0, 0, NO_TARGET, ",".join(sorted(known))
+                return status, code, 0, 0, NOTHING, ",".join(sorted(known))
         if options["--key-file"] and kind != "collector":
             check_signature(content, read_keys(options["--key-file"]))
-        sequence, until, targets = parse(content, changed, options, known, now)
+        sequence, until, pending, targets = parse(content, changed, options, known, now)
         names = (options["--host"], options["--host"].split(".", 1)[0])
         mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]]
         if len(mine) > 1:
             raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
-        code = "ok" if mine else "no-line"
-        return 0, code, sequence, until, (mine or [NO_TARGET])[0], ",".join(sorted(known))
+        code, order = ("ok" if mine else "no-line"), (mine or [NO_TARGET])[0]
+        return 0, code, sequence, until, order + " " + pending, ",".join(sorted(known))
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
         code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
-        return REASONS[code][0], code, 0, 0, NO_TARGET, ",".join(sorted(known))
+        return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(known))
 
 
 def check(options: "dict[str, str]") -> "list[str]":
@@ -282,7 +286,7 @@ def main(argv: "list[str]") -> int:
     options, problems = parse_arguments(argv)
     options["--host"] = (options["--host"] or os.uname().nodename).lower()
     problems += check(options)
-    bad = (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NO_TARGET, "") if problems else None
+    bad = (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NOTHING, "") if problems else None
     worst = 0
     for source in options["--source"].split(","):
         found = bad or look(source, options, int(time.time()))

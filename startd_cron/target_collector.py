@@ -2,14 +2,16 @@
 """target_collector.py: the target that a collector has for this node, as a document.
 
 target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of the codes below,
-and then the document, made from the newest ad for this node: whether it is right is for target.py to say. By hand:
+and then the document, made from the newest ad: the one for this node, or the plan's if that is newer, which has no line
+for this node. Whether the document is right is for target.py to say. By hand:
   target_collector.py --identity condor@pool --host cn-609-05-06.example.org
 
 Anybody who may advertise to the collector can send such an ad, so only those count that the collector has marked as
 sent by --identity: AuthenticatedIdentity is what the collector found out about the sender, whatever he wrote there.
 What it is for the central manager is told by: condor_status -any -const 'MyType == "SharectlTarget"' -af
 AuthenticatedIdentity. The ad: MyType = "SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence,
-t1_TargetGenerated, t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool.
+t1_TargetGenerated, t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool
+and t1_MulticorePending (boolean). The plan's: MyType = "SharectlPlan", Name = "sharectl", no node, groups and cores.
 """
 
 import os
@@ -27,39 +29,38 @@ OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
 }
 REASONS = {  # exit status, meaning
     "ok": (0, "there is a document"),
-    "no-ad": (0, "the collector has no target for this node"),
+    "no-ad": (0, "the collector has neither a plan nor a target for this node"),
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
     "timeout": (75, "the collector hangs"),
     "no-collector": (75, "condor_status cannot be run, or had no answer from the collector"),
     "collector-garbled": (76, "the answer is not what condor_status prints"),
     "bad-ad": (76, "an attribute of the ad is missing, or has not the right type"),
-    "forged": (77, "only others than --identity have advertised a target for this node"),
+    "forged": (77, "only others than --identity have advertised a plan, or a target for this node"),
 }
 COLUMNS = (
     "AuthenticatedIdentity", "t1_TargetNode", "t1_TargetSequence", "t1_TargetGenerated", "t1_TargetValidUntil",
-    "t1_TargetGroups", "t1_Targetcores", "t1_TargetKnownGroups", "t1_TargetPool",
+    "t1_TargetGroups", "t1_Targetcores", "t1_TargetKnownGroups", "t1_TargetPool", "t1_MulticorePending",
 )  # fmt: skip
 CONSTRAINT = (
     'MyType == "SharectlTarget"'
     ' && (t1_TargetNode == "%s" || t1_TargetNode == "%s" || split(t1_TargetNode, ".")[0] == "%s")'
+    ' || MyType == "SharectlPlan" && Name == "sharectl"'
 )
 IDENTITY = re.compile(r'"((?:[^"\\]|\\.)*)" (.*)')
-NAME, NUMBER = r'"([A-Za-z0-9_.:-]+)"', "([0-9]{1,10})"
-AD = re.compile(
-    " ".join(
-        (NAME, NUMBER, NUMBER, NUMBER, r"\{ ?%s, ?%s ?\}" % (NAME, NAME), r"\{ ?%s, ?%s ?\}" % (NUMBER, NUMBER),
-         r'"([a-z0-9_.,-]*)"', "(?:undefined|%s)" % NAME)
-    )
-)  # fmt: skip
+NAME, NUMBER, PENDING = r'"([A-Za-z0-9_.:-]+)"', "([0-9]{1,10})", {"true": "1", "false": "0"}
+ABOUT = (NUMBER, NUMBER, NUMBER)
+REST = (r'"([a-z0-9_.,-]*)"', "(?:undefined|%s)" % NAME, "(true|false|undefined)")
+ORDER = (r"\{ ?%s, ?%s ?\}" % (NAME, NAME), r"\{ ?%s, ?%s ?\}" % (NUMBER, NUMBER))
+TARGET = re.compile(" ".join((NAME, *ABOUT, *ORDER, *REST)))
+PLAN = re.compile(" ".join(("undefined", *ABOUT, "undefined", "undefined", *REST)))
 DOCUMENT = """\
 # sharectl: 1
 # sequence: %s
 # generated: %s
 # valid_until: %s
 # groups: %s
-# targets: 1
-%s %s %s %s %s
+# targets: %d
 """
 HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}")
 ADDRESS = re.compile(r"(?!-)[!-~]{1,1000}")
@@ -88,14 +89,21 @@ def own_ads(lines: "list[str]", identity: str) -> "list[str]":
     return own
 
 
-def document(rest: str) -> "tuple[int, str]":
-    """Sequence and text of the document that an ad stands for; JobError if it is no right ad."""
-    match = AD.fullmatch(rest)
-    if not match:
+def document(rest: str) -> "tuple[int, int, str]":
+    """Sequence, targets and text of the document that an ad stands for; JobError if it is no right ad."""
+    target, plan = TARGET.fullmatch(rest), PLAN.fullmatch(rest)
+    if target:
+        node, sequence, generated, until, held_back, helped, cap, request, *about = target.groups()
+        lines = ["%s %s %s %s %s\n" % (node, held_back, cap, helped, request)]
+    elif plan:
+        (sequence, generated, until, *about), lines = plan.groups(), []
+    else:
         raise JobError("bad-ad", rest)
-    node, sequence, generated, until, held_back, helped, cap, request, groups, pool = match.groups()
-    text = DOCUMENT % (sequence, generated, until, groups, node, held_back, cap, helped, request)
-    return int(sequence), text.replace("# generated", "# pool: %s\n# generated" % pool, 1) if pool else text
+    groups, pool, pending = about
+    more = "# pool: %s\n" % pool if pool else ""
+    more += "# multicore_pending: %s\n" % PENDING[pending] if pending in PENDING else ""
+    head = DOCUMENT % (sequence, generated, until, groups, len(lines))
+    return int(sequence), len(lines), head + more + "".join(lines)
 
 
 def find(options: "dict[str, str]") -> "tuple[str, str]":
@@ -114,7 +122,7 @@ def find(options: "dict[str, str]") -> "tuple[str, str]":
     if rest:
         raise JobError("collector-garbled", "last words %a" % rest)
     found = [document(ad) for ad in own_ads(lines, options["--identity"])]
-    return ("ok", max(found)[1]) if found else ("no-ad", "")
+    return ("ok", max(found)[2]) if found else ("no-ad", "")
 
 
 def is_number(text: str) -> bool:

@@ -88,7 +88,7 @@ def read_cache(path: str, url: str) -> "tuple[str, bytes]":
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
-            ours = os.fstat(descriptor).st_uid in (0, os.geteuid())
+            ours = os.path.isfile(descriptor) and os.fstat(descriptor).st_uid in (0, os.geteuid())
             content = stream.read(2 * MAX_BYTES) if ours else b""
     except OSError:
         return "", b""
@@ -106,7 +106,9 @@ def is_etag(text: str) -> bool:
 def write_cache(path: str, url: str, etag: str, document: bytes) -> None:
     """Keep a document; if that is impossible, the next run asks for all of it."""
     try:
-        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o644)
+        if os.path.lexists(path + ".new"):
+            os.unlink(path + ".new")  # of a run that was killed, or a FIFO that nobody reads
+        descriptor = os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         with open(descriptor, "wb") as stream:
             stream.write((CACHE_TITLE % (url, etag)).encode() + document)
         os.replace(path + ".new", path)

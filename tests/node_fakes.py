@@ -54,6 +54,7 @@ def document(  # one argument for each line
     pool: str = "",
     validity_seconds: int = 1800,
     key_id: str = "",
+    pending: str = "",
 ) -> str:
     """What sharectl publishes: ``lines`` such as ``cn-1 alice 56 cms 8``, made at ``now``; signed if there is a key."""
     header = [
@@ -63,6 +64,7 @@ def document(  # one argument for each line
         f"# generated: {now}",
         f"# valid_until: {now + validity_seconds}",
         f"# groups: {groups}",
+        *([f"# multicore_pending: {pending}"] if pending else []),
         f"# targets: {len(lines)}",
     ]
     text = "".join(f"{line}\n" for line in (*header, *lines))
@@ -84,13 +86,24 @@ def key_file(folder: Path, *key_ids: str) -> str:
 
 
 def ad_line(
-    identity: str, *order: object, sequence: object = NOW, generated: int = NOW, pool: str = ""
+    identity: str,
+    *order: object,
+    sequence: object = NOW,
+    generated: int = NOW,
+    pool: str = "",
+    pending: str = "undefined",
 ) -> str:
-    """What condor_status prints of a target's ad for target_collector; ``order`` is node, group, cap, group, size."""
-    node, held_back, cap, helped, request = order
-    groups, cores = f'{{ "{held_back}","{helped}" }}', f"{{ {cap},{request} }}"
-    named = f'"{pool}"' if pool else "undefined"
+    """What condor_status prints of an ad for target_collector; ``order`` is node, group, cap, group, size.
+
+    Without an order it is the plan's ad.
+    """
+    node, groups, cores, named = "undefined", "undefined", "undefined", "alice,cms"
+    if order:
+        name, held_back, cap, helped, request = order
+        node, named = f'"{name}"', f"{held_back},{helped}"
+        groups, cores = f'{{ "{held_back}","{helped}" }}', f"{{ {cap},{request} }}"
+    whose = f'"{pool}"' if pool else "undefined"
     return (
-        f'"{identity}" "{node}" {sequence} {generated} {generated + 1800} {groups} {cores} '
-        f'"{held_back},{helped}" {named}\n'
+        f'"{identity}" {node} {sequence} {generated} {generated + 1800} {groups} {cores} '
+        f'"{named}" {whose} {pending}\n'
     )

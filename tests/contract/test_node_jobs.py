@@ -49,7 +49,7 @@ REASONS = {**target_https.REASONS, **target_collector.REASONS, **target.REASONS,
 ATTRIBUTES = {
     job_ctl: {
         "t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_TargetSequence",
-        "t1_JobCtlReason", "t1_JobCtlTime",
+        "t1_MulticorePending", "t1_MulticorePendingUntil", "t1_JobCtlReason", "t1_JobCtlTime",
     },
     mc_grace: {"MC_GRACE", "t1_McGraceReason", "t1_McGraceTime"},
 }  # fmt: skip
@@ -240,7 +240,7 @@ def test_every_python_of_this_machine_reads_an_ad(python: str, tmp_path: Path) -
     command += ["--condor-status", tool_that_prints(tmp_path / "bin", ad)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "order alice 56 cms 8\n" in done.stdout
+    assert "order alice 56 cms 8 undefined\n" in done.stdout
 
 
 @by_job

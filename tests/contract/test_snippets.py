@@ -297,6 +297,31 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         replaced(EXECUTE, "time() < MY.t1_TargetUntil", "MY.t1_TargetUntil > 0"),
         "when the target has run out",
     ),
+    "grace though no multicore job waits": (
+        "typical jobs",
+        replaced(EXECUTE, "t1_nobody_waits = (MY.t1_MulticorePending == False", "t1_nobody_waits = (False"),
+        "when no multicore job waits",
+    ),
+    "a target from the future that counts": (
+        "typical jobs",
+        replaced(EXECUTE, "MY.t1_JobCtlTime - time() <", "0 * MY.t1_JobCtlTime <"),
+        "when the clock was set back",
+    ),
+    "grace from the future that counts": (
+        "typical jobs",
+        replaced(EXECUTE, "MY.t1_McRoomTime - time() <", "0 * MY.t1_McRoomTime <"),
+        "when the clock was set back in grace",
+    ),
+    "free cores of the future that count": (
+        "typical jobs",
+        replaced(EXECUTE, "MY.MyCurrentTime - time() <", "0 * MY.MyCurrentTime <"),
+        "when the clock was set back before the latch",
+    ),
+    "grace from the future that counts by cron": (
+        "typical jobs",
+        in_cron(replaced(EXECUTE, "MY.t1_McGraceTime - time() >=", "0 * MY.t1_McGraceTime >=")),
+        "when the clock was set back after mc_grace ran",
+    ),
     "a stale grace that counts": (
         "typical jobs",
         in_cron(replaced(EXECUTE, "time() - MY.t1_McGraceTime >=", "0 * MY.t1_McGraceTime >=")),
@@ -380,6 +405,21 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "clauses",
         replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE =?= True", "t1_grace_live = False"),
         "in grace",
+    ),
+    "no grace by a plan that has ended": (
+        "clauses",
+        replaced(EXECUTE, "time() < MY.t1_MulticorePendingUntil", "True"),
+        "has ended",
+    ),
+    "no grace by a plan of long ago": (
+        "clauses",
+        replaced(EXECUTE, "&& $(t1_job_ctl_is_fresh)) =?= True\n\n# live", ") =?= True\n\n# live"),
+        "job_ctl has stopped since",
+    ),
+    "no grace by a plan that does not tell": (
+        "clauses",
+        replaced(EXECUTE, "(MY.t1_MulticorePending == False", "(MY.t1_MulticorePending =!= True"),
+        "nobody knows whether multicore",
     ),
     "grace for nobody by cron": (
         "clauses",

@@ -436,7 +436,7 @@ def is_whole(file: Path) -> int:
     if not file.exists():
         return 0
     options, _ = target.parse_arguments([])
-    sequence, _until, lines = target.parse(file.read_bytes(), 0, options, set(), int(time.time()))
+    sequence, _until, _pending, lines = target.parse(file.read_bytes(), 0, options, set(), int(time.time()))
     assert [node.partition(".")[0] for node, _order in lines] == [STEADY]
     return sequence
 

@@ -99,7 +99,7 @@ def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
 # ---- documents
 
 
-def parsed(content: bytes, listed: set[str], **options: str) -> tuple[int, int, list[tuple[str, str]]]:
+def parsed(content: bytes, listed: set[str], **options: str) -> tuple[int, int, str, list[tuple[str, str]]]:
     """What target.py finds in a document that is no file."""
     argv = [word for name, value in options.items() for word in (f"--{name}", value)]
     return target.parse(content, 0, target.parse_arguments(argv)[0], listed, NOW)
@@ -112,7 +112,7 @@ def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
     """Every line of a published plan is the target of its node, and of no other."""
     line = data.draw(st.sampled_from(lines))
     listed: set[str] = set()
-    _sequence, end, found = parsed(published(*lines), listed)
+    _sequence, end, _pending, found = parsed(published(*lines), listed)
     (order,) = [order for node, order in found if same_short_name(node, line.node)]
     assert order == f"{line.held_back} {line.cap_cores} {line.helped} {line.request_cores}"
     assert end == NOW + 1800
@@ -174,7 +174,7 @@ def test_any_document_is_parsed_or_refused(content: bytes, is_file: bool) -> Non
     """Nothing but JobError with a known code, and nothing but targets that may be published."""
     listed: set[str] = set()
     try:
-        _sequence, _end, found = target.parse(
+        _sequence, _end, _pending, found = target.parse(
             content, NOW * is_file, target.parse_arguments([])[0], listed, NOW
         )
         code = "ok"
@@ -194,25 +194,43 @@ def test_any_document_is_parsed_or_refused(content: bytes, is_file: bool) -> Non
 
 # ---- target_collector
 
+PENDING = {"true": "True", "false": "False", "undefined": "undefined"}
+"""What condor_status prints, and what job_ctl publishes."""
 
-@given(targets(), st.integers(0, 10**10 - 1), st.integers(0, 10**10 - 1801), st.sampled_from(["", "pool-1"]))
-def test_an_ad_says_what_a_document_says(line: Target, sequence: int, generated: int, pool: str) -> None:
-    """The document made from an ad has its target, its times, its sequence and its pool."""
+
+@given(
+    targets(),
+    st.integers(0, 10**10 - 1),
+    st.integers(0, 10**10 - 1801),
+    st.sampled_from(["", "pool-1"]),
+    st.sampled_from(["true", "false", "undefined"]),
+)
+def test_an_ad_says_what_a_document_says(
+    line: Target, sequence: int, generated: int, pool: str, pending: str
+) -> None:
+    """The document made from an ad has its target, its times, its sequence, its pool and what is pending."""
     order = (line.held_back, line.cap_cores, line.helped, line.request_cores)
-    ad = ad_line("condor@pool", line.node, *order, sequence=sequence, generated=generated, pool=pool)
+    ad = ad_line(
+        "condor@pool", line.node, *order, sequence=sequence, generated=generated, pool=pool, pending=pending
+    )
     (own,) = target_collector.own_ads([ad[:-1]], "condor@pool")
-    found, text = target_collector.document(own)
-    assert found == sequence
+    found, targets_found, text = target_collector.document(own)
+    assert (found, targets_found) == (sequence, 1)
     try:
         said: object = parsed(text.encode(), set(), pool=pool)
     except target.JobError as error:
         said = error.args[0]
-    if max(generated - 300, sequence - 86400) > NOW:
+    if max(generated, sequence) > NOW + 300:
         assert said == "future"
     elif generated + 1800 <= NOW:
         assert said == "expired"
     else:
-        assert said == (sequence, generated + 1800, [(line.node, "{} {} {} {}".format(*order))])
+        assert said == (
+            sequence,
+            generated + 1800,
+            PENDING[pending],
+            [(line.node, "{} {} {} {}".format(*order))],
+        )
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n")) | st.just('"a@b" x')), st.text())
@@ -234,10 +252,10 @@ def test_any_answer_of_the_collector_is_read_or_refused(lines: list[str], identi
 words = st.sampled_from(
     [
         "source", "reason", "sequence", "until", "order", "groups", " ", "\n", "ok", "no-line", "x", "5", "-1", "none",
-        "none 0 none 0", "alice 56 cms 8", "alice,cms", '"', "\\", "}", "t1_Targetcores = {1,1}", "0", "é",
+        "none 0 none 0 undefined", "alice 56 cms 8 False", "alice,cms", '"', "\\", "}", "t1_Targetcores = {1,1}", "0", "é",
     ]
 )  # fmt: skip
-right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8\ngroups alice,cms\n"
+right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
 
 
 @given(
@@ -252,17 +270,18 @@ right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8\ngroups 
 def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -> None:
     """What is printed in its place is the ad with its attributes and no others, each of its own type, or a fault."""
     answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
-    code, sequence, until, (held_back, cap, helped, request) = answer[1:5]
-    ad_text = job_ctl.AD % ("none:0", held_back, helped, int(cap), int(request), until, sequence, code, NOW)
+    code, sequence, until, (held_back, cap, helped, request, pending) = answer[1:5]
+    shown = ("none:0", held_back, helped, int(cap), int(request), until, sequence, pending, until, code, NOW)
+    ad_text = job_ctl.AD % shown
     ad = classad2.parseOne(ad_text)
-    assert len(ad_text.splitlines()) == len(ad) == 7
+    assert len(ad_text.splitlines()) == len(ad) == 9
     assert [ad["t1_JobCtlReason"], *ad["t1_TargetGroups"]] == [code, held_back, helped]
     assert (code == "ok") == (list(ad["t1_TargetGroups"]) != ["none", "none"])
 
 
 answers = st.tuples(
     st.just(0), st.sampled_from(["ok", "no-line"]), st.integers(0, 3), st.integers(1, 9),
-    st.sampled_from([("alice", "1", "cms", "8"), ("alice", "2", "cms", "8")]), st.sampled_from(["", "alice"]),
+    st.sampled_from([("alice", "1", "cms", "8", "True"), ("alice", "2", "cms", "8", "undefined")]), st.sampled_from(["", "alice"]),
 ) | st.tuples(
     st.sampled_from([0, 75, 77]), st.sampled_from(["no-file", "forged"]), st.just(0), st.just(0),
     st.just(job_ctl.NO_TARGET), st.just(""),

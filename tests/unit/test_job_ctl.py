@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -229,6 +230,8 @@ class TestSources:
             "t1_Targetcores": [56, 8],
             "t1_TargetUntil": node.now - 60 + 1800,
             "t1_TargetSequence": node.now,
+            "t1_MulticorePending": classad2.Value.Undefined,
+            "t1_MulticorePendingUntil": node.now - 60 + 1800,
             "t1_JobCtlReason": "ok",
             "t1_JobCtlTime": node.now,
         }
@@ -297,13 +300,13 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         code, _ = node.look(source=sources, target_program=program, timeout_seconds="1")
         assert (code, time.monotonic() - begin < 5) == ("ok", True)
 
-    ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8\ngroups alice,cms\n"
+    ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
 
     @pytest.mark.parametrize(
         "change",
         [
             ("source x\n", ""), ("reason", "Reason"), ("ok", ""), ("ok", "a b"), ("ok", 'ok"'), ("ok", "no-line"),
-            ("sequence 5", "sequence x"), ("until 7", "until -7"), ("8\n", "8 8\n"), ("8\n", "8.0\n"), ("alice 56", "ALICE 56"),
+            ("sequence 5", "sequence x"), ("until 7", "until -7"), ("8 T", "8 8 T"), ("8 T", "8.0 T"), ("True", "1"), (" True", ""), ("alice 56", "ALICE 56"),
             ("alice 56", "other 56"), ("56", ""), ("cms\n", "cms"), ("cms\n", "cms\nmore\n"), ("sequence", "sequence 5\nsequence"),
             ("56", '56"}'), (ANSWER, ""), ("x", "\0" * 3000000),
         ],
@@ -321,7 +324,7 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         assert node.look(target_program=tool_that_prints(node.folder / "program", self.ANSWER))[0] == "ok"
 
     def test_reasons_that_only_target_py_knows_are_passed_on(self, node: Node) -> None:
-        answer = "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0\ngroups \n"
+        answer = "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0 undefined\ngroups \n"
         program = shell_tool(node.folder / "program", f"printf '{answer}'; exit 77".replace("\n", "\\n"))
         assert node.look(target_program=program)[0] == "some-thing"
         assert node.status == 77
@@ -424,12 +427,100 @@ class TestMemory:
         assert node.look()[0] == "ok"
         assert not (node.folder / "state.new").exists()
 
-    def test_a_link_in_the_place_of_the_state_is_not_followed(self, node: Node) -> None:
+    @pytest.mark.parametrize("name", ["state", "state.new"])
+    def test_a_link_in_the_place_of_the_state_is_replaced_and_not_followed(
+        self, node: Node, name: str
+    ) -> None:
         node.publish(node.document(LINE))
         (node.folder / "other").write_text("precious")
-        (node.folder / "state.new").symlink_to(node.folder / "other")
-        assert node.look()[0] == "no-state"
+        (node.folder / name).symlink_to(node.folder / "other")
+        assert node.look()[0] == "ok"
         assert (node.folder / "other").read_text() == "precious"
+        assert not (node.folder / name).is_symlink()
+
+    @pytest.mark.parametrize("name", ["state", "state.new"])
+    def test_a_fifo_in_the_place_of_the_state_is_replaced(self, node: Node, name: str) -> None:
+        node.publish(node.document(LINE))
+        os.mkfifo(node.folder / name)
+        writer = os.open(
+            node.folder / name, os.O_RDWR
+        )  # with one a FIFO without data gives no bytes, not an end
+        try:
+            assert node.look()[0] == "ok"
+        finally:
+            os.close(writer)
+        assert (node.folder / "state").is_file()
+        node.publish(node.document(LINE, sequence=-1))
+        assert node.look()[0] == "backwards", "it is remembered"
+
+    @pytest.mark.parametrize("name", ["state", "state.new"])
+    def test_a_folder_in_the_place_of_the_state_leaves_no_target(self, node: Node, name: str) -> None:
+        node.publish(node.document(LINE))
+        (node.folder / name).mkdir()
+        assert node.look()[0] == "no-state"
+
+    @pytest.mark.parametrize(("ahead", "code"), [(300, "backwards"), (301, "ok"), (3 * 86400, "ok")])
+    def test_a_sequence_from_the_future_locks_nobody_out(self, node: Node, ahead: int, code: str) -> None:
+        """It was accepted while this node's clock was ahead as well."""
+        node.publish(node.document(LINE))
+        node.look()
+        state = node.folder / "state"
+        state.write_text(state.read_text().replace(str(node.now), str(node.now + ahead)))
+        assert node.look()[0] == code
+
+
+class TestPending:
+    """Whether multicore jobs wait, as the plan has it: for every node that reads it, with a target or without."""
+
+    def told(self, node: Node, **others: str) -> tuple[str, object, object]:
+        """Reason, value and end."""
+        code, found = node.look(**others)
+        return code, found["t1_MulticorePending"], found["t1_MulticorePendingUntil"]
+
+    @pytest.mark.parametrize("line", [LINE, "cn-1 alice 1 cms 8"])
+    @pytest.mark.parametrize(
+        ("pending", "value"), [("1", True), ("0", False), ("", classad2.Value.Undefined)]
+    )
+    def test_it_is_handed_on(self, node: Node, line: str, pending: str, value: object) -> None:
+        node.publish(document(line, now=node.now, sequence=node.now, pending=pending))
+        assert self.told(node) == ("ok" if line == LINE else "no-line", value, node.now + 1800)
+
+    @pytest.mark.parametrize(
+        ("change", "code"),
+        [
+            (("pending: 0", "pending: 2"), "malformed"), (("# targets: 1", "# targets: 2"), "truncated"),
+            (("# valid_until: ", "# valid_until: 1\n# x: "), "expired"), (("# generated: 1", "# generated: 2"), "future"),
+        ],
+    )  # fmt: skip
+    def test_of_what_is_not_right_it_is_not_known(
+        self, node: Node, change: tuple[str, str], code: str
+    ) -> None:
+        node.publish(document(LINE, now=node.now, sequence=node.now, pending="0").replace(*change, 1))
+        assert self.told(node) == (code, classad2.Value.Undefined, 0)
+
+    def test_nor_without_a_document_without_a_place_to_remember_or_by_hand(self, node: Node) -> None:
+        assert self.told(node) == ("no-file", classad2.Value.Undefined, 0)
+        node.publish(document(LINE, now=node.now, sequence=node.now, pending="0"))
+        nowhere = f"{node.folder}/none/state"
+        assert self.told(node, state=nowhere) == ("no-state", classad2.Value.Undefined, 0)
+        node.publish(f"# multicore_pending: 0\n{LINE}\n")
+        assert self.told(node)[:2] == ("ok", classad2.Value.Undefined)
+
+    def test_an_older_document_or_another_of_one_sequence_does_not_tell(self, node: Node) -> None:
+        node.publish(document(now=node.now, sequence=node.now, pending="0"), "one")
+        node.publish(document(now=node.now, sequence=node.now, pending="1"), "two")
+        node.publish(document(now=node.now, sequence=node.now + 1, pending="1"), "three")
+        assert self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/two")[0] == "disagree"
+        assert self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/three")[1] is True
+        assert self.told(node, source=f"file:{node.folder}/one") == ("backwards", classad2.Value.Undefined, 0)
+
+    def test_its_change_is_news(self, node: Node) -> None:
+        seen = []
+        for second, pending in enumerate(("1", "1", "0", "0", "")):
+            node.publish(document(now=node.now, sequence=node.now + second, pending=pending))
+            node.look()
+            seen.append(node.news)
+        assert seen == [True, False, True, False, True]
 
 
 class TestNews:
@@ -487,4 +578,4 @@ class TestMain:
             assert word in printed.err.replace('"', "'").replace("\\'", "'")
         ad = classad2.parseOne(printed.out.replace(NEWS, ""))
         assert ad["t1_JobCtlReason"] == "bad-arguments"
-        assert len(ad) == 7
+        assert len(ad) == 9

@@ -204,7 +204,11 @@ class TestMemory:
 
     def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "state")
-        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        writer = os.open(tmp_path / "state", os.O_RDWR)
+        try:
+            assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        finally:
+            os.close(writer)
 
     def test_what_a_killed_run_has_left_is_replaced(self, tmp_path: Path) -> None:
         (tmp_path / "state.new").symlink_to(tmp_path / "precious")

@@ -45,9 +45,34 @@ def test_an_ad_becomes_a_document(tmp_path: Path) -> None:
     ran = answered(tmp_path, ad_line(SENDER, *ORDER, pool="p-1"))
     assert (ran.code, ran.errors) == ("ok", "")
     assert ran.content.splitlines() == [
-        "# sharectl: 1", f"# sequence: {NOW}", "# pool: p-1", f"# generated: {NOW}", f"# valid_until: {NOW + 1800}",
-        "# groups: alice,cms", "# targets: 1", "cn-1 alice 56 cms 8",
+        "# sharectl: 1", f"# sequence: {NOW}", f"# generated: {NOW}", f"# valid_until: {NOW + 1800}",
+        "# groups: alice,cms", "# targets: 1", "# pool: p-1", "cn-1 alice 56 cms 8",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pending", "line"), [("true", "1"), ("false", "0"), ("undefined", "")])
+def test_a_node_without_a_target_learns_from_the_ad_of_the_plan(
+    pending: str, line: str, tmp_path: Path
+) -> None:
+    ran = answered(tmp_path, ad_line(SENDER, pending=pending))
+    assert (ran.code, "# targets: 0\n" in ran.content) == ("ok", True)
+    told = [row for row in ran.content.splitlines() if "multicore_pending" in row]
+    assert told == ([f"# multicore_pending: {line}"] if line else [])
+
+
+def test_of_a_target_and_the_plan_the_newest_counts_and_of_one_plan_the_target(tmp_path: Path) -> None:
+    of_the_plan, target = ad_line(SENDER, pending="false"), ad_line(SENDER, *ORDER, pending="false")
+    assert "cn-1 alice 56 cms 8\n" in answered(tmp_path, of_the_plan, target).content
+    newer = ad_line(SENDER, sequence=NOW + 1)
+    assert "# targets: 0\n" in answered(tmp_path, target, newer).content
+    newer = ad_line(SENDER, *ORDER, sequence=NOW + 1)
+    assert "cn-1 alice 56 cms 8\n" in answered(tmp_path, of_the_plan, newer).content
+
+
+def test_a_plan_of_another_identity_is_not_believed(tmp_path: Path) -> None:
+    other = ad_line("x@y", sequence=NOW + 9, pending="false")
+    assert answered(tmp_path, other).code == "forged"
+    assert "cn-1 alice 56 cms 8\n" in answered(tmp_path, other, ad_line(SENDER, *ORDER)).content
 
 
 def test_an_ad_of_groups_within_groups(tmp_path: Path) -> None:
@@ -97,8 +122,9 @@ RIGHT = ad_line(SENDER, *ORDER)
         (f" {NOW} ", f' "{NOW}" '), (f" {NOW} ", f" {NOW}.0 "), (f" {NOW} ", f" -{NOW} "), (f" {NOW} ", " true "),
         ("{ 56,8 }", "undefined"), ("{ 56,8 }", "{ 56 }"), ("{ 56,8 }", "{ 56,8,8 }"), ("{ 56,8 }", "{ -1,8 }"),
         ("{ 56,8 }", '{ "56","8" }'), ('{ "alice","cms" }', '"alice,cms"'), ('"alice","cms"', '"alice",1'),
-        ('"alice,cms"', "undefined"), ('"alice,cms"', '"alice cms"'), (" undefined\n", ' "p q"\n'),
-        (" undefined\n", " 1\n"), (" undefined\n", "\n"), (" undefined\n", " undefined undefined\n"),
+        ('"alice,cms"', "undefined"), ('"alice,cms"', '"alice cms"'), (" undefined ", ' "p q" '),
+        (" undefined ", " 1 "), (" undefined\n", "\n"), (" undefined\n", " undefined undefined\n"),
+        (" undefined\n", " 1\n"), (" undefined\n", ' "false"\n'), (" undefined\n", " error\n"),
     ],
 )  # fmt: skip
 def test_what_is_not_of_its_type_is_refused(change: tuple[str, str], tmp_path: Path) -> None:
@@ -138,7 +164,7 @@ def test_what_is_asked(address: str, words: list[str], tmp_path: Path) -> None:
         "-constraint",
         (
             'MyType == "SharectlTarget" && (t1_TargetNode == "cn-1.example.org" || t1_TargetNode == "cn-1"'
-            ' || split(t1_TargetNode, ".")[0] == "cn-1.example.org")'
+            ' || split(t1_TargetNode, ".")[0] == "cn-1.example.org") || MyType == "SharectlPlan" && Name == "sharectl"'
         ),
         "-af:V",
     ]

@@ -153,6 +153,25 @@ class TestCache:
         assert asked(server, self.answer(TEXT, '"1"'), "--cache", str(tmp_path / "cache")).code == "ok"
         assert self.conditions == [None]
 
+    @pytest.mark.parametrize("name", ["cache", "cache.new"])
+    def test_a_fifo_in_its_place_is_replaced(self, server: WebServer, tmp_path: Path, name: str) -> None:
+        os.mkfifo(tmp_path / name)
+        writer = os.open(tmp_path / name, os.O_RDWR)
+        options = ("--cache", str(tmp_path / "cache"))
+        try:
+            assert asked(server, self.answer(TEXT, '"1"'), *options).code == "ok"
+        finally:
+            os.close(writer)
+        assert asked(server, self.answer(TEXT, '"1"'), *options).code == "ok"
+        assert self.conditions == [None, '"1"']
+
+    def test_a_fifo_in_the_place_of_the_certificates_is_not_waited_for(
+        self, server: WebServer, tmp_path: Path
+    ) -> None:
+        os.mkfifo(tmp_path / "ca")
+        options = ("--ca-file", str(tmp_path / "ca"), "--timeout-seconds", "1")
+        assert asked(server, self.answer(TEXT, '"1"'), *options).code in ("timeout", "bad-ca-file")
+
     def test_another_users_cache_is_not_believed(self, server: WebServer, tmp_path: Path) -> None:
         if os.geteuid():
             pytest.skip("only root can give a file away")
@@ -399,7 +418,7 @@ class TestTarget:
     def test_a_target(self, server: WebServer, tmp_path: Path) -> None:
         now = int(time.time())
         told = self.told(server, tmp_path, document("cn-1 alice 56 cms 8", now=now, sequence=now))
-        assert (told["reason"], told["order"]) == ("ok", "alice 56 cms 8")
+        assert (told["reason"], told["order"]) == ("ok", "alice 56 cms 8 undefined")
         (cache,) = tmp_path.iterdir()
         assert cache.name == f"state.https:__localhost:{server.port}_sharectl.txt"
 

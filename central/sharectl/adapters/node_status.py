@@ -15,6 +15,7 @@ _PARTITIONABLE = "PartitionableSlot =?= True"
 PROJECTION = (
     *node_words.PROJECTION,
     *("MC_GRACE", "SlotID", "t1_McRoomValue", "t1_McRoomTime", "t1_WatchedTime", "t1_McGraceTime"),
+    *("t1_MulticorePending", "t1_MulticorePendingUntil"),
 )
 """Attributes that are asked for: those of `node_words`, and what MC_GRACE is made of."""
 

@@ -52,7 +52,7 @@ REMEDIES: Mapping[str, str] = {
     "malformed": f"not a document of targets, or of another version: {_WHO}",
     "unknown-group": "a group that it was not told: mend --groups in its configuration, or leave it out",
     "duplicate-node": f"more than one line for one node: {_WHO}",
-    "future": "made in the future, or valid for more than a day: compare the clocks of both",
+    "future": "made or numbered in the future, or valid for more than a day: compare the clocks of both",
     "other-pool": "is for another pool: compare pool.name with its --pool, and what it reads with publish:",
     "unsigned": "wants a signature, and there is none: set signing_key_file, then `sharectl cycle`",
     "bad-signature": "signed with a key that it has not, or altered since: compare its --key-file with signing_key_file",

@@ -15,7 +15,32 @@ Child = tuple[str, int]
 HELD_BACK, HELPED = "alice", "cms"
 """Groups of the target that nodes are tried with."""
 
-LONG_AGO = "time() - 864000"
+LONG_AGO, LATER = "time() - 864000", "time() + 3600"
+
+NO_TARGET = {
+    "t1_CurrentJobs": '"none:0"',
+    "t1_TargetGroups": '{"none","none"}',
+    "t1_Targetcores": "{0,0}",
+    "t1_TargetUntil": "0",
+    "t1_TargetSequence": "0",
+    "t1_MulticorePending": "undefined",
+    "t1_MulticorePendingUntil": "0",
+    "t1_JobCtlReason": '"no-line"',
+    "t1_JobCtlTime": "time() - 1",
+}
+SWITCH = {"t1_Disabled": "False"}
+NOBODY_WAITS = {"t1_MulticorePending": "False", "t1_MulticorePendingUntil": "time() + 3600"}
+SOMEBODY_MAY_WAIT = {
+    "a multicore job waits": {**NOBODY_WAITS, "t1_MulticorePending": "True"},
+    "nobody knows whether multicore jobs wait": {**NOBODY_WAITS, "t1_MulticorePending": "error"},
+    "the plan that no multicore job waits has ended": {
+        **NOBODY_WAITS, "t1_MulticorePendingUntil": "time() - 1"
+    },
+    "the plan's end is unknown": {**NOBODY_WAITS, "t1_MulticorePendingUntil": "undefined"},
+    "job_ctl has stopped since no multicore job waited": {**NOBODY_WAITS, "t1_JobCtlTime": LONG_AGO},
+    "the clock was set back since no multicore job waited": {**NOBODY_WAITS, "t1_JobCtlTime": LATER},
+}  # fmt: skip
+"""Situation in grace → attributes by which grace is to hold."""
 
 FORGED = {
     "t1_JobCtlReason": "undefined",
@@ -25,6 +50,8 @@ FORGED = {
     "t1_Targetcores": "{0,0}",
     "t1_TargetUntil": "0",
     "t1_TargetSequence": "0",
+    "t1_MulticorePending": "False",
+    "t1_MulticorePendingUntil": "time() + 3600",
     "t1_JobCtlTime": "0",
     "t1_Disabled": "True",
     "t1_TargetActive": "False",

@@ -9,7 +9,12 @@ from typing import Optional
 from sharectl.core.trial_ads import (
     HELD_BACK,
     HELPED,
+    LATER,
     LONG_AGO,
+    NO_TARGET,
+    NOBODY_WAITS,
+    SOMEBODY_MAY_WAIT,
+    SWITCH,
     Ad,
     dynamic_slot,
     partitionable_slot,
@@ -35,16 +40,6 @@ _OF_THE_SLOT = (*CLAUSES, TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES)
 SLOT_ATTRIBUTES = {LIVE: (*_OF_THE_SLOT, "MC_GRACE"), CRON: _OF_THE_SLOT}
 """Way → expressions that the slot has to have by STARTD_ATTRS."""
 
-_NO_TARGET = {
-    "t1_CurrentJobs": '"none:0"',
-    "t1_TargetGroups": '{"none","none"}',
-    "t1_Targetcores": "{0,0}",
-    "t1_TargetUntil": "0",
-    "t1_TargetSequence": "0",
-    "t1_JobCtlReason": '"no-line"',
-    "t1_JobCtlTime": "time() - 1",
-}
-_SWITCH = {"t1_Disabled": "False"}
 _NO_GRACE = {
     LIVE: {"t1_McRoomValue": "1", "t1_McRoomTime": LONG_AGO, "t1_WatchedTime": f"{LONG_AGO} - 60"},
     CRON: {"MC_GRACE": "False", "t1_McGraceReason": '"ok"', "t1_McGraceTime": "time() - 1"},
@@ -55,9 +50,9 @@ _GRACE = {
 }
 
 PUBLISHED = {
-    "job_ctl.py": tuple(_NO_TARGET),
+    "job_ctl.py": tuple(NO_TARGET),
     "mc_grace.py": tuple(_NO_GRACE[CRON]),
-    "SHARECTL_OFF": tuple(_SWITCH),
+    "SHARECTL_OFF": tuple(SWITCH),
 }
 """Program, or name of a job that is only a line of shell → attributes that it publishes."""
 
@@ -123,6 +118,7 @@ def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
         "without a target": quiet,
         "when the target has run out": {**target, "t1_TargetUntil": "time() - 1"},
         "when job_ctl has stopped": {**target, "t1_JobCtlTime": LONG_AGO},
+        "when the clock was set back": {**target, "t1_JobCtlTime": LATER},
         "when sharectl is disabled here": {**target, **_GRACE[node.actuation], "t1_Disabled": "True"},
         **{
             f"when {name} is missing": {key: text for key, text in target.items() if key != name}
@@ -131,6 +127,7 @@ def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
         **{f"when {name} is an error": {**target, name: "error"} for name in needed},
         "when every attribute is an error": dict.fromkeys(target, "error"),
         "when MC_GRACE is an error": {**quiet, "MC_GRACE": "error"},
+        "when no multicore job waits": {**quiet, **_GRACE[node.actuation], **NOBODY_WAITS},
         **_graceless(node.actuation, quiet),
     }
 
@@ -153,7 +150,7 @@ def quiet_situations(node: Node) -> dict[str, dict[str, str]]:
 
 def no_target(node: Node) -> dict[str, str]:
     """Attributes of a node without a target and without grace."""
-    return {**_NO_TARGET, **_SWITCH, **_NO_GRACE[node.actuation]}
+    return {**NO_TARGET, **SWITCH, **_NO_GRACE[node.actuation]}
 
 
 def target_attributes(node: Node, cap_cores: int = 8, request_cores: int = 0) -> dict[str, str]:
@@ -208,7 +205,7 @@ def acting_trials(node: Node) -> list[Trial]:
         "under a target, nobody knows whether sharectl is disabled": {f"one core of {HELPED}": False},
         **{
             situation: {**dict.fromkeys(small, False), f"{many} cores, no group": True}
-            for situation in ("in grace", "before the latch has seen the free cores")
+            for situation in ("in grace", "before the latch has seen the free cores", *SOMEBODY_MAY_WAIT)
         },
         "in the slot of a multicore job": {"one core, no group": False, f"{many} cores, no group": True},
         "in grace, under a target for single-core jobs": {
@@ -243,7 +240,11 @@ def forged(trial: Trial, forgery: Ad) -> Trial:
 def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
     """Situations in which cores are free, and no grace is to be seen."""
     if actuation == CRON:
-        return {"when mc_grace has stopped": {**quiet, "MC_GRACE": "True", "t1_McGraceTime": LONG_AGO}}
+        ended = {**quiet, "MC_GRACE": "True"}
+        return {
+            "when mc_grace has stopped": {**ended, "t1_McGraceTime": LONG_AGO},
+            "when the clock was set back after mc_grace ran": {**ended, "t1_McGraceTime": LATER},
+        }
     value, time = f"{ROOM}Value", f"{ROOM}Time"
     return {
         "when the startd has just started": {
@@ -257,6 +258,8 @@ def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
         "when a latch cannot be evaluated": {**quiet, value: "undefined", time: "time()"},
         "when the latches are errors": {**quiet, **dict.fromkeys(_NO_GRACE[LIVE], "error")},
         "when the ad is an old copy": {**quiet, value: "0", "MyCurrentTime": LONG_AGO},
+        "when the clock was set back in grace": {**quiet, time: LATER},
+        "when the clock was set back before the latch": {**quiet, value: "0", "MyCurrentTime": LATER},
     }
 
 
@@ -273,9 +276,12 @@ def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
         "in the slot of a multicore job": dynamic_slot({**node.published, **no_target(node)}, many),
     }
     if node.has_grace:
-        slots["in grace"] = node.slot({**no_target(node), **_GRACE[node.actuation]})
-        single = {**target_attributes(node, held + many, 1), **_GRACE[node.actuation]}
-        slots["in grace, under a target for single-core jobs"] = node.slot(single)
+        grace = {**no_target(node), **_GRACE[node.actuation]}
+        slots["in grace"] = node.slot(grace)
+        slots.update((name, node.slot({**grace, **ours})) for name, ours in SOMEBODY_MAY_WAIT.items())
+        slots["in grace, under a target for single-core jobs"] = node.slot(
+            {**target_attributes(node, held + many, 1), **_GRACE[node.actuation]}
+        )
     if node.actuation == LIVE:
         just_below = target_attributes(node, held + many - 1)
         slots["under a target, cores have been matched since"] = {
