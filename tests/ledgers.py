@@ -9,7 +9,7 @@ from pathlib import Path
 from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.adapters.state_file import StateFile
 from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import PlanLimits, Snapshot, Source
+from sharectl.core.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
 from sharectl.core.plan import PlanConfig, State, decide
 from sharectl.core.recording import record_of
 from tests.fakes import NOW, running, snapshot
@@ -36,7 +36,11 @@ def busy(number: int, waiting: int = 40) -> Snapshot:
         uncontrolled=["cn-05"],
         sources=SOURCES,
     )
-    return replace(taken, taken_at=NOW + number * PERIOD_SECONDS)
+    waits = (
+        JobWaits("atlas", 1, WaitTimes(7, 600, 7200), WaitTimes(3, 400, 900)),
+        JobWaits("cms", 8, WaitTimes(40, 97_200, 266_400, sampled=True)),
+    )
+    return replace(taken, taken_at=NOW + number * PERIOD_SECONDS, waits=waits)
 
 
 def write(folder: Path, config: PlanConfig, snapshots: Iterable[Snapshot]) -> list[CycleRecord]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import PlanLimits, Snapshot, Source
+from sharectl.core.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
 from sharectl.core.node_records import rounded
 from sharectl.core.plan import PlanConfig, State, decide
 from sharectl.core.recording import record_of
@@ -22,7 +22,12 @@ def made(number: int = 0, nodes: int = 5, held: int = 40) -> tuple[CycleRecord, 
     jobs = [running(f"wn-{place}", "alice", 1, held + place - number % 3) for place in range(nodes)]
     jobs += [running(f"wn-{place}", "cms", 8, 1 + place % 2) for place in range(nodes)]
     seen = replace(
-        snapshot(jobs, {("cms", 8): 3 + number, ("alice", 1): 7}, sources=SOURCES), taken_at=taken_at
+        snapshot(jobs, {("cms", 8): 3 + number, ("alice", 1): 7}, sources=SOURCES),
+        taken_at=taken_at,
+        waits=(
+            JobWaits("alice", 1, WaitTimes(7, 60, 90), WaitTimes(2, 30, 40)),
+            JobWaits("cms", 8, WaitTimes(3, 86_400, 200_000 + number, sampled=True)),
+        ),
     )
     decision = decide(CONFIG, State(), seen, taken_at)
     record = record_of(CONFIG, seen, decision, decision.plan, ("/srv/sharectl.txt",))

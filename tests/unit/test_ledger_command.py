@@ -94,6 +94,7 @@ def test_each_table_has_its_columns_and_rows(
     nodes = [node for number in range(3) for node in made(number)[0].nodes]
     expected = {
         "groups": 6,
+        "waits": 9,
         "cycles": 4,
         "nodes": 15,
         "jobs": sum(len(node.held) for node in nodes),

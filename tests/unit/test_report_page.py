@@ -7,7 +7,9 @@ from math import isclose
 
 import pytest
 
+from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.ledger_series import Bucket, Series
+from sharectl.core.model import JobWaits, WaitTimes
 from sharectl.report import html_curves, html_tables
 from sharectl.report.html_report import Subject, report
 from sharectl.report.html_style import LAYERS, style_sheet
@@ -62,6 +64,21 @@ def test_elements_close_and_each_identifier_is_there_once(periods: list[Series])
     assert set(re.findall(r'href="#([^"]*)"', page)) <= set(found)
     for named in re.findall(r'aria-labelledby="([^"]*)"', page):
         assert set(named.split()) <= set(found)
+
+
+def test_waiting_times_are_of_the_last_cycle_the_longest_first() -> None:
+    waits = (
+        JobWaits("cms", 1, WaitTimes(9, 600, 7200), WaitTimes(1, 60, 90)),
+        JobWaits("cms", 8, WaitTimes(40, 86_400, 300_000, sampled=True)),
+    )
+    last = CycleRecord(APRIL, 1.0, complete=True, waits=waits)
+    page = report([series(3)], replace(SUBJECT, last=last))
+    assert Balanced(page).open == []
+    rows = re.findall(r"<tr[^>]*>(?:(?!</tr>).)*</tr>", page.partition('id="waits"')[2], re.DOTALL)
+    texts = [re.sub(r"<[^>]*>", " ", row).split() for row in rows]
+    assert texts[1] == "cms, 8 cores at least 3 d 11 h 1 d 40 of more unknown unknown -".split()  # noqa: SIM905
+    assert texts[2][:6] == ["cms,", "1", "core", "2", "h", "10"]
+    assert "Waiting times" not in report([series(3)], replace(SUBJECT, last=replace(last, waits=())))
 
 
 def test_the_same_ledger_gives_the_same_page() -> None:

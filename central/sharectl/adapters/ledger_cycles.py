@@ -6,12 +6,22 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 from typing import Any, Optional
 
 from sharectl.adapters.ledger_names import Lists
 from sharectl.core.cycle_record import CycleRecord, GroupReason, TargetNodes
 from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
-from sharectl.core.model import GroupControl, GroupError, GroupUsage, LimitNote, PendingJobs, Source
+from sharectl.core.model import (
+    GroupControl,
+    GroupError,
+    GroupUsage,
+    JobWaits,
+    LimitNote,
+    PendingJobs,
+    Source,
+    WaitTimes,
+)
 
 _COLUMNS = (
     "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
@@ -138,10 +148,26 @@ def _detail(record: CycleRecord) -> bytes:
         "published": record.published,
         "problems": record.problems,
         "pending": [[each.group, each.cores, each.jobs, each.memory_mib] for each in record.pending],
+        "waits": [[each.group, each.cores, *map(_times, _both(each))] for each in record.waits],
         "group_reasons": record.group_reasons,
         "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
+
+
+def _both(waits: JobWaits) -> tuple[Optional[WaitTimes], Optional[WaitTimes]]:
+    return waits.pending, waits.started
+
+
+def _times(times: Optional[WaitTimes]) -> Optional[list[Any]]:
+    return list(astuple(times)) if times is not None else None
+
+
+def _waits(rows: Iterable[Any]) -> tuple[JobWaits, ...]:
+    return tuple(
+        JobWaits(group, cores, *(WaitTimes(*times) if times is not None else None for times in both))
+        for group, cores, *both in rows
+    )
 
 
 def _opened(detail: bytes) -> dict[str, Any]:
@@ -182,6 +208,7 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         ),
         # Rows that have the most memory alone (pending_mib) say nothing of the jobs that need less.
         pending=tuple(PendingJobs(*kind) for kind in content.get("pending", ())),
+        waits=_waits(content.get("waits", ())),
         cores_by_size={} if imported else sizes.held,
         sequence=sequence,
         strategy=strategy,

@@ -12,9 +12,11 @@ from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, lo
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.core.groups import first_part, group_of
+from sharectl.core.job_waits import JobWait, job_waits
 from sharectl.core.model import (
     OTHER,
     SCHEDD_SOURCE,
+    JobWaits,
     Node,
     OtherJobs,
     PendingJobs,
@@ -107,6 +109,7 @@ class CondorPool:
             (answer.source, *sources),
             known.started_at,
             self.others(known.slots, jobs),
+            waits=self._waits(jobs),
         )
 
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
@@ -212,6 +215,14 @@ class CondorPool:
                 seconds=_seconds_since(job.since, now),
                 memory_mib=job.memory_mib,
             )
+
+    def _waits(self, answers: Iterable[ScheddJobs]) -> tuple[JobWaits, ...]:
+        groups = self.access.groups
+        return job_waits(
+            JobWait(group_of(job.accounting_group, groups), job.cores, job.started, job.seconds, job.jobs)
+            for answer in answers
+            for job in answer.waits
+        )
 
     def _pending(self, answers: Iterable[ScheddJobs]) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int, int]] = Counter()

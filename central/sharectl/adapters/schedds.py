@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Optional
 
+from sharectl.adapters import job_waits
 from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
+from sharectl.adapters.job_waits import SampledJob
 from sharectl.core.nodes import HOST_NAME
 from sharectl.core.requests import counted_memory_mib, shared_out
 
@@ -25,9 +29,8 @@ _PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
 # job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
 MOST_ROWS = 2000
 SAMPLE_JOBS = 2000
-_ALL = "(JobStatus == 1 || JobStatus == 2) && " + " && ".join(
-    f"JobUniverse =!= {number}" for number in _NO_SLOT
-)
+_IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in _NO_SLOT)
+_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
 _JOB_PROJECTION = [
     "JobStatus",
     "RemoteHost",
@@ -39,6 +42,8 @@ _JOB_PROJECTION = [
     "RequestMemory",
     "MATCH_t1_wn_hs06",
     "MATCH_TotalSlotCpus",
+    "QDate",
+    "ServerTime",
 ]
 _MOST_CORES = 1_000_000
 _MOST_HS06 = 1e9
@@ -79,6 +84,8 @@ class ScheddJobs:
     pending: tuple[tuple[Optional[str], int, int, int], ...]
     """AcctGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
     running: tuple[Job, ...] = ()
+    waits: tuple[SampledJob, ...] = ()
+    """Of jobs that wait or have just started; without those of which it is not known."""
 
 
 _Kind = tuple[Optional[str], int, int]
@@ -101,14 +108,27 @@ def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     asked = {"constraint": _PENDING, "opts": htcondor2.QueryOpt.GroupBy}
     rows = schedd.query(projection=[*_PENDING_KEYS, "RequestMemory"], limit=MOST_ROWS, **asked)
     if len(rows) < MOST_ROWS:
-        return ScheddJobs(_flat(_counted(rows, sizes)))
+        return _with_waits(schedd, _counted(rows, sizes), sizes)
     counted = _counted(schedd.query(projection=_PENDING_KEYS, **asked), sizes)
     every = max(1, sum(counted.values()) // SAMPLE_JOBS)
     sample = schedd.query(
         constraint=f"{_PENDING} && (ClusterId + ProcId) % {every} == 0",
         projection=[*_PENDING_KEYS, "RequestMemory"],
     )
-    return ScheddJobs(_flat(_with_memory(counted, _counted(sample, sizes))))
+    return _with_waits(schedd, _with_memory(counted, _counted(sample, sizes)), sizes)
+
+
+def _with_waits(schedd: Any, counted: Counter[_Kind], sizes: Sizes) -> ScheddJobs:
+    """Pending jobs, and how long they wait."""
+    by_cores: Counter[int] = Counter()
+    for (_, cores, _), jobs in counted.items():
+        by_cores[cores] += jobs
+    waits = job_waits.sample(schedd, by_cores, partial(_group_and_cores, sizes=sizes), _IN_SLOTS)
+    return ScheddJobs(_flat(counted), waits=tuple(waits))
+
+
+def _group_and_cores(ad: Any, sizes: Sizes) -> tuple[Optional[str], int]:
+    return _accounting_group(ad), _requested(ad, sizes)
 
 
 def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[_Kind]:
@@ -138,12 +158,14 @@ def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
     pending: Counter[_Kind] = Counter()
     running: list[Job] = []
-    for ad in _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION):
+    ads = _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION)
+    for ad in ads:
         if evaluated(ad, "JobStatus") == 1:
             pending[_kind(ad, sizes)] += 1
         elif (job := _running(ad, sizes)) is not None:
             running.append(job)
-    return ScheddJobs(_flat(pending), tuple(running))
+    waits = job_waits.waits_in(ads, partial(_group_and_cores, sizes=sizes), {}, int(time.time()))
+    return ScheddJobs(_flat(pending), tuple(running), tuple(waits))
 
 
 def _schedd(location: Mapping[str, str]) -> Any:

@@ -120,6 +120,7 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "published": list(result.published),
         "errors": as_json.errors(result.snapshot.taken_at, result.errors)["groups"],
         "controllers": _controllers(result),
+        "waits": as_json.waits(result.snapshot.waits),
         "groups": as_json.group_reasons(result.record) if result.record is not None else [],
         "plan": as_json.plan(result.plan) if result.plan else None,
         "disabled": asdict(result.disabled) if result.disabled else None,

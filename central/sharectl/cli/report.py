@@ -81,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
         _local_note(arguments.now),
         _notes(ledger.span(), asked),
         asked,
+        ledger.last_complete(*max(asked)),
     )
     if not periods[0].buckets:
         raise AbsentError(f"{no_cycle(ledger.span())}; no page was written")

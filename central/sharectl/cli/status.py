@@ -25,7 +25,7 @@ from sharectl.core.plan import REASONS
 from sharectl.publication import in_force
 from sharectl.report import as_json
 from sharectl.report.switch import disabled_words, unanswered_words
-from sharectl.report.tables import print_table
+from sharectl.report.tables import print_table, waits_table
 from sharectl.report.words import counted
 
 _EPILOG = """A problem is a line on standard error, with what to do:
@@ -182,6 +182,8 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
         )
     if cycle and cycle.get("groups"):
         _print_groups(cycle["groups"])
+    if cycle and cycle.get("waits"):
+        waits_table("waiting times at the last cycle", cycle["waits"], sys.stdout)
 
 
 def _print_groups(groups: list[dict[str, Any]]) -> None:

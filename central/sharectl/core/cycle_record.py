@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
-from sharectl.core.model import GroupControl, LimitNote, PendingJobs, Source, Target
+from sharectl.core.model import GroupControl, JobWaits, LimitNote, PendingJobs, Source, Target
 
 
 class HeldJobs(NamedTuple):
@@ -84,6 +84,8 @@ class CycleRecord:
     pending: tuple[PendingJobs, ...] = ()
     """Jobs of ``groups`` that wait in none of the groups within these, alike in cores and about alike in memory: of those
     within a power of two the most, which is how plans see them."""
+    waits: tuple[JobWaits, ...] = ()
+    """Waiting times of jobs of ``groups``, by group and cores; without those of which nothing is known."""
     cores_by_size: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """Group and cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()

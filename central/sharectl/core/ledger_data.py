@@ -88,6 +88,23 @@ def _groups(record: CycleRecord) -> Iterator[tuple[Value, ...]]:
         )
 
 
+def _waits(record: CycleRecord) -> Iterator[tuple[Value, ...]]:
+    for waits in record.waits:
+        for state, times in (("pending", waits.pending), ("started", waits.started)):
+            if times is not None:
+                yield (
+                    record.number,
+                    record.taken_at,
+                    waits.group,
+                    waits.cores,
+                    state,
+                    times.jobs,
+                    times.sampled,
+                    times.median_seconds,
+                    times.longest_seconds,
+                )
+
+
 def _cycles(record: CycleRecord) -> Iterator[tuple[Value, ...]]:
     known = not record.imported
     looked = known and record.complete
@@ -216,6 +233,26 @@ TABLES = {
             Column("configuration", TEXT, "digest of the configuration that decided"),
         ),
         _groups,
+    ),
+    "waits": Table(
+        "one row a group, request size and state of jobs, of those of which waiting times are known",
+        (
+            *_CYCLE,
+            Column("group", TEXT, "name of the group"),
+            Column("request_cores", INTEGER, "cores that each job requests"),
+            Column(
+                "state",
+                TEXT,
+                "`pending`: jobs that waited; `started`: that had started in the hour before and still ran",
+            ),
+            Column("jobs", INTEGER, "jobs that were looked at"),
+            Column("sampled", FLAG, "whether these were a sample"),
+            Column(
+                "median_seconds", INTEGER, "median time since submission; of started jobs until their start"
+            ),
+            Column("longest_seconds", INTEGER, "longest such time, of those that were looked at"),
+        ),
+        _waits,
     ),
     "cycles": Table(
         "one row a cycle, complete or not",

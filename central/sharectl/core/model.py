@@ -65,6 +65,32 @@ class OtherJobs:
     pending_jobs: int
 
 
+@dataclass(frozen=True)
+class WaitTimes:
+    """Waiting times of jobs that are alike, from their submission on."""
+
+    jobs: int
+    """Jobs that were looked at, >= 1."""
+    median_seconds: int
+    longest_seconds: int
+    """Of those that were looked at: of a sample, some job may wait longer."""
+    sampled: bool = False
+    """Whether not all such jobs were looked at."""
+
+
+@dataclass(frozen=True)
+class JobWaits:
+    """Waiting times of the jobs of one group and size."""
+
+    group: str
+    cores: int
+    """Cores that each requests."""
+    pending: Optional[WaitTimes] = None
+    """Of jobs that wait; None if unknown, or if no job waits."""
+    started: Optional[WaitTimes] = None
+    """Of jobs that have started in the last hour and still run; None if unknown, or if there is no such job."""
+
+
 SCHEDD_SOURCE = "schedd "
 """How the names of schedds among the sources begin."""
 
@@ -118,6 +144,8 @@ class Snapshot:
     """Unix seconds; 0 if unknown."""
     others: tuple[OtherJobs, ...] = ()
     """Largest parts of `OTHER`: the first by cores held, then by pending jobs."""
+    waits: tuple[JobWaits, ...] = ()
+    """Waiting times by group and cores; without those of which nothing is known."""
 
     @property
     def schedds(self) -> int:

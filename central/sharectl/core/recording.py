@@ -10,7 +10,7 @@ from typing import Optional
 from sharectl.core.cycle_record import CycleRecord, NodeRecord, TargetNodes
 from sharectl.core.group_reasons import Outcome, group_reasons
 from sharectl.core.group_tree import levels_above
-from sharectl.core.model import PendingJobs, Plan, Snapshot
+from sharectl.core.model import JobWaits, PendingJobs, Plan, Snapshot
 from sharectl.core.plan import Decision, PlanConfig
 
 
@@ -47,6 +47,7 @@ def record_of(
         sources=snapshot.sources,
         groups=decision.groups if decision else (),
         pending=_pending(decision, snapshot) if decision else (),
+        waits=_waits(decision, snapshot) if decision else (),
         cores_by_size=_cores_by_size(decision) if decision else {},
         nodes=nodes,
         sequence=plan.sequence if plan and places else None,
@@ -86,6 +87,11 @@ def _cores_by_size(decision: Decision) -> dict[tuple[str, int], int]:
             for group in groups.intersection((held.group, *levels_above(held.group))):
                 cores[group, held.cores] += held.jobs * held.cores
     return dict(cores)
+
+
+def _waits(decision: Decision, snapshot: Snapshot) -> tuple[JobWaits, ...]:
+    groups = {control.group for control in decision.groups}
+    return tuple(waits for waits in snapshot.waits if waits.group in groups)
 
 
 def _pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJobs, ...]:

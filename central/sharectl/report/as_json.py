@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.group_reasons import GROUP_REASONS
-from sharectl.core.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, Plan, Snapshot
+from sharectl.core.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, JobWaits, Plan, Snapshot
 from sharectl.core.usage import usage_by_group
 
 
@@ -34,6 +34,7 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
             for node, cores in zip(taken.nodes, _cores_by_group(taken))
         ],
         "pending": [asdict(waiting) for waiting in taken.pending],
+        "waits": waits(taken.waits),
         "sources": [asdict(source) for source in taken.sources],
     }
 
@@ -67,6 +68,11 @@ def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
         {"group": group, "says": GROUP_REASONS[reason.code], **reason._asdict()}
         for group, reason in record.group_reasons.items()
     ]
+
+
+def waits(found: Iterable[JobWaits]) -> list[dict[str, Any]]:
+    """Group, cores, pending and started of each group and size; null where that is not known."""
+    return [asdict(each) for each in found]
 
 
 def _usage(used: GroupUsage) -> dict[str, Any]:

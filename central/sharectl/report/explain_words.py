@@ -11,8 +11,8 @@ from sharectl.core.explain import says
 from sharectl.core.explain_group import Exchange
 from sharectl.core.explaining import Explained
 from sharectl.core.formulas import number
-from sharectl.core.model import LimitNote, PendingJobs
-from sharectl.core.time_words import shown
+from sharectl.core.model import JobWaits, LimitNote, PendingJobs, WaitTimes
+from sharectl.core.time_words import shown, span
 from sharectl.core.what_if import Flip
 from sharectl.report.screen import listed
 from sharectl.report.words import counted
@@ -94,6 +94,22 @@ def exchange_words(exchange: Exchange, group: str, *, everything: bool, gives: b
 def exchange_data(exchange: Exchange) -> dict[str, Any]:
     """All of it, for JSON."""
     return asdict(exchange)
+
+
+def wait_rows(waits: Iterable[JobWaits]) -> list[tuple[str, str]]:
+    """Rows of how long the jobs of a group wait, size by size."""
+    rows = []
+    for each in waits:
+        parts = [_wait_words(times) for times in (each.pending, each.started) if times is not None]
+        if each.started is not None:
+            parts[-1] = f"of those started in the last hour {parts[-1]}"
+        rows.append(("waits", f"{each.cores}-core jobs: {'; '.join(parts)}"))
+    return rows
+
+
+def _wait_words(times: WaitTimes) -> str:
+    least = "at least " if times.sampled else ""
+    return f"longest {least}{span(times.longest_seconds)}, median {span(times.median_seconds)}"
 
 
 def closed_rows(reason: GroupReason) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Optional
 
 from sharectl.core import time_words
+from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.ledger_series import Series
 from sharectl.report import html_curves, html_tables
 from sharectl.report.html import page
@@ -37,6 +38,8 @@ class Subject:
     """What the reader should know of the ledger."""
     asked: Sequence[tuple[int, int]] = ()
     """From and to, Unix seconds, of each period as it was asked for; else as its buckets begin and end."""
+    last: Optional[CycleRecord] = None
+    """The last complete cycle of the later period; None if there is none."""
 
 
 _DAYS_SECONDS = 2 * 86_400
@@ -54,6 +57,10 @@ _WORK = (
 _TARGETS = (
     "A target on a node holds one group back there and helps another; nodes with targets of the groups within a group count for it "
     "too. Idle cores are held by no job and so belong to no group: they are drawn for the pool."
+)
+_WAITS = (
+    "Jobs wait from their submission until they start. Jobs that have started in the hour before and still ran tell how long started "
+    "jobs have waited. Of a long queue a sample was looked at: then some job may have waited longer than the longest here."
 )
 _SIGNS = "Colour is never the only sign: lines differ in dashes, layers in patterns, and each has its name at its end."
 
@@ -78,6 +85,7 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         element(
             "main",
             *_overview(summaries, names, anchors),
+            *_waits(subject.last),
             *_pool(drawing, names, tuple(anchors)),
             *(section for group in anchors for section in _group(drawing, names, group, anchors[group])),
             id="figures",
@@ -92,6 +100,8 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
+        "waits_taken_at": subject.last.taken_at if subject.last else None,
+        "waits": [asdict(waits) for waits in subject.last.waits] if subject.last else [],
         "periods": [
             {
                 **asdict(period),
@@ -179,6 +189,19 @@ def _overview(
     if len(summaries) > 1:
         tables = html_tables.differences(summaries[0], summaries[1], ["A", "B"])
         yield element("section", element("h2", "Differences"), *tables, class_="differences")
+
+
+def _waits(last: Optional[CycleRecord]) -> Iterator[Markup]:
+    if last is None or not last.waits:
+        return
+    yield element(
+        "section",
+        element("h2", "Waiting times"),
+        html_tables.waits(last.waits, told(last.taken_at)),
+        element("p", _WAITS, class_="small"),
+        class_="overview",
+        id="waits",
+    )
 
 
 def _pool(drawing: Drawing, names: Sequence[str], groups: Sequence[str]) -> Iterator[Markup]:

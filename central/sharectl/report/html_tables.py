@@ -7,11 +7,14 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Optional
 
+from sharectl.core import time_words
 from sharectl.core.ledger_series import HOUR_SECONDS, GroupPoint, Series
+from sharectl.core.model import JobWaits, WaitTimes
 from sharectl.report.html_summary import GroupSummary, PeriodSummary, mean_of_known
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import told
 from sharectl.report.svg_scale import grouped, short, significant, time_ticks
+from sharectl.report.words import counted
 
 UNKNOWN = "unknown"
 _COMPARED = ("Work by pledge", "Mean error, HS06", "RMS error, HS06")
@@ -60,6 +63,39 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
     ]
     return _table(
         "cards summary", "Largest pledges first. The mark on a bar is 100 %.", ("Group", ""), columns, rows
+    )
+
+
+def waits(found: Sequence[JobWaits], when: str) -> Markup:
+    """How long jobs of each group and size wait, those first of which one waits longest."""
+    columns = (
+        ("Longest", "pending"),
+        ("Median", "pending"),
+        ("Jobs", "looked at"),
+        ("Longest", "started"),
+        ("Median", "started"),
+        ("Jobs", "looked at"),
+    )
+    ordered = sorted(found, key=lambda each: -each.pending.longest_seconds if each.pending else 1)
+    rows = [
+        _row(
+            element("span", f"{each.group}, {counted(each.cores, 'core')}"),
+            columns,
+            (*_times(each.pending), *_times(each.started)),
+        )
+        for each in ordered
+    ]
+    return _table("cards waits", f"At the last complete cycle, {when} UTC", ("Jobs", ""), columns, rows)
+
+
+def _times(times: Optional[WaitTimes]) -> tuple[str, str, str]:
+    if times is None:
+        return UNKNOWN, UNKNOWN, "-"
+    least = "at least " if times.sampled else ""
+    return (
+        f"{least}{time_words.span(times.longest_seconds)}",
+        time_words.span(times.median_seconds),
+        f"{times.jobs}{' of more' if times.sampled else ''}",
     )
 
 

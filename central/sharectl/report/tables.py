@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Optional, TextIO
+
+from sharectl.core.time_words import span
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], to: TextIO) -> None:
@@ -39,6 +41,8 @@ def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
     """
     if content["nodes"]:
         _print_figures(content, to)
+    if content["waits"]:
+        waits_table("waiting times", content["waits"], to)
     print_table(
         "sources",
         ("source", "seconds", "problem"),
@@ -88,6 +92,25 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
         ],
         to,
     )
+
+
+def waits_table(title: str, waits: Sequence[Mapping[str, Any]], to: TextIO) -> None:
+    """Print how long jobs wait, those first of which one waits longest; ``?`` where it is not known."""
+    rows = sorted(waits, key=lambda row: -((row["pending"] or {}).get("longest_seconds", -1)))
+    print_table(
+        title,
+        ("group", "cores", "longest", "median", "looked at", "started: longest", "median", "looked at"),
+        [(row["group"], row["cores"], *_times(row["pending"]), *_times(row["started"])) for row in rows],
+        to,
+    )
+
+
+def _times(times: Optional[Mapping[str, Any]]) -> tuple[str, str, str]:
+    if times is None:
+        return ("?", "?", "-")
+    least = ">= " if times["sampled"] else ""
+    longest, median = span(times["longest_seconds"]), span(times["median_seconds"])
+    return (f"{least}{longest}", median, f"{times['jobs']}{' (sample)' if times['sampled'] else ''}")
 
 
 def _said(node: Mapping[str, Any]) -> str:
