@@ -144,6 +144,9 @@ def test_lines_end_where_the_numbers_say(browser: Chromium, pages: dict[str, Pat
     assert looks.drawn_end(browser, "g1-work", "work") == pytest.approx(worked, rel=0.01)
     assert looks.drawn_end(browser, "g1-work", "pledge") == pytest.approx(pledged, rel=0.01)
     assert looks.drawn_end(browser, "g1-error", "error") == pytest.approx(last / 1000, abs=0.1)
+    percent = sum(100 * p.error_hs06 / (p.power_hs06 - p.error_hs06) * p.cycles for p in ends) / cycles
+    assert looks.drawn_end(browser, "all-error-share", "group0") == pytest.approx(percent, abs=0.3)
+    assert looks.drawn_end(browser, "all-error-hs06", "group0") == pytest.approx(last / 1000, abs=0.2)
     assert looks.drawn_end(browser, "g1-targets", "held-back") == pytest.approx(held_back, abs=0.5)
     assert looks.drawn_end(browser, "g1-targets", "helped") == pytest.approx(helped, abs=0.5)
     browser.open(changed(pages["month"], r'(class="line work" d="[^"]*M[0-9.]+ )[0-9.]+', r"\g<1>150"))
@@ -180,13 +183,13 @@ def test_light_and_dark_differ(browser: Chromium, pages: dict[str, Path]) -> Non
 
 
 def test_paper(browser: Chromium, pages: dict[str, Path]) -> None:
-    for name, least, most in (("month", 3, 6), ("compared", 4, 6), ("empty", 1, 1)):
+    for name, least, most in (("month", 3, 7), ("compared", 4, 7), ("empty", 1, 1)):
         browser.look(dark=True)
         browser.open(pages[name])
         count, cut = looks.cut_figures(browser)
         assert (name, cut) == (name, [])
         assert least <= count <= most, name
-    browser.open(changed(pages["compared"], r"figure,tr\{break-inside:avoid\}", "figure{margin-bottom:41mm}"))
+    browser.open(changed(pages["compared"], r"figure,tr\{break-inside:avoid\}", "figure{margin-bottom:25mm}"))
     assert looks.cut_figures(browser)[1]
 
 
@@ -230,6 +233,20 @@ def test_the_same_axes_side_by_side(browser: Chromium, pages: dict[str, Path]) -
     )
     assert left[0] + left[2] < right[0]
     assert left[1:] == right[1:]
+    # Before and after in one panel: a line a group goes through both, and is open between them.
+    for key in ("all-error-share", "all-error-hs06"):
+        parts = browser.evaluate(
+            """[...document.querySelectorAll(`#${key} text.unit`)].slice(0, 2).map(t => [t.textContent, +t.getAttribute('x')])""",
+            {"key": key},
+        )
+        assert [name for name, _ in parts] == ["A", "B"]
+        # 30 and 20 days, and 2 % between them, on 296 units.
+        assert parts[1][1] - parts[0][1] == pytest.approx(296 * 31 / 51, abs=0.5)
+        lines = browser.evaluate(
+            """[...document.querySelectorAll(`#${key} path.line:not(.sample)`)].map(p => p.getAttribute('d').split('M').length)""",
+            {"key": key},
+        )
+        assert lines == [4, 4], "the gap of the first period, and that between the two"
     # The later period is shorter by ten days: the same width is the same time.
     assert browser.evaluate("document.querySelectorAll('#g1-work-2 .gap').length") == 1
     assert browser.evaluate("document.querySelectorAll('section.differences table').length") == 2
@@ -255,7 +272,7 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
         for node in images
         if node.get("name", {}).get("value") and node.get("description", {}).get("value")
     ]
-    assert len(named) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 24
+    assert len(named) == browser.evaluate("document.querySelectorAll('svg.figure').length") == 26
     assert len(images) == len(named)
     ids = browser.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))

@@ -55,7 +55,7 @@ def test_the_page_is_all_that_is_written(
     assert stat.S_IMODE((out / "index.html").stat().st_mode) == 0o644
     page = (out / "index.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count('<svg class="figure"') == 4 + 2 * 5
+    assert page.count('<svg class="figure"') == 2 + 4 + 2 * 5
     assert not any(
         word in page for word in ("<script", "http:", "https:", "url(h", "@import", "style=", "onload")
     )
@@ -179,20 +179,21 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "sharectl report --from 2022-01-01 --to 2022-02-01 -o january" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("before", "notes"), [(360, 1), (0, 0)])
-def test_a_ledger_that_begins_minutes_late_is_noted(
+@pytest.mark.parametrize(("before", "notes"), [(30 * 86400, 1), (360, 1), (0, 0)])
+def test_the_page_begins_where_the_ledger_does(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, before: int, notes: int
 ) -> None:
-    assert run(capsys, config, tmp_path / "out", "--from", NOW - before)[0] == 0
+    _, said, _ = run(capsys, config, tmp_path / "out", "--from", NOW - before, "--json")
+    (period,) = json.loads(said)["periods"]
+    assert (period["since"], period["until"]) == (NOW, END)
     page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
-    assert page.count("The ledger begins at 2023-11-14 22:13:20 UTC") == notes
+    assert page.count("The ledger begins at 2023-11-14 22:13:20 UTC, and the page with it") == notes
+    assert ", 30 d." not in page
 
 
-def test_the_period_is_told_as_it_was_asked_for(
+def test_a_period_within_the_ledger_is_told_as_it_was_asked_for(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
-    since = END - 30 * 86400
-    _, said, _ = run(capsys, config, tmp_path / "out", "--from", since, "--json")
+    _, said, _ = run(capsys, config, tmp_path / "out", "--from", NOW + 7, "--to", NOW + 9000, "--json")
     (period,) = json.loads(said)["periods"]
-    assert (period["since"], period["until"]) == (since, END)
-    assert ", 30 d." in (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert (period["since"], period["until"]) == (NOW + 7, NOW + 9000)

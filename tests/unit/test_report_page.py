@@ -85,6 +85,29 @@ def test_the_same_ledger_gives_the_same_page() -> None:
     assert report([series(3)], SUBJECT) == report([series(3)], SUBJECT)
 
 
+def test_all_groups_come_first_in_percent_of_their_shares_and_in_hs06() -> None:
+    page = report([series(5), series(3, since=APRIL + 40 * DAY)], SUBJECT)
+    assert page.index('id="all-groups"') < page.index('id="summary"') < page.index('id="pool"')
+    shares, absolute = re.findall(r'<svg class="figure"[^>]* id="all-[^"]*".*?</svg>', page, re.DOTALL)
+    for figure in (shares, absolute):
+        assert re.findall(r"<title>([a-z]+)</title>", figure) == list(PLEDGES)[: len(PLEDGES)]
+    assert ">% of the share (above 0: over it)<" in shares
+    assert len(re.findall(r"[AB] off by [0-9.]+% of the shares", page)) == 2
+
+
+def test_more_groups_than_colours_are_counted() -> None:
+    pledges = {f"g{number}": 100.0 + number for number in range(LAYERS + 2)}
+    page = report([series(2, pledges)], SUBJECT)
+    assert f"The {LAYERS} of {LAYERS + 2} groups with the largest pledges." in page
+
+
+def test_an_error_in_percent_needs_a_share() -> None:
+    (group, *_) = summarized(series(1)).groups
+    share = group.power_hs06 - group.error_hs06
+    assert group.error_ratio == pytest.approx(group.error_hs06 / share)
+    assert replace(group, power_hs06=5.0, error_hs06=5.0).error_ratio is None
+
+
 def test_all_cycles_incomplete_is_said() -> None:
     lost = [
         replace(bucket, pool=replace(bucket.pool, complete_cycles=0), groups={})

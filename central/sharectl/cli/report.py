@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=moment(now),
         default=now - _DEFAULT_DAYS * _DAY_SECONDS,
         metavar="TIME",
-        help=f"begin of the period (default: -{_DEFAULT_DAYS}d)",
+        help=f"begin of the period (default: -{_DEFAULT_DAYS}d, or the first cycle of the ledger if that is later)",
     )
     parser.add_argument(
         "--to", dest="until", type=moment(now), default=now, metavar="TIME", help="its end (default: now)"
@@ -69,24 +69,26 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.report.html import GENERATOR
     from sharectl.report.words import counted
 
-    asked = _periods(arguments)
+    wanted = _periods(arguments)
     config = options.config_of(arguments)
     refuse_output(arguments.output / report_folder.INDEX, config, arguments.config)
     ledger = ledger_of(config)
+    span = ledger.span()
+    asked = [_known(period, span) for period in wanted]
     periods = [ledger.series(since, until, html_report.POINTS) for since, until in asked]
     subject = html_report.Subject(
         config.pool.name or "",
         arguments.now,
         config.control.deadband_hs06,
         _local_note(arguments.now),
-        _notes(ledger.span(), asked),
+        _notes(span, wanted),
         asked,
         ledger.last_complete(*max(asked)),
     )
     if not periods[0].buckets:
-        raise AbsentError(f"{no_cycle(ledger.span())}; no page was written")
+        raise AbsentError(f"{no_cycle(span)}; no page was written")
     if any(not period.buckets for period in periods[1:]):
-        print(f"sharectl: --compare: {no_cycle(ledger.span())}", file=sys.stderr)
+        print(f"sharectl: --compare: {no_cycle(span)}", file=sys.stderr)
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
     content = html_report.as_content(periods, subject)
     if arguments.json:
@@ -99,13 +101,19 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _notes(span: Optional[tuple[int, int]], asked: Sequence[tuple[int, int]]) -> list[str]:
+def _known(period: tuple[int, int], span: Optional[tuple[int, int]]) -> tuple[int, int]:
+    """The part of a period that the ledger can know: it begins with the first cycle at the soonest."""
+    since, until = period
+    return (span[0], until) if span is not None and since < span[0] < until else period
+
+
+def _notes(span: Optional[tuple[int, int]], wanted: Sequence[tuple[int, int]]) -> list[str]:
     """What the reader should know of a ledger that does not reach as far as the periods."""
     if span is None:
         return ["The ledger is empty."]
-    begin, _end = span
-    if min(asked)[0] < begin:
-        return [f"The ledger begins at {shown(begin)}: what was before is not known."]
+    first = min(wanted)[0]
+    if first < span[0]:
+        return [f"The ledger begins at {shown(span[0])}, and the page with it: {shown(first)} was asked for."]
     return []
 
 

@@ -127,6 +127,12 @@ def group_curve(
     return Curve(name, name.replace(" ", "-"), columns(series, readings))
 
 
+def error_percent(point: GroupPoint) -> Optional[float]:
+    """Error in % of the share that the group is entitled to; None if it is entitled to nothing."""
+    share_hs06 = point.power_hs06 - point.error_hs06
+    return 100 * point.error_hs06 / share_hs06 if share_hs06 > 0 else None
+
+
 def sum_curve(
     series: Series, groups: Sequence[str], name: str, value: Callable[[GroupPoint], float]
 ) -> Curve:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
@@ -11,8 +11,11 @@ from sharectl.core.time_words import span
 from sharectl.report import html_curves as curves
 from sharectl.report.html_summary import mean_of_known
 from sharectl.report.svg import Markup, element
-from sharectl.report.svg_figure import Axis, Curve, Figure, drawn, limits_of, told
+from sharectl.report.svg_figure import Axis, Curve, Figure, Part, Value, drawn, limits_of, told
 from sharectl.report.svg_scale import grouped, short, unit_of
+
+_BETWEEN_RATIO = 0.02
+"""Room between two periods in one panel, as a part of their time."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,71 @@ def pool_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
     )
 
 
+def overview_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
+    """Error of groups on one axis, in % of their shares and in HS06."""
+
+    def kind(
+        key: str, title: str, words: str, value: Callable[[GroupPoint], Optional[float]], says: str
+    ) -> Kind:
+        return Kind(
+            key,
+            title,
+            words,
+            lambda series: [
+                replace(curves.group_curve(series, group, "", value), name=group, style=f"group{number}")
+                for number, group in enumerate(groups)
+            ],
+            lambda series: _distance_says(series, groups, says),
+            note=" (above 0: over it)",
+        )
+
+    return (
+        kind("error-share", "Error of groups", "% of the share", curves.error_percent, "%"),
+        kind("error-hs06", "Error of groups", "HS06", lambda point: point.error_hs06, "HS06"),
+    )
+
+
+def panel(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]) -> Markup:
+    """A ``figure`` element with all periods beside each other on one axis. Parameters as of `figures`."""
+    lengths = [series.until - series.since for series in drawing.periods]
+    begin, between = drawing.periods[0].since, _BETWEEN_RATIO * sum(lengths)
+    parts: list[Part] = []
+    shown: dict[str, Curve] = {}
+    gaps: list[tuple[float, float]] = []
+    place = float(begin)
+    for series, name in zip(drawing.periods, names):
+        shift = place - series.since
+        parts.append(Part(name, series.since, series.until, shift))
+        gaps += [(start + shift, end + shift) for start, end in curves.gaps(series)]
+        for curve in kind.curves(series):
+            # Of several groups the bands of peaks would hide each other.
+            moved = [Value(value.seconds + shift, value.mean) for value in curve.values]
+            shown[curve.style] = replace(
+                curve, values=[*(shown[curve.style].values if curve.style in shown else ()), *moved]
+            )
+        place += series.until - series.since + between
+        gaps.append((place - between, place))
+    gaps.pop()
+    found = list(shown.values())
+    limits = limits_of([found])
+    axis = Axis(
+        place - between - begin, limits, unit_of(max(abs(limits.least), abs(limits.most)), kind.words)
+    )
+    says = "; ".join(f"{name} {kind.says(series)}".strip() for series, name in zip(drawing.periods, names))
+    figure = Figure(
+        key=f"{key}-{kind.key}",
+        title=f"{subject}: {kind.title}, {kind.words}",
+        description=" ".join(_description(kind, series, kind.curves(series)) for series in drawing.periods),
+        since=begin,
+        curves=found,
+        axis=axis,
+        gaps=gaps,
+        note=kind.note,
+        parts=parts if len(parts) > 1 else (),
+    )
+    return _captioned(kind.key, f"{kind.title}, {kind.words}", says, figure, recorded=True)
+
+
 def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]) -> list[Markup]:
     """A ``figure`` element for each period, on the same axes; where a period has nothing to show, it says so.
 
@@ -204,19 +272,19 @@ def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequenc
 
 
 def _figure(kind: Kind, figure: Figure, series: Series, name: str) -> Markup:
-    caption = element(
-        "figcaption",
-        element("h3", f"{kind.title}{f', {name}' if name else ''}"),
-        element("span", kind.says(series), class_="says"),
-    )
+    title = f"{kind.title}{f', {name}' if name else ''}"
+    return _captioned(kind.key, title, kind.says(series), figure, recorded=bool(series.buckets))
+
+
+def _captioned(key: str, title: str, says: str, figure: Figure, *, recorded: bool) -> Markup:
+    """A figure with its caption; where nothing is known, a sentence in its place."""
+    caption = element("figcaption", element("h3", title), element("span", says, class_="says"))
     if any(value.mean is not None for curve in figure.curves for value in curve.values):
-        return element("figure", caption, drawn(figure), class_=kind.key)
+        return element("figure", caption, drawn(figure), class_=key)
     missing = (
-        "Not known: no complete cycle of this period recorded it."
-        if series.buckets
-        else "No cycle in this period."
+        "Not known: no complete cycle of this period recorded it." if recorded else "No cycle in this period."
     )
-    return element("figure", caption, element("p", missing, class_="small empty"), class_=kind.key)
+    return element("figure", caption, element("p", missing, class_="small empty"), class_=key)
 
 
 def _shown(found: Sequence[Curve], *, stacked: bool) -> Sequence[Curve]:
@@ -280,6 +348,17 @@ def _targets_says(series: Series, group: str) -> str:
     if held_back is None or helped is None:
         return ""
     return f"mean {short(held_back)} held back, {short(helped)} helped"
+
+
+def _distance_says(series: Series, groups: Sequence[str], words: str) -> str:
+    """Mean of the sum of the groups' errors without their signs, in HS06 or in % of the groups' shares."""
+    points = [point for group in groups for point in _points(series, group)]
+    cycles = sum(bucket.pool.complete_cycles for bucket in series.buckets)
+    error = sum(abs(point.error_hs06) * point.cycles for point in points)
+    share = sum((point.power_hs06 - point.error_hs06) * point.cycles for point in points)
+    if words == "%":
+        return f"off by {error / share:.1%} of the shares" if share > 0 else ""
+    return f"off by {short(error / cycles)} HS06 in all" if cycles else ""
 
 
 def _error_says(series: Series, group: str) -> str:

@@ -11,7 +11,8 @@ from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.ledger_series import Series
 from sharectl.report import html_curves, html_tables
 from sharectl.report.html import page
-from sharectl.report.html_figures import Drawing, figures, group_kinds, pool_kinds
+from sharectl.report.html_figures import Drawing, figures, group_kinds, overview_kinds, panel, pool_kinds
+from sharectl.report.html_style import LAYERS
 from sharectl.report.html_summary import PeriodSummary, summarized
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import PLOT_WIDTH, told
@@ -84,6 +85,7 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         element("header", *_head(begin, summaries, names, subject)),
         element(
             "main",
+            *_all_groups(drawing, names, latest),
             *_overview(summaries, names, anchors),
             *_waits(subject.last),
             *_pool(drawing, names, tuple(anchors)),
@@ -105,7 +107,10 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
         "periods": [
             {
                 **asdict(period),
-                "groups": [{**asdict(group), "work_ratio": group.work_ratio} for group in period.groups],
+                "groups": [
+                    {**asdict(group), "work_ratio": group.work_ratio, "error_ratio": group.error_ratio}
+                    for group in period.groups
+                ],
             }
             for period in summaries
         ],
@@ -162,6 +167,28 @@ def _facts(period: PeriodSummary) -> Markup:
         "dl",
         joined(element("div", element("dt", name), element("dd", value)) for name, value in facts),
         class_="facts",
+    )
+
+
+def _all_groups(drawing: Drawing, names: Sequence[str], period: PeriodSummary) -> Iterator[Markup]:
+    """The groups of the first level on one axis, as many as have a colour."""
+    every = [group.group for group in period.groups]
+    tops = [group for group in every if group.rpartition(".")[0] not in every]
+    shown = tops[:LAYERS]
+    if not shown:
+        return
+    drawings = [
+        panel(drawing, kind, "all", "All groups", [name.removeprefix("period ").upper() for name in names])
+        for kind in overview_kinds(shown)
+    ]
+    left_out = f"The {len(shown)} of {counted(len(tops), 'group')} with the largest pledges."
+    yield element(
+        "section",
+        element("h2", "All groups"),
+        element("p", left_out, class_="small") if len(tops) > len(shown) else "",
+        element("div", joined(drawings), class_="figures"),
+        class_="all-groups",
+        id="all-groups",
     )
 
 

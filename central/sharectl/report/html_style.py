@@ -82,6 +82,9 @@ _DASHES = {
     "duration": "none",
 }
 
+_GROUP_DASHES = ("none", "7 4", "2 3", "12 4", "9 3 2 3", "4 4")
+"""Of the lines of several groups in one figure, which have the colours of layers."""
+
 _HATCHES = (
     "",
     "M-1 1L1-1M0 6L6 0M5 7L7 5",
@@ -101,6 +104,10 @@ def style_sheet() -> str:
     lines += [
         f".line.{role}{{stroke:var(--{role});stroke-dasharray:{dash}}}.band.{role}{{fill:var(--{role})}}"
         for role, dash in _DASHES.items()
+    ]
+    lines += [
+        f".line.group{number}{{stroke:var(--layer{number});stroke-dasharray:{dash}}}"
+        for number, dash in enumerate(_GROUP_DASHES)
     ]
     lines += [
         f".area.layer{layer},.swatch.layer{layer}{{fill:url(#p{layer});stroke:var(--layer{layer})}}"

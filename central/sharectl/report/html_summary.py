@@ -36,6 +36,12 @@ class GroupSummary:
     """Mean of nodes on which one helped it; None if no cycle knows."""
 
     @property
+    def error_ratio(self) -> Optional[float]:
+        """Mean error by the mean of what it was entitled to; None if that was nothing."""
+        share_hs06 = self.power_hs06 - self.error_hs06
+        return self.error_hs06 / share_hs06 if share_hs06 > 0 else None
+
+    @property
     def work_ratio(self) -> Optional[float]:
         """Work by pledge; None without a pledge."""
         return self.work_hs06_hours / self.pledge_hs06_hours if self.pledge_hs06_hours > 0 else None

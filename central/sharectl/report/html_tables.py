@@ -39,6 +39,7 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
         ("Work", "HS06-hours"),
         ("Work by pledge", ""),
         ("Mean error", "HS06"),
+        ("Mean error", "of the share"),
         ("RMS error", "HS06"),
         ("Time over", ""),
         ("Time under", ""),
@@ -53,6 +54,9 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
                 significant(group.work_hs06_hours),
                 _ratio(group),
                 signed(group.error_hs06),
+                UNKNOWN
+                if group.error_ratio is None
+                else f"{100 * group.error_ratio:+.1f}%".replace("-", "\u2212"),
                 short(group.error_rms_hs06),
                 f"{group.over_ratio:.0%}",
                 f"{group.under_ratio:.0%}",

@@ -21,7 +21,7 @@ WIDTH, HEIGHT = 440.0, 230.0
 LEFT, RIGHT, TOP, BOTTOM = 48.0, 96.0, 26.0, 26.0
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot: more points than this nobody can see."""
-_NUMBER_TICKS, _TIME_TICKS = 4, 5
+_NUMBER_TICKS, _TIME_TICKS, _PART_TICKS = 4, 5, 3
 _LEAST_GAP = 1.5
 """Narrower gaps, in units, are open but not shaded."""
 _TICK_ROOM = 22.0
@@ -64,6 +64,18 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Part:
+    """One of several periods in a figure."""
+
+    name: str
+    since: float
+    """Unix seconds of its begin."""
+    until: float
+    shift_seconds: float
+    """By how much later than its own times it stands on the axis."""
+
+
+@dataclass(frozen=True)
 class Figure:
     """What is drawn."""
 
@@ -84,6 +96,8 @@ class Figure:
     """Values with a shaded band between them, such as a deadband."""
     note: str = ""
     """Written behind the unit."""
+    parts: Sequence[Part] = ()
+    """Periods that share the axis, in order; empty: one, that of the axis."""
 
 
 @dataclass(frozen=True)
@@ -153,6 +167,9 @@ def _ground(frame: _Frame) -> Iterator[Markup]:
         zero = "axis" if tick.value == 0 else "grid"
         yield element("path", class_=zero, d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}")
         yield element("text", tick.label, class_="tick", x=left - 6, y=y + 4, text_anchor="end")
+    for part in figure.parts:
+        x = frame.across(part.since + part.shift_seconds)
+        yield element("text", part.name, class_="unit", x=x + 4, y=TOP + 12)
     yield from _times(frame)
     yield element("text", f"{axis.unit.words}{figure.note}", class_="unit", x=2.0, y=11.0)
 
@@ -160,11 +177,18 @@ def _ground(frame: _Frame) -> Iterator[Markup]:
 def _times(frame: _Frame) -> Iterator[Markup]:
     """Ticks of the time, each with its label where that does not lie on the one before."""
     figure, floor, taken = frame.figure, frame.up.start, 0.0
-    for tick in time_ticks(figure.since, figure.since + figure.axis.seconds, _TIME_TICKS):
-        x, half = frame.across(tick.value), len(tick.label) * _CHARACTER / 2
+    end = figure.since + figure.axis.seconds
+    parts = figure.parts or (Part("", figure.since, end, 0.0),)
+    ticks = [
+        (tick.value + part.shift_seconds, tick.label)
+        for part in parts
+        for tick in time_ticks(part.since, part.until, max(_PART_TICKS, _TIME_TICKS // len(parts)))
+    ]
+    for place, label in ticks:
+        x, half = frame.across(place), len(label) * _CHARACTER / 2
         yield element("path", class_="axis", d=f"M{coordinate(x)} {coordinate(floor)}v4")
         if _TICK_ROOM <= x <= WIDTH - _TICK_ROOM and x - half >= taken:
-            yield element("text", tick.label, class_="tick", x=x, y=floor + 17, text_anchor="middle")
+            yield element("text", label, class_="tick", x=x, y=floor + 17, text_anchor="middle")
             taken = x + half + _TICK_SPACE
 
 

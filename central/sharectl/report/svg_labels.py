@@ -11,7 +11,7 @@ from sharectl.report.svg import Markup, coordinate, element
 SPACING = 16.0
 """Least distance of two labels, from base line to base line."""
 _SAMPLE = 14.0
-_LONGEST = 12
+_LONGEST = 9
 """Characters that the margin has room for."""
 
 
@@ -49,7 +49,8 @@ def placed(
                 f"M{coordinate(x + 2)} {coordinate(label.y)}L{coordinate(x + 5)} {coordinate(y)}h{_SAMPLE:g}"
             )
             yield element("path", class_=f"line sample {label.style}", d=path)
-        yield element("text", label.text[:_LONGEST], class_="label", x=x + 22, y=y + 4)
+        text = label.text if len(label.text) <= _LONGEST else f"{label.text[: _LONGEST - 2]}…"
+        yield element("text", text, class_="label", x=x + 22, y=y + 4)
 
 
 def apart(wanted: Sequence[float], top: float, floor: float, spacing: float = SPACING) -> list[float]:
