@@ -71,6 +71,8 @@ class Slot:
     obeyed_sequence: Optional[int] = None
     """See `node_words.obedience_of`."""
     refusal: Optional[str] = None
+    grace_cores: int = 0
+    """See `node_words.grace_cores`."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         draining=node_words.is_draining(ad),
         obeyed_sequence=obeyed,
         refusal=refusal,
+        grace_cores=node_words.grace_cores(ad),
     )
 
 

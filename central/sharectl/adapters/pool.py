@@ -183,6 +183,7 @@ class CondorPool:
             obeyed_sequence=max(obeyed, default=None),
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
             power_assumed=slots[0].hs06 is None,
+            grace_cores=sum(slot.grace_cores for slot in slots),
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:

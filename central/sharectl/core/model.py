@@ -128,6 +128,8 @@ class Node:
     """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
     power_assumed: bool = False
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
+    grace_cores: int = 0
+    """Idle cores that grace keeps for multicore jobs."""
 
 
 @dataclass(frozen=True)
