@@ -273,7 +273,7 @@ def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
     whole_node = schedds.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
     for sizes in (schedds.Sizes(most_cores), whole_node):
-        _, cores, memory_mib = schedds._kind(ad, sizes)  # noqa: SLF001
+        _, cores, memory_mib = schedds.kind_of(ad, sizes)
         assert 1 <= cores <= most_cores
         assert memory_mib >= 0
     assert group_of(schedds._accounting_group(ad), GROUPS) in (*GROUPS, "other")  # noqa: SLF001

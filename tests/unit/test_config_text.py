@@ -49,8 +49,6 @@ control:
   idle_price: 1  # default
   keep_gain_ratio: 0.25  # default
   obey_seconds: 2340  # default
-  give_up_seconds: null  # default
-  probe_blocks: null  # default
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
   law: latest  # default
@@ -79,6 +77,7 @@ pool:
   collector: null  # default
   mode: counted  # default
   schedds: []  # default
+  demand: placeable  # default
   collector_deadline_seconds: 20  # default
   schedd_deadline_seconds: 60  # default
   default_node_hs06: 400  # default

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Optional
 
 from sharectl.adapters import node_words
 from sharectl.adapters.ads import evaluated, number, sequence, text, whole
+from sharectl.adapters.placement_slots import NOT_DYNAMIC, Sample, sample_of
 from sharectl.core.nodes import HOST_NAME
 
 NO_CONSTRAINTS: Mapping[str, str] = {}
@@ -16,7 +17,6 @@ STALE_SECONDS = 2340
 """Three periods of 13 minutes."""
 
 SCHEDD_LOCATION = ["Name", "MyAddress", "CondorVersion", "MyType"]
-_NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = [
     *node_words.PROJECTION,
     "t1_TargetSequence",
@@ -71,8 +71,6 @@ class Slot:
     obeyed_sequence: Optional[int] = None
     """See `node_words.obedience_of`."""
     refusal: Optional[str] = None
-    grace_cores: int = 0
-    """See `node_words.grace_cores`."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,7 @@ class CollectorAnswer:
     """Location of each schedd: `SCHEDD_LOCATION` by name, as the bindings want it."""
     started_at: int
     """Unix seconds at which the collector started; 0 if it does not say."""
+    sample: Sample = field(default_factory=Sample)
 
 
 def look(
@@ -106,17 +105,19 @@ def look(
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC, projection=_PROJECTION)
+    ads = asked.query(htcondor2.AdType.Slot, constraint=NOT_DYNAMIC, projection=_PROJECTION)
     met = {name: _machines_meeting(asked, constraint) for name, constraint in constraints.items()}
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
     itself = asked.query(htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"])
+    slots = tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None)
     return CollectorAnswer(
-        slots=tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None),
+        slots=slots,
         schedds=tuple(
             {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
             for ad in schedds
         ),
         started_at=max(map(started_at, itself), default=0),
+        sample=sample_of(asked, {slot.machine for slot in slots}),
     )
 
 
@@ -139,7 +140,7 @@ def _machines_meeting(asked: Any, constraint: str) -> set[str]:
     import htcondor2
 
     chosen = asked.query(
-        htcondor2.AdType.Slot, constraint=f"({_NOT_DYNAMIC}) && ({constraint})", projection=["Machine"]
+        htcondor2.AdType.Slot, constraint=f"({NOT_DYNAMIC}) && ({constraint})", projection=["Machine"]
     )
     return {str(ad.get("Machine")) for ad in chosen}
 
@@ -163,7 +164,6 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         draining=node_words.is_draining(ad),
         obeyed_sequence=obeyed,
         refusal=refusal,
-        grace_cores=node_words.grace_cores(ad),
     )
 
 

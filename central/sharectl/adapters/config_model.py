@@ -63,6 +63,11 @@ class PoolConfig(Section):
         description="Schedds that must answer even if the collector does not know them. All that the collector "
         "knows are asked in any case.",
     )
+    demand: Literal["placeable", "pending"] = Field(
+        "placeable",
+        description="`placeable` tries the pending jobs on the ads of the nodes, as if these were empty: jobs that no node "
+        "could run are no demand. `pending` counts every pending job as demand.",
+    )
     collector_deadline_seconds: float = Field(
         20.0, gt=0, le=3600, description="How long the collector may take."
     )

@@ -6,12 +6,12 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from typing import Any, Optional
 
-from sharectl.adapters import block_memory
 from sharectl.adapters.ledger_names import Lists
 from sharectl.core.cycle_record import CycleRecord, GroupReason, TargetNodes
+from sharectl.core.demand import unplaceable_by_cores
 from sharectl.core.ledger_series import MOST_COVERED_SECONDS, UNKNOWN_SIZE
 from sharectl.core.model import (
     GroupControl,
@@ -26,7 +26,7 @@ from sharectl.core.model import (
 
 _COLUMNS = (
     "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
-    "idle_cores, idle_target_cores, idle_grace_cores, detail"
+    "idle_cores, detail"
 )
 _MOST_DETAIL_BYTES = 2**26
 
@@ -38,8 +38,7 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
     looked = record.complete and known
     cursor = connection.execute(
         "INSERT INTO cycles (taken_at, seconds, complete, imported, covered_seconds, sequence, strategy, setpoint, "
-        "reason, configuration, idle_cores, idle_target_cores, idle_grace_cores, targets, detail) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "reason, configuration, idle_cores, targets, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             record.taken_at,
             record.seconds if known else None,
@@ -52,8 +51,6 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
             record.reason,
             record.configuration,
             record.idle_cores if looked else None,
-            record.idle_target_cores,
-            record.idle_grace_cores,
             targets if looked else None,
             _detail(record),
         ),
@@ -151,10 +148,11 @@ def _detail(record: CycleRecord) -> bytes:
         "limits": [[note.code, note.nodes] for note in record.limits],
         "published": record.published,
         "problems": record.problems,
-        "pending": [[each.group, each.cores, each.jobs, each.memory_mib] for each in record.pending],
+        "pending": [
+            [each.group, each.cores, each.jobs, each.memory_mib, each.placeable] for each in record.pending
+        ],
         "waits": [[each.group, each.cores, *map(_times, _both(each))] for each in record.waits],
         "group_reasons": record.group_reasons,
-        "blocks": block_memory.as_rows(record.blocks),
         "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
@@ -199,22 +197,20 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         reason,
         configuration,
         idle,
-        idle_target,
-        idle_grace,
         detail,
     ) = row
     content = _opened(detail)
     sizes = _Sizes(connection, lists, number)
+    # Rows that have the most memory alone (pending_mib) say nothing of the jobs that need less.
+    pending = tuple(PendingJobs(*kind) for kind in content.get("pending", ()))
+    groups = _groups(connection, lists, number, content["controllers"], {} if imported else sizes.pending)
     return CycleRecord(
         taken_at=taken_at,
         seconds=seconds or 0.0,
         complete=bool(complete),
         sources=tuple(Source(*source) for source in content["sources"]),
-        groups=tuple(
-            _groups(connection, lists, number, content["controllers"], {} if imported else sizes.pending)
-        ),
-        # Rows that have the most memory alone (pending_mib) say nothing of the jobs that need less.
-        pending=tuple(PendingJobs(*kind) for kind in content.get("pending", ())),
+        groups=tuple(_with_unplaceable(control, pending) for control in groups),
+        pending=pending,
         waits=_waits(content.get("waits", ())),
         cores_by_size={} if imported else sizes.held,
         sequence=sequence,
@@ -227,9 +223,6 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         configuration=configuration,
         number=number,
         idle_cores=idle or 0,
-        idle_target_cores=idle_target,
-        idle_grace_cores=idle_grace,
-        blocks=block_memory.from_rows(content.get("blocks")),
         target_nodes=_target_nodes(connection, lists, number),
         group_reasons={
             group: GroupReason(*reason) for group, reason in content.get("group_reasons", {}).items()
@@ -244,6 +237,11 @@ def _target_nodes(connection: sqlite3.Connection, lists: Lists, number: int) -> 
         (number,),
     )
     return {lists.name(group): TargetNodes(*counts) for group, *counts in rows}
+
+
+def _with_unplaceable(control: GroupControl, pending: Iterable[PendingJobs]) -> GroupControl:
+    usage = replace(control.error.usage, unplaceable_by_cores=unplaceable_by_cores(pending, control.group))
+    return replace(control, error=replace(control.error, usage=usage))
 
 
 class _Sizes:

@@ -10,7 +10,9 @@ from typing import Callable, Optional
 
 from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
 from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.placement import Trial, Trialling
 from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.core.demand import pending_rows, unplaceable_jobs
 from sharectl.core.groups import first_part, group_of
 from sharectl.core.job_waits import JobWait, job_waits
 from sharectl.core.model import (
@@ -23,6 +25,7 @@ from sharectl.core.model import (
     RunningJobs,
     Snapshot,
     Source,
+    UnplaceableJobs,
 )
 from sharectl.core.nodes import Controlled, ControlledConstraint, controlled_machines
 
@@ -62,6 +65,8 @@ class PoolAccess:
     true_sizes: bool = False
     """Whether requests count as what they are, up to the largest node; else as at most `MOST_PENDING_CORES`."""
     job_ctl_stale_seconds: int = STALE_SECONDS
+    demand: str = "placeable"
+    """Whether pending jobs are tried on the nodes (``placeable``), or all count (``pending``)."""
 
 
 class CondorPool:
@@ -93,7 +98,7 @@ class CondorPool:
             # It has just started, or its updates are refused: what it does not know is not zero.
             source = replace(answer.source, problem=_knows_nothing(known))
             return Snapshot(now, (), (), (), (source,))
-        jobs, sources = self._ask_schedds(known)
+        jobs, sources, trial = self._ask_schedds(known)
         nodes = self.nodes(known.slots)
         names = {node.machine: node.name for node in nodes}
         running = (
@@ -101,28 +106,39 @@ class CondorPool:
             if access.mode == "counted"
             else self._running_in_schedds(jobs, names, now)
         )
+        pending = self._pending(jobs, trial)
         return Snapshot(
             now,
             nodes,
             tuple(running),
-            self._pending(jobs),
+            pending,
             (answer.source, *sources),
             known.started_at,
             self.others(known.slots, jobs),
             waits=self._waits(jobs),
+            unplaceable=self._unplaceable(pending, trial),
+            untried=trial.untried,
         )
 
-    def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source]]:
-        sizes = self._sizes(known.slots)
-        ask = _MODES[self.access.mode]
-        answers = ask_all(
-            {
-                f"{SCHEDD_SOURCE}{location['Name']}": Question(
-                    partial(ask, location, sizes), self.access.schedd_deadline_seconds
-                )
-                for location in known.schedds
-            }
+    def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source], Trial]:
+        """Jobs and how each schedd answered, and the trial of the pending ones, asked for at the same time."""
+        access, sizes = self.access, self._sizes(known.slots)
+        names = {f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds}
+        questions = {
+            name: Question(partial(_MODES[access.mode], location, sizes), access.schedd_deadline_seconds)
+            for name, location in names.items()
+        }
+        trial = Trialling(
+            access.collector,
+            known.sample,
+            sizes,
+            access.collector_deadline_seconds,
+            access.schedd_deadline_seconds,
         )
+        if access.demand == "placeable":
+            questions.update(trial.questions(known.schedds))
+        everything = ask_all(questions)
+        answers = {name: everything.pop(name) for name in names}
         present = {location["Name"].lower() for location in known.schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
@@ -130,7 +146,8 @@ class CondorPool:
             if name.lower() not in present
         ]
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
-        return jobs, [*(answer.source for answer in answers.values()), *absent]
+        sources = [*(answer.source for answer in answers.values()), *absent]
+        return jobs, sources, trial.of(everything) if everything else Trial()
 
     def _sizes(self, slots: Iterable[Slot]) -> Sizes:
         """How requests count: a job that wants a whole node wants the largest."""
@@ -183,7 +200,6 @@ class CondorPool:
             obeyed_sequence=max(obeyed, default=None),
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
             power_assumed=slots[0].hs06 is None,
-            grace_cores=sum(slot.grace_cores for slot in slots),
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
@@ -225,15 +241,29 @@ class CondorPool:
             for job in answer.waits
         )
 
-    def _pending(self, answers: Iterable[ScheddJobs]) -> tuple[PendingJobs, ...]:
+    def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int, int]] = Counter()
         for answer in answers:
             for accounting_group, cores, memory_mib, jobs in answer.pending:
                 counted[group_of(accounting_group, self.access.groups), cores, memory_mib] += jobs
-        return tuple(
-            PendingJobs(group, cores, jobs, memory_mib)
-            for (group, cores, memory_mib), jobs in sorted(counted.items())
+        unplaceable: Counter[tuple[str, int, int]] = Counter()
+        for alike in trial.unplaceable:
+            accounting_group, cores, memory_mib = alike.kind
+            unplaceable[group_of(accounting_group, self.access.groups), cores, memory_mib] += alike.jobs
+        return pending_rows(counted, unplaceable)
+
+    def _unplaceable(self, pending: Iterable[PendingJobs], trial: Trial) -> tuple[UnplaceableJobs, ...]:
+        kinds = (
+            UnplaceableJobs(
+                group_of(jobs.kind[0], self.access.groups),
+                jobs.kind[1],
+                jobs.jobs,
+                jobs.example,
+                jobs.reason,
+            )
+            for jobs in trial.unplaceable
         )
+        return unplaceable_jobs(pending, kinds)
 
     def others(self, slots: Iterable[Slot], answers: Sequence[ScheddJobs]) -> tuple[OtherJobs, ...]:
         """Largest parts of `OTHER`, at most `MOST_OTHERS`."""

@@ -20,7 +20,7 @@ from sharectl.core.requests import counted_memory_mib, shared_out
 # Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
 # elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
 _SCHEDULER, _GRID, _LOCAL = 7, 9, 12
-_NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
+NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It evaluates it for each
 # job, so the few rows are sorted out by universe here.
 _PENDING = "JobStatus == 1"
@@ -29,7 +29,7 @@ _PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
 # job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
 MOST_ROWS = 2000
 SAMPLE_JOBS = 2000
-_IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in _NO_SLOT)
+_IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
 _ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
 _JOB_PROJECTION = [
     "JobStatus",
@@ -88,7 +88,7 @@ class ScheddJobs:
     """Of jobs that wait or have just started; without those of which it is not known."""
 
 
-_Kind = tuple[Optional[str], int, int]
+Kind = tuple[Optional[str], int, int]
 """AcctGroup, cores, memory in MiB."""
 
 
@@ -104,7 +104,7 @@ def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     """
     import htcondor2
 
-    schedd = _schedd(location)
+    schedd = schedd_at(location)
     asked = {"constraint": _PENDING, "opts": htcondor2.QueryOpt.GroupBy}
     rows = schedd.query(projection=[*_PENDING_KEYS, "RequestMemory"], limit=MOST_ROWS, **asked)
     if len(rows) < MOST_ROWS:
@@ -118,7 +118,7 @@ def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     return _with_waits(schedd, _with_memory(counted, _counted(sample, sizes)), sizes)
 
 
-def _with_waits(schedd: Any, counted: Counter[_Kind], sizes: Sizes) -> ScheddJobs:
+def _with_waits(schedd: Any, counted: Counter[Kind], sizes: Sizes) -> ScheddJobs:
     """Pending jobs, and how long they wait."""
     by_cores: Counter[int] = Counter()
     for (_, cores, _), jobs in counted.items():
@@ -131,16 +131,16 @@ def _group_and_cores(ad: Any, sizes: Sizes) -> tuple[Optional[str], int]:
     return _accounting_group(ad), _requested(ad, sizes)
 
 
-def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[_Kind]:
+def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
     """Jobs by kind, of rows or of jobs, which are one each."""
-    counted: Counter[_Kind] = Counter()
+    counted: Counter[Kind] = Counter()
     for row in rows:
-        if row.get("JobUniverse") not in _NO_SLOT:
-            counted[_kind(row, sizes)] += whole(row.get("JobCount"), 1)
+        if row.get("JobUniverse") not in NO_SLOT:
+            counted[kind_of(row, sizes)] += whole(row.get("JobCount"), 1)
     return counted
 
 
-def _with_memory(counted: Mapping[_Kind, int], sample: Mapping[_Kind, int]) -> Counter[_Kind]:
+def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
     """Jobs counted without memory, with that of a sample, group by group and size by size."""
     seen: dict[tuple[Optional[str], int], Counter[int]] = {}
     for (group, cores, memory_mib), jobs in sample.items():
@@ -156,19 +156,20 @@ def _with_memory(counted: Mapping[_Kind, int], sample: Mapping[_Kind, int]) -> C
 
 def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
-    pending: Counter[_Kind] = Counter()
+    pending: Counter[Kind] = Counter()
     running: list[Job] = []
-    ads = _schedd(location).query(constraint=_ALL, projection=_JOB_PROJECTION)
+    ads = schedd_at(location).query(constraint=_ALL, projection=_JOB_PROJECTION)
     for ad in ads:
         if evaluated(ad, "JobStatus") == 1:
-            pending[_kind(ad, sizes)] += 1
+            pending[kind_of(ad, sizes)] += 1
         elif (job := _running(ad, sizes)) is not None:
             running.append(job)
     waits = job_waits.waits_in(ads, partial(_group_and_cores, sizes=sizes), {}, int(time.time()))
     return ScheddJobs(_flat(pending), tuple(running), tuple(waits))
 
 
-def _schedd(location: Mapping[str, str]) -> Any:
+def schedd_at(location: Mapping[str, str]) -> Any:
+    """Schedd of the bindings at a location."""
     import classad2
     import htcondor2
 
@@ -206,7 +207,8 @@ def _accounting_group(ad: Any) -> Optional[str]:
     return text(evaluated(ad, "AcctGroup"))
 
 
-def _kind(ad: Any, sizes: Sizes) -> _Kind:
+def kind_of(ad: Any, sizes: Sizes) -> Kind:
+    """Kind of a job, or of jobs that were grouped."""
     memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
     return _accounting_group(ad), _requested(ad, sizes), counted_memory_mib(memory_mib)
 
@@ -231,5 +233,5 @@ def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
         return None
 
 
-def _flat(counted: Counter[_Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
+def _flat(counted: Counter[Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
     return tuple((group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items())

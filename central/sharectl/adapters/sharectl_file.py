@@ -20,7 +20,9 @@ FORMAT = 1
 MAX_BYTES = 2**20
 """Size of a file that is still read, here and by ``job_ctl``."""
 
-_METADATA = re.compile(r"# (sharectl|sequence|pool|generated|valid_until|targets|groups): (.*)")
+_METADATA = re.compile(
+    r"# (sharectl|sequence|pool|generated|valid_until|targets|groups|multicore_pending): (.*)"
+)
 _NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
 _WHOLE = re.compile(r"[0-9]{1,15}")
 _MAX_PROBLEMS = 20
@@ -176,6 +178,8 @@ def _metadata_problems(metadata: dict[str, str], rows: int) -> list[str]:
     problems = [f": # {name}: {metadata[name][:80]!r} is no number" for name in wrong]
     if not wrong and int(metadata.get("sharectl", FORMAT)) != FORMAT:
         problems.append(f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know")
+    if metadata.get("multicore_pending", "0") not in ("0", "1"):
+        problems.append(f": # multicore_pending: {metadata['multicore_pending'][:80]!r} is neither 0 nor 1")
     if not wrong and int(metadata.get("targets", rows)) != rows:
         problems.append(f": # targets: {metadata['targets']}, but there are {rows}")
     return problems

@@ -91,7 +91,7 @@ def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> Grou
     return tree_of(config.groups, pledged.hs06)
 
 
-def plan_config(config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False) -> PlanConfig:
+def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig:
     """What the law needs of the configuration.
 
     Parameters
@@ -99,8 +99,6 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None, *, offline: b
     pledged
         What the pledges' source said; None to ask it. If it has a problem, only the groups' names are of use: for
         plans without targets.
-    offline
-        Whether plans are made from a list of jobs, which does not tell what blocks of cores jobs took.
 
     Raises
     ------
@@ -117,7 +115,6 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None, *, offline: b
         steering=steering_of(config),
         strategy=config.control.strategy,
         assigning=config.control.assigning,
-        give_up=None if offline else config.control.give_up,
     )
 
 
@@ -129,6 +126,7 @@ def pool_of(config: Config) -> CondorPool:
             controlled=config.nodes.controlled,
             collector=config.pool.collector,
             mode=config.pool.mode,
+            demand=config.pool.demand,
             schedds=config.pool.schedds,
             collector_deadline_seconds=config.pool.collector_deadline_seconds,
             schedd_deadline_seconds=config.pool.schedd_deadline_seconds,

@@ -70,7 +70,7 @@ class Prices:
 def waiting_jobs(
     pending: Iterable[PendingJobs], groups: Iterable[str]
 ) -> dict[tuple[str, int], list[Waiting]]:
-    """Jobs of ``groups`` that wait, by group and cores, least memory first.
+    """Jobs of ``groups`` that wait and that some node could run, by group and cores, least memory first.
 
     Memory within a power of two counts as the most of it, so that there are few kinds.
     """
@@ -79,7 +79,7 @@ def waiting_jobs(
     )
     wanted = set(groups)
     for row in pending:
-        if row.group in wanted and row.jobs > 0:
+        if row.group in wanted and row.jobs > 0 and row.placeable:
             rows[row.group, row.cores][row.memory_mib.bit_length()].append(row)
     return {
         key: [

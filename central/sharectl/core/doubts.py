@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Optional
 
+from sharectl.core.demand import unplaceable_words
 from sharectl.core.group_tree import levels_above
 from sharectl.core.model import OTHER, GroupUsage, Snapshot
 from sharectl.core.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
@@ -12,10 +13,18 @@ from sharectl.core.plan import PlanConfig, State
 from sharectl.core.shares import group_errors
 from sharectl.core.usage import usage_by_group
 
+MOST_UNPLACEABLE = 10
+"""Groups and sizes of jobs that no node could run that are named."""
+
 
 def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
     """A line for each doubt about a complete snapshot at Unix time ``now``; they change no plan."""
-    return (*_nodes(config, state, snapshot, now), *power_doubts(snapshot), *_groups(config, snapshot))
+    return (
+        *_nodes(config, state, snapshot, now),
+        *power_doubts(snapshot),
+        *_groups(config, snapshot),
+        *_jobs(snapshot),
+    )
 
 
 def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
@@ -40,6 +49,12 @@ def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
     none = "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
     words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
     return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
+
+
+def _jobs(snapshot: Snapshot) -> Iterator[str]:
+    yield from map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE])
+    if snapshot.untried is not None:
+        yield f"{snapshot.untried}: they count as demand"
 
 
 def _words(controlled: Controlled) -> str:

@@ -94,7 +94,7 @@ def contested_errors(
     A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if another is under its own by
     more than the deadband and has jobs waiting.
     """
-    waits = {group: any(usage[group].pending_by_cores.values()) for group in errors}
+    waits = {group: bool(usage[group].demand_by_cores) for group in errors}
     losing = {
         group
         for group, error_hs06 in errors.items()
@@ -113,7 +113,7 @@ def _claims(
 
     A group collects only while it has jobs waiting, and pays back only while another does.
     """
-    waits = {group for group in accounts if any(usage[group].pending_by_cores.values())}
+    waits = {group for group in accounts if usage[group].demand_by_cores}
     return {
         group: -account / config.repay_seconds
         for group, account in accounts.items()

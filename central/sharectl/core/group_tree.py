@@ -148,6 +148,7 @@ def _sum(one: GroupError, other: GroupError) -> GroupError:
 
 def _sum_of_usage(one: GroupUsage, other: GroupUsage) -> GroupUsage:
     waiting = Counter(one.pending_by_cores) + Counter(other.pending_by_cores)
+    unplaceable = Counter(one.unplaceable_by_cores) + Counter(other.unplaceable_by_cores)
     return GroupUsage(
         single_cores=one.single_cores + other.single_cores,
         multi_cores=one.multi_cores + other.multi_cores,
@@ -155,4 +156,5 @@ def _sum_of_usage(one: GroupUsage, other: GroupUsage) -> GroupUsage:
         pending_single_jobs=one.pending_single_jobs + other.pending_single_jobs,
         pending_multi_jobs=one.pending_multi_jobs + other.pending_multi_jobs,
         pending_by_cores=dict(sorted(waiting.items())),
+        unplaceable_by_cores=dict(sorted(unplaceable.items())),
     )

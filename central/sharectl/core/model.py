@@ -91,6 +91,19 @@ class JobWaits:
     """Of jobs that have started in the last hour and still run; None if unknown, or if there is no such job."""
 
 
+@dataclass(frozen=True)
+class UnplaceableJobs:
+    """Pending jobs of one group and size that no node could run if it were empty."""
+
+    group: str
+    cores: int
+    jobs: int
+    example: str = ""
+    """One of them, SCHEDD#CLUSTER.PROC; empty if unknown."""
+    reason: str = ""
+    """Why no node could run most of them; empty if there is no single reason."""
+
+
 SCHEDD_SOURCE = "schedd "
 """How the names of schedds among the sources begin."""
 
@@ -128,8 +141,6 @@ class Node:
     """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
     power_assumed: bool = False
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
-    grace_cores: int = 0
-    """Idle cores that grace keeps for multicore jobs."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +159,10 @@ class Snapshot:
     """Largest parts of `OTHER`: the first by cores held, then by pending jobs."""
     waits: tuple[JobWaits, ...] = ()
     """Waiting times by group and cores; without those of which nothing is known."""
+    unplaceable: tuple[UnplaceableJobs, ...] = ()
+    """Those of ``pending`` that are not placeable, by group and size, the most jobs first."""
+    untried: Optional[str] = None
+    """Why pending jobs, or some of them, were not tried on the nodes and count as placeable; None if all were tried."""
 
     @property
     def schedds(self) -> int:
@@ -178,11 +193,22 @@ class GroupUsage:
     pending_multi_jobs: int = 0
     pending_by_cores: Mapping[int, int] = field(default_factory=dict)
     """Cores requested -> jobs that wait."""
+    unplaceable_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Cores requested -> those of them that no node could run if it were empty."""
 
     @property
     def cores(self) -> int:
         """All cores held."""
         return self.single_cores + self.multi_cores
+
+    @property
+    def demand_by_cores(self) -> dict[int, int]:
+        """Cores requested -> jobs that wait and that some node could run, more than 0."""
+        waiting = {
+            cores: jobs - self.unplaceable_by_cores.get(cores, 0)
+            for cores, jobs in self.pending_by_cores.items()
+        }
+        return {cores: jobs for cores, jobs in waiting.items() if jobs > 0}
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil, fsum
 from typing import Optional
 
-from sharectl.core.free_blocks import NO_STANDING, StandingBlocks
-from sharectl.core.limits import PROBING
-from sharectl.core.model import GroupControl, LimitNote, PlanLimits, Snapshot, Target
+from sharectl.core.model import GroupControl, PlanLimits, Snapshot, Target
 from sharectl.core.usage import cores_by_node, hs06_per_core_by_node
 from sharectl.core.wanted import ROUNDING_HS06, Wanted
 
@@ -19,33 +17,22 @@ def one_pair(
     limits: PlanLimits,
     controlled: Collection[str],
     kept: Sequence[Target],
-    blocks: StandingBlocks = NO_STANDING,
 ) -> Wanted:
     """What the controllers' outputs call for besides the targets of ``kept``, which stay anyway."""
     over = held_back_group(groups)
     if over is None:
         return Wanted("no-group-over")
-    size, look = limits.multicore_cores, blocks.look
-    able = [each for each in groups if (each.group, helped_size(each, size)) not in look.left_alone_kinds]
-    under = helped_group(able, size)
+    under = helped_group(groups, limits.multicore_cores)
     if under is None:
-        return Wanted("given-up" if helped_group(groups, size) else "no-group-under")
-    request = helped_size(under, size)
+        return Wanted("no-group-under")
+    request = helped_size(under, limits.multicore_cores)
     pair = (over.group, under.group)
     cores = cores_by_node(snapshot, over.group)
-    kind = (under.group, request)
-    alone = {node for *each, node in look.left_alone if tuple(each) == kind}
-    nodes = nodes_by_preference(cores, set(controlled) - alone, size)
+    nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
     if not nodes:
         return Wanted("no-node", pair=pair)
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
-    affordable = _affordable(nodes, (over, under, request), snapshot, limits, kept)
-    targets = [stood.target for stood in blocks.standing]
-    stands = {target.node for target in targets if (target.helped, target.request_cores) == kind}
-    fresh = [node for node in affordable if node not in stands]
-    most = look.most_new(kind)
-    later = [] if most is None else fresh[ceil(most / (size // request)) :]
-    chosen.update(node for node in affordable if node not in later)
+    chosen.update(_affordable(nodes, (over, under, request), snapshot, limits, kept))
     if not chosen:
         if all(node in {target.node for target in kept} for node in nodes):
             return Wanted("no-room", pair=pair)
@@ -59,8 +46,6 @@ def one_pair(
             if node in chosen
         ),
         pair,
-        (LimitNote(PROBING, len(later)),) if later else (),
-        reasons=dict.fromkeys(later, PROBING),
     )
 
 
@@ -90,8 +75,8 @@ def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Option
 
 
 def helped_size(group: GroupControl, multicore_cores: int) -> int:
-    """Cores of the group's largest pending jobs that a block of ``multicore_cores`` holds; 0 without any."""
-    pending = group.error.usage.pending_by_cores
+    """Cores of the largest jobs of its demand that a block of ``multicore_cores`` holds; 0 without any."""
+    pending = group.error.usage.demand_by_cores
     return max((cores for cores, jobs in pending.items() if jobs > 0 and cores <= multicore_cores), default=0)
 
 
@@ -119,7 +104,7 @@ def _affordable(
     taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
     given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
     awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, request))
-    usable = ceil(under.error.usage.pending_by_cores[request] / (block // request))
+    usable = ceil(under.error.usage.demand_by_cores[request] / (block // request))
     budget_hs06 = min(over.output_hs06 - taken_hs06, -under.output_hs06 - given_hs06)
     occupied = {target.node for target in kept}
     free = [node for node in nodes if node not in occupied]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord, TargetNodes
-from sharectl.core.free_blocks import NO_BLOCKS
 from sharectl.core.group_reasons import Outcome, group_reasons
 from sharectl.core.group_tree import levels_above
 from sharectl.core.model import JobWaits, PendingJobs, Plan, Snapshot
@@ -58,9 +57,6 @@ def record_of(
         limits=plan.limits if plan else (),
         published=tuple(places),
         idle_cores=sum(node.idle_cores for node in nodes),
-        idle_target_cores=decision.idle.target if decision else None,
-        idle_grace_cores=decision.idle.grace if decision else None,
-        blocks=decision.state.blocks if decision else NO_BLOCKS,
         target_nodes=counts,
         group_reasons=group_reasons(decision.groups, outcome) if decision else {},
     )
@@ -100,11 +96,11 @@ def _waits(decision: Decision, snapshot: Snapshot) -> tuple[JobWaits, ...]:
 
 def _pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJobs, ...]:
     groups = {control.group for control in decision.groups}
-    alike: dict[tuple[str, int, int], PendingJobs] = {}
+    alike: dict[tuple[str, int, int, bool], PendingJobs] = {}
     for jobs in snapshot.pending:
         if jobs.group in groups and jobs.jobs > 0:
-            key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length())
-            other = alike.get(key, PendingJobs(jobs.group, jobs.cores, 0))
+            key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length(), jobs.placeable)
+            other = alike.get(key, PendingJobs(jobs.group, jobs.cores, 0, placeable=jobs.placeable))
             alike[key] = replace(
                 other, jobs=other.jobs + jobs.jobs, memory_mib=max(other.memory_mib, jobs.memory_mib)
             )

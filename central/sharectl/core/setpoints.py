@@ -53,8 +53,8 @@ def nominal_hs06(
 
 
 def demand_hs06(usage: GroupUsage, hs06_per_core: float) -> float:
-    """Power that a group would use if all its waiting jobs ran, on cores of ``hs06_per_core``."""
-    waiting_cores = sum(cores * jobs for cores, jobs in usage.pending_by_cores.items())
+    """Power that a group would use if all its waiting jobs ran that some node could run, on cores of ``hs06_per_core``."""
+    waiting_cores = sum(cores * jobs for cores, jobs in usage.demand_by_cores.items())
     return usage.power_hs06 + waiting_cores * hs06_per_core
 
 

@@ -40,7 +40,7 @@ def hs06_per_core_by_node(snapshot: Snapshot) -> dict[str, float]:
 
 
 def _usage(running: Iterable[RunningJobs], pending: Iterable[PendingJobs]) -> GroupUsage:
-    running = tuple(running)
+    running, pending = tuple(running), tuple(pending)
     waiting = _jobs_by_cores(pending)
     return GroupUsage(
         single_cores=sum(held.jobs for held in running if held.cores == 1),
@@ -49,6 +49,7 @@ def _usage(running: Iterable[RunningJobs], pending: Iterable[PendingJobs]) -> Gr
         pending_single_jobs=waiting.get(1, 0),
         pending_multi_jobs=sum(jobs for cores, jobs in waiting.items() if cores > 1),
         pending_by_cores=waiting,
+        unplaceable_by_cores=_jobs_by_cores(jobs for jobs in pending if not jobs.placeable),
     )
 
 

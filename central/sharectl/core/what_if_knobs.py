@@ -207,7 +207,7 @@ def most_under(decision: Decision) -> list[GroupControl]:
 
 def _sizes(case: Case, control: GroupControl) -> list[int]:
     """The size that is helped first, then those that the group asks for, the most asked for first."""
-    waiting = control.error.usage.pending_by_cores
+    waiting = control.error.usage.demand_by_cores
     asked = sorted(waiting, key=lambda size: (-waiting[size], size))[:MOST_GROUPS]
     return list(dict.fromkeys((case.config.limits.multicore_cores, *asked)))
 
@@ -217,15 +217,15 @@ def _mib(memory_mib: int) -> str:
 
 
 def _waiting(case: Case, group: str, cores: int) -> int:
-    return sum(jobs.jobs for jobs in case.snapshot.pending if (jobs.group, jobs.cores) == (group, cores))
+    return sum(jobs.jobs for jobs in _those(case.snapshot, group, cores))
 
 
 def _those(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
-    """Waiting jobs of one group and size, least memory first."""
+    """Waiting jobs of one group and size that some node could run, least memory first."""
     found = [
         waiting
         for waiting in snapshot.pending
-        if (waiting.group, waiting.cores) == (group, cores) and waiting.jobs > 0
+        if (waiting.group, waiting.cores) == (group, cores) and waiting.jobs > 0 and waiting.placeable
     ]
     return sorted(found, key=lambda waiting: waiting.memory_mib)
 

@@ -20,7 +20,11 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
 
 
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
-    """Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending, sources."""
+    """Look at a pool.
+
+    Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending, waits, unplaceable, untried,
+    sources.
+    """
     memory = Counter({node.name: 0 for node in taken.nodes})
     for job in taken.running:
         memory[job.node] += job.jobs * job.memory_mib
@@ -35,6 +39,8 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
         ],
         "pending": [asdict(waiting) for waiting in taken.pending],
         "waits": waits(taken.waits),
+        "unplaceable": [asdict(jobs) for jobs in taken.unplaceable],
+        "untried": taken.untried,
         "sources": [asdict(source) for source in taken.sources],
     }
 

@@ -27,6 +27,7 @@ def as_data(explained: Explained, found: GroupExplanation) -> dict[str, Any]:
         "multi_cores": usage.multi_cores,
         "pending_by_cores": dict(usage.pending_by_cores),
         "waits": [asdict(waits) for waits in record.waits if waits.group == control.group],
+        "unplaceable_by_cores": dict(usage.unplaceable_by_cores),
         "pledge_hs06": control.error.pledge_hs06,
         "error_hs06": control.error.error_hs06,
         "error_cores": control.error.error_cores,
@@ -84,6 +85,9 @@ def _inputs(explained: Explained, found: GroupExplanation) -> Iterator[tuple[str
     yield "uses", f"{number(usage.power_hs06)} HS06 on {usage.cores} cores: {sizes}"
     waiting = ", ".join(f"{jobs} x {cores}-core" for cores, jobs in usage.pending_by_cores.items() if jobs)
     yield "waits", f"{waiting} jobs" if waiting else "no job waits"
+    without = ", ".join(f"{jobs} x {cores}-core" for cores, jobs in usage.unplaceable_by_cores.items())
+    if without:
+        yield "no demand", f"{without} of them: no node could run them if it were empty"
     yield from words.wait_rows(waits for waits in explained.record.waits if waits.group == control.group)
     yield "entitled", f"{explained.record.setpoint}: {says('setpoint', explained.record.setpoint)}"
     yield "law", words.spoken("law", control.law)

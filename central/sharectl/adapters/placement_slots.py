@@ -1,0 +1,256 @@
+"""Slots as pending jobs see them when nothing runs there: a few kinds among thousands of nodes.
+
+Of a slot's Requirements those clauses count that ask something of the job and that last: not sharectl's own (target,
+grace, overheat), not the state of a node (drained, unhealthy, closed), not a time of day or a load.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import floor, log
+from typing import Any, Callable, Optional
+
+from sharectl.adapters.consumption_policy_kinds import words_of_text
+from sharectl.adapters.emptied_slot import emptied
+from sharectl.core.references import MY, TARGET, references
+from sharectl.core.start_clauses import Clause, clauses, code_of
+
+Row = Mapping[str, str]
+"""Attributes of an ad, in lower case -> expression."""
+
+Slots = Callable[[Sequence[str]], Iterable[Any]]
+"""Ads of a pool's slots with these attributes."""
+
+ACCEPTS = "t1_slotaccepts"
+"""Attribute that an emptied slot gets: its lasting clauses."""
+
+NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+MOST_SAMPLES = 20
+"""Nodes whose START tells which attributes of jobs count; jobs that differ in others only are not told apart."""
+MOST_VALUES = 50
+"""An attribute with more values, such as Machine, makes kinds for the jobs alone that look at it."""
+
+_FIRST = ("Name", "Machine", "Requirements", "WithinResourceLimits", "MachineResources")
+_WORD = re.compile(r"\w+")
+_LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
+_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
+_STEP = 1.03
+"""Numbers from 1000 on within about this ratio make no kinds of their own."""
+
+_SITE = ("site-start", "slot-requirements")
+"""Codes of clauses that are not sharectl's."""
+_FUNCTIONS = frozenset(("time", "random", "eval", "currenttime"))
+_MOMENTARY = _FUNCTIONS | {
+    *("clockmin", "clockday", "mycurrenttime", "lastheardfrom", "updatesequencenumber"),
+    *("state", "activity", "enteredcurrentstate", "enteredcurrentactivity", "draining", "drainreason"),
+    *("offline", "numdynamicslots", "jobstart", "currentrank", "remoteuser", "remoteowner", "numclaims"),
+    *("loadavg", "condorloadavg", "totalloadavg", "totalcondorloadavg", "keyboardidle", "consoleidle"),
+    *("cpubusy", "cpubusytime", "cpuisbusy", "virtualmemory", "totalvirtualmemory", "isowner", "mc_grace"),
+    "availablegpus",
+}
+_MOMENTARY_PREFIXES = ("child", "t1_", "recent", "monitorself")
+_POWER = "t1_wn_hs06"
+_OF_JOBS = re.compile(
+    r"_condor_\w+|_cp_\w+|request\w+|job\w+|want\w+|x509\w+|acctgroup\w*|accountinggroup|owner|user|niceuser"
+)
+"""Attributes that START may mean of the job without TARGET.; any other that the slot lacks it may lack for a moment."""
+
+
+def is_momentary(word: str) -> bool:
+    """Whether an attribute or a function, in lower case, may have another value in a minute."""
+    return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What some nodes of a pool tell of all."""
+
+    words: tuple[str, ...] = ()
+    """Attributes of jobs, in lower case, that their START looks at."""
+    resources: tuple[str, ...] = ()
+    """MachineResources."""
+
+
+@dataclass(frozen=True)
+class AskingSlots:
+    """What each slot asks of jobs."""
+
+    names: tuple[str, ...]
+    kinds: tuple[int, ...]
+    """Number of the row of each."""
+    rows: tuple[Row, ...]
+    """`ACCEPTS` and what that sees, emptied."""
+    resources: tuple[str, ...]
+    unsure: frozenset[str]
+    """Resources, in lower case, of which some slot does not tell how much it has in all."""
+
+
+def sample_of(asked: Any, machines: Collection[str]) -> Sample:
+    """What a sample of ``machines`` tells; ``asked`` is a collector of the bindings."""
+    import htcondor2
+
+    chosen = sorted(machines)[:: max(1, len(machines) // MOST_SAMPLES)][:MOST_SAMPLES]
+    of_these = " || ".join(f'Machine == "{machine}"' for machine in chosen)
+    ads = asked.query(
+        htcondor2.AdType.Slot, constraint=f"({NOT_DYNAMIC}) && ({of_these})", projection=list(_FIRST)
+    )
+    words: set[str] = set()
+    resources: dict[str, None] = {}
+    for ad in ads:
+        row = row_of(ad)
+        resources.update(dict.fromkeys(_WORD.findall(row.get("machineresources", ""))))
+        expressions, names = _apart(row)
+        words |= _lasting(expressions, names, frozenset()).of_jobs
+    return Sample(tuple(sorted(words)), tuple(resources))
+
+
+def slots_of(collector: Optional[str], projection: Sequence[str]) -> Iterable[Any]:
+    """Slots of a pool, and of their attributes those named; the collector adds what these refer to."""
+    import htcondor2
+
+    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
+    ads: Iterable[Any] = asked.query(
+        htcondor2.AdType.Slot, constraint=NOT_DYNAMIC, projection=list(projection)
+    )
+    return ads
+
+
+def asking_slots(slots: Slots, resources: Sequence[str]) -> AskingSlots:
+    """What each slot asks of jobs."""
+    projection = [*_FIRST, *(f"TotalSlot{resource}" for resource in resources)]
+    names, numbers = [], []
+    unsure: set[str] = set()
+    kinds = Kinds()
+    for ad in slots(projection):
+        row = row_of(ad)
+        names.append(row.get("name", ""))
+        unsure |= _unsure(row)
+        numbers.append(kinds.number(_asking(row)))
+    return AskingSlots(tuple(names), tuple(numbers), tuple(kinds.rows), tuple(resources), frozenset(unsure))
+
+
+def row_of(ad: Any) -> dict[str, str]:
+    """Attributes of an ad of the bindings."""
+    lines = (line.partition(" = ") for line in ad.printOld().split("\n"))
+    return {name.lower(): text for name, sign, text in lines if sign}
+
+
+class Kinds:
+    """Rows that are alike, each with the largest numbers that any of its kind has."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, str]] = []
+        self._numbers: dict[tuple[tuple[str, str], ...], int] = {}
+
+    def number(self, row: Row) -> int:
+        """Number of the kind of a row."""
+        key = tuple(sorted((name, stepped(name, text)) for name, text in row.items()))
+        number = self._numbers.setdefault(key, len(self.rows))
+        if number == len(self.rows):
+            self.rows.append(dict(row))
+        else:
+            most = self.rows[number]
+            for name, text in row.items():
+                if text != most[name] and float(text) > float(most[name]):
+                    most[name] = text
+        return number
+
+
+@lru_cache(maxsize=100_000)
+def stepped(name: str, text: str) -> str:
+    """``text``, or the step in which a large number is; disks, which differ from minute to minute, are all in one."""
+    if not _NUMBER.fullmatch(text):
+        return text
+    return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
+
+
+def _asking(row: dict[str, str]) -> dict[str, str]:
+    """The lasting clauses of a slot, and what they see of it when nothing runs there."""
+    empty = {name.lower(): text for name, text in emptied(row).items()}
+    lasting = _lasting(*_apart(empty), _unsure(row))
+    kept = {name: empty[name] for name in (*lasting.of_slot, *_resources(row)) if name in empty}
+    return {**kept, ACCEPTS: lasting.text}
+
+
+def _resources(row: Row) -> list[str]:
+    return _WORD.findall(row.get("machineresources", "cpus memory disk").lower())
+
+
+def _unsure(row: Row) -> frozenset[str]:
+    return frozenset(name for name in _resources(row) if f"totalslot{name}" not in row)
+
+
+def _apart(row: Row) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+    """Attributes that are no literals, and the names of all."""
+    expressions = ((name, text) for name, text in row.items() if not _LITERAL.fullmatch(text))
+    return tuple(sorted(expressions)), frozenset(row)
+
+
+@dataclass(frozen=True)
+class _Lasting:
+    text: str
+    """Conjunction of the clauses."""
+    of_slot: frozenset[str]
+    """Attributes of the slot that they look at."""
+    of_jobs: frozenset[str]
+
+
+@lru_cache(maxsize=1000)
+def _lasting(
+    expressions: tuple[tuple[str, str], ...], names: frozenset[str], unsure: frozenset[str]
+) -> _Lasting:
+    """Clauses of a slot's Requirements that ask something of jobs, and last.
+
+    Parameters
+    ----------
+    expressions
+        Attributes of the slot that are no literals.
+    names
+        All attributes that it has.
+    unsure
+        Resources of which the slot does not tell how much it has in all.
+    """
+    texts = {**dict.fromkeys(names, ""), **dict(expressions)}
+    kept, of_slot, of_jobs = [], set(), set()
+    for clause in clauses(texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None):
+        own, others, words = _seen(clause.text, texts)
+        if _is_lasting(clause, own, words, unsure) and others:
+            kept.append(clause.text)
+            of_slot |= own
+            of_jobs |= others
+    text = " && ".join(f"({clause})" for clause in kept)
+    return _Lasting(text or "true", frozenset(of_slot), frozenset(of_jobs))
+
+
+def _is_lasting(clause: Clause, own: Iterable[str], words: Collection[str], unsure: Collection[str]) -> bool:
+    return (
+        code_of(clause) in _SITE
+        and not any(is_momentary(name) or name in unsure for name in own)
+        and _FUNCTIONS.isdisjoint(words)
+    )
+
+
+def _seen(expression: str, texts: Row) -> tuple[set[str], set[str], set[str]]:
+    """Attributes that an expression of an ad looks at, directly or not: its own, others', and all words."""
+    own: set[str] = set()
+    others: set[str] = set()
+    words: set[str] = set()
+    waiting = [expression]
+    while waiting:
+        text = waiting.pop()
+        words |= words_of_text(text)
+        for scope, name in _references(text):
+            if scope == TARGET or (scope != MY and name not in texts and _OF_JOBS.fullmatch(name)):
+                others.add(name)
+            elif name not in own:
+                own.add(name)
+                waiting.append(texts.get(name, ""))
+    return own, others, words
+
+
+@lru_cache(maxsize=10_000)
+def _references(expression: str) -> tuple[tuple[str, str], ...]:
+    return tuple((one.scope, one.name.lower()) for one in references(expression))

@@ -1,0 +1,214 @@
+"""Pending jobs tried on slots by HTCondor's own library, on ads as the daemons send them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import classad2
+import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
+import pytest
+
+from sharectl.adapters.placement import Trial, tried
+from sharectl.adapters.placement_jobs import JobShape, JobShapes
+from sharectl.adapters.placement_slots import asking_slots
+
+SLOT = {
+    "Requirements": "START && (WithinResourceLimits)",
+    "WithinResourceLimits": "MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory",
+    "Start": "true",
+    "MachineResources": '"Cpus Memory Disk"',
+    "PartitionableSlot": "true",
+    "State": '"Unclaimed"',
+    # All is held now.
+    "Cpus": "0",
+    "Memory": "0",
+    "Disk": "0",
+    "TotalSlotCpus": "16",
+    "TotalSlotMemory": "64000",
+    "TotalSlotDisk": "1000000",
+    "Arch": '"X86_64"',
+    "LoadAvg": "15.0",
+}
+JOB = {
+    "JobUniverse": "5",
+    "AcctGroup": '"cms"',
+    "RequestCpus": "8",
+    "RequestMemory": "1000",
+    "RequestDisk": "100",
+}
+OWN = '(TARGET.Arch == "X86_64") && (TARGET.Cpus >= RequestCpus) && (TARGET.Memory >= RequestMemory)'
+OURS = (
+    "(true) && (MY.t1_GraceAdmits isnt false && MY.t1_TargetAdmits isnt false && MY.t1_CoolAdmits isnt false)"
+)
+ADMITS = {
+    "t1_GraceAdmits": "MY.MC_GRACE =!= true || TARGET.RequestCpus > 8",
+    "t1_TargetAdmits": "MY.t1_TargetActive =!= true",
+    "t1_CoolAdmits": "MY.t1_overheat =!= true",
+    "MC_GRACE": "true",
+    "t1_TargetActive": "true",
+    "t1_overheat": "true",
+}
+DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
+
+
+def text_of(ad: Mapping[str, str]) -> str:
+    return "\n".join(f"{name} = {value}" for name, value in ad.items())
+
+
+def slots(*changes: Mapping[str, str]) -> Any:
+    """Look at slots that differ from `SLOT`; of each all attributes are told."""
+    ads = [
+        {**SLOT, "Name": f'"slot1@wn-{number}"', "Machine": f'"wn-{number}"', **change}
+        for number, change in enumerate(changes, 1)
+    ]
+
+    def look(projection: Sequence[str]) -> Iterable[Any]:
+        assert "Name" in projection
+        return [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
+
+    return look
+
+
+def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> Trial:
+    ads = [{**JOB, "Requirements": OWN, **job} for job in jobs]
+    shapes = [JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad)) for number, ad in enumerate(ads)]
+    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    return tried(look, asking, [JobShapes(tuple(shapes), complete=True)], deadline_seconds)
+
+
+def wants(clause: str, **more: str) -> dict[str, str]:
+    return {"Requirements": f"({clause}) && {OWN}", **more}
+
+
+def unplaceable(look: Any, *jobs: Mapping[str, str]) -> list[int]:
+    done = trial(look, *jobs)
+    assert done.untried is None
+    return sorted(found.kind[2] for found in done.unplaceable)
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "TARGET.HasFoo",
+        "TARGET.HasFoo =?= true",
+        'TARGET.Machine == "wn-9"',
+        "TARGET.Cpus > 16",
+        "TARGET.Memory >= 64001",
+        "TARGET.Nope =?= 1 && time() > 5",
+        "0",
+    ],
+)
+def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
+    (found,) = trial(slots({}, {}), wants(clause)).unplaceable
+    assert (found.kind, found.jobs, found.example) == (("cms", 8, 0), 3, "ap#0.0")
+    assert found.reason == clause.partition(" && ")[0]
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "true",
+        "TARGET.Cpus >= 16",
+        'TARGET.Machine == "wn-2"',
+        "TARGET.Cpus == 16 && TARGET.HasBar",
+        # What cannot be told, and what changes from minute to minute.
+        "error",
+        '"text" > 3',
+        "TARGET.LoadAvg < 0.1",
+        'TARGET.Activity == "Idle"',
+        "time() < 5",
+        "TARGET.NightOnly",
+    ],
+)
+def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> None:
+    look = slots({}, {"HasBar": "true", "NightOnly": "ClockMin > 9999"})
+    assert unplaceable(look, wants(clause)) == []
+
+
+@pytest.mark.parametrize(
+    ("start", "job", "is_demand"),
+    [
+        ("TARGET.RequestCpus == 1", {}, False),
+        ("RequestCpus == 1", {}, False),
+        ('TARGET.AcctGroup =?= "atlas"', {}, False),
+        ('TARGET.AcctGroup =?= "atlas"', {"AcctGroup": '"atlas"'}, True),
+        # Nobody can tell what the job would have to say.
+        ("TARGET.Queue == 3", {}, True),
+        # Closed, unhealthy, or asking for another time of day.
+        ("false", {}, True),
+        ("NODE_IS_HEALTHY =?= true", {}, True),
+        ("MY.StartJobs", {}, True),
+        ("ClockMin > 9999", {}, True),
+        ("TARGET.RequestCpus == 1 || ClockMin > 9999", {}, True),
+        (OURS, {}, True),
+        (f"TARGET.RequestCpus == 1 && {OURS}", {}, False),
+    ],
+)
+def test_start_counts_where_it_asks_something_lasting_of_the_job(
+    start: str, job: Mapping[str, str], *, is_demand: bool
+) -> None:
+    assert (unplaceable(slots({"Start": start, **ADMITS}), job) == []) is is_demand
+
+
+def test_a_slot_that_is_drained_takes_what_it_has_room_for() -> None:
+    drained = {"Requirements": "false", "Draining": "true", "State": '"Drained"'}
+    assert unplaceable(slots(drained), {}, {"RequestCpus": "17"}, wants("TARGET.HasFoo")) == [1, 2]
+
+
+def test_a_static_slot_counts_as_well() -> None:
+    static = {"PartitionableSlot": "false", "State": '"Claimed"', "TotalSlotCpus": "1", "Cpus": "1"}
+    assert unplaceable(slots(static), {}, {"RequestCpus": "1"}) == [0]
+
+
+def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
+    busy = {"MachineResources": '"Cpus Memory Disk Licences"', "Licences": "0"}
+    limits = {
+        "WithinResourceLimits": f"{SLOT['WithinResourceLimits']} && TARGET.RequestLicences <= MY.Licences"
+    }
+    job = wants("TARGET.Licences >= RequestLicences", RequestLicences="2")
+    assert unplaceable(slots({**busy, **limits}), job) == []
+
+
+def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
+    look = slots(*({"TotalSlotDisk": str(10**6 + number)} for number in range(1000)))
+    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    assert len(asking.rows) == 1
+    disk = "TARGET.Disk >= {}"
+    assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [1]
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        wants("size(A39) > TARGET.Cpus", A0='"xxxxxxxxxxxxxxxx"', **DOUBLED),
+        wants(
+            "A39 > TARGET.Cpus",
+            A0="1 + TARGET.Cpus",
+            **{n: f"A{int(n[1:]) - 1} + A{int(n[1:]) - 1}" for n in DOUBLED},
+        ),
+    ],
+)
+def test_a_hostile_job_ends_no_trial_and_is_named(hostile: Mapping[str, str]) -> None:
+    began = time.monotonic()
+    done = trial(slots({}), {}, hostile, wants("TARGET.HasFoo"))
+    assert time.monotonic() - began < 30
+    assert [found.kind[2] for found in done.unplaceable] == [2]
+    # As an error or as one that ended the process: it counts as before.
+    assert done.untried is None or done.untried.startswith("1 kinds of pending jobs could not be tried")
+
+
+def test_a_trial_without_time_says_so() -> None:
+    done = trial(slots({}), wants("TARGET.HasFoo"), deadline_seconds=0)
+    assert done.unplaceable == ()
+    assert done.untried == "1 kinds of pending jobs could not be tried on the nodes (no answer within 0 s)"
+
+
+def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
+    look = slots({})
+    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    long = JobShapes((JobShape(("cms", 8, 0), 3, "ap#1.0", None),), complete=True)
+    assert "1 kinds of pending jobs could not be tried" in str(tried(look, asking, [long]).untried)
+    beyond = JobShapes((), complete=False)
+    assert "a schedd has more than" in str(tried(look, asking, [beyond]).untried)
