@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.core.plan import Decision, PlanConfig, State, decide
 from sharectl.core.plan_many import Assigning
-from sharectl.core.usage import hs06_per_core_by_node
+from sharectl.core.usage import cores_by_node, hs06_per_core_by_node
 
 NOW = 1_700_000_000
 NODE_CORES = 64
 POWERS = (9.5, 10.0, 11.2, 12.8, 14.1, 16.0)
-SIZES = (2, 4, 8, 16, 64)
+SIZES = (1, 2, 4, 8, 16, 64)
 WAITING_RATIO = 0.6
 """Of the groups and sizes, those of which jobs wait."""
 VARIANTS = {
@@ -103,17 +103,23 @@ def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
     waits = {record.node: record for record in decision.nodes}
     over = sum(control.output_hs06 for control in decision.groups if control.output_hs06 > 0)
     targets = decision.plan.targets
-    moved = sum(power[target.node] * target.request_cores for target in targets)
+    held = {group: cores_by_node(taken, group) for group in {target.held_back for target in targets}}
+    # A target for single-core jobs is for as many as the held-back group gives up cores.
+    cores = {
+        target: held[target.held_back][target.node] - target.cap_cores
+        if target.request_cores == 1
+        else target.request_cores
+        for target in targets
+    }
+    moved = sum(power[target.node] * cores[target] for target in targets)
     value = sum(
         power[target.node]
-        * (
-            target.request_cores * (86400 - waits[target.node].wait_seconds)
-            - waits[target.node].idle_core_seconds
-        )
+        * (cores[target] * (86400 - waits[target.node].wait_seconds) - waits[target.node].idle_core_seconds)
         for target in targets
     )
     return {
         "targets": len(targets),
+        "single_core_targets": sum(target.request_cores == 1 for target in targets),
         "moved_ratio": moved / over,
         "idle_core_seconds": sum(waits[target.node].idle_core_seconds for target in targets),
         "value": value,

@@ -351,3 +351,29 @@ def test_each_group_has_a_reason_that_agrees_with_the_targets(
         assert (reason.code in (HELD_BACK, BOTH)) == any(held_back for held_back, _ in sides)
         closed = [t for t in decision.plan.targets if group not in (t.held_back, t.helped)]
         assert reason.closed_nodes == len(closed)
+
+
+@given(snapshots, configs)
+def test_a_plan_for_one_pair_frees_blocks_that_error_and_jobs_pay_for(
+    taken: Snapshot, config: PlanConfig
+) -> None:
+    """`pair` lowers each cap by a block, for the largest jobs that it holds, no more than error and jobs call for."""
+    decision = decide(replace(config, strategy="pair"), State(), taken, NOW)
+    targets, block = decision.plan.targets, config.limits.multicore_cores
+    output = {control.group: control.output_hs06 for control in decision.groups}
+    if not targets:
+        return
+    ((held_back, helped, size),) = {(t.held_back, t.helped, t.request_cores) for t in targets}
+    waiting = Counter[int]()
+    for row in taken.pending:
+        waiting[row.cores] += row.jobs * (row.group == helped)
+    assert size == max(cores for cores, jobs in waiting.items() if jobs and cores <= block)
+    assert len(targets) <= -(-waiting[size] // (block // size))
+    assert all(freed_cores(taken, target) == block for target in targets)
+    assert sum(block * POWER[t.node] for t in targets) <= min(output[held_back], -output[helped]) + 1e-3
+    furthest = {
+        row.group
+        for row in taken.pending
+        if row.cores <= block and output.get(row.group, 0.0) < output[helped]
+    }
+    assert not furthest

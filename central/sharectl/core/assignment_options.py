@@ -174,7 +174,7 @@ def _worth_a_look(
     if sum(map(len, glances.values())) <= MANY:
         return {(name, group, size) for (group, size), rows in glances.items() for _, name in rows}
     found: set[tuple[str, str, int]] = set()
-    on_node: defaultdict[str, list[tuple[float, str, int]]] = defaultdict(list)
+    on_node: defaultdict[tuple[str, bool], list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in glances.items():
         size = block_cores if request == 1 else request
         power = fsum(nodes[name].node.hs06_per_core for _, name in rows) / len(rows)
@@ -184,8 +184,12 @@ def _worth_a_look(
         for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
             value = prices.value(size, nodes[name].node.hs06_per_core, seconds, seconds * size / 2)
-            on_node[name].append((-value, group, request))
-    for name, valued in on_node.items():
+            # Single-core jobs take no place from multicore ones here: they count less, not these.
+            on_node[name, request == 1].append((-value, group, request))
+    for (name, single), valued in on_node.items():
+        if single:
+            found.add((name, *min(valued)[1:]))
+            continue
         by_value = sorted(valued)[:NODE_OPTIONS]
         by_density = sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
         found.update((name, group, size) for _, group, size in (*by_value, *by_density))
