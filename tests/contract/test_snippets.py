@@ -242,11 +242,6 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         replaced(EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL SHARECTL_OFF", "SHARECTL_CRON_JOBS = JOB_CTL"),
         "MY.t1_Disabled",
     ),
-    "overheating that nobody measures": (
-        "published",
-        added("SHARECTL_OVERHEAT_ENABLED = True\n"),
-        "MY.t1_overheat",
-    ),
     "an attribute without a value": (
         "published",
         added("STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06\n"),
@@ -710,9 +705,7 @@ def test_a_broken_copy_is_found(fault: str, folder: Path) -> None:
     assert any(said in str(finding) for finding in of_check), [str(finding) for finding in found(folder)]
 
 
-@pytest.mark.parametrize(
-    "line", ["SHARECTL_ENABLED = no", "SHARECTL_ENABLED =", "SHARECTL_OVERHEAT_ENABLED = yes"]
-)
+@pytest.mark.parametrize("line", ["SHARECTL_ENABLED = no", "SHARECTL_ENABLED ="])
 def test_a_knob_that_is_no_boolean_is_the_only_finding(line: str, folder: Path) -> None:
     added(f"{line}\n")(folder)
     (finding,) = found(folder)

@@ -107,11 +107,28 @@ def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(b
     assert not places(box, small)
 
 
+def test_a_node_for_multicore_jobs_takes_no_others(box: Box) -> None:
+    box.write_config(PLAIN, example("70-multicore-only.conf"))
+    box.reconfig(PLAIN)
+    box.wait_until(lambda: slots(box, PLAIN)["slot1"].get("t1_MulticoreOnly"), 30, "the node says so")
+    single = submit(box, 1, at(PLAIN))
+    small, large = submit(box, 1, at(PLAIN), cores=2), submit(box, 1, at(PLAIN), cores=4)
+    box.wait_until(lambda: places(box, small) and places(box, large), 60, "multicore jobs run")
+    log = ("NEGOTIATOR", f"Rejected {single}.0")
+    negotiated = box.log_text(box.spec.central_point, log[0]).count(log[1])
+    box.wait_until(
+        lambda: box.log_text(box.spec.central_point, log[0]).count(log[1]) > negotiated + 1,
+        60,
+        "the other job was looked at again",
+    )
+    assert not places(box, single)
+
+
 def test_cores_are_bound_to_jobs(box: Box) -> None:
     box.write_config(PLAIN, example("70-cpu-affinity.conf"))
     box.reconfig(PLAIN)
     box.wait_until(
-        lambda: "TotalSlotCpus" not in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
+        lambda: "RequestCpus" not in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
     )
     bound = [box.shared_directory / f"bound.{number}" for number in (0, 1)]
     submit(

@@ -158,3 +158,29 @@ def test_of_conditions_that_are_needed_together_no_other_is_named() -> None:
     (flip,) = page.flips
     assert flip.what == "the node is not reserved (nodes.reserved) and the node is not being drained"
     assert flip.outcome == "a target"
+
+
+@pytest.mark.parametrize("only", [True, False])
+def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(only: bool) -> None:  # noqa: FBT001
+    taken = seen(PendingJobs("cms", 1, 50, 1_000))
+    first, second = taken.nodes
+    nodes = (replace(first, multicore_only=only), second)
+    decision = decide(config(), BLANK, replace(taken, nodes=nodes), NOW)
+    targets = {target.node: target.request_cores for target in decision.plan.targets}
+    assert targets.get("wn-1") == (None if only else 1)
+    assert targets["wn-2"] == 1
+    reason = next(node.reason for node in decision.nodes if node.node == "wn-1")
+    assert reason == ("multicore-only" if only else "target")
+
+
+def test_a_standing_target_for_single_core_jobs_ends_where_multicore_jobs_alone_are_taken() -> None:
+    taken = seen(PendingJobs("cms", 1, 50, 1_000), nodes=1)
+    nodes = (replace(taken.nodes[0], multicore_only=True),)
+    stood = State(
+        nodes=1,
+        sequence=NOW - 900,
+        standing=(Standing(Target("wn-1", "alice", 8, "cms", 1), NOW - 9000),),
+        standing_until=NOW + 900,
+    )
+    assert decide(config(), stood, taken, NOW).plan.targets
+    assert not decide(config(), stood, replace(taken, nodes=nodes), NOW).plan.targets

@@ -37,13 +37,13 @@ def test_slots_are_counted_by_what_they_do() -> None:
             slot(MC_GRACE=True),
             slot(t1_Disabled=True, t1_JobCtlReason="no-line", t1_Enabled=False),
             slot(t1_Disabled=False, t1_Enabled=False),
-            slot(t1_Disabled="yes", t1_Enabled=True),
+            slot(t1_Disabled="yes", t1_Enabled=True, t1_MulticoreOnly=True),
         ],
         NOW,
         90,
     )
     assert (seen.slots, seen.with_target, seen.in_grace) == (6, 1, 1)
-    assert (seen.disabled, seen.disabled_by_knob) == (1, 2)
+    assert (seen.disabled, seen.disabled_by_knob, seen.multicore_only) == (1, 2, 1)
     assert (seen.reasons, seen.refusing) == ({"ok": 5, "no-line": 1}, {})
 
 

@@ -27,6 +27,7 @@ _PROJECTION = [
     "TotalMemory",
     "TotalCpus",
     "t1_wn_hs06",
+    "t1_MulticoreOnly",
     "AccountingGroup",
     "JobStart",
     "EnteredCurrentState",
@@ -71,6 +72,8 @@ class Slot:
     obeyed_sequence: Optional[int] = None
     """See `node_words.obedience_of`."""
     refusal: Optional[str] = None
+    multicore_only: bool = False
+    """t1_MulticoreOnly."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +167,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         draining=node_words.is_draining(ad),
         obeyed_sequence=obeyed,
         refusal=refusal,
+        multicore_only=node_words.says(ad, "t1_MulticoreOnly", said=True),
     )
 
 

@@ -15,7 +15,7 @@ _PARTITIONABLE = "PartitionableSlot =?= True"
 PROJECTION = (
     *node_words.PROJECTION,
     *("MC_GRACE", "SlotID", "t1_McRoomValue", "t1_McRoomTime", "t1_WatchedTime", "t1_McGraceTime"),
-    *("t1_MulticorePending", "t1_MulticorePendingUntil"),
+    *("t1_MulticorePending", "t1_MulticorePendingUntil", "t1_MulticoreOnly"),
 )
 """Attributes that are asked for: those of `node_words`, and what MC_GRACE is made of."""
 
@@ -48,6 +48,8 @@ class NodeStatus:
     """Slots of nodes that somebody has switched off on the node, by file."""
     disabled_by_knob: int
     """The same by SHARECTL_ENABLED."""
+    multicore_only: int
+    """Slots that take multicore jobs alone, by t1_MulticoreOnly."""
     reasons: dict[str, int]
     """Code of `sharectl.core.node_reasons` -> slots."""
     refusing: dict[str, int]
@@ -76,6 +78,7 @@ def status_of(ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited
         in_grace=sum(node_words.says(ad, "MC_GRACE", said=True) for ad in ads),
         disabled=sum(node_words.says(ad, "t1_Disabled", said=True) for ad in ads),
         disabled_by_knob=sum(node_words.says(ad, "t1_Enabled", said=False) for ad in ads),
+        multicore_only=sum(node_words.says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
         reasons=dict(Counter(code for code, _ in codes).most_common()),
         refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
     )

@@ -23,6 +23,8 @@ _SLOTS_OWN = {
     *(name for way in ACTUATIONS for name in SLOT_ATTRIBUTES[way]),
     *(f"{latch}{end}" for way in ACTUATIONS for latch in LATCHES[way] for end in ("Value", "Time")),
 }
+_SENSORS = {"t1_overheat"}
+"""Attributes that a site may measure; undefined where it does not."""
 
 
 def unreadable(subject: Subject) -> Iterator[Finding]:
@@ -68,7 +70,7 @@ def unpublished(subject: Subject) -> Iterator[Finding]:
     """Attributes of the node that nobody publishes, but for those that `snippet_slot` looks after."""
     for reference, definition in _asked_for(subject):
         name = reference.name
-        known = is_htcondors(name) or name.lower() in subject.published or name in _SLOTS_OWN
+        known = is_htcondors(name) or name.lower() in subject.published or name in _SLOTS_OWN | _SENSORS
         if reference.scope == MY and not known:
             yield Finding(
                 "published",

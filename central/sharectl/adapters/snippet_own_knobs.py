@@ -26,7 +26,7 @@ LONGER = (
     ("SHARECTL_JOB_CTL_STALE_SECONDS", "SHARECTL_JOB_CTL_PERIOD_SECONDS"),
     ("SHARECTL_MC_GRACE_STALE_SECONDS", "SHARECTL_MC_GRACE_PERIOD_SECONDS"),
 )
-BOOLEANS = {ENABLED: "True", "SHARECTL_OVERHEAT_ENABLED": "False"}
+BOOLEANS = {ENABLED: "True"}
 """Knob → what the other checks take it for where it is neither True nor False: or all of them would find that."""
 
 DISABLED_FILE = "SHARECTL_DISABLED_FILE"

@@ -158,6 +158,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
                 "switched off on the node",
                 f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob",
             ),
+            *([("for multicore jobs alone", nodes["multicore_only"])] if nodes["multicore_only"] else []),
             ("job_ctl says", " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-"),
         ]
     print_table("status", ("what", "is"), rows, sys.stdout)

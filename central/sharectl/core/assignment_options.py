@@ -122,6 +122,7 @@ def new_options(
     for name, here in nodes.items():
         idle, power = here.idle_cores, here.node.hs06_per_core
         sizes = [size for size, most in most_hs06.items() if size * power <= most + ROUNDING_HS06]
+        sizes = [size for size in sizes if size > 1 or not here.node.multicore_only]
         for group in here.ages:
             left_hs06 = excess_hs06.get(group, 0.0)
             if left_hs06 <= 0:

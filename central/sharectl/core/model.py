@@ -141,6 +141,8 @@ class Node:
     """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
     power_assumed: bool = False
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
+    multicore_only: bool = False
+    """Whether all of its slots publish t1_MulticoreOnly = True: START there takes no single-core job."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,12 @@ SMALL = "small"
 """No such job would fit if the node were empty."""
 NOT_HELD = "not-held"
 
-NODE_CODES = {HELD: "no-fit", SMALL: "no-fit", NOT_HELD: "no-block"}
+MULTICORE_ONLY = "multicore-only"
+"""It takes multicore jobs alone, and none waits."""
+
+NODE_CODES = {
+    HELD: "no-fit", SMALL: "no-fit", NOT_HELD: "no-block", MULTICORE_ONLY: "multicore-only"
+}  # fmt: skip
 """What keeps a node from helping -> one of `sharectl.core.plan.NODE_REASONS`."""
 
 Kinds = Mapping[tuple[str, int], Iterable[Waiting]]
@@ -66,6 +71,10 @@ def why_none(
 
 def _finding(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int]) -> str:
     node, found = here.node, SMALL
+    if node.multicore_only:
+        least_mib = {size: least for size, least in least_mib.items() if size > 1}
+        if not least_mib:
+            return MULTICORE_ONLY
     for size, least in least_mib.items():
         # A list of jobs tells no node's size.
         if not 0 < node.cores < size and not 0 < node.memory_mib < least:
@@ -84,7 +93,8 @@ def _blocks(here: NodeCores, over: Collection[str], sizes: Iterable[int]) -> Ite
         if group in over:
             for size in sizes:
                 if size == 1:
-                    yield group, 1, here.memory_for(group, 1)
+                    if not here.node.multicore_only:
+                        yield group, 1, here.memory_for(group, 1)
                 elif here.held_cores[group] + here.idle_cores >= size:
                     yield group, size, here.memory_for(group, max(0, size - here.idle_cores))
 

@@ -43,6 +43,7 @@ NODE_REASONS = {
     "released": "its target has done its work, or nobody waits for it any more",
     "not-needed": "other nodes are enough, or give their cores sooner",
     "no-fit": "no job that waits would find its cores and memory there",
+    "multicore-only": "it takes multicore jobs alone (t1_MulticoreOnly), and those that wait are single-core",
     "no-block": "no group over its share holds cores there that a pending job could use",
     "no-call": "the errors call for no target anywhere",
     "uncontrolled": "it is not under control (nodes.controlled)",

@@ -115,7 +115,11 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     budgets = replace(after(budgets, fixed), room=_room_left(situation))
     free = {name: here for name, here in nodes.items() if name not in situation.young}
     going_on = [
-        choice for each in stood if each.target.node in free for choice in _going_on(each, budgets, assigning)
+        choice
+        for each in stood
+        if each.target.node in free
+        and (each.target.request_cores > 1 or not nodes[each.target.node].node.multicore_only)
+        for choice in _going_on(each, budgets, assigning)
     ]
     kept, budgets = _affordable(going_on, budgets)
     fresh = new_options(free, budgets, expected, assigning.prices, situation.block_cores)
