@@ -26,6 +26,7 @@ ABSENT = (
     ("explain", "group", "cms", "--cycle", "77"),
     ("explain", "group", "cms", "--at", "2001-01-01"),
     ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
+    ("report", "-o", "{folder}/page", "--from", "2001-01-01", "--compare", "2001-01-01", "2001-01-02"),
     ("replay", *EMPTY_PERIOD),
     ("ledger", "export", *EMPTY_PERIOD),
     ("ledger", "export", "-o", "{folder}/out.csv", *EMPTY_PERIOD),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +26,7 @@ TIME is {FORMS}.
 The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and loads nothing, so that it can
 be mailed, printed, or served as a file. It is replaced at once; a file of that name that is no report is left alone.
 
-exit codes: 0 ok, 1 no cycle between --from and --to (no page is written), 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
+exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,6 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     ledger = ledger_of(config)
     span = ledger.span()
     asked = [_known(period, span) for period in wanted]
+    for option, (since, until) in zip(("", "--compare: "), asked):
+        if next(ledger.cycles(since, until), None) is None:
+            raise AbsentError(f"{option}{no_cycle(span)}; no page was written")
+    asked.sort()
     periods = [ledger.series(since, until, html_report.POINTS) for since, until in asked]
     subject = html_report.Subject(
         config.pool.name or "",
@@ -85,10 +88,6 @@ def run(arguments: argparse.Namespace) -> int:
         asked,
         ledger.last_complete(*max(asked)),
     )
-    if not periods[0].buckets:
-        raise AbsentError(f"{no_cycle(span)}; no page was written")
-    if any(not period.buckets for period in periods[1:]):
-        print(f"sharectl: --compare: {no_cycle(span)}", file=sys.stderr)
     path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
     content = html_report.as_content(periods, subject)
     if arguments.json:

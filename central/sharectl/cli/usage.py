@@ -13,9 +13,19 @@ _SHOWN = 60
 """Characters of a word that are compared, and shown."""
 
 
+WITH_ACTIONS = ("explain", "ledger", "check", "consumption")
+"""Verbs whose second word says what is to be done."""
+
+
 def misplaced(arguments: Sequence[str], verbs: Collection[str]) -> Optional[str]:
-    """What is wrong with the first word, if it is no verb; None if it may stand there."""
-    first = next(iter(arguments), "")
+    """Fault of the first words, if a verb or its action is not among them; None if they may stand there."""
+    first, second = (*arguments[:2], "", "")[:2]
+    if first in WITH_ACTIONS and second.startswith("-") and second not in _WITHOUT_VERB:
+        option = second.partition("=")[0][:_SHOWN]
+        return (
+            f"options are written behind the second word: sharectl {first} WORD {option} ... "
+            f"(`sharectl {first} --help` has the words)"
+        )
     if not first or first in _WITHOUT_VERB or first in verbs:
         return None
     if first.startswith("-"):
