@@ -25,17 +25,21 @@ SLOT_TYPE_1_CONSUMPTION_DISK = quantize(TARGET.RequestDisk, {1024})
 SLOT_WEIGHT = Cpus
 """
 NOTHING = "".join(f"SLOT_TYPE_1_CONSUMPTION_{asset} = 0\n" for asset in ("CPUS", "MEMORY", "DISK"))
-GOOD, TOKENS, ZERO, FRACTION, DIVIDES, TEXT = "good", "tokens", "zero", "fraction", "divides", "text"
+GOOD, TOKENS, ZERO, FRACTION, DIVIDES = "good", "tokens", "zero", "fraction", "divides"
+MISSING, BY_HAND, PLAIN_BY_HAND = "missing", "by-hand", "plain-by-hand"
+ATTRIBUTES = """
+ConsumptionCpus = 2 * target.RequestCpus
+ConsumptionMemory = quantize(target.RequestMemory, {512})
+ConsumptionDisk = quantize(target.RequestDisk, {1024})
+STARTD_EXPRS = $(STARTD_EXPRS) ConsumptionCpus ConsumptionMemory ConsumptionDisk
+"""
 OWN = {
     GOOD: "",
     TOKENS: "MACHINE_RESOURCE_tokens = 3\n",
     ZERO: NOTHING,
     FRACTION: "SLOT_TYPE_1_CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1\n",
     DIVIDES: "SLOT_WEIGHT = 8 / Cpus\n",
-    TEXT: "SLOT_TYPE_1_CONSUMPTION_CPUS = ifThenElse((TARGET.RequestCpus ?: 0) >= 0, quantize(TARGET.RequestCpus, {1}), -1)\n"
-    "SLOT_TYPE_1_CONSUMPTION_DISK = 1024\n"
-    "SLOT_TYPE_1_CONSUMPTION_MEMORY = "
-    "ifThenElse(quantize(TARGET.RequestMemory, {8}) >= 0, quantize(TARGET.RequestMemory, {128}), -1)\n",
+    MISSING: "MACHINE_RESOURCE_tokens = 3\nCONSUMPTION_TOKENS = TARGET.RequestTokens\n",
 }
 CORES = 2
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1"
@@ -53,6 +57,15 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         ExecutePoint(host(name), cores=CORES, memory_mib=4096, config=POLICY + own)
         for name, own in OWN.items()
     )
+    nodes += (
+        ExecutePoint(
+            host(BY_HAND),
+            cores=CORES,
+            memory_mib=4096,
+            config=f"CONSUMPTION_POLICY = True\nSlotWeight = 3 * Cpus\nSLOT_TYPE_1_SLOTWEIGHT = 3 * Cpus\n{ATTRIBUTES}",
+        ),
+        ExecutePoint(host(PLAIN_BY_HAND), cores=2 * CORES, memory_mib=4096, config=ATTRIBUTES),
+    )
     spec = BoxSpec(
         execute_points=nodes,
         access_points=("ap-1.example.org",),
@@ -62,8 +75,8 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def verdict(box: Box, folder: Path, name: str, *, advice: bool = False) -> dict[str, dict[str, Any]]:
-    """What the check finds in the node's own dump: name of the check → finding; what is wrong, or only what is recommended."""
+def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
+    """What the check finds wrong in the node's own dump: name of the check → finding."""
     printed = box.run(["condor_config_val", "-dump", "-verbose"], host=host(name)).stdout
     dump = folder / f"{name}.dump"
     dump.write_text(printed)
@@ -76,11 +89,9 @@ def verdict(box: Box, folder: Path, name: str, *, advice: bool = False) -> dict[
         timeout=90,
     )
     found = {
-        finding["check"]: finding
-        for finding in json.loads(done.stdout)["findings"]
-        if finding["advice"] is advice
+        finding["check"]: finding for finding in json.loads(done.stdout)["findings"] if not finding["advice"]
     }
-    assert advice or done.returncode == (1 if found else 0), done.stderr
+    assert done.returncode == (1 if found else 0), done.stderr
     return found
 
 
@@ -158,18 +169,40 @@ def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(box: Box, tm
     assert running(box, cluster) == 0
 
 
-def test_a_policy_that_reads_texts_is_found_and_its_matches_never_start(box: Box, tmp_path: Path) -> None:
-    assert verdict(box, tmp_path, TEXT) == {}
-    advice = verdict(box, tmp_path, TEXT, advice=True)["requests"]
-    assert 'SLOT_TYPE_1_CONSUMPTION_MEMORY: a job with RequestMemory = "1" passes' in advice["problem"]
-    cluster = submit(box, TEXT, 1, 'MY.RequestMemory = "1"')
-    box.wait_until(lambda: len(matches_by_cycle(box, cluster)) > 2, 60, "the job is matched again")
-    assert running(box, cluster) == 0
-    better = advice["remedy"].partition("write ")[2].partition(", which refuses")[0]
-    box.write_config(host(TEXT), f"{better}\n")
-    box.reconfig(host(TEXT))
-    refused = f"ConsumptionMemory on resource slot1@{host(TEXT)} failed to evaluate"
-    box.wait_until(lambda: refused in negotiator(box), 60, "the negotiator refuses it")
+def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
+    box: Box, tmp_path: Path
+) -> None:
+    finding = verdict(box, tmp_path, MISSING)["claims"]
+    assert "the negotiator matches no such job" in finding["problem"]
+    cluster = submit(box, MISSING, 1)
+    box.wait_until(lambda: rejected(box, cluster), 60, "the negotiator has looked for a slot")
+    assert matches_by_cycle(box, cluster) == []
+
+
+def rejected(box: Box, cluster: int) -> bool:
+    return bool(box.jobs(f"ClusterId == {cluster} && LastRejMatchTime > 0"))
+
+
+def of_slot(box: Box, name: str, *attributes: str) -> list[str]:
+    query = ["condor_status", "-constraint", f'Machine == "{host(name)}" && PartitionableSlot', "-af:r,"]
+    return box.run([*query, *attributes]).stdout.strip().split(", ")
+
+
+def test_attributes_of_2012_are_found_and_have_no_effect_beside_a_policy(box: Box, tmp_path: Path) -> None:
+    found = verdict(box, tmp_path, BY_HAND)
+    assert "puts HTCondor's own policies in their place" in found["policy"]["problem"]
+    assert found["knobs"]["problem"].startswith("HTCondor has no knob SlotWeight")
+    cpus, weight = of_slot(box, BY_HAND, "ConsumptionCpus", "SlotWeight")
+    assert cpus == "quantize(target.RequestCpus,{ 1 })"
+    assert weight == "Cpus"
+
+
+def test_attributes_of_2012_alone_are_found_and_give_one_claim_a_cycle(box: Box, tmp_path: Path) -> None:
+    found = verdict(box, tmp_path, PLAIN_BY_HAND)
+    assert "the slot has one claim id" in found["policy"]["problem"]
+    cluster = submit(box, PLAIN_BY_HAND, 2)
+    box.wait_until(lambda: running(box, cluster) == 2, 60, "both jobs run, of two cores each")
+    assert matches_by_cycle(box, cluster) == [1, 1]
 
 
 def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(

@@ -371,22 +371,56 @@ def test_a_column_without_reasons_is_left_out(files: Files) -> None:
 
 
 def test_custom_resources_that_are_all_that_is_charged(files: Files) -> None:
-    files.slots(
-        {
-            **SLOT,
-            "MachineResources": '"Cpus Memory Disk Tokens"',
-            "Tokens": "3",
-            "ConsumptionTokens": "target.RequestTokens",
-            **{f"Consumption{asset}": "0" for asset in ("Cpus", "Memory", "Disk")},
-            "SlotWeight": "Tokens",
-        }
-    )
+    slot_of_tokens = {
+        **SLOT,
+        "MachineResources": '"Cpus Memory Disk Tokens"',
+        "Tokens": "3",
+        "ConsumptionTokens": "target.RequestTokens",
+        **{f"Consumption{asset}": "0" for asset in ("Cpus", "Memory", "Disk")},
+        "SlotWeight": "Tokens",
+    }
+    files.slots(slot_of_tokens)
     (slot,) = files.json("capacity")["slots"]
     assert (slot["claims"], slot["consumed"]["Tokens"]) == (3, 1)
-    assert "the startd takes 1 at least of Cpus, Memory for each claim" in files.run("cost")
+    # Three tokens and six cores: each claim has its core, and nothing is refused.
+    assert "the startd takes 1 at least" not in files.run("cost", "--request", "tokens=1")
+    files.slots({**slot_of_tokens, "Tokens": "9"})
+    assert "the startd takes 1 at least of Cpus for each claim" in files.run("cost", "--request", "tokens=1")
 
 
-@pytest.mark.parametrize("request_", ["", "x", "1,2,3,4", "-1", "1,,2", "\u0663"])
+def test_gpus_are_requested_by_name(files: Files) -> None:
+    with_gpus = {
+        **SLOT,
+        "MachineResources": '"Cpus Memory Disk GPUs"',
+        "ConsumptionGPUs": "TARGET.RequestGPUs ?: 0",
+    }
+    files.slots({**with_gpus, "GPUs": "2", "Requirements": "MY.ConsumptionGPUs <= MY.GPUs"})
+    content = files.json("cost", "--request", "gpus=1", "--request", "1,2000,gpus=3")
+    one, three = content["matches"][:2]
+    assert (one["consumed"]["GPUs"], one["fits"], one["refused"]) == (1, 2, [])
+    assert three["refused"]
+    claims = [job["claims"] for job in files.json("capacity", "--request", "2,gpus=1")["jobs"]]
+    assert claims[0] == 2
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        "",
+        "x",
+        "1,2,3,4",
+        "-1",
+        "1,,2",
+        "\u0663",
+        "gpus",
+        "gpus=",
+        "gpus=1,8",
+        "8,cpus=1",
+        "gpus=1,GPUs=2",
+        "g-p=1",
+        "=1",
+    ],
+)
 def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
     with pytest.raises(SystemExit):
         files.run("capacity", f"--request={request_}")
@@ -397,7 +431,11 @@ def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
     [
         ("0", "'0': cores must be 1 or more"),
         ("8,0,00", "'8,0,00': MiB of memory and KiB of disk must be 1 or more"),
-        ("9" * 16, "cores must be 1 or more, of 15 digits at most; write such as 8,16000,1000000"),
+        (
+            "9" * 16,
+            "cores must be 1 or more, of 15 digits at most; write cores, MiB and KiB such as 8,16000,1000000",
+        ),
+        ("8,gpus=0", "'8,gpus=0': gpus must be 1 or more"),
     ],
 )
 def test_requests_of_nothing_are_refused(files: Files, request_: str, said: str) -> None:

@@ -12,7 +12,6 @@ from sharectl.adapters import (
     consumption_check_booleans,
     consumption_check_claims,
     consumption_check_gpus,
-    consumption_check_guards,
     consumption_check_knobs,
     consumption_check_leftovers,
     consumption_check_nodes,
@@ -47,7 +46,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
             consumption_check_booleans.no_boolean,
         ),
     ),
-    ("policy", "there is a consumption policy", (consumption_check_static.none,)),
+    (
+        "policy",
+        "there is a consumption policy",
+        (consumption_check_static.none, consumption_check_static.by_hand),
+    ),
     (
         "slot types",
         "policies are for slots that exist and can have one, and the machine has what slots are to have",
@@ -59,7 +62,6 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         ),
     ),
     ("expressions", "HTCondor can read policies and weights", (consumption_check_static.unreadable,)),
-    ("assets", "every asset has a policy", (consumption_check_static.without_policy,)),
     ("scope", "names are asked of the slot or of the job, as is meant", (consumption_check_static.scoped,)),
     (
         "leftovers",
@@ -73,11 +75,6 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     ),
     ("numbers", "policies are numbers, and not negative, for every job", (consumption_check_trials.numbers,)),
     ("zero", "every job takes something", (consumption_check_trials.zero,)),
-    (
-        "requests",
-        "the negotiator refuses requests that are no amounts",
-        (consumption_check_guards.unguarded,),
-    ),
     ("room", "an empty slot has room for a job", (consumption_check_trials.accepted,)),
     (
         "claims",
@@ -189,7 +186,12 @@ def _refuse_unknown(nodes: Sequence[Node], size: Mapping[str, float]) -> None:
         raise InputError(problems)
 
 
-def _found(subject: Subject) -> Iterator[Finding]:
+def _found(subject: Subject) -> list[Finding]:
+    """Findings, each once: slot types share the knobs of every slot."""
+    return list(dict.fromkeys(_each(subject)))
+
+
+def _each(subject: Subject) -> Iterator[Finding]:
     for _, _, functions in CHECKS:
         for function in functions:
             try:

@@ -55,6 +55,7 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
                 slot.claims.place,
                 f"{slot.claims.macro} = {slot.claims.text} is no number: HTCondor takes the slot's cores instead",
                 "write a whole number, or take it out",
+                advice=True,
             )
         elif number < len(fewest.claims):
             yield Finding(
@@ -63,6 +64,7 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
                 f"{slot.claims.macro} = {plain(number)}, and {len(fewest.claims)} jobs with {said(fewest.job)} fit into a slot "
                 f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no claim id)",
                 f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the slot's cores",
+                advice=True,
             )
 
 
@@ -139,6 +141,16 @@ def activated(subject: Subject) -> Iterator[Finding]:
     for node, slot in subject.sound:
         for asset, (job, given, wanted) in _refused_claims(subject, node, slot).items():
             policy = slot.policies[asset]
+            if not isinstance(wanted, (int, float)):
+                yield Finding(
+                    "claims",
+                    policy.place,
+                    f"{policy.macro} is no number for a job with {said(job)}: the slot's Requirements ask for it, so the "
+                    "negotiator matches no such job",
+                    f"write TARGET.Request{asset} ?: 0 for TARGET.Request{asset}, or another expression that is a number "
+                    "for every job",
+                )
+                continue
             yield Finding(
                 "claims",
                 policy.place,
@@ -189,14 +201,18 @@ def asked_twice(subject: Subject) -> Iterator[Finding]:
 
 
 def modified(subject: Subject) -> Iterator[Finding]:
-    """Requests that MODIFY_REQUEST_EXPR_… makes larger on the node than the negotiator has seen them.
+    """Requests that a site's own MODIFY_REQUEST_EXPR_… makes larger on the node than the negotiator has seen them.
 
     create_dslot in src/condor_startd.V6/Resource.cpp applies them before the policy, and tries again without if the slot
     then has no room.
     """
     for node, slot in subject.sound:
         jobs = _that_request_all(slot)
-        knobs = _modifying(node, slot)
+        knobs = {
+            asset: found
+            for asset, found in _modifying(node, slot).items()
+            if node.configuration.assignments(found[0])
+        }
         changed = _changed(subject, node, slot, jobs, knobs)
         pairs = list(zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed)))
         for asset, (knob, text) in knobs.items():
@@ -211,11 +227,7 @@ def modified(subject: Subject) -> Iterator[Finding]:
                 job, had, has = larger[0]
                 yield Finding(
                     "modified",
-                    (
-                        node.configuration.place(knob)
-                        if node.configuration.assignments(knob)
-                        else slot.policies[asset].place
-                    ),
+                    node.configuration.place(knob),
                     f"{knob} = {_short(text)} is coarser than {slot.policies[asset].macro}: of a job with {said(job)} the "
                     f"negotiator deducts {asset} = {plain(had)}, and the node takes {plain(has)}, so it may be full before the "
                     "negotiator knows",

@@ -45,8 +45,6 @@ class Input:
     configuration: Configuration
     is_whole: bool
     """Whether it is all that a node reads, and not only a part of it."""
-    knows_defaults: bool = True
-    """Whether it tells what a file sets from HTCondor's own defaults; a dump without places does not."""
 
 
 @dataclass(frozen=True)
@@ -212,9 +210,8 @@ def _expanded(
             or found.file != path
             or _TYPED.match(found.name)
         )
-    has_places = not is_dump or any(found.file != path for found in definitions)
     configuration = _configuration(source, definitions, values)
-    return Input(str(path), configuration, is_whole=is_dump, knows_defaults=has_places), None
+    return Input(str(path), configuration, is_whole=is_dump), None
 
 
 def _configuration(

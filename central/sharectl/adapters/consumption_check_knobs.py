@@ -44,7 +44,6 @@ _ASSET_ALIKE = 0.66
 _OF_TYPES = (
     POLICY,
     WEIGHT,
-    "SlotWeight",
     NUM_CLAIMS,
     "PARTITIONABLE",
     "NAME_PREFIX",
@@ -239,7 +238,12 @@ def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str,
     number, rest = typed(name) or (None, name.rpartition(".")[2])
     known = _known(node, is_typed=number is not None)
     is_known = rest.lower() in {knob.lower() for knob in (*known, *MACROS)}
-    if is_known or not rest or name.lower() in used or (number is None and _NUMBERED.match(name)):
+    if (
+        is_known
+        or not rest
+        or {name.lower(), rest.lower()} & used
+        or (number is None and _NUMBERED.match(name))
+    ):
         return None
     if meant := _meant(rest.upper(), [knob.upper() for knob in known]):
         prefix = name[: len(name) - len(rest)]
@@ -274,7 +278,7 @@ def _known(node: Node, *, is_typed: bool) -> tuple[str, ...]:
     policies = [f"{_CONSUMPTION}{asset}" for asset in assets]
     if is_typed:
         return (*_OF_TYPES, *policies)
-    return (POLICY, WEIGHT, NUM_CLAIMS, LEFTOVERS, *NEGOTIATORS, "SlotWeight", *policies)
+    return (POLICY, WEIGHT, NUM_CLAIMS, LEFTOVERS, *NEGOTIATORS, *policies)
 
 
 def _used(configuration: Configuration) -> frozenset[str]:

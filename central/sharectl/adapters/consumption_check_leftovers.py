@@ -18,12 +18,13 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
 
     Since 23.7.2 the startd does not ask its own knob for slots with a policy (request_claim in
     src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them. Seen on both versions, with
-    False on the node.
+    False on the node: so a node that leaves it to HTCondor has no fault.
     """
     for node in subject.nodes:
         if not node.is_on(LEFTOVERS):
             continue
-        if subject.slots and (node.with_policy or node.runs("SCHEDD")):
+        is_set = bool(node.configuration.assignments(LEFTOVERS))
+        if subject.slots and (node.runs("SCHEDD") or (is_set and node.with_policy)):
             yield Finding(
                 "leftovers",
                 _place(node),

@@ -41,6 +41,10 @@ def weighed(subject: Subject) -> Iterator[Finding]:
         chosen = _chosen(node)
         if chosen is None or not _counts(node):
             continue
+        is_for_schedds = "SCHEDD" in chosen.macro.upper()
+        # Knobs of slots are for execute points unless the configuration says otherwise.
+        if not is_for_schedds and not node.runs("SCHEDD"):
+            continue
         of_job = chosen.macro.upper().endswith(SCHEDD_WEIGHT)
         values = _values(subject, chosen.text, of_job=of_job)
         light = [(job, value) for job, value in zip(_JOBS, values) if value is not None and value < 1]

@@ -7,19 +7,18 @@ on HTCondor 23.9.6 and 25.14.1.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 
 from sharectl.adapters.condor_files import Definition
-from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_settings import Setting
 from sharectl.adapters.consumption_check_shares import of_type_0
 from sharectl.adapters.consumption_check_subject import (
+    LEFTOVERS,
     MAX_SLOT_TYPES,
-    STANDARD_ASSETS,
     Node,
     SlotType,
     Subject,
-    left_to_htcondor,
     typed,
 )
 from sharectl.adapters.snippet_subject import Finding
@@ -27,11 +26,13 @@ from sharectl.core.machine_attributes import JOB_ATTRIBUTES, is_htcondors
 from sharectl.core.references import MY, TARGET, UNSCOPED, Reference, references
 
 _ALIKE = 0.6
+_BY_HAND = re.compile(r"Consumption(?!_)(\w+)", re.IGNORECASE)
+"""Attribute of a slot that is its policy for an asset."""
 
 
 def none(subject: Subject) -> Iterator[Finding]:
     """Configurations that have no consumption policy at all."""
-    nodes = [node for node in subject.nodes if not node.is_access_point]
+    nodes = [node for node in subject.nodes if not _is_for_access_points(node)]
     told_elsewhere = any(
         slot.wants_policy
         or slot.is_misread
@@ -39,7 +40,7 @@ def none(subject: Subject) -> Iterator[Finding]:
         for node in subject.nodes
         for slot in node.slot_types
     ) or any(_in_vain(node) for node in nodes)
-    told_elsewhere = told_elsewhere or any(of_type_0(subject))
+    told_elsewhere = told_elsewhere or any(of_type_0(subject)) or any(by_hand(subject))
     if told_elsewhere or not nodes:
         return
     yield Finding(
@@ -51,24 +52,41 @@ def none(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def without_policy(subject: Subject) -> Iterator[Finding]:
-    """Assets whose policy is HTCondor's own.
+def _is_for_access_points(node: Node) -> bool:
+    """Whether it has no slots: a schedd alone, or a snippet that sets what access points need of a pool with policies."""
+    return node.is_access_point or (
+        not node.input.is_whole and bool(node.configuration.assignments(LEFTOVERS))
+    )
 
-    The startd fills in what is missing: the defaults of the manual for cpus, memory and disk, and for custom resources
-    what is requested, 0 if nothing is. So the slot stays one with a policy, though the manual ("CONSUMPTION_<Resource>")
-    says that custom resources have none. A single Consumption attribute missing in the ad, and the negotiator would
-    take it for a slot without policy (cp_supports_policy).
+
+def by_hand(subject: Subject) -> Iterator[Finding]:
+    """Consumption… as attributes of slots in STARTD_ATTRS, as before HTCondor 8.1.2.
+
+    Seen on both versions: with CONSUMPTION_POLICY the startd puts its own in their place; without it the negotiator goes
+    by them, and the slot has one claim id ("has no claim id").
     """
-    for node, slot in subject.slots:
-        for asset, policy in left_to_htcondor(node, slot).items():
-            knob = policy.macro.upper() if asset in STANDARD_ASSETS else policy.macro
-            yield Finding(
-                "assets",
-                slot.policy.place,
-                f"{slot.name}: {asset} has no policy, so HTCondor takes its own, {_one_line(policy.text)}",
-                f"write {_scope(slot)}{knob} = {guarded(asset, policy.text)}, or what it is to be",
-                advice=True,
+    for node in subject.nodes:
+        attributes = {name: policy_of for name in node.attributes if (policy_of := _BY_HAND.fullmatch(name))}
+        if not attributes:
+            continue
+        is_on = any(slot.wants_policy for slot in node.slot_types)
+        yield Finding(
+            "policy",
+            node.configuration.place(next(iter(attributes))),
+            f"{_together(list(attributes))}: the form of 2012, attributes of the slot: "
+            + (
+                "CONSUMPTION_POLICY = True puts HTCondor's own policies in their place"
+                if is_on
+                else "the slot has one claim id, so it is matched once a cycle"
+            ),
+            "write "
+            + ("" if is_on else "CONSUMPTION_POLICY = True, ")
+            + ", ".join(
+                f"CONSUMPTION_{asset[1].upper()} = {_one_line(node.attributes[name])}"
+                for name, asset in attributes.items()
             )
+            + ", and take the attributes out",
+        )
 
 
 def unreadable(subject: Subject) -> Iterator[Finding]:
@@ -109,7 +127,9 @@ def scoped(subject: Subject) -> Iterator[Finding]:
             key = (chosen.place, f"{reference.scope}.{reference.name}".lower())
             if said is not None and key not in seen:
                 seen.add(key)
-                yield Finding("scope", chosen.place, f"{chosen.macro}: {said[0]}", said[1])
+                # HTCondor finds the job's attribute all the same, and a slot's weight costs no job its start.
+                advice = reference.scope == UNSCOPED or chosen is slot.weight
+                yield Finding("scope", chosen.place, f"{chosen.macro}: {said[0]}", said[1], advice=advice)
 
 
 def slot_types(subject: Subject) -> Iterator[Finding]:
@@ -243,9 +263,10 @@ def _out_of_scope(
             f"no asset of this slot is requested by {name}: undefined for most jobs, and they match nothing",
             f"write TARGET.{close[0]}" if close else f"ask for one of {', '.join(requests)}",
         )
-    if reference.scope != UNSCOPED or is_htcondors(name) or name.lower() in _known(node, slot):
+    # No slot has an attribute Request….
+    if reference.scope != UNSCOPED or of_job or is_htcondors(name) or name.lower() in _known(node, slot):
         return None
-    side = "TARGET" if of_job or name.lower() in JOB_ATTRIBUTES else ""
+    side = "TARGET" if name.lower() in JOB_ATTRIBUTES else ""
     return (
         f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such attribute",
         f"write {side}.{name}" if side else f"write MY.{name} for the slot's, TARGET.{name} for the job's",

@@ -221,16 +221,6 @@ def node_of(given: Input, htcondor: CondorProcess, *, has_gpus: bool = False) ->
     return Node(given, slot_types, unused, resources, read)
 
 
-def left_to_htcondor(node: Node, slot: SlotType) -> Mapping[str, Setting]:
-    """Assets without policy beside others that have one, and custom resources without: HTCondor takes its own."""
-    some_set = node.input.knows_defaults and not all(policy.is_default for policy in slot.policies.values())
-    return {
-        asset: policy
-        for asset, policy in slot.policies.items()
-        if policy.is_default and (some_set or asset not in STANDARD_ASSETS)
-    }
-
-
 def typed(knob: str) -> Optional[tuple[int, str]]:
     """N and the rest of ``SLOT_TYPE_<N>_<REST>`` (or NUM_SLOTS_TYPE_<N>, whose rest is empty); None for others."""
     match = _TYPED.fullmatch(knob)

@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Callable
 
-from sharectl.adapters.consumption_check_guards import guarded
 from sharectl.adapters.consumption_check_requests import (
     Ad,
-    hostile,
     ordinary,
     other_attributes,
     sizes,
@@ -64,17 +62,16 @@ def zero(subject: Subject) -> Iterator[Finding]:
                 policy.place,
                 f"{slot.name}: the policy takes nothing of any asset for {_many(failed, jobs)}: the negotiator refuses them, with "
                 "a warning in its log at each look",
-                f"let one policy be positive always, such as {policy.macro} = "
-                + guarded("Cpus", "quantize(TARGET.RequestCpus, {1})"),
+                f"let one policy be positive always, such as {policy.macro} = quantize(TARGET.RequestCpus, {{1}})",
             )
 
 
 def paid_for(subject: Subject) -> Iterator[Finding]:
-    """Requests that users may write to be matched for less than nothing, or to end the negotiator."""
+    """Weights by which a match costs less than nothing."""
     for node, slot in subject.sound:
         assets = tuple(slot.policies)
         others = other_attributes(slot, subject.readable)
-        jobs = [*ordinary(assets, others), *hostile(assets, others)]
+        jobs = ordinary(assets, others)
         found = tried(subject, node, slot, jobs)
         failed = [
             (job, match.cost)
@@ -89,6 +86,7 @@ def paid_for(subject: Subject) -> Iterator[Finding]:
                 f"{slot.weight.macro} grows as assets are taken: a match of a job with {said(job)} costs {plain(cost)}, and its "
                 "group's usage falls",
                 "make the weight one that falls as Cpus, Memory and the other assets do, such as SLOT_WEIGHT = Cpus",
+                advice=True,
             )
 
 

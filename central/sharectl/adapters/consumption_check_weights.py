@@ -50,6 +50,7 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
                     slot.weight.place,
                     f"{slot.weight.macro} is {_word(full)} on an empty slot: the negotiator takes its own SLOT_WEIGHT instead",
                     "write an expression over Cpus, Memory, Disk and the slot's custom resources that is a number",
+                    advice=True,
                 )
             continue
         states = [{**whole, **dict.fromkeys(gone, 0.0)} for gone in _subsets(tuple(whole))]
@@ -72,6 +73,7 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
                     f"{slot.weight.macro} is {plain(value)} where {amounts_said(_gone(left))}: the accountant counts a negative weight "
                     "as 1",
                     f"write max({{0, {slot.weight.text}}})",
+                    advice=True,
                 )
                 break
 
@@ -87,6 +89,7 @@ def steady(subject: Subject) -> Iterator[Finding]:
                 f"{slot.weight.macro} depends on {match[0].rstrip('(').strip()}: it may change while a match is made, and the "
                 "change is added to what the job is charged",
                 "make the weight of assets only",
+                advice=True,
             )
         for reference in _others(subject, node, slot):
             yield Finding(
@@ -95,6 +98,7 @@ def steady(subject: Subject) -> Iterator[Finding]:
                 f"{slot.weight.macro} asks for {reference.name}: the negotiator deducts assets only, so it has the old value "
                 "for all matches of a cycle, or none",
                 "make the weight of Cpus, Memory, Disk and the slot's custom resources only",
+                advice=True,
             )
 
 
@@ -113,6 +117,7 @@ def follows(subject: Subject) -> Iterator[Finding]:
                     slot.weight.place,
                     f"{slot.weight.macro} = {_flat(slot.weight.text)}: {told[0]}",
                     _REMEDY,
+                    advice=True,
                 )
                 break
 

@@ -20,12 +20,66 @@ _EPILOG = """\
 be 0 while all that slots have counts as within it. ? is what is not known, - what is not there. docs/match-cost.md tells
 more."""
 
+_ASSETS = ("cpus", "memory", "disk")
+_UNITS = ("cores", "MiB of memory", "KiB of disk")
+_MOST_DIGITS = 15
+_SUCH = "write cores, MiB and KiB such as 8,16000,1000000, others by name such as 8,gpus=1"
+
 
 def add_jobs(parser: argparse.ArgumentParser, what: str, epilog: str = "") -> None:
     """Add the first of what both verbs have: ``what`` it does with jobs; ``epilog`` comes before the common one."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = epilog + _EPILOG
     parser.add_argument("--jobs", type=Path, metavar="FILE", help=what)
+
+
+def add_request(parser: argparse.ArgumentParser, what: str) -> None:
+    """Add ``--request``; ``what`` the verb does with it."""
+    parser.add_argument(
+        "--request",
+        action="append",
+        default=[],
+        type=_request,
+        metavar="[CPUS[,MIB[,KIB]]][,NAME=AMOUNT…]",
+        help=f"{what} (cores, MiB of memory, KiB of disk, each 1 if left out; GPUs and custom resources by name, such as "
+        "8,gpus=1); may be repeated",
+    )
+
+
+def requested(arguments: argparse.Namespace) -> list[Jobs]:
+    """A job of each ``--request``."""
+    from sharectl.adapters.consumption_policy_pricing import Jobs
+    from sharectl.adapters.slot_ads import AdOfFile
+
+    return [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
+
+
+def _request(text: str) -> tuple[str, dict[str, str]]:
+    """Option value ``text`` as a name and an ad."""
+    from sharectl.core.consumption_rules import attribute_of
+
+    parts = text.split(",")
+    plain = [part for part in parts if "=" not in part]
+    named = {
+        name.lower(): amount for name, _, amount in (part.partition("=") for part in parts if "=" in part)
+    }
+    amounts = {**dict.fromkeys(_ASSETS, "1"), **dict(zip(_ASSETS, plain)), **named}
+    in_order = parts[: len(plain)] == plain and len(plain) <= len(_ASSETS)
+    is_each_once = len(plain) + len(named) == len(parts) and not set(_ASSETS[: len(plain)]) & set(named)
+    are_names = all(name.isascii() and name.isidentifier() for name in named)
+    are_numbers = all(amount.isascii() and amount.isdecimal() for amount in amounts.values())
+    if not (in_order and is_each_once and are_names and are_numbers):
+        raise argparse.ArgumentTypeError(f"{text[:60]!r}: {_SUCH}")
+    wrong = [
+        dict(zip(_ASSETS, _UNITS)).get(name, name)
+        for name, amount in amounts.items()
+        if len(amount) > _MOST_DIGITS or not amount.strip("0")
+    ]
+    if wrong:
+        raise argparse.ArgumentTypeError(
+            f"{text[:60]!r}: {' and '.join(wrong)} must be 1 or more, of {_MOST_DIGITS} digits at most; {_SUCH}, or leave it out"
+        )
+    return f"request {text}", {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,6 @@ import argparse
 
 from sharectl.cli import consumption_ads
 
-_REQUEST = ("RequestCpus", "RequestMemory", "RequestDisk")
-_UNITS = ("cores", "MiB of memory", "KiB of disk")
-_MOST_DIGITS = 15
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
@@ -19,14 +15,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--pending", action="store_true", help="also count claims for the jobs that pend in the pool"
     )
-    parser.add_argument(
-        "--request",
-        action="append",
-        default=[],
-        type=_request,
-        metavar="CPUS[,MIB[,KIB]]",
-        help="also count claims for jobs of this request (cores, MiB of memory, KiB of disk; each 1 or more, 1 if left out); may be repeated",
-    )
+    consumption_ads.add_request(parser, "also count claims for jobs of this request")
     consumption_ads.add_arguments(parser)
 
 
@@ -34,8 +23,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print how many claims slots, slot types and groups can have now."""
     from sharectl.adapters.consumption_policy import MOST_CLAIMS
     from sharectl.adapters.consumption_policy_empty import on_empty
-    from sharectl.adapters.consumption_policy_pricing import Jobs, job_groups, price, smallest_offers
-    from sharectl.adapters.slot_ads import AdOfFile
+    from sharectl.adapters.consumption_policy_pricing import job_groups, price, smallest_offers
     from sharectl.report import match_cost, match_cost_tables
 
     given = consumption_ads.Given(arguments)
@@ -45,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     content = match_cost.capacity(
         smallest, groups, leftovers=bool(groups) and given.leftovers(), empty=arguments.empty
     )
-    jobs = [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
+    jobs = consumption_ads.requested(arguments)
     jobs += given.jobs(arguments.jobs) if arguments.jobs is not None else []
     jobs += given.jobs(None) if arguments.pending else []
     if jobs:
@@ -59,19 +47,3 @@ def run(arguments: argparse.Namespace) -> int:
     return consumption_ads.print_found(
         "consumption-capacity", content, given, arguments, match_cost_tables.capacity_tables
     )
-
-
-def _request(text: str) -> tuple[str, dict[str, str]]:
-    """Option value ``text`` as a name and an ad."""
-    amounts = text.split(",")
-    if len(amounts) > len(_REQUEST) or not all(amount.isascii() and amount.isdecimal() for amount in amounts):
-        raise argparse.ArgumentTypeError(f"{text[:60]!r}: write cores, MiB and KiB such as 8,16000,1000000")
-    wrong = [
-        unit for unit, amount in zip(_UNITS, amounts) if len(amount) > _MOST_DIGITS or not amount.strip("0")
-    ]
-    if wrong:
-        raise argparse.ArgumentTypeError(
-            f"{text[:60]!r}: {' and '.join(wrong)} must be 1 or more, of {_MOST_DIGITS} digits at most; write such as "
-            "8,16000,1000000, or leave MiB and KiB out for 1"
-        )
-    return f"request {text}", dict(zip(_REQUEST, [*amounts, "1", "1"]))

@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     consumption_ads.add_jobs(
         parser, "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)", _EPILOG
     )
+    consumption_ads.add_request(parser, "jobs of this request instead of those that pend in the pool")
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--sequence",
@@ -47,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
-    jobs = given.jobs(arguments.jobs)
+    jobs = consumption_ads.requested(arguments)
+    jobs += given.jobs(arguments.jobs) if arguments.jobs is not None or not jobs else []
     if arguments.quotas is not None and not arguments.group:
         given.groups(slots)
         given.notes.append(f"{arguments.quotas}: read and checked; only --group shows quotas")

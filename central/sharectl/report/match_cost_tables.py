@@ -174,6 +174,7 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
             for match in content["matches"]
             if match["slots"] == number
             for asset in match["startd_takes_more"]
+            if match["fits"] is not None and match["fits"] > (slot["assets"].get(asset) or 0)
         }
         if raised and slot["kind"] == "consumption policy":
             to.write(
