@@ -10,11 +10,15 @@ EXIT_CODES = {
     2: "usage",
     65: "bad input file",
     69: "an extra is not installed",
+    70: "an internal error",
     74: "own file not readable or writable, or targets that did not arrive",
     75: "the pool did not answer, or another cycle runs",
     78: "configuration",
+    130: "interrupted by Ctrl-C",
 }
 """Exit code of every command and its meaning; they follow sysexits."""
+
+INTERNAL, INTERRUPTED = 70, 130
 
 
 class SharectlError(Exception):

@@ -13,7 +13,8 @@ from tests.ledgers import PERIOD_SECONDS, busy, law, write
 FOLDER = Path(__file__).parent / "explain"
 CONFIG = """
 groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
-control: {{strategy: pair, max_nodes: 4}}
+# Cores stand free and no job comes: what is explained are other limits.
+control: {{strategy: pair, max_nodes: 4, give_up_seconds: 604800, probe_blocks: 1000}}
 state_directory: {folder}
 """
 JOBS = [

@@ -18,6 +18,7 @@ from sharectl.adapters.ledger_export import Counted
 from sharectl.adapters.ledger_import import bring_in
 from sharectl.adapters.log_source import file_source
 from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord, TargetNodes
+from sharectl.core.free_blocks import BlockMemory, OpenBlock
 from sharectl.core.ledger_series import DAY_SECONDS, layout
 from sharectl.core.model import (
     GroupControl,
@@ -199,6 +200,9 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
                 problems=tuple(draw(st.lists(words, max_size=2))),
                 configuration="0123456789ab",
                 idle_cores=draw(SMALL) if complete else 0,
+                idle_target_cores=draw(SMALL) if complete else None,
+                idle_grace_cores=draw(SMALL) if complete else None,
+                blocks=draw(st.builds(BlockMemory, st.lists(open_blocks, max_size=2).map(tuple))),
                 target_nodes={
                     control.group: TargetNodes(draw(SMALL), draw(SMALL))
                     for control in groups
@@ -207,6 +211,9 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
             )
         )
     return found
+
+
+open_blocks = st.builds(OpenBlock, words, words, st.integers(1, 64), SMALL, st.none() | SMALL)
 
 
 @contextmanager

@@ -49,6 +49,8 @@ control:
   idle_price: 1  # default
   keep_gain_ratio: 0.25  # default
   obey_seconds: 2340  # default
+  give_up_seconds: null  # default
+  probe_blocks: null  # default
   multicore_cores: 8  # default
   deadband_hs06: 1.0e-07
   law: latest  # default

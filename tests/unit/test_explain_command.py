@@ -18,7 +18,7 @@ from tests.ledgers import PERIOD_SECONDS, busy, law, write
 
 CONFIG = """
 groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
-control: {{strategy: pair, max_nodes: {max_nodes}}}
+control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800, probe_blocks: 1000}}
 state_directory: {folder}
 """
 LEFT_OUT = "otherwise left out: it would tell of that other decision, and not of this one"

@@ -25,7 +25,7 @@ from tests.ledgers import PERIOD_SECONDS, busy, law, write
 
 CONFIG = """
 groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
-control: {{strategy: pair, max_nodes: 4}}
+control: {{strategy: pair, max_nodes: 4, give_up_seconds: 604800, probe_blocks: 1000}}
 state_directory: {folder}
 """
 CYCLES = 4
@@ -78,7 +78,7 @@ def test_a_period_and_another_file_of_configuration(
     other = tmp_path / "other.yaml"
     other.write_text(
         "groups: {alice: {pledge_hs06: 900000}, atlas: {pledge_hs06: 1}, cms: {pledge_hs06: 1}}\n"
-        "control: {strategy: pair}\n",
+        "control: {strategy: pair, give_up_seconds: 604800, probe_blocks: 1000}\n",
         encoding="utf-8",
     )
     own = data(capsys, "--config", config, "--with", other, "--pledges", "configured")

@@ -11,8 +11,10 @@ from sharectl.adapters.disabled import DisabledFile
 from sharectl.adapters.state_file import StateFile
 from sharectl.cli.main import main
 from sharectl.cli.status import problems_of
-from sharectl.core.model import Disabled, Plan, Target
+from sharectl.core.free_blocks import ALL_NODES, IN_A_ROW, BackOff, BlockMemory, GiveUp, OpenBlock
+from sharectl.core.model import Disabled, Plan, Standing, Target
 from sharectl.core.plan import State
+from sharectl.report.blocks import blocks_data
 
 PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
 CYCLE = {
@@ -152,9 +154,63 @@ def test_targets_that_stay_on_nodes_while_disabled_are_a_problem(
         "published": [],
         "last_cycle": CYCLE,
         "nodes": {"problem": None, "with_target": slots, "slots": 4, "refusing": {}},
+        "blocks": {"free": [], "left_alone": [], "failing": []},
     }
     found = problems_of(status, 120)
     assert any("disabled, and 2 slots still have a target" in problem for problem in found) is said
+
+
+TARGETS = tuple(Standing(Target(node, "alice", 0, "cms", 8), 1) for node in ("wn-1", "wn-2"))
+FREE = BlockMemory(
+    open=(
+        OpenBlock("wn-1", "cms", 8, 1, free_since=int(time.time()) - 540),
+        OpenBlock("wn-2", "cms", 8, 1, free_since=int(time.time()) - 60),
+    )
+)
+
+
+@pytest.mark.parametrize(("seconds", "late"), [("null", 1), ("3600", 0), ("30", 2)])
+def test_a_block_that_stands_free_for_too_long_is_a_problem(
+    config: Path, capsys: pytest.CaptureFixture[str], seconds: str, late: int
+) -> None:
+    with config.open("a") as stream:
+        stream.write(f"control: {{give_up_seconds: {seconds}}}\n")
+    StateFile(config.parent / "state.json").save(
+        State(5, standing=TARGETS, standing_until=2**33, blocks=FREE)
+    )
+    main(["status", "--json", "--config", str(config)])
+    found = json.loads(capsys.readouterr().out)
+    assert [block["node"] for block in found["blocks"]["free"]] == ["wn-1", "wn-2"]
+    said = [problem for problem in found["problems"] if "cores kept free" in problem]
+    assert len(said) == late
+    if said:
+        assert said[0].startswith("wn-1: 8 cores kept free for cms for 9 min")
+    main(["status", "--config", str(config)])
+    assert "wn-2: 8 cores kept free for cms for 1 min" in capsys.readouterr().out
+
+
+def test_a_block_that_was_taken_since_is_told_no_more() -> None:
+    idle = {"wn-1": 0, "wn-2": 9}
+    blocks = blocks_data(FREE, idle, GiveUp(1.0), int(time.time()))
+    assert [block["node"] for block in blocks["free"]] == ["wn-2"]
+
+
+def test_a_group_whose_jobs_take_no_block_is_a_problem(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    until = int(time.time()) + 3600
+    rows = (
+        BackOff("cms", 8, ALL_NODES, IN_A_ROW, 3600.0, until),
+        BackOff("cms", 4, ALL_NODES, IN_A_ROW - 1, 0.0, 1),
+        BackOff("atlas", 8, "wn-1", 1, 3600.0, until),
+    )
+    StateFile(config.parent / "state.json").save(State(5, blocks=BlockMemory(back_offs=rows)))
+    assert main(["status", "--json", "--config", str(config)]) == 1
+    found = json.loads(capsys.readouterr().out)
+    said = [problem for problem in found["problems"] if "no job took" in problem]
+    assert len(said) == 1
+    assert said[0].startswith("cms: its 8-core jobs wait")
+    assert [row["node"] for row in found["blocks"]["left_alone"]] == [None, "wn-1"]
 
 
 def test_help_says_what_a_monitoring_system_needs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,6 @@ _PROJECTION = [
     "TotalMemory",
     "TotalCpus",
     "t1_wn_hs06",
-    "t1_MulticoreOnly",
     "AccountingGroup",
     "JobStart",
     "EnteredCurrentState",
@@ -74,6 +73,8 @@ class Slot:
     refusal: Optional[str] = None
     multicore_only: bool = False
     """t1_MulticoreOnly."""
+    grace_cores: int = 0
+    """See `node_words.grace_cores`."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         obeyed_sequence=obeyed,
         refusal=refusal,
         multicore_only=node_words.says(ad, "t1_MulticoreOnly", said=True),
+        grace_cores=node_words.grace_cores(ad),
     )
 
 

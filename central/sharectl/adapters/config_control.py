@@ -10,6 +10,7 @@ from sharectl.adapters.config_laws import LAW_DESCRIPTION, CarryOverConfig, Ewma
 from sharectl.adapters.config_types import MAX_HS06, Section, wrong
 from sharectl.adapters.controlled import read_controlled, read_share, write_controlled
 from sharectl.core.assignment_options import Prices
+from sharectl.core.free_blocks import GiveUp
 from sharectl.core.model import PlanLimits
 from sharectl.core.nodes import Controlled, ControlledHosts, ControlledShare
 from sharectl.core.plan_many import Assigning
@@ -106,6 +107,23 @@ class ControlConfig(Section):
         description="For `many`: a node that has had its target for longer, and does not act on it, loses it, and gets "
         "none for four times as long. Three periods of 13 minutes.",
     )
+    give_up_seconds: Optional[float] = Field(
+        None,
+        gt=0,
+        le=604_800,
+        description="How long the cores of a block may stand free under a target before a job takes them: from the first "
+        "cycle that sees them free to the one that sees them free still. Then the target goes, and that group, size and "
+        "node are left alone for a time that doubles at each failure, up to 6 hours. null: two negotiation cycles of 60 s "
+        "longer than blocks stood free that jobs took.",
+    )
+    probe_blocks: Optional[int] = Field(
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Most blocks of one group and size that new targets of a cycle are for, beside as many as were taken since "
+        "the last one, less those that stand free; of single-core jobs a block is a core. null: 1 % of the pool's cores, "
+        "at least 32 cores. One block at a time where no job took several in a row.",
+    )
     multicore_cores: int = Field(
         8,
         ge=2,
@@ -171,6 +189,11 @@ class ControlConfig(Section):
         """What decides plans for many pairs."""
         prices = Prices(self.horizon_seconds, self.idle_price, self.keep_gain_ratio)
         return Assigning(prices, self.solver, self.solver_seconds, self.obey_seconds)
+
+    @property
+    def give_up(self) -> GiveUp:
+        """When blocks of cores that no job takes are given back."""
+        return GiveUp(self.give_up_seconds, self.probe_blocks)
 
     @property
     def limits(self) -> PlanLimits:

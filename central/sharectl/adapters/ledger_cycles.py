@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, replace
 from typing import Any, Optional
 
+from sharectl.adapters import block_memory
 from sharectl.adapters.ledger_names import Lists
 from sharectl.core.cycle_record import CycleRecord, GroupReason, TargetNodes
 from sharectl.core.demand import unplaceable_by_cores
@@ -26,7 +27,7 @@ from sharectl.core.model import (
 
 _COLUMNS = (
     "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
-    "idle_cores, detail"
+    "idle_cores, idle_target_cores, idle_grace_cores, detail"
 )
 _MOST_DETAIL_BYTES = 2**26
 
@@ -38,7 +39,8 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
     looked = record.complete and known
     cursor = connection.execute(
         "INSERT INTO cycles (taken_at, seconds, complete, imported, covered_seconds, sequence, strategy, setpoint, "
-        "reason, configuration, idle_cores, targets, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "reason, configuration, idle_cores, idle_target_cores, idle_grace_cores, targets, detail) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             record.taken_at,
             record.seconds if known else None,
@@ -51,6 +53,8 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
             record.reason,
             record.configuration,
             record.idle_cores if looked else None,
+            record.idle_target_cores,
+            record.idle_grace_cores,
             targets if looked else None,
             _detail(record),
         ),
@@ -153,6 +157,7 @@ def _detail(record: CycleRecord) -> bytes:
         ],
         "waits": [[each.group, each.cores, *map(_times, _both(each))] for each in record.waits],
         "group_reasons": record.group_reasons,
+        "blocks": block_memory.as_rows(record.blocks),
         "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
@@ -197,6 +202,8 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         reason,
         configuration,
         idle,
+        idle_target,
+        idle_grace,
         detail,
     ) = row
     content = _opened(detail)
@@ -223,6 +230,9 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         configuration=configuration,
         number=number,
         idle_cores=idle or 0,
+        idle_target_cores=idle_target,
+        idle_grace_cores=idle_grace,
+        blocks=block_memory.from_rows(content.get("blocks")),
         target_nodes=_target_nodes(connection, lists, number),
         group_reasons={
             group: GroupReason(*reason) for group, reason in content.get("group_reasons", {}).items()

@@ -19,7 +19,8 @@ from sharectl.core.ledger_series import (
 POOL_OF_CYCLES = """
 SELECT {bucket} AS start, count(*) AS cycles, sum(complete) AS complete_cycles, sum(covered_seconds) AS covered_seconds,
     sum(idle_cores) AS idle_cores, count(idle_cores) AS idle_cycles, sum(targets) AS targets, count(targets) AS target_cycles,
-    sum(seconds) AS seconds, count(seconds) AS timed_cycles
+    sum(seconds) AS seconds, count(seconds) AS timed_cycles, sum(idle_target_cores) AS idle_target_cores,
+    sum(idle_grace_cores) AS idle_grace_cores, count(idle_target_cores) AS caused_cycles
 FROM cycles WHERE taken_at >= :since AND taken_at < :until GROUP BY 1
 """
 GROUPS_OF_CYCLES = """
@@ -37,7 +38,8 @@ FROM cycles JOIN group_sizes ON cycle = number WHERE taken_at >= :since AND take
 """
 POOL_OF_ROLLUPS = """
 SELECT {bucket} AS start, sum(cycles), sum(complete_cycles), sum(covered_seconds), sum(idle_cores), sum(idle_cycles),
-    sum(targets), sum(target_cycles), sum(seconds), sum(timed_cycles)
+    sum(targets), sum(target_cycles), sum(seconds), sum(timed_cycles), sum(idle_target_cores), sum(idle_grace_cores),
+    sum(caused_cycles)
 FROM pool_rollups WHERE level = :level AND start >= :since AND start < :until GROUP BY 1
 """
 GROUPS_OF_ROLLUPS = """

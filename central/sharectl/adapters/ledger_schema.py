@@ -80,7 +80,15 @@ ALTER TABLE group_rollups ADD COLUMN target_cycles INTEGER DEFAULT 0;
 """
 """Of older cycles it stays NULL, not known: no row is written anew, so that it takes no time however large the file is."""
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _TARGETS_OF_GROUPS)
+_CAUSES_OF_IDLE_CORES = """
+ALTER TABLE cycles ADD COLUMN idle_target_cores INTEGER;
+ALTER TABLE cycles ADD COLUMN idle_grace_cores INTEGER;
+ALTER TABLE pool_rollups ADD COLUMN idle_target_cores INTEGER;
+ALTER TABLE pool_rollups ADD COLUMN idle_grace_cores INTEGER;
+ALTER TABLE pool_rollups ADD COLUMN caused_cycles INTEGER DEFAULT 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _TARGETS_OF_GROUPS, _CAUSES_OF_IDLE_CORES)
 """Step number n leads from version n to n + 1; version 0 is an empty file."""
 
 VERSION = len(MIGRATIONS)

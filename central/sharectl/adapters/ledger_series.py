@@ -67,7 +67,8 @@ def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> Grou
 
 
 def _pool(row: list[Any]) -> PoolPoint:
-    cycles, complete, covered, idle, idle_cycles, targets, target_cycles, seconds, timed_cycles = row
+    cycles, complete, covered, idle, idle_cycles, targets, target_cycles, seconds, timed_cycles, *causes = row
+    idle_target, idle_grace, caused_cycles = causes
     return PoolPoint(
         cycles=cycles,
         complete_cycles=complete,
@@ -75,6 +76,8 @@ def _pool(row: list[Any]) -> PoolPoint:
         idle_cores=_mean(idle, idle_cycles),
         targets=_mean(targets, target_cycles),
         seconds=_mean(seconds, timed_cycles),
+        idle_target_cores=_mean(idle_target, caused_cycles),
+        idle_grace_cores=_mean(idle_grace, caused_cycles),
     )
 
 

@@ -12,13 +12,6 @@ from sharectl.adapters.ads import evaluated, text, whole
 from sharectl.core import node_reasons
 
 _PARTITIONABLE = "PartitionableSlot =?= True"
-PROJECTION = (
-    *node_words.PROJECTION,
-    *("MC_GRACE", "SlotID", "t1_McRoomValue", "t1_McRoomTime", "t1_WatchedTime", "t1_McGraceTime"),
-    *("t1_MulticorePending", "t1_MulticorePendingUntil", "t1_MulticoreOnly"),
-)
-"""Attributes that are asked for: those of `node_words`, and what MC_GRACE is made of."""
-
 _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
 """Attributes that slots have by the snippet alone, whether or not its programs run."""
 
@@ -33,6 +26,8 @@ class Awaited:
     """Since when a file with targets is, Unix seconds; None if there is none."""
     ads_since: Mapping[str, int] = field(default_factory=dict)
     """Node that has a target in a collector -> since when, Unix seconds."""
+    free_nodes: frozenset[str] = frozenset()
+    """Nodes of which the last cycle saw cores stand free under a target."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +49,10 @@ class NodeStatus:
     """Code of `sharectl.core.node_reasons` -> slots."""
     refusing: dict[str, int]
     """Those of them that keep targets from nodes that should find some."""
+    idle_cores: dict[str, int]
+    """Node of `Awaited.free_nodes` -> cores that no job holds there now."""
+    idle_grace_cores: int
+    """Cores in grace now."""
 
 
 def look(collector: Optional[str], now: int, stale_seconds: int, awaited: Awaited) -> NodeStatus:
@@ -61,7 +60,9 @@ def look(collector: Optional[str], now: int, stale_seconds: int, awaited: Awaite
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=list(PROJECTION))
+    ads = asked.query(
+        htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=list(node_words.PROJECTION)
+    )
     return status_of(ads, now, stale_seconds, awaited)
 
 
@@ -81,7 +82,18 @@ def status_of(ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited
         multicore_only=sum(node_words.says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
         reasons=dict(Counter(code for code, _ in codes).most_common()),
         refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
+        idle_cores=_idle_cores(ads, awaited.free_nodes),
+        idle_grace_cores=sum(node_words.grace_cores(ad) for ad in ads),
     )
+
+
+def _idle_cores(ads: Sequence[Any], nodes: frozenset[str]) -> dict[str, int]:
+    idle: Counter[str] = Counter()
+    for ad in ads:
+        machine = (text(evaluated(ad, "Machine")) or "").lower()
+        for name in {machine, machine.partition(".")[0]} & nodes:
+            idle[name] += whole(evaluated(ad, "Cpus"), 0)
+    return dict(idle)
 
 
 def _code(ad: Any, now: int, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:

@@ -13,6 +13,10 @@ PROJECTION = (
     # What t1_TargetActive is made of, in either way of actuation,
     *("t1_TargetActive", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "PartitionableSlot", "Cpus"),
     *("Childt1_HeldBackCores", "ChildCpus", "TotalSlotCpus", "t1_CurrentJobs"),
+    # and what MC_GRACE is made of.
+    *("MC_GRACE", "SlotID", "t1_McRoomValue", "t1_McRoomTime", "t1_WatchedTime", "t1_McGraceTime"),
+    *("t1_MulticorePending", "t1_MulticorePendingUntil"),
+    "t1_MulticoreOnly",
 )
 """Attributes that are asked for: with one missing, expressions that name it have another value here than there."""
 
@@ -57,6 +61,13 @@ def switched_off(ad: Any) -> tuple[str, ...]:
     """Which of `sharectl.core.explain_node.SWITCHES` the slot says are off."""
     said = {"file": says(ad, "t1_Disabled", said=True), "knob": says(ad, "t1_Enabled", said=False)}
     return tuple(switch for switch, is_off in said.items() if is_off)
+
+
+def grace_cores(ad: Any) -> int:
+    """Idle cores of the slot that grace keeps for multicore jobs now."""
+    if switched_off(ad) or not says(ad, "MC_GRACE", said=True):
+        return 0
+    return whole(evaluated(ad, "Cpus"), 0)
 
 
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:

@@ -201,6 +201,7 @@ class CondorPool:
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
             power_assumed=slots[0].hs06 is None,
             multicore_only=all(slot.multicore_only for slot in slots),
+            grace_cores=sum(slot.grace_cores for slot in slots),
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Callable
 
-from sharectl.adapters import files
+from sharectl.adapters import block_memory, files
 from sharectl.core.model import Standing, Target
 from sharectl.core.plan import State
 from sharectl.errors import BrokenStateError, StateError
@@ -58,7 +58,7 @@ class StateFile:
                 "sequence goes up",
                 supersedes=str(error),
             ) from error
-        self._write({**self._read(), **asdict(state)})
+        self._write({**self._read(), **_content(state)})
 
     def last_cycle(self) -> dict[str, Any]:
         """Record of the last cycle as `note_cycle` was given it; empty if there was none."""
@@ -119,7 +119,7 @@ class StateFile:
                 # A folder, or a file system without links.
                 self.path.rename(aside)
         try:
-            self._write(asdict(state))
+            self._write(_content(state))
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(self.path.lstat(), aside.lstat()):
@@ -151,7 +151,12 @@ def _state(content: dict[str, Any]) -> State:
         unaudited=None if unaudited is None else _standing(unaudited),
         controllers=_controllers(content.get("controllers")),
         unheeding=_unheeding(content.get("unheeding")),
+        blocks=block_memory.from_rows(content.get("blocks")),
     )
+
+
+def _content(state: State) -> dict[str, Any]:
+    return {**asdict(state), "blocks": block_memory.as_rows(state.blocks)}
 
 
 def _controllers(groups: Any) -> dict[str, dict[str, float]]:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Optional
 
 from sharectl.adapters.audit import digest
 from sharectl.adapters.config_files import refuse_clashes
@@ -124,7 +124,15 @@ def _record(result: CycleResult, seconds: float) -> dict[str, Any]:
         "groups": as_json.group_reasons(result.record) if result.record is not None else [],
         "plan": as_json.plan(result.plan) if result.plan else None,
         "disabled": asdict(result.disabled) if result.disabled else None,
+        "idle_cores": _idle_cores(result),
     }
+
+
+def _idle_cores(result: CycleResult) -> Optional[dict[str, Optional[int]]]:
+    record = result.record
+    if record is None or record.idle_target_cores is None:
+        return None
+    return {"all": record.idle_cores, "target": record.idle_target_cores, "grace": record.idle_grace_cores}
 
 
 def _controllers(result: CycleResult) -> list[dict[str, Any]]:

@@ -164,7 +164,7 @@ def _of_now(arguments: argparse.Namespace, config: Config, ledger: Ledger, known
     snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else state_to_read(config, snapshot.taken_at)
-    case = Case(options.plan_config(config), state, snapshot, snapshot.taken_at, known)
+    case = Case(options.plan_config(config, offline=offline), state, snapshot, snapshot.taken_at, known)
     earlier = _usable_before(ledger, snapshot.taken_at) if not offline and ledger.is_readable() else None
     return of_now(case, earlier, str(arguments.jobs) if offline else "a look at the pool now, not published")
 

@@ -19,6 +19,7 @@ from sharectl.core.ledger_data import TABLES
 from sharectl.core.time_words import FORMS, MAX_SECONDS
 from sharectl.errors import AbsentError
 from sharectl.report import as_json, words
+from sharectl.report.tables import print_table
 
 _GROUPS = "groups"
 
@@ -96,8 +97,8 @@ def _tell_columns(arguments: argparse.Namespace) -> int:
         rows = [{"name": one.name, "type": one.kind, "meaning": one.meaning} for one in columns]
         print(as_json.dumps("ledger-columns", {"what": arguments.what, "columns": rows}))
     else:
-        for one in columns:
-            print(f"{one.name:<26} {one.kind:<8} {one.meaning}")
+        rows_of_columns = [(column.name, column.kind, column.meaning) for column in columns]
+        print_table(arguments.what, ("column", "type", "meaning"), rows_of_columns, sys.stdout)
     return 0
 
 

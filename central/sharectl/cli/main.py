@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
+import errno
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Optional
 
 from sharectl import __version__
-from sharectl.cli import usage
+from sharectl.cli import streams, usage
 from sharectl.cli.time_options import joined
-from sharectl.errors import EXIT_CODES, SharectlError
+from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
+TRACEBACK = "SHARECTL_TRACEBACK"
+"""Environment variable that asks for the traceback of an internal error."""
+
+_MOST_CHARACTERS = 500
+_REMEDIES = {
+    errno.EACCES: "run this as the user of `sharectl cycle`, or give this user the right to it",
+    errno.EPERM: "run this as the user of `sharectl cycle`, or give this user the right to it",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.ENOENT: "make it, or name another",
+    errno.EMFILE: "raise `ulimit -n`",
+}
+_ANY_OS_ERROR = "see what is wrong there"
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -61,8 +76,46 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Exit code of the command with the arguments ``argv``; those of this process if None."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    """Exit code of the command with the arguments ``argv``; those of this process if None.
+
+    Whatever happens is told in lines on standard error, never in a traceback; SHARECTL_TRACEBACK=1 asks for one.
+    """
+    streams.open_missing()
+    try:
+        try:
+            code = _run(list(sys.argv[1:] if argv is None else argv))
+        except SystemExit:
+            sys.stdout.flush()
+            raise
+        sys.stdout.flush()
+    except SharectlError as error:
+        streams.complain(str(error))
+        code = error.exit_code
+    except KeyboardInterrupt:
+        streams.complain("interrupted")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        # The reader (head, less) has had enough.
+        code = 0
+    except OSError as error:
+        place = error.filename or "standard output"
+        streams.complain(
+            f"{place}: {error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
+        )
+        code = StateError.exit_code
+    except UnicodeError as error:
+        streams.complain(f"{error}; run it in a locale with UTF-8, such as LC_ALL=C.UTF-8")
+        code = StateError.exit_code
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        streams.complain(f"{_internal(error)}; please report this line; {TRACEBACK}=1 tells more")
+        code = INTERNAL
+    streams.end_output()
+    return code
+
+
+def _run(arguments: Sequence[str]) -> int:
     verb = next((word for word in arguments if word in VERBS), None)
     parser, of_verb = build_parser(verb)
     problem = usage.misplaced(arguments, VERBS)
@@ -72,21 +125,12 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     if unknown:
         chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
         parser.error(usage.unknown(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help()))
-    try:
-        code: int = parsed.run(parsed)
-        sys.stdout.flush()
-    except SharectlError as error:
-        for line in str(error).splitlines():
-            print(f"sharectl: {_printable(line)}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:
-        # The reader (head, less) has had enough: say nothing, and nothing at exit either.
-        with contextlib.suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+    code: int = parsed.run(parsed)
     return code
 
 
-def _printable(line: str) -> str:
-    """``line`` without control characters: what a job or a file wrote must not steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in line)
+def _internal(error: Exception) -> str:
+    """What went wrong in sharectl itself, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"internal error{place}: {type(error).__name__}: {str(error)[:_MOST_CHARACTERS]}"

@@ -91,7 +91,7 @@ def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> Grou
     return tree_of(config.groups, pledged.hs06)
 
 
-def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig:
+def plan_config(config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False) -> PlanConfig:
     """What the law needs of the configuration.
 
     Parameters
@@ -99,6 +99,8 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig
     pledged
         What the pledges' source said; None to ask it. If it has a problem, only the groups' names are of use: for
         plans without targets.
+    offline
+        Whether plans are made from a list of jobs, which does not tell what blocks of cores jobs took.
 
     Raises
     ------
@@ -115,6 +117,7 @@ def plan_config(config: Config, pledged: Optional[Pledged] = None) -> PlanConfig
         steering=steering_of(config),
         strategy=config.control.strategy,
         assigning=config.control.assigning,
+        give_up=None if offline else config.control.give_up,
     )
 
 

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     offline = arguments.jobs is not None
     now = snapshot.taken_at if offline else int(time.time())
     state = State() if offline else state_to_read(config, now)
-    law = options.plan_config(config)
+    law = options.plan_config(config, offline=offline)
     decision = decide(law, state, snapshot, now, NOTHING_KNOWN if offline else known_of(config))
     decided = decision.plan
     warnings = doubts(law, state, snapshot, now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Optional
 
@@ -19,11 +19,13 @@ from sharectl.cli.outlets import state_of, switch_of
 from sharectl.cli.plan import say_warnings
 from sharectl.core import node_reasons
 from sharectl.core.clock import MAX_AHEAD_SECONDS, of_now
+from sharectl.core.free_blocks import BlockMemory
 from sharectl.core.limits import LIMITS
 from sharectl.core.model import Disabled, Standing
 from sharectl.core.plan import REASONS
 from sharectl.publication import in_force
 from sharectl.report import as_json
+from sharectl.report.blocks import block_problems, block_rows, blocks_data
 from sharectl.report.switch import disabled_words, unanswered_words
 from sharectl.report.tables import print_table, waits_table
 from sharectl.report.words import counted
@@ -37,6 +39,9 @@ _EPILOG = """A problem is a line on standard error, with what to do:
     them nodes without the snippet (not-published), those where job_ctl never ran (never-ran) or too long ago for START
     to go by it (stale). no-file and no-ad count only where a target is published that the node should find so, and not
     before it has looked since; expired where something valid is
+  - a block of cores that stands free under a target for longer than control.give_up_seconds (null: than a job takes to
+    come, by experience): "wn-001: 8 cores kept free for atlas for 9 min, no job came"; and a group whose jobs took none
+    of several such blocks
   - sharectl is disabled, and targets could not be withdrawn everywhere, or nodes still have some after
     nodes.job_ctl_stale_seconds
   - the last plan, or the time from which sharectl is disabled, is more than 300 s in the future: the clock was ahead
@@ -67,8 +72,11 @@ def run(arguments: argparse.Namespace) -> int:
         "withdrawn": state.withdrawn,
         "last_cycle": state_of(config).last_cycle() or None,
         "published": where,
-        "nodes": _nodes(config, now, _awaited(where, state.standing_at(now))),
+        "nodes": _nodes(config, now, _awaited(where, state.standing_at(now), state.blocks)),
     }
+    stands = state.blocks if state.standing_at(now) else replace(state.blocks, open=())
+    idle_cores = status["nodes"].get("idle_cores", {})
+    status["blocks"] = blocks_data(stands, idle_cores, config.control.give_up, now)
     problems = problems_of(status, config.nodes.job_ctl_stale_seconds)
     problems += [of_future] if of_future else []
     if arguments.json:
@@ -81,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...]) -> Awaited:
+def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...], blocks: BlockMemory) -> Awaited:
     """What nodes can find in the places, of the targets that stand."""
     valid = [place for place in where if published.is_valid(place)]
     ways = {place["way"] for place in valid if place["targets"]}
@@ -90,6 +98,7 @@ def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...]) -> Awa
         valid=bool(valid),
         file_since=min(since.values(), default=0) if "file" in ways else None,
         ads_since=since if "collector" in ways else {},
+        free_nodes=frozenset(block.node for block in blocks.open if block.free_since is not None),
     )
 
 
@@ -127,6 +136,7 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else publish for this pool, or to "
             "places that publish: does not name? `sharectl explain node NAME` tells which target it is"
         )
+    found += block_problems(status["blocks"])
     found += node_reasons.problems(status["nodes"].get("refusing", {}), status["nodes"].get("slots", 0))
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
@@ -146,6 +156,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ("held back", plan.get("held_back") or "-"),
             ("helped", plan.get("helped") or "-"),
             ("reason", _reason(cycle, plan)),
+            *_idle_rows(cycle),
             *((LIMITS[note["code"]], counted(note["nodes"], "node")) for note in plan.get("limits", ())),
         ]
     rows += [(place["place"], published.line(place)) for place in status["published"] if "targets" in place]
@@ -153,7 +164,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
         rows += [
             ("partitionable slots", nodes["slots"]),
             ("with a target now", nodes["with_target"]),
-            ("in grace now", nodes["in_grace"]),
+            ("in grace now", f"{nodes['in_grace']}, {counted(nodes['idle_grace_cores'], 'core')}"),
             (
                 "switched off on the node",
                 f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob",
@@ -161,6 +172,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             *([("for multicore jobs alone", nodes["multicore_only"])] if nodes["multicore_only"] else []),
             ("job_ctl says", " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-"),
         ]
+    rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle and cycle["errors"]:
         # DHS and the error that is acted on differ where the setpoint is not the pledge's share of the power in use.
@@ -201,6 +213,15 @@ def _print_groups(groups: list[dict[str, Any]]) -> None:
 
 def _ago(seconds: int) -> str:
     return f"{seconds} s ago" if seconds >= 0 else f"in the future, by {-seconds} s"
+
+
+def _idle_rows(cycle: dict[str, Any]) -> list[tuple[str, object]]:
+    """Idle cores by cause at the last cycle; none where it was not complete."""
+    idle = cycle.get("idle_cores")
+    if idle is None:
+        return []
+    rest = idle["all"] - idle["target"] - idle["grace"]
+    return [("idle cores then", f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others")]
 
 
 def _reason(cycle: dict[str, Any], plan: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ is to give and to get, the jobs that wait, and the nodes that may have targets; 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum, inf
 from typing import Any, Callable, NamedTuple, Optional
@@ -79,6 +79,8 @@ class Problem:
     """Group and cores -> its jobs that wait, least memory first."""
     room: Optional[int] = None
     """Most options that may be chosen; None for any number."""
+    left_alone: Collection[tuple[str, int, str]] = ()
+    """Helped group, cores and node that are not brought together."""
 
 
 class Choice(NamedTuple):
@@ -215,9 +217,8 @@ def after(problem: Problem, chosen: Iterable[Choice]) -> Problem:
         for key, kinds in problem.waiting.items()
     }
     room = None if problem.room is None else int(left.room)
-    return Problem(
-        (), left.excess, left.deficit, {key: kinds for key, kinds in waiting.items() if kinds}, room
-    )
+    open_kinds = {key: kinds for key, kinds in waiting.items() if kinds}
+    return Problem((), left.excess, left.deficit, open_kinds, room, problem.left_alone)
 
 
 class _Left:
@@ -226,6 +227,7 @@ class _Left:
     def __init__(self, problem: Problem) -> None:
         self.nodes: set[str] = set()
         self.room = inf if problem.room is None else problem.room
+        self.left_alone = problem.left_alone
         self.excess = dict(problem.excess_hs06)
         self.deficit = dict(problem.deficit_hs06)
         self.jobs = {
@@ -257,6 +259,8 @@ class _Left:
         for lacking, group in sorted((-self.deficit.get(group, 0.0), group) for group in groups):
             if -lacking < option.gives_hs06 - ROUNDING_HS06:
                 return None
+            if (group, option.request_cores, option.node) in self.left_alone:
+                continue
             memory = self._memory(group, option)
             if memory is not None:
                 return Choice(option, group, memory)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Optional
 
+from sharectl.core.free_blocks import NO_BLOCKS, BlockMemory
 from sharectl.core.model import GroupControl, JobWaits, LimitNote, PendingJobs, Source, Target
 
 
@@ -105,10 +106,16 @@ class CycleRecord:
     """Counted by the ledger; 0 if it has not been kept yet."""
     idle_cores: int = 0
     """Cores of all nodes that no job holds."""
+    idle_target_cores: Optional[int] = None
+    """Those that targets kept from jobs; None if unknown."""
+    idle_grace_cores: Optional[int] = None
+    """Those that grace kept from single-core jobs, on nodes that act on no target; None if unknown."""
     target_nodes: Mapping[str, TargetNodes] = field(default_factory=dict)
     """Group -> nodes with a target for it, after the cycle; without the groups of which it is not known, as in imported rows."""
     group_reasons: Mapping[str, GroupReason] = field(default_factory=dict)
     """Group -> why it is helped, held back or neither; empty where that is not known."""
+    blocks: BlockMemory = NO_BLOCKS
+    """Blocks of cores that stood free at its look, and those that no job took."""
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 

@@ -77,6 +77,7 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
         standing=tuple(Standing(target, record.taken_at) for target in targets_of(record)),
         standing_until=record.taken_at + validity_seconds,
         controllers={control.group: control.state for control in record.groups},
+        blocks=record.blocks,
     )
 
 

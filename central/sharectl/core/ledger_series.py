@@ -69,6 +69,10 @@ class PoolPoint:
     """Mean of nodes under a target; None if no cycle knows."""
     seconds: Optional[float]
     """Mean duration of a cycle; None if no cycle knows."""
+    idle_target_cores: Optional[float] = None
+    """Mean of idle cores that targets kept from jobs; None if no cycle knows."""
+    idle_grace_cores: Optional[float] = None
+    """Mean of those that grace kept; None if no cycle knows."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from sharectl.core.model import LimitNote, PlanLimits, Standing, Target
@@ -13,6 +13,8 @@ DWELL = "dwell"
 MAX_NODES = "max-nodes"
 MAX_TARGET_SHARE = "max-target-share"
 MAX_CHANGED_NODES = "max-changed-nodes"
+GIVEN_UP = "given-up"
+PROBING = "probing"
 SOLVER_MISSING = "solver-missing"
 SOLVER_SLOW = "solver-slow"
 SOLVER_FAILED = "solver-failed"
@@ -22,6 +24,9 @@ LIMITS = {
     MAX_NODES: "control.max_nodes allows no more nodes under targets",
     MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
     MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
+    GIVEN_UP: "cores stood free there for longer than control.give_up_seconds and no job came: they were given back, and "
+    "are left alone for a time",
+    PROBING: "no more blocks of cores are put together for a group and size than jobs took lately, and a few to try",
     SOLVER_MISSING: "scipy is not installed (the extra `optimise`), so targets were chosen greedily",
     SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
     SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
@@ -39,10 +44,13 @@ class Steerable:
     """The configured groups."""
     pool_nodes: int
     """All nodes of the pool: what a share is a share of."""
+    given_back: Collection[Target] = field(default=frozenset())
+    """Targets that go because no job took the cores that they kept free."""
 
     def may_keep(self, target: Target) -> bool:
-        """Whether a target that stands may go on: its node is under control, its groups are configured."""
-        return target.node in self.nodes and {target.held_back, target.helped} <= set(self.groups)
+        """Whether a target may go on: its node is under control, its groups are configured, jobs may still come."""
+        configured = {target.held_back, target.helped} <= set(self.groups)
+        return target.node in self.nodes and configured and target not in self.given_back
 
 
 def limited(
@@ -56,7 +64,7 @@ def limited(
     """Targets to publish, those of ``wanted`` first and in its order, and the limits that acted.
 
     What must go goes, whatever the limits: targets of nodes that are gone or no longer controlled, of groups no
-    longer configured, and those beyond a room that was lowered. It counts as a change. Of the changes that are
+    longer configured, those that are given back, and those beyond a room that was lowered. It counts as a change. Of the changes that are
     left, removals come first, then alterations, then additions.
 
     Parameters

@@ -8,8 +8,26 @@ from typing import Optional
 
 from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.demand import multicore_pending
+from sharectl.core.free_blocks import (
+    NO_BLOCKS,
+    NO_IDLE_CORES,
+    NOT_LOOKED,
+    BlockMemory,
+    GiveUp,
+    IdleCores,
+    StandingBlocks,
+    idle_cores,
+    look_at_blocks,
+)
 from sharectl.core.group_tree import controls_with_subgroups, in_order
-from sharectl.core.limits import Steerable, dwelling, limited, room_for_targets, standing_after
+from sharectl.core.limits import (
+    GIVEN_UP,
+    Steerable,
+    dwelling,
+    limited,
+    room_for_targets,
+    standing_after,
+)
 from sharectl.core.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
 from sharectl.core.node_records import node_records
 from sharectl.core.nodes import ALL_NODES, Controlled
@@ -29,6 +47,7 @@ REASONS = {
     "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
     "output-below-node": "the errors are worth a node's block of cores, and what the controllers make of them is not",
     "not-worth": "cores would stand idle for longer than the power that is moved is worth (control.horizon_seconds)",
+    "given-up": "blocks of cores stood free for every multicore job that waits, and no job came: none is kept free for a time",
     "no-room": "the errors call for targets, and the limits leave no room for one",
     "withdrawn": "targets were withdrawn since the pool did not answer completely, or had no pledges",
     "disabled": "targets were withdrawn since sharectl is disabled",
@@ -40,6 +59,8 @@ NODE_REASONS = {
     "kept": "it keeps its target: moving it would gain too little",
     "dwell": "it keeps its target, which is younger than control.dwell_seconds",
     "limit": "a limit keeps it from what the errors call for",
+    "given-up": "its cores stood free and no job came: they were given back, and are left alone for a time",
+    "probing": "jobs are to take some of the blocks of cores that are kept free before there are more",
     "released": "its target has done its work, or nobody waits for it any more",
     "not-needed": "other nodes are enough, or give their cores sooner",
     "no-fit": "no job that waits would find its cores and memory there",
@@ -89,6 +110,9 @@ class State:
     unheeding: Mapping[str, int] = field(default_factory=dict)
     """Node that has not acted on its target in time -> Unix seconds at which that was found."""
 
+    blocks: BlockMemory = NO_BLOCKS
+    """Blocks of cores that stand free, and those that no job took."""
+
     def standing_at(self, now: int) -> tuple[Standing, ...]:
         """Targets that nodes may act on at Unix time ``now``."""
         return self.standing if now < self.standing_until else ()
@@ -113,6 +137,8 @@ class PlanConfig:
     """One of `STRATEGIES`."""
     assigning: Assigning = field(default_factory=Assigning)
     """Of the strategy for many pairs."""
+    give_up: Optional[GiveUp] = None
+    """When blocks of cores that no job takes are given back; None for never."""
 
     @property
     def shared_hs06(self) -> dict[str, float]:
@@ -143,6 +169,8 @@ class Decision:
     """What each group's controller said, in the order of the pledges."""
     nodes: tuple[NodeRecord, ...]
     """Every node of the snapshot, and absent ones that had a target; by name."""
+    idle: IdleCores = NO_IDLE_CORES
+    """Idle cores that targets and grace kept from jobs when the pool was looked at."""
 
 
 def decide(
@@ -158,16 +186,23 @@ def decide(
     if config.strategy == "pair":
         # The seed steers every node that it is told to.
         out, unheeding = {node: why for node, why in out.items() if why in ("uncontrolled", "reserved")}, {}
+    look = NOT_LOOKED
+    if config.give_up is not None:
+        look = look_at_blocks(state.blocks, standing, snapshot, now, config.give_up)
     where = Steerable(
         {node.name for node in snapshot.nodes if node.name not in out},
         tuple(config.pledge_hs06),
         len(snapshot.nodes),
+        look.given_back,
     )
     kept = dwelling(standing, config.limits, now, where)
-    wanted = _wanted(config, groups, snapshot, where, standing, kept, known)
+    blocks = StandingBlocks(look, [stood for stood in standing if where.may_keep(stood.target)])
+    wanted = _wanted(config, groups, snapshot, where, kept, known, blocks)
     targets, notes = limited(standing, wanted.targets, config.limits, now, where, state.uncertain_nodes)
     reason = "no-room" if wanted.targets and not targets else wanted.reason
-    notes = (*notes, *wanted.notes)
+    idle = look.nodes - {target.node for target in targets}
+    given_up = (LimitNote(GIVEN_UP, max(1, len(idle))),) if idle or look.left_alone_kinds else ()
+    notes = (*notes, *wanted.notes, *given_up)
     decided, after = _sealed(
         config, state, now, reason=reason, pair=wanted.pair, targets=targets, limits=notes
     )
@@ -177,10 +212,17 @@ def decide(
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
         unheeding=unheeding,
+        blocks=look.memory if config.give_up is not None else state.blocks,
     )
-    reasons = {**_node_reasons(where, wanted, targets, kept), **_absent(snapshot, standing), **out}
+    reasons = {
+        **_node_reasons(where, wanted, targets, kept),
+        **dict.fromkeys(idle & set(where.nodes), GIVEN_UP),
+        **_absent(snapshot, standing),
+        **out,
+    }
     decided = replace(decided, multicore_pending=multicore_pending(snapshot))
-    return Decision(decided, after, groups, node_records(snapshot, targets, reasons, _waits(wanted, targets)))
+    records = node_records(snapshot, targets, reasons, _waits(wanted, targets))
+    return Decision(decided, after, groups, records, idle_cores(snapshot, standing))
 
 
 def _wanted(
@@ -188,22 +230,23 @@ def _wanted(
     groups: Sequence[GroupControl],
     snapshot: Snapshot,
     where: Steerable,
-    standing: Sequence[Standing],
     kept: Sequence[Target],
     known: Known,
+    blocks: StandingBlocks,
 ) -> Wanted:
     """What the strategy calls for."""
     if config.strategy == "pair":
-        return one_pair(groups, snapshot, config.limits, where.nodes, kept)
+        return one_pair(groups, snapshot, config.limits, where.nodes, kept, blocks)
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
         nodes=where.nodes,
-        standing=[stood for stood in standing if where.may_keep(stood.target)],
+        standing=blocks.standing,
         young={target.node for target in kept},
         room=room_for_targets(config.limits, where.pool_nodes),
         remaining=known.remaining,
         block_cores=config.limits.multicore_cores,
+        look=blocks.look,
     )
     return many_pairs(situation, config.assigning)
 

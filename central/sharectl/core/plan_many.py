@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
@@ -10,6 +11,7 @@ from sharectl.core.assignment import (
     Choice,
     Option,
     Problem,
+    Waiting,
     after,
     by_density,
     by_value,
@@ -21,7 +23,8 @@ from sharectl.core.assignment import (
 from sharectl.core.assignment_highs import GAP_RATIO, SolverError, best
 from sharectl.core.assignment_options import Prices, for_the_furthest_under, new_options, waiting_jobs
 from sharectl.core.block_wait import wait_for_cores
-from sharectl.core.limits import SOLVER_MISSING
+from sharectl.core.free_blocks import NOT_LOOKED, BlockLook
+from sharectl.core.limits import PROBING, SOLVER_MISSING
 from sharectl.core.model import GroupControl, LimitNote, Snapshot, Standing, Target
 from sharectl.core.no_targets import NODE_CODES, findings, why_none
 from sharectl.core.node_cores import Expected, NodeCores, cores_of_nodes
@@ -67,6 +70,8 @@ class Situation:
     """Group -> how long its jobs still run."""
     block_cores: int = 8
     """Most cores that a node is to give to single-core jobs by one target."""
+    look: BlockLook = NOT_LOOKED
+    """Blocks of cores that stand free."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,10 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     deficit = {each.group: -each.output_hs06 for each in situation.groups if each.output_hs06 < 0}
     waiting = waiting_jobs(situation.snapshot.pending, deficit)
     reason = "no-group-under" if excess else "no-group-over"
+    look = situation.look
+    if waiting and excess and look.left_alone_kinds.issuperset(waiting):
+        reason = "given-up"
+    waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
     if not (waiting and excess) and not situation.standing:
         return Wanted(reason)
     holding = {*excess, *(stood.target.held_back for stood in situation.standing)}
@@ -105,7 +114,13 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         return Wanted(reason, reasons=_released(situation.standing), standing_waits=standing_waits)
     prices = for_the_furthest_under(assigning.prices, deficit, waiting)
     assigning = replace(assigning, prices=prices)
-    budgets = Problem((), excess, deficit, waiting, situation.room)
+    unfinished = Counter[tuple[str, int]]()
+    for each in stood:
+        single = each.target.request_cores == 1
+        blocks = max(1, each.due_cores) if single else 1
+        unfinished[each.target.helped, each.target.request_cores] += 0 if each.fulfilled else blocks
+    bounded = {kind: _at_most(jobs, look.most_new(kind), unfinished[kind]) for kind, jobs in waiting.items()}
+    budgets = Problem((), excess, deficit, bounded, situation.room, look.left_alone)
     fixed = [
         choice
         for each in stood
@@ -128,12 +143,41 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         *kept,
         *(each for each in fresh if (each.node, each.held_back, each.request_cores) not in taken),
     ]
-    choices, notes = _chosen(replace(budgets, options=options), kept, assigning)
+    problem = replace(budgets, options=options)
+    choices, notes = _chosen(problem, kept, assigning)
     found = findings(nodes, excess, waiting)
     if not (fixed or choices) and excess:
         reason = why_none(found, free, Problem((), excess, deficit, waiting), situation.groups)
     wanted = _wanted(situation, (fixed, choices, notes), stood, found, reason)
-    return replace(wanted, standing_waits=standing_waits)
+    unbounded = after(Problem((), excess, deficit, waiting, left_alone=look.left_alone), fixed).waiting
+    later = _later(problem, choices, unbounded) if bounded != waiting else []
+    return replace(
+        wanted,
+        standing_waits=standing_waits,
+        notes=(*wanted.notes, *((LimitNote(PROBING, len(later)),) if later else ())),
+        reasons={**wanted.reasons, **dict.fromkeys(later, PROBING)},
+    )
+
+
+def _at_most(kinds: Sequence[Waiting], new: Optional[int], standing: int) -> Sequence[Waiting]:
+    """Jobs for so many new targets beside those that stand: those that need least memory."""
+    if new is None or sum(kind.jobs for kind in kinds) <= new + standing:
+        return kinds
+    bounded, most = [], new + standing
+    for kind in kinds:
+        jobs = min(kind.jobs, most)
+        most -= jobs
+        if jobs:
+            bounded.append(kind._replace(jobs=jobs))
+    return bounded
+
+
+def _later(
+    problem: Problem, choices: Sequence[Choice], waiting: Mapping[tuple[str, int], Sequence[Waiting]]
+) -> list[str]:
+    """Nodes that would have targets too if every job of ``waiting`` counted."""
+    beyond = filled(replace(problem, waiting=waiting), choices)[len(choices) :]
+    return [choice.option.node for choice in beyond]
 
 
 def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
@@ -156,6 +200,9 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
             needed = min(due, max(0, target.request_cores - idle))
             wait = wait_for_cores(leaving, needed, min(idle, target.request_cores))
         began = youngest.get(_kind_let_in(target))
+        if target.node in situation.look.wait_seconds:
+            seconds = situation.look.wait_seconds[target.node]
+            wait = Wait(seconds, seconds * target.request_cores)
         found.append(
             _Stood(
                 target,
@@ -280,9 +327,8 @@ def _chosen(
     found = [greedy(problem)]
     if assigning.solver != "greedy" and problem.options:
         try:
-            found.append(
-                filled(problem, best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs"))
-            )
+            solved = best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs")
+            found.append(filled(problem, [choice for choice in solved if _allowed(problem, choice)]))
         except SolverError as error:
             # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is not.
             silent = error.code == SOLVER_MISSING and assigning.solver == "auto"
@@ -296,6 +342,12 @@ def _chosen(
     # What there is no room for is called for all the same: the limits leave it out, and say so.
     beyond = filled(replace(problem, room=None), ordered)[len(ordered) :] if problem.room is not None else []
     return [*ordered, *beyond], notes
+
+
+def _allowed(problem: Problem, choice: Choice) -> bool:
+    """Whether a choice is none that is left alone: the solver takes groups of one size for alike on every node."""
+    option = choice.option
+    return (choice.helped, option.request_cores, option.node) not in problem.left_alone
 
 
 def _wanted(

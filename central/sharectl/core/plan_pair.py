@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil, fsum
 from typing import Optional
 
-from sharectl.core.model import GroupControl, PlanLimits, Snapshot, Target
+from sharectl.core.free_blocks import NO_STANDING, StandingBlocks
+from sharectl.core.limits import PROBING
+from sharectl.core.model import GroupControl, LimitNote, PlanLimits, Snapshot, Target
 from sharectl.core.usage import cores_by_node, hs06_per_core_by_node
 from sharectl.core.wanted import ROUNDING_HS06, Wanted
 
@@ -17,22 +19,33 @@ def one_pair(
     limits: PlanLimits,
     controlled: Collection[str],
     kept: Sequence[Target],
+    blocks: StandingBlocks = NO_STANDING,
 ) -> Wanted:
     """What the controllers' outputs call for besides the targets of ``kept``, which stay anyway."""
     over = held_back_group(groups)
     if over is None:
         return Wanted("no-group-over")
-    under = helped_group(groups, limits.multicore_cores)
+    size, look = limits.multicore_cores, blocks.look
+    able = [each for each in groups if (each.group, helped_size(each, size)) not in look.left_alone_kinds]
+    under = helped_group(able, size)
     if under is None:
-        return Wanted("no-group-under")
-    request = helped_size(under, limits.multicore_cores)
+        return Wanted("given-up" if helped_group(groups, size) else "no-group-under")
+    request = helped_size(under, size)
     pair = (over.group, under.group)
     cores = cores_by_node(snapshot, over.group)
-    nodes = nodes_by_preference(cores, controlled, limits.multicore_cores)
+    kind = (under.group, request)
+    alone = {node for *each, node in look.left_alone if tuple(each) == kind}
+    nodes = nodes_by_preference(cores, set(controlled) - alone, size)
     if not nodes:
         return Wanted("no-node", pair=pair)
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
-    chosen.update(_affordable(nodes, (over, under, request), snapshot, limits, kept))
+    affordable = _affordable(nodes, (over, under, request), snapshot, limits, kept)
+    targets = [stood.target for stood in blocks.standing]
+    stands = {target.node for target in targets if (target.helped, target.request_cores) == kind}
+    fresh = [node for node in affordable if node not in stands]
+    most = look.most_new(kind)
+    later = [] if most is None else fresh[ceil(most / (size // request)) :]
+    chosen.update(node for node in affordable if node not in later)
     if not chosen:
         if all(node in {target.node for target in kept} for node in nodes):
             return Wanted("no-room", pair=pair)
@@ -46,6 +59,8 @@ def one_pair(
             if node in chosen
         ),
         pair,
+        (LimitNote(PROBING, len(later)),) if later else (),
+        reasons=dict.fromkeys(later, PROBING),
     )
 
 

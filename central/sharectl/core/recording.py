@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Optional
 
 from sharectl.core.cycle_record import CycleRecord, NodeRecord, TargetNodes
+from sharectl.core.free_blocks import NO_BLOCKS
 from sharectl.core.group_reasons import Outcome, group_reasons
 from sharectl.core.group_tree import levels_above
 from sharectl.core.model import JobWaits, PendingJobs, Plan, Snapshot
@@ -57,6 +58,9 @@ def record_of(
         limits=plan.limits if plan else (),
         published=tuple(places),
         idle_cores=sum(node.idle_cores for node in nodes),
+        idle_target_cores=decision.idle.target if decision else None,
+        idle_grace_cores=decision.idle.grace if decision else None,
+        blocks=decision.state.blocks if decision else NO_BLOCKS,
         target_nodes=counts,
         group_reasons=group_reasons(decision.groups, outcome) if decision else {},
     )

@@ -13,7 +13,7 @@ from sharectl.report.table_layout import shown
 from sharectl.report.words import counted
 
 _HOUR_SECONDS = 3600
-_COLUMNS = 110
+_COLUMNS = 80
 _KNOBS = (
     # name, field of `Knobs`, what it means
     ("NEGOTIATOR_INTERVAL", "interval_seconds", "at most so long from the start of a cycle to the next"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import Optional, TextIO
 
 from sharectl.core.cadence_knobs import Option
 from sharectl.report.cadence import Cost, Findings, age, brief, comment, idle_hours, percent, snippet
@@ -16,12 +16,13 @@ def print_findings(found: Findings, to: TextIO) -> None:
     reuse = found.worklife_seconds != 0
     late = any(option.late_seconds for cost in found.costs for option in cost.alone)
     idle = _idle(found)
+    shown = found.costs[:1] if found.parts else found.costs
+    alone = f" of {shown[0].load.name}, mean {brief(shown[0].load.mean_seconds)} s" if len(shown) == 1 else ""
     print_table(
-        "loading factor: share of their time that slots work while jobs wait"
+        f"loading factor{alone}: share of their time that slots work while jobs wait"
         + (f"; idle core-hours a day of {counted(found.cores, 'core')}" if found.cores else ""),
         (
-            "run times",
-            "mean s",
+            *(() if alone else ("run times", "mean s")),
             "interval s",
             "one job a claim %",
             idle,
@@ -30,7 +31,7 @@ def print_findings(found: Findings, to: TextIO) -> None:
             "cycles/day",
             *(("remark",) if late else ()),
         ),
-        _rows(found, reuse=reuse, late=late),
+        _rows(shown, found.cores, reuse=reuse, late=late),
         to,
     )
     if found.parts:
@@ -41,16 +42,17 @@ def print_findings(found: Findings, to: TextIO) -> None:
         print(line, file=to)
 
 
-def _rows(found: Findings, *, reuse: bool, late: bool) -> Iterable[Sequence[object]]:
-    for cost in found.costs[:1] if found.parts else found.costs:
+def _rows(
+    costs: Sequence[Cost], cores: Optional[int], *, reuse: bool, late: bool
+) -> Iterable[Sequence[object]]:
+    for cost in costs:
         for alone, reused in zip(cost.alone, cost.reused):
             yield (
-                cost.load.name,
-                brief(cost.load.mean_seconds),
+                *((cost.load.name, brief(cost.load.mean_seconds)) if len(costs) > 1 else ()),
                 brief(alone.interval_seconds),
                 percent(alone.loading),
-                brief(idle_hours(alone, found.cores or 1)),
-                *((percent(reused.loading), brief(idle_hours(reused, found.cores or 1))) if reuse else ()),
+                brief(idle_hours(alone, cores or 1)),
+                *((percent(reused.loading), brief(idle_hours(reused, cores or 1))) if reuse else ()),
                 "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
                 round(alone.cycles_per_day),
                 *((_remark(alone),) if late else ()),

@@ -51,6 +51,8 @@ def as_data(found: CycleExplanation) -> dict[str, Any]:
             {**words.coded("node", code), "nodes": nodes} for code, nodes in found.node_reasons.items()
         ],
         "idle_cores": record.idle_cores if record.complete and not record.imported else None,
+        "idle_target_cores": record.idle_target_cores,
+        "idle_grace_cores": record.idle_grace_cores,
         "before": _before(found),
         "changes": _changes_data(found.diff),
         **_otherwise_data(found),
@@ -84,6 +86,8 @@ def _rows(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str, s
     yield from _otherwise(found, everything=everything)
     yield from _changes(found, everything=everything)
     yield from _groups(record, everything=everything)
+    if record.idle_target_cores or record.idle_grace_cores:
+        yield "idle", words.idle_words(record)
     reasons = found.node_reasons.items()
     if reasons:
         yield "nodes", f"{len(record.nodes)}: " + ", ".join(f"{code} {nodes}" for code, nodes in reasons)

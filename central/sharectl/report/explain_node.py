@@ -9,6 +9,7 @@ from typing import Any, Optional, TextIO
 from sharectl.core.cycle_record import CycleRecord, NodeRecord
 from sharectl.core.explain_node import SWITCHES, NodeExplanation, NodeWords
 from sharectl.core.explaining import Explained
+from sharectl.core.model import Target
 from sharectl.core.node_reasons import QUIET
 from sharectl.core.plan_diff import ESTIMATING
 from sharectl.core.time_words import shown, span
@@ -102,16 +103,30 @@ def _target(found: NodeExplanation, record: CycleRecord) -> Iterator[tuple[str, 
         "moves",
         f"{found.lost_hs06:.0f} HS06 from {node.target.held_back} still, {found.gained_hs06:.0f} HS06 to {node.target.helped}",
     )
-    yield "costs", _costs(found, record.strategy)
+    free = _free_seconds(node.target, record)
+    if free is not None:
+        words_free = f"{node.target.request_cores} cores kept free for {node.target.helped} for {span(free)}"
+        yield "free", f"{words_free}, no job came"
+    yield "costs", _costs(found, record.strategy, is_free=free is not None)
 
 
-def _costs(found: NodeExplanation, strategy: str) -> str:
+def _free_seconds(target: Target, record: CycleRecord) -> Optional[int]:
+    """How long the cores for the target have stood free; None if they do not."""
+    kept = (target.node, target.helped, target.request_cores)
+    times = (block.free_since for block in record.blocks.open if (block.node, *block.kind) == kept)
+    since = next(times, None)
+    return None if since is None else max(0, record.taken_at - since)
+
+
+def _costs(found: NodeExplanation, strategy: str, *, is_free: bool) -> str:
     node = found.node
     if strategy not in ESTIMATING:
         return f"not known: strategy {strategy} does not estimate it"
     if not found.estimated:
         return "not estimated"
     idle = f"{node.idle_core_seconds:.0f} idle core-seconds"
+    if is_free:
+        return f"its cores are free, a job is expected in {span(node.wait_seconds)}; {idle} until then"
     if node.wait_seconds < 1:
         return f"its cores are free now; {idle} expected"
     return f"its cores are expected free in {span(node.wait_seconds)}; {idle} until then"

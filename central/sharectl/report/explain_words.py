@@ -50,6 +50,13 @@ def heading(explained: Explained, what: str) -> str:
     return f"{what}: {cycle}{shown(record.taken_at)}, from {explained.source}"
 
 
+def idle_words(record: CycleRecord) -> str:
+    """Idle cores by cause."""
+    target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
+    rest = record.idle_cores - target - grace
+    return f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace, {rest} others"
+
+
 def note_rows(explained: Explained, *, same: bool, what: str = ELSE) -> list[tuple[str, str]]:
     """What to know of the rows that tell what would change it.
 

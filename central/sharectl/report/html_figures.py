@@ -144,8 +144,12 @@ def pool_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
             "idle",
             "Idle cores",
             "cores",
-            lambda series: (curves.pool_curve(series, "idle", lambda point: point.idle_cores),),
-            lambda series: _pool_says(series, lambda point: point.idle_cores, "cores"),
+            lambda series: (
+                curves.pool_curve(series, "idle", lambda point: point.idle_cores),
+                curves.pool_curve(series, "under targets", lambda point: point.idle_target_cores),
+                curves.pool_curve(series, "in grace", lambda point: point.idle_grace_cores),
+            ),
+            _idle_says,
             whole=True,
         ),
         Kind(
@@ -339,6 +343,16 @@ def _mean_says(series: Series, group: str, value: Callable[[GroupPoint], float],
 def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], words: str) -> str:
     mean = mean_of_known((value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets)
     return "" if mean is None else f"mean {short(mean)} {words}"
+
+
+def _idle_says(series: Series) -> str:
+    parts = (
+        ("", lambda point: point.idle_cores),
+        (" under targets", lambda point: point.idle_target_cores),
+        (" in grace", lambda point: point.idle_grace_cores),
+    )
+    said = [(_pool_says(series, value, "cores"), words) for words, value in parts]
+    return ", ".join(f"{mean}{words}" for mean, words in said if mean)
 
 
 def _targets_says(series: Series, group: str) -> str:

@@ -157,6 +157,8 @@ def _facts(period: PeriodSummary) -> Markup:
         ("Time recorded", f"{min(1.0, pool.covered_seconds / span):.1%}"),
         ("Idle cores", _known(pool.idle_cores)),
         ("Idle core-hours", _known(pool.idle_core_hours)),
+        ("Idle under targets", _known(pool.idle_target_cores)),
+        ("Idle in grace", _known(pool.idle_grace_cores)),
         ("Nodes under targets", _known(pool.targets)),
         (
             "Cycle takes",

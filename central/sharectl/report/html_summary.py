@@ -59,6 +59,10 @@ class PoolSummary:
     """Mean; None if no cycle knows."""
     idle_core_hours: Optional[float]
     """Over the recorded time."""
+    idle_target_cores: Optional[float]
+    """Mean of those that targets kept from jobs; None if no cycle knows."""
+    idle_grace_cores: Optional[float]
+    """Mean of those that grace kept; None if no cycle knows."""
     targets: Optional[float]
     """Mean of nodes under a target; None if no cycle knows."""
     cycle_seconds: Optional[float]
@@ -133,6 +137,8 @@ def _pool(series: Series) -> PoolSummary:
         / HOUR_SECONDS
         if idle
         else None,
+        idle_target_cores=mean(lambda point: point.idle_target_cores),
+        idle_grace_cores=mean(lambda point: point.idle_grace_cores),
         targets=mean(lambda point: point.targets),
         cycle_seconds=mean_of_known((point.seconds, point.cycles) for point in points),
     )

@@ -178,6 +178,8 @@ def _pool_pairs(
     return [
         ("Mean idle cores", first.idle_cores, second.idle_cores),
         ("Idle core-hours in the recorded time", first.idle_core_hours, second.idle_core_hours),
+        ("Mean idle cores under targets", first.idle_target_cores, second.idle_target_cores),
+        ("Mean idle cores in grace", first.idle_grace_cores, second.idle_grace_cores),
         ("Mean nodes under targets", first.targets, second.targets),
         ("Cycles", first.cycles, second.cycles),
         ("Incomplete cycles", first.cycles - first.complete_cycles, second.cycles - second.complete_cycles),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Optional, TextIO
 
 from sharectl.core.time_words import span
@@ -12,7 +13,8 @@ from sharectl.core.time_words import span
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], to: TextIO) -> None:
     """Print one table; numbers are set right. Text is shown as it is, never as markup.
 
-    On a terminal lines are no longer than it is wide (`table_layout`); elsewhere they are as long as they must be.
+    On a terminal lines are no longer than it is wide (`table_layout`); elsewhere they are as long as they must be, a line
+    a row.
     """
     from sharectl.report.table_layout import laid_out, shown
 
@@ -22,13 +24,18 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
         [shown(column) for column in columns], [[shown(cell) for cell in row] for row in rows], width
     )
     lines = [line for row in rest for line in row]
+    titles = wrap(shown(title), width) if width else [shown(title)]
     if not is_terminal:
-        to.writelines(f"{line}\n" for line in (shown(title), *heading, *lines))
+        to.writelines(f"{line}\n" for line in (*titles, *heading, *lines))
         return
     from rich.console import Console
 
     console = Console(file=to, highlight=False, markup=False, emoji=False, soft_wrap=True)
-    for line, style in (("", None), (shown(title), "italic"), *((line, "bold") for line in heading)):
+    for line, style in (
+        ("", None),
+        *((line, "italic") for line in titles),
+        *((line, "bold") for line in heading),
+    ):
         console.print(line, style=style)
     for line in lines:
         console.print(line)
@@ -54,7 +61,7 @@ def snapshot_tables(content: dict[str, Any], to: TextIO) -> None:
 def _print_figures(content: dict[str, Any], to: TextIO) -> None:
     print_table(
         "groups",
-        ("group", "power HS06", "cores 1-core", "cores multicore", "pending 1-core", "pending multicore"),
+        ("group", "HS06", "cores 1-core", "multicore", "pending 1-core", "multicore"),
         [
             (
                 group,
@@ -70,7 +77,7 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
     )
     if content["others"]:
         print_table(
-            "in other, the largest: write the group's first part into groups: if it is to be steered",
+            "in other: the largest, by the first part of AcctGroup",
             ("AcctGroup begins", "cores", "pending jobs"),
             [(part["name"] or "-", part["cores"], part["pending_jobs"]) for part in content["others"]],
             to,

@@ -1,0 +1,50 @@
+"""Standard streams as a command may be given them: closed, full, or in a locale that has not every character."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+
+
+def open_missing() -> None:
+    """Put /dev/null where a standard stream is closed, and let no character be impossible to print.
+
+    Otherwise the next file that is opened gets the stream's number, and whatever a library prints goes into it.
+    """
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            # The lowest free number is what it gets.
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            raw = io.FileIO(number, mode, closefd=False)
+            buffer = io.BufferedReader(raw) if mode == "r" else io.BufferedWriter(raw)
+            setattr(sys, name, io.TextIOWrapper(buffer, encoding="utf-8"))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def complain(message: str) -> None:
+    """Print the lines of ``message`` to standard error, if it takes them."""
+    with contextlib.suppress(OSError, ValueError):
+        for line in message.splitlines():
+            print(f"sharectl: {_printable(line)}", file=sys.stderr)
+        sys.stderr.flush()
+
+
+def end_output() -> None:
+    """Let what standard output does not take go nowhere: Python would say so when it ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _printable(line: str) -> str:
+    """``line`` without control characters: what a job or a file wrote must not steer a terminal."""
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -1,0 +1,132 @@
+"""Every verb of the command line, found in its parser, and runs of them as a shell, cron or a person may start them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Optional
+
+from sharectl.cli.main import VERBS, build_parser, main
+
+DEADLINE_SECONDS = 60
+RAISED, FLUSH_FAILED = 121, 120
+"""Exit codes for an exception, which would be 1, and of Python where the last flush of standard output fails."""
+
+
+@dataclass(frozen=True)
+class Verb:
+    """A verb with its subject, such as ``explain node``."""
+
+    words: tuple[str, ...]
+    parser: argparse.ArgumentParser
+
+    def __str__(self) -> str:
+        return " ".join(self.words)
+
+    @property
+    def actions(self) -> list[argparse.Action]:
+        """Options and arguments, but for ``--help``."""
+        return [action for action in self.parser._actions if action.dest != "help"]  # noqa: SLF001 - no other way
+
+    def arguments(self, values: dict[str, str], config: Path) -> list[str]:
+        """The least that the verb has to be given; ``values`` by dest, or by words and dest."""
+        given = list(self.words)
+        for action in self.actions:
+            value = values.get(f"{self} {action.dest}", values.get(action.dest, "1"))
+            choices = list(action.choices or ())
+            if action.dest == "config" and action.option_strings:
+                given += ["--config", str(config)]
+            elif action.option_strings and action.required:
+                given.append(action.option_strings[-1])
+                if action.nargs != 0:
+                    given.append(choices[0] if choices else value)
+            elif not action.option_strings and (
+                action.nargs not in ("?", "*") or f"{self} {action.dest}" in values
+            ):
+                given.append(choices[0] if choices else value)
+        return given
+
+
+def all_verbs() -> list[Verb]:
+    """Every verb that can be run."""
+    return [verb for name in VERBS for verb in _below((name,), build_parser(name)[1])]
+
+
+def _below(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[Verb]:
+    parts = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]  # noqa: SLF001
+    for part in parts:
+        for name, below in part.choices.items():
+            yield from _below((*words, name), below)
+    if not parts:
+        # Some add their arguments only once they are to parse.
+        with contextlib.suppress(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            parser.parse_known_args([])
+        yield Verb(words, parser)
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What became of a run."""
+
+    code: int
+    """Below 0: the signal that ended it."""
+    out: str
+    err: str
+
+
+def run(arguments: Sequence[str], before: Callable[[], object] = lambda: None) -> Ended:
+    """Run the command in a process that is forked off; ``before`` changes that process, which has nothing on its stdin."""
+    pipes = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = FLUSH_FAILED
+        try:
+            signal.alarm(DEADLINE_SECONDS)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            for number, (_, end) in enumerate(pipes, 1):
+                os.dup2(end, number)
+            os.closerange(3, 256)
+            sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)))
+            set_output("utf-8")
+            before()
+            code = _code(arguments)
+            sys.stdout.flush()
+        finally:
+            os._exit(code)
+    for _, end in pipes:
+        os.close(end)
+    out, err = (_whole(end) for end, _ in pipes)
+    _, status = os.waitpid(pid, 0)
+    return Ended(os.waitstatus_to_exitcode(status), out, err)
+
+
+def set_output(encoding: str, numbers: Sequence[int] = (1, 2)) -> None:
+    """Make standard output and error anew of their descriptors."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        stream: Optional[Any] = None
+        if number in numbers:
+            raw = io.BufferedWriter(io.FileIO(number, "wb", closefd=False))
+            stream = io.TextIOWrapper(raw, encoding=encoding, line_buffering=number == 2)
+        setattr(sys, name, stream)
+
+
+def _code(arguments: Sequence[str]) -> int:
+    try:
+        return main(arguments)
+    except SystemExit as end:
+        return int(end.code or 0)
+    except BaseException as error:  # noqa: BLE001 - as Python itself shows it
+        sys.excepthook(type(error), error, error.__traceback__)
+        return RAISED
+
+
+def _whole(end: int) -> str:
+    with os.fdopen(end, "rb") as stream:
+        return stream.read().decode("utf-8", "replace")
