@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sharectl.core.cycle_record import GroupReason
-from sharectl.core.group_reasons import GROUP_REASONS
+from sharectl.core.group_reasons import GROUP_REASONS, Outcome, group_reasons
 from sharectl.core.model import PendingJobs, PlanLimits, RunningJobs
 from sharectl.core.plan import PlanConfig, State, decide, withdrawal
 from sharectl.core.recording import record_of
@@ -79,6 +79,23 @@ def test_a_group_that_holds_no_steered_core_cannot_give() -> None:
     decision = decide(config, State(), taken, NOW)
     record = record_of(config, taken, decision, decision.plan, ("fake",))
     assert record.group_reasons["alice"].code == "no-cores"
+
+
+@pytest.mark.parametrize(
+    ("plan", "node", "codes"),
+    [
+        ("given-up", "no-call", ("no-taker", "given-up", "no-demand")),
+        ("not-worth", "given-up", ("not-worth", "given-up", "no-demand")),
+        ("not-worth", "probing", ("not-worth", "probing", "no-demand")),
+    ],
+)
+def test_cores_that_no_job_took_are_the_reason(plan: str, node: str, codes: tuple[str, ...]) -> None:
+    config = PlanConfig(PLEDGES, PlanLimits(), 3060)
+    taken = snapshot(FULL, {("cms", 8): 9})
+    decision = decide(config, State(), taken, NOW)
+    nodes = tuple(replace(record, target=None, reason=node) for record in decision.nodes)
+    outcome = Outcome(replace(decision.plan, reason=plan), "many", nodes, taken.pending, {})
+    assert tuple(reason.code for reason in group_reasons(decision.groups, outcome).values()) == codes
 
 
 def test_nodes_that_targets_close_are_counted() -> None:

@@ -26,6 +26,7 @@ GROUP_REASONS: Mapping[str, str] = {
     "no-cores": "it is over its share, and holds no cores on nodes that may have targets",
     "no-fit": "no node that may have targets could give its pending jobs their cores and memory",
     "given-up": "its jobs did not come to cores that were kept free for them: nodes are left alone for a time",
+    "probing": "jobs are to take some of the cores that are kept free before there are more",
     "too-small": "its error, or the other group's, is not worth the cores of a target",
     "not-worth": "cores would stand idle for longer than the power that is moved is worth",
     "limited": "a limit leaves no room for its targets",
@@ -45,9 +46,9 @@ _BY_PLAN = {
 }
 """Reason of a plan without targets -> reason of every group that it could have been for."""
 
+_NOBODY_TO_HELP = frozenset({"no-group-under", "given-up"})
 _ROOM = frozenset({MAX_NODES, MAX_TARGET_SHARE, MAX_CHANGED_NODES})
 _LEFT_OUT = frozenset({"uncontrolled", "reserved", "draining", "absent", "not-obeying", "refused"})
-_GIVEN_UP = frozenset({"given-up", "probing"})
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def _code(control: GroupControl, outcome: Outcome, *, holds: bool) -> str:
     limits: Collection[LimitNote] = outcome.plan.limits if outcome.plan else ()
     under, over = control.output_hs06 < 0, control.output_hs06 > 0
     waiting = [jobs for jobs in outcome.pending if jobs.jobs > 0 and _is_within(jobs.group, control.group)]
+    reasons = {node.reason for node in outcome.nodes}
     applies = (
         (BOTH, targets.helped > 0 and targets.held_back > 0),
         (HELPED, targets.helped > 0),
@@ -99,9 +101,10 @@ def _code(control: GroupControl, outcome: Outcome, *, holds: bool) -> str:
         ("no-demand", under and not waiting),
         ("not-placeable", under and not any(jobs.placeable for jobs in waiting)),
         ("no-giver", under and plan_reason == "no-group-over"),
-        ("no-taker", over and plan_reason == "no-group-under"),
+        ("no-taker", over and plan_reason in _NOBODY_TO_HELP),
         ("no-cores", over and not holds),
-        ("given-up", under and any(node.reason in _GIVEN_UP for node in outcome.nodes)),
+        ("given-up", under and "given-up" in (plan_reason, *reasons)),
+        ("probing", under and "probing" in reasons),
         (_BY_PLAN.get(plan_reason, ""), plan_reason in _BY_PLAN),
         ("no-fit", plan_reason == "no-node"),
         ("not-furthest", outcome.strategy == "pair"),
