@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -159,18 +158,19 @@ def test_new_blocks_are_at_most_those_that_were_taken_and_a_few(
 @settings(max_examples=40, deadline=None)
 def test_the_kind_is_left_alone_twice_as_long_at_each_failure(period: int, seed: int) -> None:
     """Up to `MOST_SECONDS`; between, one block at a time is tried."""
-    pool, waits = Pool(never, Random(seed)), list[float]()
+    pool, waits = Pool(never, Random(seed)), dict[int, float]()
     for now, _, _, decision in cycles(config("many", 1.0), pool, period, 150):
         row = next((row for row in decision.state.blocks.back_offs if row.node == ALL_NODES), None)
         if row is None or row.failures < IN_A_ROW:
             continue
         assert now < row.until <= now + MOST_SECONDS or len(decision.plan.targets) <= 1
         assert not decision.plan.targets or now >= row.until
-        if not waits or row.seconds != waits[-1]:
-            waits.append(row.seconds)
-    assert waits
-    assert waits[0] >= min(MOST_SECONDS, RETRY_TIMES * period)
-    assert all(longer == min(MOST_SECONDS, 2 * shorter) for shorter, longer in pairwise(waits))
+        waits[row.failures] = row.seconds
+    assert len(waits) >= 3
+    assert list(waits) == list(range(IN_A_ROW, IN_A_ROW + len(waits)))
+    longest = list(waits.values())
+    assert longest[0] >= min(MOST_SECONDS, RETRY_TIMES * period)
+    assert longest[1:] == [min(MOST_SECONDS, 2 * shorter) for shorter in longest[:-1]]
 
 
 @given(periods, seeds)

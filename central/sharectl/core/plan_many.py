@@ -148,6 +148,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     found = findings(nodes, excess, waiting)
     if not (fixed or choices) and excess:
         reason = why_none(found, free, Problem((), excess, deficit, waiting), situation.groups)
+        reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     wanted = _wanted(situation, (fixed, choices, notes), stood, found, reason)
     unbounded = after(Problem((), excess, deficit, waiting, left_alone=look.left_alone), fixed).waiting
     later = _later(problem, choices, unbounded) if bounded != waiting else []

@@ -37,7 +37,7 @@ def one_pair(
     alone = {node for *each, node in look.left_alone if tuple(each) == kind}
     nodes = nodes_by_preference(cores, set(controlled) - alone, size)
     if not nodes:
-        return Wanted("no-node", pair=pair)
+        return Wanted("given-up" if alone else "no-node", pair=pair)
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
     affordable = _affordable(nodes, (over, under, request), snapshot, limits, kept)
     targets = [stood.target for stood in blocks.standing]
