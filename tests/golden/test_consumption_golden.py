@@ -20,7 +20,7 @@ from sharectl.core.consumption_snippet import snippet
 
 FOLDER = Path(__file__).parent / "consumption"
 SHIPPED = Path(__file__).parents[2] / "config.d" / "examples"
-CASES = [*examples(), "slot-types"]
+CASES = [*examples(), "slot-types", "defaults"]
 
 
 def policies(case: str) -> str:

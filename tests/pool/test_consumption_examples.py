@@ -84,11 +84,23 @@ EXPECTED = {
     # what is asked for, and at least 1024 MiB; 904 MiB are left
     "minimum-charge": Expected(["1 3000 0"] + ["1 100 0"] * 6, [(1, 1024)] * 4 + [(1, 3000)], [0]),
 }
-SLOT_TYPES = "slot-types"
+SLOT_TYPES, DEFAULTS = "slot-types", "defaults"
 # quanta of a core, 400 MiB and a GPU; a twelfth of 4000 MiB, and no more claims than cores; 300 MiB as 512
 EXPECTED_OF_SLOT_TYPES = Expected(
     ["1 300 0"] * 12, [(1, 333)] * 4 + [(1, 400)] * 2 + [(1, 512)] * 4, [0, 0, 8, 4000 - 4 * 512]
 )
+OF_GOLDEN = {
+    SLOT_TYPES: EXPECTED_OF_SLOT_TYPES,
+    # 1 core each; 2 of 16 quanta of 4000 MiB; a quantum of 1000 MiB; what is asked for, without policy. 4 licences and all of
+    # the memory that no core is left for; the third type is weighed by its cores.
+    DEFAULTS: Expected(
+        ["1 300 0"] * 16,
+        [(1, 300)] * 4 + [(1, 500)] * 8 + [(1, 1000)] * 4,
+        [0, 4, 4000],
+        [(1, 300)] * 3,
+    ),
+}
+"""Golden file of several slot types → what it promises of a node with 16 cores, 16000 MiB and 2 GPUs."""
 LEAST = "minimum-charge"
 UNROUNDED = "without the lines about MODIFY_REQUEST_EXPR"
 GUARDED, PLAIN = "rendered", "as in HTCondor's manual"
@@ -104,12 +116,11 @@ def shipped(name: str) -> str:
     return (CHECKOUT / "config.d/examples" / f"70-consumption-{name}.conf").read_text()
 
 
-def of_slot_types() -> ExecutePoint:
-    """A node with the slot types of the golden file: 16 cores, 2 GPUs."""
-    text = (CHECKOUT / "tests/golden/consumption" / f"{SLOT_TYPES}.conf").read_text()
-    return ExecutePoint(
-        host(SLOT_TYPES), 16, 16000, power_hs06=None, config=f"{text}MACHINE_RESOURCE_GPUs = 2\n"
-    )
+def of_golden(name: str) -> ExecutePoint:
+    """A node with the slot types of a golden file."""
+    text = (CHECKOUT / "tests/golden/consumption" / f"{name}.conf").read_text()
+    gpus = "MACHINE_RESOURCE_GPUs = 2\n" if "gpus=" in text else ""
+    return ExecutePoint(host(name), 16, 16000, power_hs06=None, config=text + gpus)
 
 
 def proofs() -> dict[str, str]:
@@ -151,7 +162,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
                 ExecutePoint(host(name), CORES, MEMORY_MIB, power_hs06=None, config=text)
                 for name, text in texts.items()
             ),
-            of_slot_types(),
+            *map(of_golden, OF_GOLDEN),
         ),
         central_config=pools.NEGOTIATOR_LOGS_COSTS,
     )
@@ -171,7 +182,7 @@ class First(NamedTuple):
 
 @pytest.fixture(scope="module")
 def first(pool: Box) -> First:
-    everything = {**EXPECTED, SLOT_TYPES: EXPECTED_OF_SLOT_TYPES}
+    everything = {**EXPECTED, **OF_GOLDEN}
     with pools.paused(pool):
         since = pools.log_length(pool)
         for name, expected in everything.items():
@@ -204,7 +215,7 @@ def started(box: Box) -> int:
 def filled(first: First, pool: Box) -> Box:
     """The pool when as many jobs run as should."""
     assert first.cycle.matches
-    everything = {**EXPECTED, SLOT_TYPES: EXPECTED_OF_SLOT_TYPES}
+    everything = {**EXPECTED, **OF_GOLDEN}
     submit(pool, UNROUNDED, EXPECTED[LEAST].jobs)
     wanted = {host(name): sorted(expected.dynamic) for name, expected in everything.items()}
     pool.wait_until(
@@ -257,19 +268,19 @@ def test_every_example_is_here() -> None:
     assert set(EXPECTED) == set(examples())
 
 
-@pytest.mark.parametrize("name", [*EXPECTED, SLOT_TYPES])
+@pytest.mark.parametrize("name", [*EXPECTED, *OF_GOLDEN])
 def test_the_first_cycle_matches_what_fits_and_all_of_it_runs(first: First, name: str) -> None:
     """Since the startd's start no claim was made, and no update of its ad came after one."""
-    expected = EXPECTED.get(name, EXPECTED_OF_SLOT_TYPES)
+    expected = {**EXPECTED, **OF_GOLDEN}[name]
     wanted = sorted((Counter(expected.dynamic) - Counter(expected.later)).elements())
     node = host(name).partition(".")[0]
     matched = sum(count for slot, count in first.cycle.matches.items() if slot.endswith(f"@{node}"))
     assert (matched, first.dynamic[name]) == (len(wanted), wanted)
 
 
-@pytest.mark.parametrize("name", [*EXPECTED, SLOT_TYPES])
+@pytest.mark.parametrize("name", [*EXPECTED, *OF_GOLDEN])
 def test_an_example_runs_as_it_promises(filled: Box, name: str) -> None:
-    expected = EXPECTED.get(name, EXPECTED_OF_SLOT_TYPES)
+    expected = {**EXPECTED, **OF_GOLDEN}[name]
     filled.wait_until(
         lambda: weights(filled, host(name)) == sorted(expected.weights), 60, "the weight is what is left"
     )

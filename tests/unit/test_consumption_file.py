@@ -147,7 +147,7 @@ def test_the_short_form() -> None:
         ("", "F:1: the file is empty; write such as what"),
         ("[1]", "F:1: the file is no mapping"),
         ("a: [", "F:1:5: not YAML"),
-        ("{}", "F:1: write either startd, for every slot of the node, or slot_types"),
+        ("{}", "F:1: write startd, for every slot of the node, or slot_types"),
         ("startd:", "F:1: startd: there is nothing in it"),
         ("slot_types: {}", "F:1: slot_types: there is no slot type; write such as 1:"),
         ("slot_types: {a: {model: none}}", 'F:1: slot_types.a: "a" is no slot type; write the number N'),
@@ -323,12 +323,49 @@ def test_a_top_key_that_is_misspelt_is_one_problem() -> None:
     assert problems_of(LEAST.replace("startd", "strtd")) == ["F:1: strtd: unknown key; did you mean startd?"]
     unlike, neither = problems_of("nodes: {model: none}")
     assert "unknown key; write one of startd, slot_types" in unlike + neither
-    assert "write either startd" in unlike + neither
-    (both, third) = problems_of(
-        f"{LEAST}\nslot_types: {{1: {{model: none}}}}\nslot_type: {{1: {{model: none}}}}"
-    )
-    assert "write either startd" in both
-    assert "did you mean slot_types?" in third
+    assert "write startd, for every slot of the node, or slot_types" in unlike + neither
+
+
+DEFAULTS = """\
+startd:
+  model: expressions
+  assets:
+    cpus: {request: true}
+    memory: {request: true, step: 256}
+    disk: {request: true}
+  weight: cpus
+  num_claims: 7
+slot_types:
+  1: {resources: 40%}
+  2:
+    resources: 20%
+    assets:
+      Memory: {request: true, step: 1024}
+    weight: memory
+  3: {model: none, resources: 20%}
+  4: {model: fixed_claims, claims: 2, resources: 20%, assets: {cpus: {}, memory: {request: true}, disk: {}}}
+"""
+
+
+def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
+    every, first, second, third, fourth = parse(DEFAULTS, "F").policies
+    assert (every.slot_type, first.slot_type) == (None, 1)
+    assert (first.assets, first.weight, first.num_claims) == (every.assets, "cpus", 7)
+    assert list(second.assets) == ["cpus", "memory", "disk"]
+    assert second.assets["memory"] == Requested(1024)
+    assert (second.assets["cpus"], second.weight, second.num_claims) == (every.assets["cpus"], "memory", 7)
+    # Another model has nothing from there.
+    assert (third.assets, third.weight, third.num_claims) == ({}, "model", None)
+    assert (fourth.weight, fourth.num_claims, fourth.claims) == ("model", None, 2)
+    assert fourth.assets == {"cpus": Even(), "memory": Requested(), "disk": Even()}
+
+
+def test_what_is_wrong_for_every_slot_is_said_once() -> None:
+    wrong = DEFAULTS.replace("step: 256", "step: 0").replace("weight: cpus", "weight: 1 / MY.Cpus")
+    assert [problem.split(":")[2].strip() for problem in problems_of(wrong)] == [
+        "startd.assets.memory.step",
+        "startd.weight",
+    ]
 
 
 def test_a_key_of_another_model_is_said_to_be_one() -> None:

@@ -141,7 +141,9 @@ class SlotConfig(Section):
 
 
 class FileConfig(Section):
-    """The whole file: one of the two keys."""
+    """The whole file: one of the two keys, or both."""
 
-    startd: Optional[Any] = Field(None, description="The policy of every slot of the node.")
+    startd: Optional[Any] = Field(
+        None, description="The policy of every slot of the node, and what slot types leave out."
+    )
     slot_types: Optional[Mapping[str, Any]] = Field(None, description="N of SLOT_TYPE_<N> to its policy.")

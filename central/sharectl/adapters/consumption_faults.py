@@ -42,14 +42,28 @@ def meaning_faults(tree: Tree, slots: Slots) -> Iterator[Fault]:
         *_claims_problems(slots),
         *sum_problems(slots),
     ]
-    written = {path: _written_assets(tree, path) for path in slots}
+    written = {path: _all_written(tree, path, slots) for path in slots}
     for path, (slot, assets) in slots.items():
         found = _slot_problems(path, slot, assets, written[path])
         problems += [((*path, *at), message) for at, message in found]
         problems += naming_problems(path, slots, written)
+    of_every_slot = {(path[1:], message) for path, message in problems if path[:1] == ("startd",)}
     for path, message in problems:
+        if path[:1] == ("slot_types",) and (path[2:], message) in of_every_slot:
+            continue
         at = next(path[:end] for end in range(len(path), -1, -1) if path[:end] in tree.keys or end == 0)
         yield Fault(tree.keys.get(at, 0), path, message)
+
+
+def _all_written(tree: Tree, path: ValuePath, slots: Slots) -> dict[str, Any]:
+    """Assets of a policy as they are written, for a slot type also those of every slot that it has too."""
+    default = slots.get(("startd",))
+    if default is None or slots[path][0].model != default[0].model:
+        return _written_assets(tree, path)
+    own = _written_assets(tree, path)
+    names = {name.lower() for name in own}
+    others = _written_assets(tree, ("startd",)).items()
+    return {**{name: rule for name, rule in others if name.lower() not in names}, **own}
 
 
 def _written_assets(tree: Tree, path: ValuePath) -> dict[str, Any]:
@@ -70,10 +84,10 @@ def _top_problems(tree: Tree) -> Iterator[Problem]:
     types = tree.data.get("slot_types")
     written = {*tree.data} & {*_TOP}
     # A key that is misspelt is said to be one already.
-    if len(written) > 1 or not (written or misspelt_keys(tree)):
+    if not (written or misspelt_keys(tree)):
         yield (
             (),
-            "write either startd, for every slot of the node, or slot_types, with the policy of each type",
+            "write startd, for every slot of the node, or slot_types, with the policy of each type, or both",
         )
     if not isinstance(types, dict):
         return
@@ -111,7 +125,7 @@ def _claims_problems(slots: Slots) -> Iterator[Problem]:
     if not any(slot.model == "fixed_claims" for slot, _ in slots.values()):
         return
     for path, (slot, assets) in slots.items():
-        if len(slots) > 1 and slot.resources is None:
+        if len(slots) > 1 and slot.resources is None and path != ("startd",):
             yield (
                 path,
                 (

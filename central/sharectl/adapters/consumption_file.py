@@ -113,7 +113,9 @@ def _slots(
     at: dict[ValuePath, Any] = {("startd",): tree.data["startd"]} if "startd" in tree.data else {}
     if isinstance(types, dict):
         at.update({("slot_types", number): content for number, content in types.items()})
-    for path, content in at.items():
+    default: Optional[tuple[SlotConfig, Mapping[str, BaseModel]]] = None
+    for path, written in at.items():
+        content = _with_default_model(written, default)
         slot = _validated(SlotConfig, tree, path, content, _SECTIONS, faults)
         if not isinstance(content, dict):
             continue
@@ -123,7 +125,31 @@ def _slots(
             sound.setdefault("model", _likely_model(content))
             slot = _validated(SlotConfig, tree, path, sound, _SECTIONS, [])
         if slot is not None:
-            yield path, (slot, dict(_assets(tree, path, slot.model, content, faults)))
+            assets = dict(_assets(tree, path, slot.model, content, faults))
+            policy = (slot, assets) if default is None else _with_defaults(slot, assets, *default)
+            yield path, policy
+            default = policy if path == ("startd",) else default
+
+
+def _with_default_model(content: Any, default: Optional[tuple[SlotConfig, Mapping[str, BaseModel]]]) -> Any:
+    return {"model": default[0].model, **content} if default and isinstance(content, dict) else content
+
+
+def _with_defaults(
+    slot: SlotConfig,
+    assets: Mapping[str, BaseModel],
+    default: SlotConfig,
+    default_assets: Mapping[str, BaseModel],
+) -> tuple[SlotConfig, Mapping[str, BaseModel]]:
+    """A slot type's policy beside that of every slot: of the same model, what it leaves out is as there."""
+    if slot.model != default.model:
+        return slot, assets
+    taken = {
+        key: getattr(default, key) for key in ("weight", "num_claims", "claims") if getattr(slot, key) is None
+    }
+    own = {name.lower(): asset for name, asset in assets.items()}
+    merged = {name: own.pop(name.lower(), asset) for name, asset in default_assets.items()}
+    return slot.model_copy(update=taken), {**merged, **own}
 
 
 def _likely_model(content: Mapping[str, Any]) -> Optional[str]:
@@ -146,7 +172,8 @@ def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
             for name, asset in assets.items()
         }
         texts.update({(*path, "weight"): slot.weight})
-        written.update({at: text for at, text in texts.items() if text is not None})
+        # What a slot type has from startd is read there.
+        written.update({at: text for at, text in texts.items() if text is not None and at in tree.values})
     if not written:
         return
     source = Source()

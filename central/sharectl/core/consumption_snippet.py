@@ -39,7 +39,11 @@ def snippet(consumption: Consumption) -> str:
 
 def _declared(consumption: Consumption) -> Iterator[str]:
     units = dict(consumption.declared)
-    claims = sum(policy.claims * (policy.slots or 1) for policy in consumption.policies)
+    # Where there are slot types, a policy of every slot is for what they leave out.
+    counted = [
+        policy for policy in consumption.policies if policy.slot_type is not None
+    ] or consumption.policies
+    claims = sum(policy.claims * (policy.slots or 1) for policy in counted)
     if claims:
         units[CLAIMS] = claims
     if units:
@@ -57,6 +61,9 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     if policy.model == "none":
         yield "# Boolean, HTCondor's default is False."
         yield f"{prefix}CONSUMPTION_POLICY = False"
+        if prefix and any(other.slot_type is None for other in consumption.policies):
+            yield "# HTCondor's default, in place of the weight of every slot."
+            yield f"{prefix}SLOT_WEIGHT = Cpus"
         return
     yield "# Boolean, HTCondor's default is False."
     yield f"{prefix}CONSUMPTION_POLICY = True"
