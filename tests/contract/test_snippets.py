@@ -202,9 +202,7 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "a secret file": ("file modes", renamed(EXECUTE, EXECUTE, 0o600), "condor_status"),
     "a missing bracket": (
         "expression",
-        replaced(
-            EXECUTE, "ifThenElse(isString(TARGET.AcctGroup), \\", "ifThenElse(isString(TARGET.AcctGroup, \\"
-        ),
+        replaced(EXECUTE, "substr($(t1_job_account), 0, 300)", "substr($(t1_job_account), 0, 300"),
         "t1_job_group",
     ),
     "an empty macro": (
@@ -327,8 +325,8 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         in_cron(
             replaced(
                 EXECUTE,
-                "ifThenElse(MY.PartitionableSlot =?= True, !($(t1_grace_$(SHARECTL_ACTUATION):False))",
-                "ifThenElse(MY.PartitionableSlot =?= True, (MY.MC_GRACE =?= False)",
+                "!($(t1_grace_$(SHARECTL_ACTUATION):False))",
+                "(MY.MC_GRACE =?= False)",
             )
         ),
         "when MC_GRACE is an error",
@@ -351,8 +349,8 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "clauses",
         replaced(
             EXECUTE,
-            'regexps($(t1_group_pattern), TARGET.AcctGroup, "',
-            'regexps("^[^.@]*", TARGET.AcctGroup, "',
+            r"([^@\x22\x5c]*(?=\.[^.@\x22\x5c]*[@\x22]))?)",
+            ")",
         ),
         "under a target of subgroups",
     ),
@@ -478,8 +476,8 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "forging",
         replaced(
             EXECUTE,
-            "t1_sharectl = (MY.PartitionableSlot =!= True ||",
-            "t1_sharectl = (TARGET.PartitionableSlot =?= False ||",
+            "t1_sharectl = (MY.t1_TargetActive",
+            "t1_sharectl = (TARGET.PartitionableSlot =?= False || MY.t1_TargetActive",
         ),
         "written into it",
     ),
@@ -605,12 +603,12 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a slot that knows first parts only": (
         "slot",
-        replaced(EXECUTE, "regexps($(t1_group_pattern), MY.Acc", 'regexps("^[^.@]*", MY.Acc'),
+        replaced(EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^.@]*", substr(MY.Acc'),
         "in a slot of alice.user",
     ),
     "a slot that takes a user for a group": (
         "slot",
-        replaced(EXECUTE, "regexps($(t1_group_pattern), MY.Acc", 'regexps("^[^@]*", MY.Acc'),
+        replaced(EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^@]*", substr(MY.Acc'),
         "in a slot of a user of alice",
     ),
     "a slot that is not always a number": (

@@ -219,7 +219,7 @@ SLOTS: Mapping[str, Slot] = {
     },
 }
 GROUPS: Mapping[str, str] = {
-    # AcctGroup as an expression: the group
+    # AccountingGroup as an expression: the group
     '"alice"': "alice",
     '"alice.production"': "alice",
     '"ALICE.x.y"': "alice",
@@ -238,6 +238,7 @@ GROUPS: Mapping[str, str] = {
     "7": "",
     "error": "",
     '{"cms"}': "",
+    'strcat("cms", ".bob")': "",
 }
 REQUESTS: Mapping[str, float] = {
     "1": 1,

@@ -137,13 +137,13 @@ def started(node: Box, deployed: Mapping[str, str], way: str) -> Started:
 
 def _job_ad(job: Job) -> Attributes:
     request = {"RequestCpus": job.request} if job.request is not None else {}
-    group = {"AcctGroup": job.accounting_group} if job.accounting_group is not None else {}
+    group = {"AccountingGroup": job.accounting_group} if job.accounting_group is not None else {}
     return {**request, **group}
 
 
 def test_groups_are_those_that_the_central_manager_counts() -> None:
     for text, group in GROUPS.items():
-        name = text.strip('"') if text.startswith('"') else None
+        name = text.strip('"') + "@" if text.startswith('"') else None
         assert group_of(name, {"alice", "cms", "lhcb", "3"}) == (group or "other")
 
 

@@ -45,7 +45,12 @@ def slot(machine: str = "wn-1", **expressions: str) -> classad2.ClassAd:
 
 def job(requirements: str = "True", **expressions: str) -> classad2.ClassAd:
     ad = classad2.ClassAd()
-    texts = {"RequestCpus": "1", "RequestMemory": "100", "AcctGroup": '"lhcb"', "Requirements": requirements}
+    texts = {
+        "RequestCpus": "1",
+        "RequestMemory": "100",
+        "AccountingGroup": '"lhcb"',
+        "Requirements": requirements,
+    }
     for name, text in {**texts, **expressions}.items():
         ad[name] = classad2.ExprTree(text)
     return ad
@@ -66,7 +71,7 @@ TARGET = {
     "t1_Targetcores": "{2, 8}",
     "t1_TargetUntil": str(NOW + 600),
     "t1_TargetActive": "t1_TargetUntil > 0",
-    "t1_TargetAdmits": "MY.t1_TargetActive =!= True || TARGET.AcctGroup =?= MY.t1_TargetGroups[1]",
+    "t1_TargetAdmits": "MY.t1_TargetActive =!= True || TARGET.AccountingGroup =?= MY.t1_TargetGroups[1]",
 }
 
 
@@ -86,7 +91,7 @@ TARGET = {
         (job(), slot(Start="Undefined && True"), ["site-start"], ["site-start"]),
         (job(), slot(Start="ChildCpus[0] =!= 4"), ["site-start"], []),
         (job(), slot(**TARGET), ["target"], []),
-        (job(AcctGroup='"cms"'), slot(**TARGET), [], []),
+        (job(AccountingGroup='"cms"'), slot(**TARGET), [], []),
         (job(), slot(t1_GraceAdmits="MY.MC_GRACE =!= True", MC_GRACE="1 > 0"), ["grace"], []),
         (job(), slot(t1_CoolAdmits="MY.t1_overheat =!= True", t1_overheat="True"), ["overheat"], []),
         (job(), slot(State='"Drained"', Draining="True", Requirements="False"), ["draining"], []),
@@ -119,7 +124,7 @@ def test_each_obstacle_is_named_and_no_other(
 
 @pytest.mark.parametrize(("group", "kind"), [("alice.x", "cap"), ("CMS", "size"), ("lhcb", "others")])
 def test_a_target_keeps_a_job_out_for_a_reason(group: str, kind: str) -> None:
-    target = one(job(AcctGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})).target
+    target = one(job(AccountingGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})).target
     assert target is not None
     assert (target.kind, target.held_back, target.cap_cores, target.helped, target.request_cores) == (
         *(kind, "alice", 2, "cms", 8),

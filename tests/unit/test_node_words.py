@@ -59,7 +59,7 @@ def test_a_node_is_drained_from_the_moment_it_says_so() -> None:
 
 
 def job(cpus: str, memory: str = "1000", **attributes: Any) -> classad2.ClassAd:
-    ad = classad2.ClassAd({"AcctGroup": "cms", "JobUniverse": 5, "JobCount": 1, **attributes})
+    ad = classad2.ClassAd({"AccountingGroup": "cms.bob", "JobUniverse": 5, "JobCount": 1, **attributes})
     ad["RequestCpus"], ad["RequestMemory"] = classad2.ExprTree(cpus), classad2.ExprTree(memory)
     return ad
 

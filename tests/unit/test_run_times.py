@@ -135,22 +135,22 @@ def _job(**attributes: object) -> dict[str, object]:
         "RemoteWallClockTime": 60.0,
         "NumShadowStarts": 1,
         "CpusProvisioned": 1,
-        "AcctGroup": "cms.prod",
+        "AccountingGroup": "cms.prod",
         **attributes,
     }
 
 
 ADS = [
     _job(),
-    _job(RemoteWallClockTime=61.5, CpusProvisioned=None, RequestCpus=8, AcctGroup="Atlas"),
+    _job(RemoteWallClockTime=61.5, CpusProvisioned=None, RequestCpus=8, AccountingGroup="Atlas"),
     _job(RemoteWallClockTime=90, NumShadowStarts=3),
     _job(RemoteWallClockTime=0),
     _job(RemoteWallClockTime="\\/Expr(time())\\/"),
     _job(RemoteWallClockTime=float("inf")),
     _job(JobUniverse=7),
     _job(CpusProvisioned=-4, RequestCpus="all"),
-    _job(AcctGroup="a b;\u202e"),
-    _job(NumShadowStarts=10**30, AcctGroup=["x"]),
+    _job(AccountingGroup="a b;\u202e"),
+    _job(NumShadowStarts=10**30, AccountingGroup=["x"]),
 ]
 COUNTED = {("cms", 1, 60): 1, ("atlas", 8, 62): 1, ("cms", 1, 30): 3, ("other", 1, 60): 2}
 

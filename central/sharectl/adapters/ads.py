@@ -30,6 +30,14 @@ def text(value: Any) -> Optional[str]:
     return value[:MAX_TEXT] if isinstance(value, str) else None
 
 
+def account(value: Any) -> Optional[str]:
+    """AccountingGroup of a job as its slot has it, with ``@`` after the user; None if it is not a plain string.
+
+    START goes by what is written in the job, too. An expression could take hours, or be another group on each machine.
+    """
+    return f"{value[:MAX_TEXT]}@" if isinstance(value, str) else None
+
+
 def sequence(value: Any) -> list[Any]:
     """``value`` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []

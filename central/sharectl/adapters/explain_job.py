@@ -9,13 +9,14 @@ from functools import partial
 from math import isfinite
 from typing import Any, Callable, Optional
 
-from sharectl.adapters.ads import MAX_TEXT, evaluated, text, whole
+from sharectl.adapters.ads import MAX_TEXT, account, evaluated, text, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
 from sharectl.adapters.deadline import Question, ask_all, limit_memory
 from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.adapters.slot_ads import AdOfFile, from_long
 from sharectl.adapters.slot_ads_groups import groups_of
 from sharectl.core.claim_capacity import Group
+from sharectl.core.groups import without_user
 from sharectl.core.job_verdict import SlotFinding
 from sharectl.core.model import SCHEDD_SOURCE
 from sharectl.errors import InputError, PoolUnavailableError
@@ -30,7 +31,15 @@ _ID = re.compile(r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>
 _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PAST = [
-    *("JobStatus", "JobUniverse", "GlobalJobId", "AcctGroup", "Owner", "CompletionDate", "RemoveReason"),
+    *(
+        "JobStatus",
+        "JobUniverse",
+        "GlobalJobId",
+        "AccountingGroup",
+        "Owner",
+        "CompletionDate",
+        "RemoveReason",
+    ),
     *("EnteredCurrentStatus", "ExitCode", "LastRemoteHost", "QDate"),
 ]
 
@@ -258,7 +267,7 @@ def facts_of(ad: Any, schedd: str) -> JobFacts:
         schedd=schedd,
         status=whole(evaluated(ad, "JobStatus"), 0),
         universe=whole(evaluated(ad, "JobUniverse"), 0),
-        accounting_group=_said(ad, "AcctGroup"),
+        accounting_group=_group(ad),
         owner=_said(ad, "Owner"),
         requests={name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split()) for name in asked},
         since=whole(evaluated(ad, "EnteredCurrentStatus"), 0) or whole(evaluated(ad, "CompletionDate"), 0),
@@ -277,6 +286,12 @@ def facts_of(ad: Any, schedd: str) -> JobFacts:
             if type(value) in (int, float) and isfinite(value)
         },
     )
+
+
+def _group(ad: Any) -> Optional[str]:
+    """Accounting group that the job counts for."""
+    name = without_user(account(ad.get("AccountingGroup")))
+    return None if name is None else " ".join(name.split())[:MAX_REPORTED]
 
 
 def _said(ad: Any, name: str) -> Optional[str]:

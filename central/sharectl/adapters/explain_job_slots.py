@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Any, Optional
 
-from sharectl.adapters.ads import evaluated, sequence, text, whole
+from sharectl.adapters.ads import account, evaluated, sequence, text, whole
 from sharectl.adapters.emptied_slot import empty
 from sharectl.adapters.node_words import has_target, is_draining
 from sharectl.core.groups import group_of
@@ -216,7 +216,7 @@ def _target(job: Any, slot: Any, now: int) -> Optional[TargetSeen]:
     if len(groups) < 2 or len(cores) < 2 or not has_target(slot, now):  # noqa: PLR2004 - held back and helped
         return None
     held_back, helped = (text(group) or "" for group in groups[:2])
-    own = group_of(text(evaluated(job, "AcctGroup")), {held_back.lower(), helped.lower()})
+    own = group_of(account(job.get("AccountingGroup")), {held_back.lower(), helped.lower()})
     kinds: Mapping[str, str] = {held_back.lower(): "cap", helped.lower(): "size"}
     return TargetSeen(
         *(kinds.get(own, "others"), held_back, whole(cores[0], 0), helped, whole(cores[1], 0)),

@@ -17,14 +17,14 @@ MOST_SIZES = 8
 MOST_ROWS = 8 * SAMPLE_JOBS
 """More jobs are not read: many may have started."""
 
-PROJECTION = ["JobStatus", "AcctGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"]
+PROJECTION = ["JobStatus", "AccountingGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"]
 Kind = Callable[[Any], tuple[Optional[str], int]]
 _STARTED = f"JobStatus == 2 && time() - JobStartDate < {STARTED_SECONDS}"
 _NUMBER = "(ClusterId + ProcId)"
 
 
 class SampledJob(NamedTuple):
-    """One job, as `sharectl.core.job_waits.JobWait`, with its AcctGroup."""
+    """One job, as `sharectl.core.job_waits.JobWait`, with its AccountingGroup."""
 
     accounting_group: Optional[str]
     cores: int
@@ -41,7 +41,7 @@ def sample(schedd: Any, pending: Mapping[int, int], kind: Kind, among: str) -> l
     pending
         Cores -> jobs that wait.
     kind
-        AcctGroup and cores of a job.
+        AccountingGroup and cores of a job.
     among
         Constraint that all of them meet.
     """

@@ -10,9 +10,9 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from sharectl.adapters.ads import number, text, whole
+from sharectl.adapters.ads import account, number, whole
 from sharectl.adapters.run_times_file import MOST_CORES, MOST_SECONDS, Tally, opened
-from sharectl.core.groups import GROUP_NAME, group_of
+from sharectl.core.groups import GROUP_NAME, group_of, without_user
 from sharectl.core.model import OTHER
 from sharectl.core.run_times_jobs import Jobs
 
@@ -22,7 +22,7 @@ ATTRIBUTES = (
     "NumShadowStarts",
     "CpusProvisioned",
     "RequestCpus",
-    "AcctGroup",
+    "AccountingGroup",
     "JobUniverse",
 )
 COMMAND = f"condor_history -json -limit 100000 -attributes {','.join(ATTRIBUTES)}"
@@ -69,7 +69,7 @@ def count(tally: Tally, value: Callable[[str], Any], groups: Optional[Collection
         tally.left_out[NO_CORES] += 1
         return
     starts = whole(value("NumShadowStarts"), 1, least=1, most=_MOST_STARTS)
-    group = _group(text(value("AcctGroup")), groups)
+    group = _group(account(value("AccountingGroup")), groups)
     tally.counted[group, cores, ceil(total / starts)] += starts
 
 
@@ -139,5 +139,5 @@ def _int(digits: str) -> float:
 def _group(accounting_group: Optional[str], groups: Optional[Collection[str]]) -> str:
     if groups is not None:
         return group_of(accounting_group, groups)
-    name = (accounting_group or "").partition(".")[0].lower()
+    name = (without_user(accounting_group) or "").partition(".")[0].lower()
     return name if GROUP_NAME.fullmatch(name) else OTHER

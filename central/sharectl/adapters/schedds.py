@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Optional
 
 from sharectl.adapters import job_waits
-from sharectl.adapters.ads import MAX_TEXT, evaluated, number, text, whole
+from sharectl.adapters.ads import MAX_TEXT, account, evaluated, number, text, whole
 from sharectl.adapters.job_waits import SampledJob
 from sharectl.core.nodes import HOST_NAME
 from sharectl.core.requests import counted_memory_mib, shared_out
@@ -24,7 +24,7 @@ NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It evaluates it for each
 # job, so the few rows are sorted out by universe here.
 _PENDING = "JobStatus == 1"
-_PENDING_KEYS = ["JobStatus", "JobUniverse", "AcctGroup", "RequestCpus"]
+_PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
 # The schedd groups by attributes, not by expressions of them: where each job has its own RequestMemory there is a row a
 # job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
 MOST_ROWS = 2000
@@ -34,7 +34,7 @@ _ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
 _JOB_PROJECTION = [
     "JobStatus",
     "RemoteHost",
-    "AcctGroup",
+    "AccountingGroup",
     "JobStartDate",
     "CpusProvisioned",
     "RequestCpus",
@@ -82,14 +82,14 @@ class ScheddJobs:
     """Jobs of one schedd."""
 
     pending: tuple[tuple[Optional[str], int, int, int], ...]
-    """AcctGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
+    """AccountingGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
     running: tuple[Job, ...] = ()
     waits: tuple[SampledJob, ...] = ()
     """Of jobs that wait or have just started; without those of which it is not known."""
 
 
 Kind = tuple[Optional[str], int, int]
-"""AcctGroup, cores, memory in MiB."""
+"""AccountingGroup, cores, memory in MiB."""
 
 
 def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
@@ -204,7 +204,7 @@ def _match_number(ad: Any, name: str) -> float:
 
 
 def _accounting_group(ad: Any) -> Optional[str]:
-    return text(evaluated(ad, "AcctGroup"))
+    return account(ad.get("AccountingGroup"))
 
 
 def kind_of(ad: Any, sizes: Sizes) -> Kind:

@@ -51,7 +51,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         "nodes can look for targets, and only sharectl can have written them",
         (snippet_source.sources, snippet_source.options),
     ),
-    ("expression", "HTCondor can read START and its like", (snippet_expressions.unreadable,)),
+    (
+        "expression",
+        "HTCondor can read START and its like, and each part of them by itself",
+        (snippet_expressions.unreadable, snippet_expressions.unbalanced),
+    ),
     ("scope", "every name in them has MY. or TARGET.", (snippet_expressions.unscoped,)),
     ("side", "no attribute of the node is asked of the job", (snippet_expressions.wrong_side,)),
     (
@@ -120,9 +124,15 @@ def _report(subject: Subject) -> Report:
     is_access_point = bool(configuration.assignments("JOB_TRANSFORM_SharectlPower"))
     shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
     shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
-    made = {knob: " ".join(configuration.text(knob).split()) for knob in shown}
+    made = {knob: " ".join(_in_one_line(subject, knob).split()) for knob in shown}
     found = [finding for _, _, functions in CHECKS for function in functions for finding in function(subject)]
     return Report(tuple(files), made, tuple(found))
+
+
+def _in_one_line(subject: Subject, knob: str) -> str:
+    """Text of a knob; without the comments, which end with a line, if it has several lines."""
+    text = subject.configuration.text(knob)
+    return subject.readable.get(knob, text) if "\n" in text else text
 
 
 def _subject(

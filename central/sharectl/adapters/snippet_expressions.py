@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Optional
 
 from sharectl.adapters.condor_files import Definition
-from sharectl.adapters.snippet_subject import EVALUATED_LISTS, Finding, Subject
+from sharectl.adapters.snippet_subject import EVALUATED_LISTS, EXPRESSIONS, Finding, Subject
 from sharectl.core.machine_attributes import JOB_ATTRIBUTES, is_htcondors
 from sharectl.core.references import MY, TARGET, UNSCOPED, Reference, references
+from sharectl.core.start_clauses import is_balanced
 from sharectl.core.trials import ACTUATIONS, LATCHES, SLOT_ATTRIBUTES, SUMMED
 
 _EFFECTS = (
@@ -38,6 +39,26 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
                 subject.configuration.place(culprit),
                 f"HTCondor cannot read {culprit} = {_shortened(text)}, and so {_effect(macro)}",
                 "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty",
+            )
+
+
+def unbalanced(subject: Subject) -> Iterator[Finding]:
+    """Brackets that one file leaves open, or closes for another: together they may be an expression, and a wrong one."""
+    parts = dict.fromkeys(
+        part
+        for macro in subject.readable
+        if EXPRESSIONS.fullmatch(macro.upper())
+        for part in subject.configuration.made_of(macro)
+        if EXPRESSIONS.fullmatch(part.name.upper())
+    )
+    for part in parts:
+        if subject.configuration.is_judged(part) and not is_balanced(part.text):
+            yield Finding(
+                "expression",
+                part.place,
+                f"the brackets of {part.name} = {_shortened(part.text)} do not match: it is no expression by itself, "
+                "and together with sharectl's clauses it may let every job in",
+                "close each bracket that it opens, and no other",
             )
 
 

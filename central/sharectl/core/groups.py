@@ -30,6 +30,12 @@ def first_part(accounting_group: Optional[str]) -> str:
     return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[0].lower()
 
 
+def without_user(accounting_group: Optional[str]) -> Optional[str]:
+    """Group in an AccountingGroup, of any length, as it is written; None if there is none."""
+    match = _PARTS.match(accounting_group or "")
+    return (match.group() or None) if match else None
+
+
 def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
     """Name of the configured group that a job belongs to, the longest that its own begins with, or `OTHER`.
 
@@ -39,14 +45,13 @@ def group_of(accounting_group: Optional[str], configured: Collection[str]) -> st
     Parameters
     ----------
     accounting_group
-        AcctGroup of a job (``cms.prod``) or AccountingGroup of a slot (``cms.prod.bob@site``); None if
+        Name of a group (``cms.prod``), or AccountingGroup with the user in it (``cms.prod.bob@site``); None if
         the job has none.
     configured
         Names of the configured groups, lower case.
     """
-    match = _PARTS.match(accounting_group or "")
     # No configured name is longer, however long what a user wrote is.
-    name = match.group()[: MAX_GROUP_LENGTH + 1].lower() if match else ""
+    name = (without_user(accounting_group) or "")[: MAX_GROUP_LENGTH + 1].lower()
     while name and name not in configured:
         name = name.rpartition(".")[0]
     return name if name in configured else OTHER

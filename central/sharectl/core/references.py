@@ -17,6 +17,10 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_AS_WRITTEN = re.compile(
+    r"\bevalInEachContext\(\s*unparse\(\s*(?P<name>\w+)\s*\)\s*,\s*\{\s*TARGET\s*\}\s*\)", re.IGNORECASE
+)
+"""Text of an attribute of the job, not evaluated: only there HTCondor wants the name without its scope."""
 _WORDS = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
 
 
@@ -39,7 +43,8 @@ def references(expression: str) -> tuple[Reference, ...]:
         As HTCondor prints an expression, so that it is known to be one. ``a.b`` asks for ``a`` only, unless ``a``
         is a scope; names defined within a record are taken for attributes too.
     """
-    tokens = [match for match in _TOKEN.finditer(expression) if match.lastgroup is not None]
+    scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
+    tokens = [match for match in _TOKEN.finditer(scoped) if match.lastgroup is not None]
     signs = ["", *(token["sign"] or "" for token in tokens), ""]
     found: dict[Reference, None] = {}
     scope = UNSCOPED

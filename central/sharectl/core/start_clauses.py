@@ -25,6 +25,7 @@ MAX_DEPTH = 8
 """How many attributes may stand for each other."""
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|=\?=|=!=|&&|\|\||[()\[\]{}?:]|.', re.DOTALL)
+_COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 _LOOSER = frozenset(("||", "?", ":"))
 """Operators that bind less than &&: where one of them stands, the whole is one clause."""
@@ -166,6 +167,21 @@ def _bare(text: str) -> str:
             break
         text = text[1:-1].strip()
     return text
+
+
+def is_balanced(text: str) -> bool:
+    """Whether each bracket is closed after it is opened; those in strings and comments do not count."""
+    level = 0
+    for token in _TOKEN.finditer(_COMMENT.sub(_kept_string, text)):
+        found = token.group()
+        level += (found in _OPENING) - (found in _CLOSING)
+        if level < 0:
+            return False
+    return not level
+
+
+def _kept_string(match: re.Match[str]) -> str:
+    return match["string"] or " "
 
 
 def _closes_last(text: str) -> bool:

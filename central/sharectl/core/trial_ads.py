@@ -106,8 +106,8 @@ def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
     }
 
 
-def job(cores: Optional[str], group: Optional[str]) -> dict[str, str]:
-    """Ad of a job with these expressions as RequestCpus and AcctGroup; None leaves one out."""
+def job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
+    """Ad of a job with these expressions as RequestCpus and AccountingGroup; None leaves one out."""
     return {
         "MyType": '"Job"',
         "JobUniverse": "5",
@@ -117,7 +117,7 @@ def job(cores: Optional[str], group: Optional[str]) -> dict[str, str]:
         "RequestMemory": "128",
         "RequestDisk": "1024",
         **({"RequestCpus": cores} if cores is not None else {}),
-        **({"AcctGroup": group} if group is not None else {}),
+        **({"AccountingGroup": account} if account is not None else {}),
     }
 
 
@@ -127,15 +127,15 @@ def typical_jobs(multicore_cores: int) -> dict[str, dict[str, str]]:
     return {
         "one core, no group": job("1", None),
         f"{many} cores, no group": job(many, None),
-        "no RequestCpus": job(None, f'"{HELPED}"'),
-        f"one core of {HELD_BACK}": job("1", f'"{HELD_BACK}"'),
-        f"{many} cores of {HELD_BACK}": job(many, f'"{HELD_BACK}.production"'),
-        f"one core of {HELPED}": job("1", f'"{HELPED}"'),
-        f"{many} cores of {HELPED}": job(many, f'"{HELPED}.pilot"'),
-        f"{many} cores of {HELPED.upper()}, in capitals": job(many, f'"{HELPED.upper()}"'),
-        "one core of another group": job("1", '"lhcb"'),
-        "two cores of another group": job("2", '"lhcb"'),
-        "one core, AcctGroup is a number": job("1", "7"),
+        "no RequestCpus": job(None, f'"{HELPED}.bob"'),
+        f"one core of {HELD_BACK}": job("1", f'"{HELD_BACK}.bob"'),
+        f"{many} cores of {HELD_BACK}": job(many, f'"{HELD_BACK}.production.bob"'),
+        f"one core of {HELPED}": job("1", f'"{HELPED}.bob"'),
+        f"{many} cores of {HELPED}": job(many, f'"{HELPED}.pilot.bob"'),
+        f"{many} cores of {HELPED.upper()}, in capitals": job(many, f'"{HELPED.upper()}.bob"'),
+        "one core of another group": job("1", '"lhcb.bob"'),
+        "two cores of another group": job("2", '"lhcb.bob"'),
+        "one core, AccountingGroup is a number": job("1", "7"),
         "RequestCpus is an expression": job(f"ifThenElse(JobUniverse == 5, {many}, 1)", None),
     }
 

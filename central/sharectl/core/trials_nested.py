@@ -42,7 +42,7 @@ def nested_trials(node: Node) -> list[Trial]:
             f"under a target of subgroups, {INNER_HELD_BACK} {where}",
             f"{many} cores of {group or 'no group'}",
             node.slot(nested_target(node, caps[where])),
-            job(str(many), f'"{group}"'),
+            job(str(many), f'"{group}.bob"'),
             lets_in,
         )
         for where, jobs in expected.items()
