@@ -9,7 +9,7 @@ target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
   t1_TargetUntil, t1_TargetSequence  When the target ends, Unix seconds, and number of its plan; 0 without a target.
   t1_MulticorePending, t1_MulticorePendingUntil  Boolean: multicore jobs wait that could run; its end, Unix seconds.
   t1_JobCtlReason, t1_JobCtlTime  ok, or why there is no target: a code below; when this job ran, Unix seconds.
-A group is the longest in --groups and the plan that AcctGroup begins with, else "other"; its first part if these name
+A group is the longest in --groups and the plan that AccountingGroup begins with, else "other"; its first part if these name
 none. The highest sequence of right sources decides, if none higher was accepted before; else the highest exit status.
 """
 

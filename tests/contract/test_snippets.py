@@ -156,6 +156,24 @@ def test_a_snippet_read_twice_has_no_fault(folder: Path, way: str) -> None:
 
 
 @BOTH_WAYS
+def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
+    """In whatever is built onto what the site wrote; without the line end HTCondor could not read it."""
+    knobs = {
+        "START": "TARGET.JobUniverse == 5",
+        "CLAIM_WORKLIFE": "600",
+        "DEFAULT_DRAINING_START_EXPR": "False",
+        "DEFRAG_DRAINING_START_EXPR": "False",
+    }
+    site = "".join(f"{knob} = {text} // not (more /* than that\n" for knob, text in knobs.items())
+    added(site, "20-site.conf")(folder)
+    added(way)(folder)
+    assert found(folder) == []
+    made = check(Source(folder), {}).made
+    assert made["START"].startswith("(TARGET.JobUniverse == 5) && (MY.t1_GraceAdmits")
+    assert "//" not in made["CLAIM_WORKLIFE"]
+
+
+@BOTH_WAYS
 def test_a_site_that_has_its_own_start_latches_and_draining_has_no_fault(folder: Path, way: str) -> None:
     site = "START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5\nCLAIM_WORKLIFE = 600\n"
     site += (
@@ -204,6 +222,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "expression",
         replaced(EXECUTE, "substr($(t1_job_account), 0, 300)", "substr($(t1_job_account), 0, 300"),
         "t1_job_group",
+    ),
+    "brackets that match only together": (
+        "expression",
+        added('START = TARGET.Why == ")" /* ( */ && True) || (False // (\n', "20-site.conf"),
+        "20-site.conf:1: the brackets of START",
     ),
     "an empty macro": (
         "expression",
@@ -423,7 +446,7 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "grace for those that a target is for": (
         "clauses",
-        replaced(EXECUTE, " || ($(t1_single_core_target)) ", " "),
+        replaced(EXECUTE, " || ($(t1_single_core_target))", " "),
         "in grace, under a target for single-core jobs",
     ),
     "a target that ends grace for everybody": (

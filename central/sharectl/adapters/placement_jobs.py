@@ -21,7 +21,7 @@ PARALLEL = 11
 
 _PENDING = "JobStatus == 1"
 _KEYS = (
-    *("JobStatus", "JobUniverse", "AcctGroup", "Requirements"),
+    *("JobStatus", "JobUniverse", "AccountingGroup", "Requirements"),
     *("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs"),
 )
 _OF_ROWS = frozenset(("id", "jobids", "jobcount"))

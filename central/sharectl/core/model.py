@@ -1,6 +1,6 @@
 """The records that the rooms exchange. Frozen, with units in the names.
 
-A *group* is the longest configured name that AcctGroup begins with, part by part, in lower case; all else is
+A *group* is the longest configured name that AccountingGroup begins with, part by part, in lower case; all else is
 `OTHER`. A *node* is named by its short host name, or by its full name where two nodes share a short one.
 """
 
@@ -56,10 +56,10 @@ class PendingJobs:
 
 @dataclass(frozen=True)
 class OtherJobs:
-    """Jobs of no configured group whose AcctGroup begins alike."""
+    """Jobs of no configured group whose AccountingGroup begins alike."""
 
     name: str
-    """First part of their AcctGroup, as users write it; empty without one."""
+    """First part of their AccountingGroup, as users write it; empty without one."""
     cores: int
     """Cores that they hold."""
     pending_jobs: int

@@ -74,7 +74,7 @@ def central_manager_configuration(tree: GroupTree) -> str:
     """
     problems = [
         f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; write the group with "
-        "'_', here and wherever AcctGroup is set"
+        "'_', here and wherever accounting_group is set"
         for group in sorted(tree.names)
         if "-" in group
     ]
@@ -85,7 +85,7 @@ def central_manager_configuration(tree: GroupTree) -> str:
         "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. Change them there, then:",
         "#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig",
         "",
-        "# One accounting group a pledge. A job counts for the longest of these names that AcctGroup begins with, part by part.",
+        "# One accounting group a pledge. A job counts for the longest of these names that AccountingGroup begins with, part by part.",
         f"GROUP_NAMES = {', '.join(sorted(tree.names))}",
         "",
         "# Share of the pool that each group was promised, 0 to 1; they sum to 1.",

@@ -77,8 +77,8 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
     )
     if content["others"]:
         print_table(
-            "in other: the largest, by the first part of AcctGroup",
-            ("AcctGroup begins", "cores", "pending jobs"),
+            "in other: the largest, by the first part of AccountingGroup",
+            ("AccountingGroup begins", "cores", "pending jobs"),
             [(part["name"] or "-", part["cores"], part["pending_jobs"]) for part in content["others"]],
             to,
         )

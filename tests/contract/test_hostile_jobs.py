@@ -1,0 +1,147 @@
+"""What a user writes into a job gets it past no cap, and costs START no time. By HTCondor's own ClassAds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import classad2
+import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
+import pytest
+
+from sharectl.adapters.condor_config import Source, expand, reader
+from sharectl.core.references import TARGET, Reference, references
+
+CONFIG = Path(__file__).parents[2] / "config.d"
+ADMITS, GRACE = "t1_TargetAdmits", "t1_GraceAdmits"
+CRON = {"SHARECTL_ACTUATION": "cron"}
+LONG = {
+    "A0": '"{}"'.format("a." * 300),
+    **{f"A{level}": f"strcat({','.join([f'A{level - 1}'] * 10)})" for level in range(1, 5)},
+}
+"""Six million characters, which PCRE gives up on."""
+ENDLESS = {
+    **LONG,
+    **{f"A{level}": f"strcat({','.join([f'A{level - 1}'] * 10)})" for level in range(5, 30)},
+}
+"""Nobody who evaluates A29 comes to an end: a test that does fails by its memory."""
+TARGETED = {
+    "PartitionableSlot": "True",
+    "t1_TargetActive": "True",
+    "t1_TargetGroups": '{"alice","cms"}',
+    "t1_Targetcores": "{4,8}",
+    "Childt1_HeldBackCores": "{}",
+    "ChildCpus": "{}",
+    "TotalSlotCpus": "16",
+    "Cpus": "16",
+    "t1_CurrentJobs": '"alice:0"',
+}
+CLAIMED = {
+    **TARGETED,
+    "PartitionableSlot": "undefined",
+    "DynamicSlot": "True",
+    "State": '"Claimed"',
+    "Cpus": "1",
+}
+
+
+def deployed(overrides: Mapping[str, str]) -> dict[str, str]:
+    source = Source(CONFIG)
+    with reader(source) as process:
+        return expand(source, [ADMITS, GRACE, "t1_HeldBackSlot"], process, overrides)
+
+
+@pytest.fixture(scope="module")
+def expressions() -> dict[str, str]:
+    return deployed({})
+
+
+def ad(attributes: Mapping[str, str]) -> classad2.ClassAd:
+    return classad2.parseOne("".join(f"{name} = {value}\n" for name, value in attributes.items()))
+
+
+def admits(expressions: Mapping[str, str], slot: Mapping[str, str], account: str, cores: str = "1") -> object:
+    """Value of the clause of targets for a job with this AccountingGroup; without one if it is empty."""
+    job = {"RequestCpus": cores, **({"AccountingGroup": account} if account else {}), **ENDLESS}
+    return classad2.ExprTree(f"MY.{ADMITS}").eval(ad({**expressions, **slot}), ad(job))
+
+
+@pytest.mark.parametrize(
+    "account",
+    [
+        "A29",
+        'strcat("cms.", A29)',
+        'ifThenElse(TARGET.Cpus > 0, "cms.bob", "alice.bob")',
+        '"cms" ?: A29',
+        '{"cms.bob"}',
+        "error",
+        "7",
+        '"cms\\"."',
+        '"{}"'.format("cms." * 100),
+        "",
+    ],
+)
+def test_a_group_that_is_no_plain_string_is_a_strangers(expressions: dict[str, str], account: str) -> None:
+    assert admits(expressions, TARGETED, account, "8") is False
+
+
+def test_plain_strings_are_groups(expressions: dict[str, str]) -> None:
+    """The test above can fail."""
+    assert admits(expressions, TARGETED, '"cms.bob"', "8") is True
+    assert admits(expressions, TARGETED, '"alice.bob"', "4") is True
+    assert admits(expressions, TARGETED, '"alice.bob"', "5") is False
+
+
+def test_millions_of_characters_are_an_error_of_regexps() -> None:
+    """Which START took for a reason to let the job in, while it evaluated AcctGroup."""
+    pattern = r"^[^.@]*([^@]*(?=\\.[^.@]*@)|[^@]*$)?"
+    value = classad2.ExprTree(f'regexps("{pattern}", A4, "\\\\0")').eval(ad(LONG))
+    assert value is classad2.Value.Error
+
+
+def test_acct_group_changes_nothing(expressions: dict[str, str]) -> None:
+    """The slot counts AccountingGroup, which may be another where users write both."""
+    job = ad({"RequestCpus": "8", "AcctGroup": '"cms"', "AccountingGroup": '"alice.bob"'})
+    node = ad({**expressions, **TARGETED})
+    assert classad2.ExprTree(f"MY.{ADMITS}").eval(node, job) is False
+
+
+@pytest.mark.parametrize(
+    ("slot_account", "job_account", "starts"),
+    [
+        ('"lhcb.bob@x"', '"alice.bob"', False),
+        ('"lhcb.bob@x"', "A29", False),
+        ('"lhcb.bob@x"', '"lhcb.bob"', True),
+        ('"lhcb.bob@x"', "", True),
+        ("undefined", '"alice.bob"', False),
+        ('"alice.bob@x"', '"alice.bob"', True),
+    ],
+)
+def test_a_claim_of_another_group_takes_no_job_of_the_held_back_one(
+    expressions: dict[str, str], slot_account: str, job_account: str, starts: object
+) -> None:
+    slot = {**CLAIMED, "AccountingGroup": slot_account}
+    assert admits(expressions, slot, job_account) is starts
+    assert admits(expressions, {**slot, "State": '"Unclaimed"'}, job_account) is True
+    assert admits(expressions, {**slot, "t1_TargetActive": "False"}, job_account) is True
+
+
+@pytest.mark.parametrize("free", [16, 13, 12])
+def test_cron_counts_cores_taken_since_the_last_look(free: int) -> None:
+    """So those that a negotiation cycle takes with a consumption policy, whose copy of the slot has fewer Cpus."""
+    slot = {**TARGETED, "Cpus": str(free)}
+    assert admits(deployed(CRON), slot, '"alice.bob"') is (16 - free < 4)
+    before = {**slot, "t1_CurrentJobs": f'"alice:0:lhcb:{16 - free}"'}
+    assert admits(deployed(CRON), before, '"alice.bob"') is True
+
+
+def test_without_grace_and_target_no_attribute_of_the_job_is_evaluated(expressions: dict[str, str]) -> None:
+    slot = ad({**expressions, **TARGETED, "t1_TargetActive": "False", "MC_GRACE": "False"})
+    job = ad({**ENDLESS, "RequestCpus": "A29", "AccountingGroup": "A29"})
+    for clause in (ADMITS, GRACE):
+        assert classad2.ExprTree(f"MY.{clause}").eval(slot, job) is True
+
+
+def test_an_attribute_read_as_written_is_one_of_the_job() -> None:
+    text = "evalInEachContext(unparse(AccountingGroup),{ TARGET })[0] == MY.X"
+    assert references(text) == (Reference(TARGET, "AccountingGroup"), Reference("MY", "X"))
