@@ -112,6 +112,77 @@ def test_a_schedd_that_the_collector_does_not_know_is_missed_if_it_is_named(shar
     assert contents(sharectl) == before
 
 
+# ---- daemons that answer nobody here, and answers that are no daemon's
+
+DENIED = "\n".join(
+    f"{{daemon}}.ALLOW_{level} = nobody@nowhere.invalid"
+    for level in ("READ", "WRITE", "DAEMON", "NEGOTIATOR", "ADMINISTRATOR", "CONFIG")
+)
+"""READ comes with each of the others."""
+WHO = r"READ is denied to pool@example.org \(by CLAIMTOBE\): write {daemon}.ALLOW_READ = "
+
+
+@pytest.mark.parametrize(
+    ("collector", "said"),
+    [
+        ("127.0.0.1:1", "nobody listens at 127.0.0.1:1: COLLECTOR does not run there"),
+        ("nowhere.invalid:9618", "no such host: nowhere.invalid ("),
+    ],
+)
+def test_nobody_listening_and_no_such_host_are_two_messages(
+    sharectl: Sharectl, collector: str, said: str
+) -> None:
+    before = contents(sharectl)
+    cycle = sharectl.run("cycle", expect=75, pool={**DEADLINES, "collector": collector})
+    assert f"sharectl: collector: {collector}: {said}" in cycle.stderr
+    assert contents(sharectl) == before
+
+
+@pytest.mark.parametrize(
+    ("host", "daemon", "named"),
+    [(SECOND, "SCHEDD", f"schedd {SECOND}"), (CENTRAL, "COLLECTOR", "collector")],
+)
+def test_a_daemon_that_denies_read_is_named_with_who_it_knows(
+    sharectl: Sharectl, host: str, daemon: str, named: str
+) -> None:
+    box = sharectl.box
+    denied = re.compile(rf"^sharectl: {named}: (\S+: )?{WHO.format(daemon=daemon)}", re.MULTILINE)
+
+    def is_denied() -> bool:
+        cycle = sharectl.run("cycle", expect=None, pool=DEADLINES)
+        return cycle.returncode == 75 and denied.search(cycle.stderr) is not None
+
+    box.write_config(host, DENIED.format(daemon=daemon))
+    try:
+        box.reconfig(host)
+        wait_for(is_denied, 30, "a cycle says that READ is denied, to whom, and what to write")
+    finally:
+        box.write_config(host, "")
+        box.reconfig(host)
+    recovered(sharectl, sequence_of(sharectl.targets))
+
+
+# ---- killed
+
+
+def test_a_cycle_that_is_killed_while_a_schedd_hangs_frees_the_lock(sharectl: Sharectl) -> None:
+    with hung(sharectl.box, SECOND, "SCHEDD"):
+        killed = sharectl.start("cycle", pool={**DEADLINES, "schedd_deadline_seconds": 300.0})
+        wait_for(lambda: locked_by(killed.pid), 30, "the cycle holds the lock")
+        wait_for(lambda: bool(children_of(killed.pid)), 30, "it asks the schedd")
+        asking = children_of(killed.pid)
+        killed.kill()
+        killed.communicate(timeout=30)
+        second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0)
+        assert "holds the lock" not in second.stderr
+        wait_for(lambda: not any(Path("/proc", pid).exists() for pid in asking), 10, "nobody is left")
+    recovered(sharectl, sequence_of(sharectl.targets))
+
+
+def children_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
 # ---- two at once
 
 

@@ -260,7 +260,7 @@ def test_a_collector_that_does_not_answer_is_named_by_its_address(
     (config.parent / "disabled").touch()
     for verb in ("cycle", "status"):
         _, _, err = run(capsys, config, verb)
-        assert f"collector: {NOWHERE}: Failed communication with collector; see pool.collector" in err
+        assert f"collector: {NOWHERE}: nobody listens at {NOWHERE}: COLLECTOR does not run there" in err
         assert "Exception" not in err
 
 

@@ -153,7 +153,7 @@ def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_pat
     assert hint in (silent(tmp_path).source.problem or "")
     access = NegotiatorAccess(collector="127.0.0.1:1", deadline_seconds=5.0)
     problem = NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
-    assert problem.startswith("collector: 127.0.0.1:1: Failed communication with collector; see")
+    assert problem.startswith("collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not")
     assert problem.endswith(hint)
 
 

@@ -27,6 +27,12 @@ _CHUNK_BYTES = 2**16
 _LIBC = ctypes.CDLL(None)
 
 
+def words(error: Exception) -> str:
+    """What went wrong. Every error of HTCondor's library is of one class, whose name tells nothing."""
+    said, kind = str(error).rstrip(". \n"), type(error).__name__
+    return said if said and kind == "HTCondorException" else f"{kind}: {said}"
+
+
 @dataclass(frozen=True)
 class Question:
     """Something to ask one daemon."""
@@ -34,6 +40,8 @@ class Question:
     ask: Callable[[], Any]
     """Returns the answer, which can be pickled, or raises."""
     deadline_seconds: float
+    why: Callable[[Exception], str] = words
+    """What went wrong, in words; called in the process that has asked."""
 
 
 @dataclass(frozen=True)
@@ -111,30 +119,24 @@ def _start(question: Question) -> _Child:
     pid = os.fork()
     if pid == 0:
         end_with(parent)
-        _answer(question.ask, sending)
+        _answer(question, sending)
     os.close(sending)
     return _Child(pid, receiving, began, began + question.deadline_seconds)
 
 
-def _answer(ask: Callable[[], Any], pipe: int) -> NoReturn:
-    """Send what ``ask`` returns, or raises, and end this process without any of its parent's clean-up."""
+def _answer(question: Question, pipe: int) -> NoReturn:
+    """Send what ``question`` returns, or raises, and end this process without any of its parent's clean-up."""
     exit_code = 1
     try:
         try:
-            result: tuple[Any, Optional[str]] = (ask(), None)
+            result: tuple[Any, Optional[str]] = (question.ask(), None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
-            result = (None, _words(error))
+            result = (None, question.why(error))
         with os.fdopen(pipe, "wb") as file:
             pickle.dump(result, file, pickle.HIGHEST_PROTOCOL)
         exit_code = 0
     finally:
         os._exit(exit_code)
-
-
-def _words(error: Exception) -> str:
-    """What went wrong. Every error of HTCondor's library is of one class, whose name tells nothing."""
-    said, kind = str(error).rstrip(". \n"), type(error).__name__
-    return said if said and kind == "HTCondorException" else f"{kind}: {said}"
 
 
 def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:

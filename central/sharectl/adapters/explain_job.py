@@ -11,6 +11,7 @@ from typing import Any, Callable, Optional
 
 from sharectl.adapters.ads import MAX_TEXT, account, evaluated, text, whole
 from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
+from sharectl.adapters.condor_reach import why_collector, why_daemon
 from sharectl.adapters.deadline import Question, ask_all, limit_memory
 from sharectl.adapters.explain_job_slots import MOST_MEMORY_BYTES, findings
 from sharectl.adapters.slot_ads import AdOfFile, from_long
@@ -137,7 +138,13 @@ def schedds(
     """
     import htcondor2  # noqa: F401 - loaded before the question forks
 
-    answer = ask_all({"collector": Question(partial(_schedds, collector), deadline_seconds)})["collector"]
+    answer = ask_all(
+        {
+            "collector": Question(
+                partial(_schedds, collector), deadline_seconds, partial(why_collector, collector)
+            )
+        }
+    )["collector"]
     if answer.value is None:
         raise PoolUnavailableError(f"collector: {unanswered(collector, answer.source.problem or '')}")
     known: list[Mapping[str, str]] = answer.value
@@ -164,7 +171,9 @@ def find(places: Sequence[Mapping[str, str]], job: JobId, deadline_seconds: floa
     for look in looks:
         answers = ask_all(
             {
-                f"{SCHEDD_SOURCE}{place['Name']}": Question(partial(look, place, job), deadline_seconds)
+                f"{SCHEDD_SOURCE}{place['Name']}": Question(
+                    partial(look, place, job), deadline_seconds, partial(why_daemon, place, "SCHEDD")
+                )
                 for place in places
             }
         )
@@ -194,7 +203,11 @@ def judged(
     """
     import htcondor2  # noqa: F401
 
-    question = Question(partial(_judged, collector, found.ad or "[]", now), deadline_seconds)
+    question = Question(
+        partial(_judged, collector, found.ad or "[]", now),
+        deadline_seconds,
+        partial(why_collector, collector),
+    )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is not None and not answer.value.findings:
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")

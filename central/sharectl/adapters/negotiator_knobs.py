@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Optional
 
+from sharectl.adapters.condor_reach import why_daemon
 from sharectl.adapters.negotiation_cycles import locate
 from sharectl.adapters.slot_ads_quotas import Knob, is_of_quotas
 from sharectl.errors import PoolUnavailableError
@@ -29,9 +30,12 @@ def ask(collector: Optional[str], name: Optional[str] = None) -> list[Knob]:
     import htcondor2
 
     location = _one(locate(collector), name)
-    told: Any = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
     place = f"negotiator {location['Name']}"
-    return [Knob(place, key, str(told[key]).strip()) for key in told if is_of_quotas(key)]
+    try:
+        told: Any = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+        return [Knob(place, key, str(told[key]).strip()) for key in told if is_of_quotas(key)]
+    except htcondor2.HTCondorException as error:
+        raise htcondor2.HTCondorException(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
 def _one(known: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:

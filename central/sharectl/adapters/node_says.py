@@ -7,6 +7,7 @@ from typing import Any, Optional
 
 from sharectl.adapters import node_words
 from sharectl.adapters.collector import unanswered
+from sharectl.adapters.condor_reach import why_collector
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.core.explain_node import NodeWords
 from sharectl.core.nodes import HOST_NAME
@@ -28,7 +29,11 @@ def ask(
         return NodeWords(problem="it has no host name")
     import htcondor2  # noqa: F401 - loaded before the question forks
 
-    question = Question(partial(look, collector, name, now, stale_seconds), deadline_seconds)
+    question = Question(
+        partial(look, collector, name, now, stale_seconds),
+        deadline_seconds,
+        partial(why_collector, collector),
+    )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
         return NodeWords(problem=f"collector: {unanswered(collector, answer.source.problem or '')}")

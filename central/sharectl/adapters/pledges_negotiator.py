@@ -12,7 +12,8 @@ from typing import Any, Optional
 from sharectl.adapters import negotiator_copy
 from sharectl.adapters.ads import evaluated, number, text, whole
 from sharectl.adapters.collector import unanswered
-from sharectl.adapters.deadline import Question, ask_all
+from sharectl.adapters.condor_reach import why_collector
+from sharectl.adapters.deadline import Question, ask_all, words
 from sharectl.adapters.negotiator_copy import KnobsCopy
 from sharectl.adapters.negotiator_knobs import ask
 from sharectl.adapters.pledges import Told, Wanted, ago, joined, refused, some
@@ -34,6 +35,9 @@ SCALE = 100.0
 """Factor between pledges from which a unit was rather mistaken."""
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
+
+_OF_COLLECTOR = "Failed communication with collector"
+"""Part of what HTCondor's library says of a collector that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +97,14 @@ class NegotiatorPledges:
         questions = {}
         if access.file is None:
             questions["negotiator"] = Question(
-                partial(ask, access.collector, access.name), access.deadline_seconds
+                partial(ask, access.collector, access.name),
+                access.deadline_seconds,
+                partial(_why_silent, access.collector),
             )
         if not (access.pool_cores and access.weight_hs06):
-            questions["collector"] = Question(partial(_power, access), access.deadline_seconds)
+            questions["collector"] = Question(
+                partial(_power, access), access.deadline_seconds, partial(why_collector, access.collector)
+            )
         if questions:
             import htcondor2  # noqa: F401 - loaded before the questions fork
         answers = ask_all(questions)
@@ -179,7 +187,14 @@ class NegotiatorPledges:
 
 def _with_hint(collector: Optional[str], problem: str) -> str:
     """``problem``, with the collector's address and where that is from, if it is the collector that did not answer."""
-    return unanswered(collector, problem) if "communication with collector" in problem else problem
+    return unanswered(collector, problem) if _OF_COLLECTOR in problem else problem
+
+
+def _why_silent(collector: Optional[str], error: Exception) -> str:
+    """Why the collector did not answer, if it is what did not; otherwise what the negotiator's question says."""
+    return (
+        f"{_OF_COLLECTOR}: {why_collector(collector, error)}" if _OF_COLLECTOR in str(error) else words(error)
+    )
 
 
 def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Callable, Optional
 
 from sharectl.adapters.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
+from sharectl.adapters.condor_reach import why_collector, why_daemon
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.placement import Trial, Trialling
 from sharectl.adapters.schedds import ScheddJobs, Sizes, count_pending, list_jobs
@@ -88,6 +89,7 @@ class CondorPool:
         question = Question(
             partial(look, access.collector, constraints, now, access.job_ctl_stale_seconds),
             access.collector_deadline_seconds,
+            partial(why_collector, access.collector),
         )
         answer = ask_all({"collector": question})["collector"]
         if answer.value is None:
@@ -125,7 +127,11 @@ class CondorPool:
         access, sizes = self.access, self._sizes(known.slots)
         names = {f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds}
         questions = {
-            name: Question(partial(_MODES[access.mode], location, sizes), access.schedd_deadline_seconds)
+            name: Question(
+                partial(_MODES[access.mode], location, sizes),
+                access.schedd_deadline_seconds,
+                partial(why_daemon, location, "SCHEDD"),
+            )
             for name, location in names.items()
         }
         trial = Trialling(

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 from sharectl.adapters import negotiation_cycles, run_times_history
 from sharectl.adapters.collector import CollectorAnswer, look
+from sharectl.adapters.condor_reach import why_collector, why_daemon
 from sharectl.adapters.deadline import Answer, Question, ask_all
 from sharectl.adapters.negotiation_cycles import Cycle
 from sharectl.adapters.run_times_file import Tally
@@ -66,7 +67,9 @@ def ask(access: Access) -> PoolCadence:
     seconds = access.collector_deadline_seconds
     first = ask_all(
         {
-            "collector": Question(partial(look, access.collector), seconds),
+            "collector": Question(
+                partial(look, access.collector), seconds, partial(why_collector, access.collector)
+            ),
             "negotiators": Question(partial(negotiation_cycles.locate, access.collector), seconds),
         }
     )
@@ -116,13 +119,23 @@ def _questions(
 ) -> dict[str, Question]:
     seconds = access.schedd_deadline_seconds
     questions = {
-        name: Question(partial(history, location, access.groups, access.limit), seconds)
+        name: Question(
+            partial(history, location, access.groups, access.limit),
+            seconds,
+            partial(why_daemon, location, "SCHEDD"),
+        )
         for name, location in schedds.items()
     }
     if negotiator:
-        questions["negotiator"] = Question(partial(negotiation_cycles.last_cycles, negotiator), seconds)
+        questions["negotiator"] = Question(
+            partial(negotiation_cycles.last_cycles, negotiator),
+            seconds,
+            partial(why_daemon, negotiator, "NEGOTIATOR"),
+        )
         questions["negotiator's configuration"] = Question(
-            partial(negotiation_cycles.knobs, negotiator), seconds
+            partial(negotiation_cycles.knobs, negotiator),
+            seconds,
+            partial(why_daemon, negotiator, "NEGOTIATOR"),
         )
     return questions
 

@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from sharectl.adapters.collector import SCHEDD_LOCATION, unanswered
 from sharectl.adapters.condor_boolean import boolean_here
+from sharectl.adapters.condor_reach import why_collector, why_daemon
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.negotiator_knobs import ask
 from sharectl.adapters.slot_ads import AdOfFile, from_long, number_of
@@ -56,7 +57,11 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
     # Loaded before the questions fork, or each of them would load it anew.
     import htcondor2  # noqa: F401
 
-    question = Question(partial(_collector, place.collector, constraint), place.collector_deadline_seconds)
+    question = Question(
+        partial(_collector, place.collector, constraint),
+        place.collector_deadline_seconds,
+        partial(why_collector, place.collector),
+    )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
         raise PoolUnavailableError(f"collector: {unanswered(place.collector, answer.source.problem or '')}")
@@ -82,7 +87,9 @@ def pending(
     looking = [slot.attributes for slot in slots]
     questions = {
         f"{SCHEDD_SOURCE}{schedd['Name']}": Question(
-            partial(_shapes, schedd, looking, constraint), place.schedd_deadline_seconds
+            partial(_shapes, schedd, looking, constraint),
+            place.schedd_deadline_seconds,
+            partial(why_daemon, schedd, "SCHEDD"),
         )
         for schedd in schedds
     }

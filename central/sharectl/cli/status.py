@@ -11,6 +11,7 @@ from typing import Any, Optional
 
 from sharectl.adapters import node_status
 from sharectl.adapters.collector import unanswered
+from sharectl.adapters.condor_reach import why_collector
 from sharectl.adapters.config_model import Config
 from sharectl.adapters.deadline import Question, ask_all
 from sharectl.adapters.node_status import Awaited
@@ -108,6 +109,7 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     question = Question(
         partial(node_status.look, config.pool.collector, now, config.nodes.job_ctl_stale_seconds, awaited),
         config.pool.collector_deadline_seconds,
+        partial(why_collector, config.pool.collector),
     )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
