@@ -106,7 +106,7 @@ def test_single_core_jobs_of_a_group_under_its_share_get_cores(
         story = [(round(rms_hs06(record)), record["plan"]["targets"]) for record in records]
         print(f"{time.monotonic() - begun:.0f} s", *story, sep="\n")
         assert rms_hs06(records[-1]) <= rms_hs06(before) / 2, story
-        # Once the targets are gone the next core that comes free may be lhcb's too.
-        assert SHARE_CORES // 2 <= held(box, "lhcb") <= SHARE_CORES + NODES, story
+        # A cycle does not see jobs that are on their way: on a pool of two nodes a block too much is freed now and then.
+        assert SHARE_CORES // 2 <= held(box, "lhcb") <= SHARE_CORES * 3 // 2, story
         first = next(record["plan"]["targets"] for record in records if record["plan"]["targets"])
         assert {(target["helped"], target["request_cores"]) for target in first} == {("lhcb", 1)}
