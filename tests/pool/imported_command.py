@@ -157,6 +157,10 @@ def _become(request: Mapping[str, Any], out: int, err: int) -> None:
         if stream != number:
             os.dup2(stream, number)
             os.close(stream)
+    # Those that there were know where in another file they stood.
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115 - for the life of the process
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
