@@ -65,8 +65,8 @@ def log_of(box: Box, node: str, name: str) -> Path:
     return box.shared_directory / f"{node}.{name}"
 
 
-def submit(box: Box, node: str, name: str, cores: int, seconds: str = "600") -> None:
-    """One job of the held-back group that may run on that node alone."""
+def submit(box: Box, node: str, name: str, cores: int, seconds: str = "600", *, count: int = 1) -> None:
+    """Jobs of the held-back group that may run on that node alone."""
     leave = box.shared_directory / "leave"
     runs = (
         "executable = /bin/sh\narguments = \"-c 'until test -e " + f"{leave}; do sleep 0.2; done'\"\n"
@@ -76,7 +76,7 @@ def submit(box: Box, node: str, name: str, cores: int, seconds: str = "600") -> 
     box.submit(
         f"{runs}transfer_executable = False\nrequest_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n"
         f"log = {log_of(box, node, name)}\naccounting_group = {HELD_BACK}\naccounting_group_user = bob\n"
-        f'requirements = TARGET.Machine == "{host(node)}"\nqueue 1\n'
+        f'requirements = TARGET.Machine == "{host(node)}"\nqueue {count}\n'
     )
 
 

@@ -154,6 +154,16 @@ def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
     advertise(box, now)
     shows(box, "{ 3,8 }", "t1_Targetcores", address)
     assert told(box, "t1_TargetSequence", address) == str(now)
+    assert told(box, "t1_MulticorePending", address) == "undefined"
+    plan = box.shared_directory / "plan"
+    plan.write_text(
+        f'MyType = "SharectlPlan"\nName = "sharectl"\nt1_TargetKnownGroups = "alice,cms"\nt1_TargetSequence = {now + 9}\n'
+        f"t1_TargetGenerated = {now}\nt1_TargetValidUntil = {now + 600}\nt1_MulticorePending = False\n"
+    )
+    box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(plan)], host=NODE)
+    shows(box, "false", "t1_MulticorePending", address)
+    assert told(box, "t1_MulticorePendingUntil", address) == str(now + 600)
+    assert told(box, "t1_JobCtlReason", address) == '"no-line"', "the plan is newer than the target"
 
 
 def test_one_source_that_is_gone_hides_no_other(box: Box) -> None:
