@@ -47,7 +47,7 @@ from functools import partial
 import htcondor2
 from sharectl.adapters import collector, job_waits, schedds
 (place,) = collector.look(None).schedds
-schedd, sizes = schedds._schedd(place), schedds.Sizes(64)
+schedd, sizes = schedds.schedd_at(place), schedds.Sizes(64)
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()
     rows = schedd.query(constraint=schedds._PENDING, projection=[*schedds._PENDING_KEYS, "RequestMemory"],

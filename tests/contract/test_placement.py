@@ -12,7 +12,7 @@ import pytest
 
 from sharectl.adapters.placement import Trial, tried
 from sharectl.adapters.placement_jobs import JobShape, JobShapes
-from sharectl.adapters.placement_slots import asking_slots
+from sharectl.adapters.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -50,6 +50,7 @@ ADMITS = {
     "t1_TargetActive": "true",
     "t1_overheat": "true",
 }
+SAMPLE = Sample(resources=("Cpus", "Memory", "Disk"))
 DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
 
 
@@ -64,9 +65,10 @@ def slots(*changes: Mapping[str, str]) -> Any:
         for number, change in enumerate(changes, 1)
     ]
 
-    def look(projection: Sequence[str]) -> Iterable[Any]:
+    def look(projection: Sequence[str], constraint: str = "true") -> Iterable[Any]:
         assert "Name" in projection
-        return [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
+        parsed = [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
+        return [ad for ad in parsed if classad2.ExprTree(constraint).eval(ad) is True]
 
     return look
 
@@ -74,7 +76,7 @@ def slots(*changes: Mapping[str, str]) -> Any:
 def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> Trial:
     ads = [{**JOB, "Requirements": OWN, **job} for job in jobs]
     shapes = [JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad)) for number, ad in enumerate(ads)]
-    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    asking = asking_slots(look, SAMPLE)
     return tried(look, asking, [JobShapes(tuple(shapes), complete=True)], deadline_seconds)
 
 
@@ -173,10 +175,37 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     look = slots(*({"TotalSlotDisk": str(10**6 + number)} for number in range(1000)))
-    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    asking = asking_slots(look, SAMPLE)
     assert len(asking.rows) == 1
     disk = "TARGET.Disk >= {}"
     assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [1]
+
+
+class FakeCollector:
+    """A collector that has the slots of `slots`."""
+
+    def __init__(self, look: Any) -> None:
+        self.look = look
+
+    def query(self, kind: object, *, constraint: str, projection: Sequence[str]) -> Iterable[Any]:
+        del kind
+        ads: Iterable[Any] = self.look(projection, constraint)
+        return ads
+
+
+def by_name(asking: AskingSlots) -> dict[str, Row]:
+    return {name: asking.rows[kind] for name, kind in zip(asking.names, asking.kinds)}
+
+
+def test_what_slots_have_alike_need_not_be_sent_for_each() -> None:
+    site = {"Start": 'TARGET.Owner != "x\\y\\"z" && MY.Room > 3', "Room": "5"}
+    other = {"Start": "Room > 3 && TARGET.RequestCpus > 1", "Room": "TotalSlotCpus - 10"}
+    look = slots(site, {**site, "Room": "7"}, {}, other, {**site, "Room": "LoadAvg * 2"})
+    sample = sample_of(FakeCollector(look), ["wn-1", "wn-3"])
+    assert (len(sample.policies), sample.words) == (2, ("owner", "requestcpus", "requestmemory"))
+    assert by_name(asking_slots(look, sample)) == by_name(
+        asking_slots(look, Sample(sample.words, sample.resources))
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +236,7 @@ def test_a_trial_without_time_says_so() -> None:
 
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     look = slots({})
-    asking = asking_slots(look, ["Cpus", "Memory", "Disk"])
+    asking = asking_slots(look, SAMPLE)
     long = JobShapes((JobShape(("cms", 8, 0), 3, "ap#1.0", None),), complete=True)
     assert "1 kinds of pending jobs could not be tried" in str(tried(look, asking, [long]).untried)
     beyond = JobShapes((), complete=False)

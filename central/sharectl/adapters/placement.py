@@ -107,7 +107,7 @@ class Trialling:
 
     def questions(self, schedds: Iterable[Mapping[str, str]]) -> dict[str, Question]:
         """Questions by name; the names are no sources of a snapshot."""
-        asking = partial(asking_slots, partial(slots_of, self.collector), self.sample.resources)
+        asking = partial(asking_slots, partial(slots_of, self.collector), self.sample)
         return {
             _SLOTS: Question(asking, self.collector_deadline_seconds),
             **{

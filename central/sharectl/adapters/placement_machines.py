@@ -164,7 +164,7 @@ def ad_of(lines: Sequence[str]) -> Any:
     import classad2
 
     try:
-        return classad2.parseOne("\n".join(lines), classad2.ParserType.Old)
+        return next(iter(classad2.parseAds("\n".join(lines), classad2.ParserType.Old)))
     except Exception:  # noqa: BLE001 - several kinds, by version
         ad = classad2.ClassAd()
         for line in lines:

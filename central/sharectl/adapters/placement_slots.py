@@ -7,7 +7,7 @@ grace, overheat), not the state of a node (drained, unhealthy, closed), not a ti
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import floor, log
@@ -21,8 +21,8 @@ from sharectl.core.start_clauses import Clause, clauses, code_of
 Row = Mapping[str, str]
 """Attributes of an ad, in lower case -> expression."""
 
-Slots = Callable[[Sequence[str]], Iterable[Any]]
-"""Ads of a pool's slots with these attributes."""
+Slots = Callable[..., Iterable[Any]]
+"""Ads of a pool's slots with these attributes, of those that meet a constraint if there is one: see `slots_of`."""
 
 ACCEPTS = "t1_slotaccepts"
 """Attribute that an emptied slot gets: its lasting clauses."""
@@ -30,6 +30,8 @@ ACCEPTS = "t1_slotaccepts"
 NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 MOST_SAMPLES = 20
 """Nodes whose START tells which attributes of jobs count; jobs that differ in others only are not told apart."""
+MOST_POLICIES = 4
+"""Policies that are asked for by what they have alike."""
 MOST_VALUES = 50
 """An attribute with more values, such as Machine, makes kinds for the jobs alone that look at it."""
 
@@ -72,6 +74,20 @@ class Sample:
     """Attributes of jobs, in lower case, that their START looks at."""
     resources: tuple[str, ...] = ()
     """MachineResources."""
+    policies: tuple[Policy, ...] = ()
+    """Different ones, at most `MOST_POLICIES`."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Expressions that many slots have alike, so that the collector need not send them for each."""
+
+    constraint: str
+    """True of the slots that have them."""
+    expressions: tuple[tuple[str, str], ...]
+    """Name in lower case -> text, without what is momentary."""
+    sees: tuple[str, ...]
+    """Attributes that their lasting clauses look at."""
 
 
 @dataclass(frozen=True)
@@ -99,37 +115,66 @@ def sample_of(asked: Any, machines: Collection[str]) -> Sample:
     )
     words: set[str] = set()
     resources: dict[str, None] = {}
+    policies: dict[str, Policy] = {}
     for ad in ads:
         row = row_of(ad)
         resources.update(dict.fromkeys(_WORD.findall(row.get("machineresources", ""))))
         expressions, names = _apart(row)
-        words |= _lasting(expressions, names, frozenset()).of_jobs
-    return Sample(tuple(sorted(words)), tuple(resources))
+        lasting = _lasting(expressions, names, frozenset())
+        words |= lasting.of_jobs
+        own = tuple(each for each in expressions if not is_momentary(each[0]))
+        policy = Policy(_alike(ad, [name for name, _ in own]), own, tuple(sorted(lasting.of_slot)))
+        if len(policies) < MOST_POLICIES:
+            policies.setdefault(policy.constraint, policy)
+    return Sample(tuple(sorted(words)), tuple(resources), tuple(policies.values()))
 
 
-def slots_of(collector: Optional[str], projection: Sequence[str]) -> Iterable[Any]:
+def _alike(ad: Any, names: Iterable[str]) -> str:
+    """Constraint that is true of the ads in which these attributes are the same expressions."""
+    import classad2
+
+    texts = {name: classad2.ExprTree(f"unparse({name})").eval(ad) for name in names}
+    return " && ".join(f"unparse({name}) =?= {classad2.quote(text)}" for name, text in texts.items())
+
+
+def slots_of(collector: Optional[str], projection: Sequence[str], constraint: str = "true") -> Iterable[Any]:
     """Slots of a pool, and of their attributes those named; the collector adds what these refer to."""
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     ads: Iterable[Any] = asked.query(
-        htcondor2.AdType.Slot, constraint=NOT_DYNAMIC, projection=list(projection)
+        htcondor2.AdType.Slot,
+        constraint=f"({NOT_DYNAMIC}) && ({constraint})",
+        projection=list(projection),
     )
     return ads
 
 
-def asking_slots(slots: Slots, resources: Sequence[str]) -> AskingSlots:
+def asking_slots(slots: Slots, sample: Sample) -> AskingSlots:
     """What each slot asks of jobs."""
-    projection = [*_FIRST, *(f"TotalSlot{resource}" for resource in resources)]
-    names, numbers = [], []
+    names: dict[str, int] = {}
     unsure: set[str] = set()
     kinds = Kinds()
-    for ad in slots(projection):
-        row = row_of(ad)
-        names.append(row.get("name", ""))
+    for row in _first_rows(slots, sample):
         unsure |= _unsure(row)
-        numbers.append(kinds.number(_asking(row)))
-    return AskingSlots(tuple(names), tuple(numbers), tuple(kinds.rows), tuple(resources), frozenset(unsure))
+        names[row.get("name", "")] = kinds.number(_asking(row))
+    return AskingSlots(
+        tuple(names), tuple(names.values()), tuple(kinds.rows), sample.resources, frozenset(unsure)
+    )
+
+
+def _first_rows(slots: Slots, sample: Sample) -> Iterator[dict[str, str]]:
+    """Each slot with what its Requirements look at: of those that have a policy alike little is sent."""
+    totals = [f"TotalSlot{resource}" for resource in sample.resources]
+    others = ["true"]
+    for policy in sample.policies:
+        expressions = dict(policy.expressions)
+        seen = [name for name in policy.sees if name not in expressions]
+        for ad in slots(["Name", "MachineResources", *totals, *seen], policy.constraint):
+            yield {**expressions, **row_of(ad)}
+        others.append(f"({policy.constraint}) =!= true")
+    for ad in slots([*_FIRST, *totals], " && ".join(others)):
+        yield row_of(ad)
 
 
 def row_of(ad: Any) -> dict[str, str]:
