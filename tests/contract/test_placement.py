@@ -11,8 +11,9 @@ import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
 import pytest
 
 from sharectl.adapters.placement import Trial, tried
-from sharectl.adapters.placement_jobs import JobShape, JobShapes
+from sharectl.adapters.placement_jobs import JobShape, JobShapes, shapes_in
 from sharectl.adapters.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
+from sharectl.adapters.schedds import Sizes
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -241,3 +242,25 @@ def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     assert "1 kinds of pending jobs could not be tried" in str(tried(look, asking, [long]).untried)
     beyond = JobShapes((), complete=False)
     assert "a schedd has more than" in str(tried(look, asking, [beyond]).untried)
+
+
+class FakeSchedd:
+    """Rows as a schedd groups jobs."""
+
+    def __init__(self, *rows: Mapping[str, str]) -> None:
+        self.rows = [{**JOB, "Requirements": OWN, "JobIds": '"7.0 ... 7.3"', **row} for row in rows]
+
+    def query(self, **asked: object) -> list[Any]:
+        assert "Requirements" in str(asked["projection"])
+        return [classad2.parseOne(text_of(row), classad2.ParserType.Old) for row in self.rows]
+
+
+def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -> None:
+    users = [{"AccountingGroup": f'"cms.user{number}"', "JobCount": "4"} for number in range(3)]
+    looking = {**users[0], "Requirements": 'MY.AccountingGroup == "cms.user0"'}
+    schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
+    shapes = shapes_in(schedd, "ap", ["requestcpus"], sizes).shapes
+    assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
+    assert len({shape.ad for shape in shapes}) == 2
+    assert "cms.user0" in str(shapes[-1].ad)
+    assert len({shape.ad for shape in shapes_in(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -26,6 +26,7 @@ _KEYS = (
 )
 _OF_ROWS = frozenset(("id", "jobids", "jobcount"))
 """What the schedd adds to the attributes of jobs."""
+_GROUP = "accountinggroup"
 _JOB_ID = re.compile(r"\d{1,10}\.\d{1,10}\b")
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 
@@ -59,22 +60,38 @@ def shapes_of(location: Mapping[str, str], words: Sequence[str], sizes: Sizes) -
     words
         Attributes of jobs, in lower case, that slots look at. What these, and Requirements, refer to the schedd adds.
     """
+    limit_memory(MOST_MEMORY_BYTES)
+    return shapes_in(schedd_at(location), location["Name"], words, sizes)
+
+
+def shapes_in(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> JobShapes:
+    """Shapes of the pending jobs of a schedd of the bindings, which is called ``name``."""
     import htcondor2
 
-    limit_memory(MOST_MEMORY_BYTES)
     named = {name.lower() for name in _KEYS}
     keys = [*_KEYS, *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word))]
-    rows = schedd_at(location).query(
+    rows = schedd.query(
         constraint=_PENDING, projection=keys, opts=htcondor2.QueryOpt.GroupBy, limit=MOST_ROWS
     )
-    shapes = (_shape(row, location["Name"], sizes) for row in rows if row.get("JobUniverse") not in NO_SLOT)
+    hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
+    shapes = (_shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT)
     return JobShapes(tuple(shapes), len(rows) < MOST_ROWS)
 
 
-def _shape(row: Any, schedd: str, sizes: Sizes) -> JobShape:
+def _shape(row: Any, schedd: str, sizes: Sizes, hidden: Collection[str]) -> JobShape:
+    """Shape of a row.
+
+    Parameters
+    ----------
+    hidden
+        Attributes that no slot looks at: jobs that differ in these alone are tried once.
+    """
     example = _JOB_ID.search(str(row.get("JobIds"))[:100])
-    lines = row.printOld().split("\n")
-    ad = "\n".join(sorted(line for line in lines if line.partition(" = ")[0].lower() not in _OF_ROWS))
+    lines = sorted(row.printOld().split("\n"))
+    seen = [line for line in lines if line.partition(" = ")[0].lower() not in hidden]
+    if any(_GROUP in line.lower() for line in seen):
+        seen = [line for line in lines if line.partition(" = ")[0].lower() not in _OF_ROWS]
+    ad = "\n".join(seen)
     placed_otherwise = row.get("JobUniverse") == PARALLEL
     count = row.get("JobCount")
     return JobShape(
