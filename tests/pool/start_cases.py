@@ -117,17 +117,17 @@ TARGETS: Mapping[str, Target] = {
     "a name within names": Target(target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, both(8)),
     "capitals": Target(target("8", "ALICE:8", t1_TargetGroups='{"Alice","Cms"}'), 8, both(8)),
     "a name that is a number": Target(target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, both(8), "3"),
-    "known by its slots only": Target(
-        {**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, {LIVE: 8, CRON: 0}
-    ),
+    "known by its slots only": Target({**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, both(8)),
     "fewer by its slots": Target(
         {**target("8", "alice:8"), **slots_of((1, 8), (1, 0))}, 8, {LIVE: 1, CRON: 8}
     ),
     "slots without a count": Target(
-        {**target("9", "alice:8"), **slots_of((8, 8, 4), (8, "undefined", "undefined"))}, 9, both(8)
+        {**target("9", "alice:8"), **slots_of((8, 8, 4), (8, "undefined", "undefined"))},
+        9,
+        {LIVE: 8, CRON: 20},
     ),
     "cores matched since": Target(
-        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)}, 9, {LIVE: 8, CRON: 3}
+        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)}, 9, {LIVE: 8, CRON: 9}
     ),
     "more cores than the slot has": Target(
         {**target("9", "alice:8"), **slots_of((8,), (8,), matched_since=-30)}, 9, both(8)

@@ -52,7 +52,8 @@ SHARECTL_JOB_CTL_STALE_SECONDS = 90
 MORE = {
     BY_CRON: "SHARECTL_ACTUATION = cron\n",
     # START as it was when a group was the first part of AcctGroup.
-    FIRST_PARTS: 't1_group_pattern = "^[^.@]*"\n',
+    FIRST_PARTS: 't1_group_pattern = "^[^.@]*"\n'
+    r't1_job_group = regexps("^\x22([^.@\x22]*).*\x22$", $(t1_job_account), "\1.")' + "\n",
 }
 GROUPS: dict[str, Any] = {
     "alice": {"pledge_hs06": 440.0, "groups": {"prod": {"share": 0.75}, "user": {"share": 0.15}}},

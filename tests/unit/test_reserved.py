@@ -90,3 +90,12 @@ def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
     seen = jobs_file.as_snapshot(rows, NOW, {"wn-1": True, "wn-2": True}, {"wn-2"})
     assert {node.name: node.reserved for node in seen.nodes} == {"wn-1": False, "wn-2": True}
     assert {job.memory_mib for job in seen.running} == {0}
+
+
+def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
+    """A cap is of the node, and each slot would compare its own cores with it. Static slots have none to compare."""
+    slots = (
+        *(slot("wn-1.x", partitionable=True), slot("wn-1.x", partitionable=True)),
+        *(slot("wn-2.x", partitionable=True), slot("wn-2.x")),
+    )
+    assert nodes(None, *slots) == {"wn-1": (False, False), "wn-2": (True, False)}

@@ -72,6 +72,7 @@ class Slot:
     """See `node_words.obedience_of`."""
     refusal: Optional[str] = None
     multicore_only: bool = False
+    partitionable: bool = False
     """t1_MulticoreOnly."""
     grace_cores: int = 0
     """See `node_words.grace_cores`."""
@@ -169,6 +170,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         obeyed_sequence=obeyed,
         refusal=refusal,
         multicore_only=node_words.says(ad, "t1_MulticoreOnly", said=True),
+        partitionable=node_words.says(ad, "PartitionableSlot", said=True),
         grace_cores=node_words.grace_cores(ad),
     )
 

@@ -67,7 +67,7 @@ NODE_REASONS = {
     "multicore-only": "it takes multicore jobs alone (t1_MulticoreOnly), and those that wait are single-core",
     "no-block": "no group over its share holds cores there that a pending job could use",
     "no-call": "the errors call for no target anywhere",
-    "uncontrolled": "it is not under control (nodes.controlled)",
+    "uncontrolled": "it is not under control (nodes.controlled), or has several partitionable slots",
     "reserved": "it is reserved (nodes.reserved)",
     "draining": "it is being drained",
     "absent": "the collector does not know it any more",
