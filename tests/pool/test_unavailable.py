@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Callable
 
@@ -160,6 +162,29 @@ def test_a_daemon_that_denies_read_is_named_with_who_it_knows(
         box.write_config(host, "")
         box.reconfig(host)
     recovered(sharectl, sequence_of(sharectl.targets))
+
+
+# ---- a clock that was ahead
+
+CLOCK = Path(__file__).with_name("other_clock.c")
+AHEAD_SECONDS = 2 * 86400
+
+
+def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_from_now(
+    sharectl: Sharectl, tmp_path: Path
+) -> None:
+    library = tmp_path / "other_clock.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK), "-ldl"], check=True)
+    shift = {"LD_PRELOAD": str(library), "CLOCK_SHIFT_SECONDS": str(AHEAD_SECONDS)}
+    replace(sharectl, environment=shift).run("cycle", pool=DEADLINES)
+    assert sequence_of(sharectl.targets) > time.time() + AHEAD_SECONDS - 600
+    assert "nodes refuse such a plan (future)" in sharectl.run("status", expect=1).stderr
+    first = sharectl.run("cycle", expect=74, pool=DEADLINES)
+    assert "the clock of this machine was ahead then" in first.stderr
+    assert abs(sequence_of(sharectl.targets) - time.time()) < 300
+    assert len(sharectl_file.read(sharectl.targets).targets) == 1
+    second = sharectl.run("cycle", pool=DEADLINES)
+    assert second.stderr == ""
 
 
 # ---- killed

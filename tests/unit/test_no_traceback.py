@@ -18,12 +18,15 @@ from typing import Any, Callable
 import pytest
 
 from sharectl.adapters.config_fields import SECTIONS, keys_of
-from sharectl.adapters.config_file import parse
+from sharectl.adapters.config_file import load, parse
 from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.adapters.state_file import StateFile
+from sharectl.cli.explain_source import known_of, ledger_of
 from sharectl.cli.main import TRACEBACK
-from sharectl.core.plan import State
+from sharectl.cli.outlets import state_to_read
+from sharectl.core.plan import Known, State
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, ConfigError
+from tests.fakes import NOW
 from tests.made_cycles import made
 from tests.verbs import Ended, Verb, all_verbs, run, set_output
 
@@ -196,6 +199,26 @@ def test_another_user(config: Path) -> None:
     for verb in VERBS:
         bad += ended_badly(verb, run(least(verb, config), become_nobody))
     assert bad == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_plan_of_another_user_goes_without_state_and_ledger(config: Path) -> None:
+    """With a warning for each. Only a pool that answers gets so far, so the parts are called here."""
+
+    def look() -> None:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        loaded = load(config)
+        assert (state_to_read(loaded, NOW), known_of(loaded)) == (State(), Known())
+        assert not ledger_of(loaded).is_readable()
+
+    ended = run(["explain", "codes"], look)
+    assert ended.code == 0
+    assert [line.partition(": cannot be ")[0] for line in ended.err.splitlines()] == [
+        f"sharectl: {config.parent}/state/state.json",
+        f"sharectl: {config.parent}/state/ledger/ledger.sqlite",
+    ]
 
 
 # ---- numbers
