@@ -56,7 +56,7 @@ def slot(number: int, cores: int, disk_kib: int) -> AdOfFile:
         "ConsumptionMemory": "quantize(target.RequestMemory, {128})",
         "ConsumptionDisk": "quantize(target.RequestDisk, {1024})",
         "Requirements": "START && (WithinResourceLimits)",
-        "START": 'TARGET.RequestCpus >= 8 || Cpus < 8 || TARGET.AcctGroup =!= "atlas"',
+        "START": 'TARGET.RequestCpus >= 8 || Cpus < 8 || TARGET.AccountingGroup =!= "atlas.bob"',
         "WithinResourceLimits": _WITHIN,
         **{f"Attribute{filler}": f'"{number} {filler}"' for filler in range(150)},
     }
@@ -75,7 +75,7 @@ def jobs() -> list[Jobs]:
                 f"job {number}",
                 {
                     "ClusterId": str(number),
-                    "AcctGroup": f'"{("cms", "atlas", "lhcb")[number % 3]}"',
+                    "AccountingGroup": f'"{("cms", "atlas", "lhcb")[number % 3]}.bob"',
                     "RequestCpus": str((1, 2, 4, 8)[number % 4]),
                     "RequestMemory": str(500 + 100 * number),
                     "RequestDisk": "100000",

@@ -130,7 +130,7 @@ def keeps_out(box: Box, where: list[str]) -> bool:
     text = box.run(["condor_status", "-long", *where]).stdout
     slots: list[Any] = list(classad2.parseAds(text))
     slot = next(ad for ad in slots if ad.get("PartitionableSlot"))
-    job = classad2.ClassAd({"RequestCpus": 1, "AcctGroup": "lhcb"})
+    job = classad2.ClassAd({"RequestCpus": 1, "AccountingGroup": "lhcb.bob"})
     return classad2.ExprTree("MY.Start").eval(slot, job) is False
 
 

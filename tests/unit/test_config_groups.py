@@ -81,7 +81,7 @@ def test_every_level_that_promises_too_much_is_named_with_its_line() -> None:
             "{p: {share: 1, groups: {q: {share: 1, groups: {r: {shar: 1}}}}}}",
             "groups.a.groups.p.groups.q.groups.r.shar: unknown key; did you mean share?",
         ),
-        ("{x.y: {share: 0.1}}", '"x.y" is no part of a group\'s name; write one part of AcctGroup'),
+        ("{x.y: {share: 0.1}}", '"x.y" is no part of a group\'s name; write one part of AccountingGroup'),
         ("{-x: {share: 0.1}}", '"-x" is no part of'),
         ('{"x:y": {share: 0.1}}', '"x:y" is no part of'),
         ("{x: {share: 0.1}, X: {share: 0.1}}", "groups.a.groups.X: is the same group as x at line 1"),

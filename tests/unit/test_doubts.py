@@ -70,7 +70,7 @@ def test_a_group_without_jobs_is_doubted_while_other_has_some() -> None:
     for seen in (snapshot([some, running("wn-1", OTHER, 8)]), snapshot([some], {(OTHER, 8): 3})):
         (doubt,) = doubts(config(), State(), seen, NOW)
         assert expected in doubt
-        assert "is it spelt as in AcctGroup?" in doubt
+        assert "is it spelt as in AccountingGroup?" in doubt
     assert doubts(config(), State(), snapshot([some], {(OTHER, 8): 3, ("cms", 1): 1}), NOW) == ()
 
 

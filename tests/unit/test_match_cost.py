@@ -44,7 +44,7 @@ JOB = {
     "RequestCpus": "1",
     "RequestMemory": "100",
     "RequestDisk": "10",
-    "AcctGroup": '"cms"',
+    "AccountingGroup": '"cms.bob"',
     "JobStatus": "1",
     "Requirements": "true",
 }
@@ -272,7 +272,7 @@ def test_what_leftovers_would_give_is_not_said_where_they_are_off(files: Files) 
 def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
     bad = '"slot\x1b[31m"'
     files.slots({**PLAIN, "Name": bad}, {**SLOT, "Name": bad, "ConsumptionCpus": "0"})
-    files.jobs({**JOB, "AcctGroup": '"a\x1b[31m"'})
+    files.jobs({**JOB, "AccountingGroup": '"a\x1b[31m.bob"'})
     printed = files.run(*verb)
     assert "\x1b" not in printed
     assert "--group" in verb or "slot\\x1b[31m" in printed
@@ -612,7 +612,10 @@ def test_a_cost_that_depends_on_the_slot_is_told_as_a_lower_bound(files: Files) 
 
 def test_every_job_has_a_row_whatever_is_known_of_groups(files: Files) -> None:
     files.jobs(
-        JOB, {**JOB, "AcctGroup": '"CMS"'}, {**JOB, "AcctGroup": '"atlas"'}, {**JOB, "AcctGroup": '""'}
+        {**JOB, "AcctGroup": '"atlas"'},
+        {**JOB, "AccountingGroup": '"CMS.ann"'},
+        {**JOB, "AccountingGroup": '"atlas.bob"'},
+        {**JOB, "AccountingGroup": '""', "AcctGroup": '"cms"'},
     )
     files.write("quotas", "GROUP_QUOTA_cms = 3\n")
     told = files.json("cost", "--group")["groups"]

@@ -33,7 +33,7 @@ def _group_name(name: str) -> str:
     if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
         raise wrong(f"{quoted(name)} is two names; write {rest} below groups of {first}")
     if not GROUP_NAME.fullmatch(folded):
-        raise wrong(f"{quoted(name)} is no group name; write the first part of AcctGroup: {_PART}")
+        raise wrong(f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}")
     if folded in RESERVED_GROUPS:
         raise wrong(f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
     return folded
@@ -42,7 +42,9 @@ def _group_name(name: str) -> str:
 def _part_name(name: str) -> str:
     folded = name.lower()
     if not GROUP_NAME.fullmatch(folded):
-        raise wrong(f"{quoted(name)} is no part of a group's name; write one part of AcctGroup: {_PART}")
+        raise wrong(
+            f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: {_PART}"
+        )
     return folded
 
 
@@ -96,7 +98,7 @@ class _AnyGroup(Section):
     )
     groups: Optional[Annotated[Mapping[PartName, SubgroupConfig], BeforeValidator(no_group_twice)]] = Field(
         None,
-        description="Groups within it, by the next part of AcctGroup: `groups: {prod: {share: 0.7}}` of `alice` is "
+        description="Groups within it, by the next part of AccountingGroup: `groups: {prod: {share: 0.7}}` of `alice` is "
         "`alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what is left over is for "
         "jobs of its own.",
     )

@@ -131,7 +131,7 @@ class Config(Section):
     groups: Annotated[
         Mapping[GroupName, GroupConfig], BeforeValidator(no_group_twice), AfterValidator(sound_groups)
     ] = Field(
-        description="Group to pledge. The name is the first part of AcctGroup; case does not count. At least one "
+        description="Group to pledge. The name is the first part of AccountingGroup; case does not count. At least one "
         "pledge is above 0. `other` and `none` are reserved."
     )
     pledges: PledgesConfig = Field(PledgesConfig(), description="Where the groups' pledges are from.")

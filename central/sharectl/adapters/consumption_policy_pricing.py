@@ -16,6 +16,7 @@ from sharectl.adapters.slot_ads import AdOfFile, number_of, text_of
 from sharectl.adapters.slot_ads_pending import NO_SLOT
 from sharectl.core.claim_capacity import Demand, Group, Offer, group_of
 from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots, Support
+from sharectl.core.groups import without_user
 from sharectl.core.match_cost import Match, Refusal
 from sharectl.errors import InputError
 
@@ -35,8 +36,8 @@ class Jobs:
 
     @property
     def accounting_group(self) -> str:
-        """AcctGroup, or AccountingGroup, which ends in the user's name; empty if the job has none."""
-        return text_of(self.ad.attributes, "AcctGroup") or text_of(self.ad.attributes, "AccountingGroup")
+        """AccountingGroup without the user; empty if the job has none."""
+        return without_user(f"{text_of(self.ad.attributes, 'AccountingGroup')}@") or ""
 
 
 def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:

@@ -26,7 +26,7 @@ NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 _PENDING = "JobStatus == 1"
 _KEYS = ("JobStatus", "JobUniverse")
-_GROUP = ("AcctGroup", "AccountingGroup")
+_GROUP = "AccountingGroup"
 _SEEN = ("Requirements", "RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs")
 _JOB_ID = re.compile(r"\s*(\d{1,10})\.(\d{1,10})\b")
 
@@ -65,7 +65,7 @@ def shapes(
     rows = None if EVERYTHING in keys else _rows(schedd, keys, constraint)
     if rows is None:
         return _alone(schedd, name, constraint)
-    _, alike = kinds(slots, [row.attributes for row in rows], apart=tuple(map(str.lower, _GROUP)))
+    _, alike = kinds(slots, [row.attributes for row in rows], apart=(_GROUP.lower(),))
     counted = sorted(
         ((sum(rows[member].jobs for member in kind.members), rows[kind.members[0]].job_id) for kind in alike),
         key=lambda each: -each[0],
@@ -91,9 +91,9 @@ class _Row:
 
 def _keys(slots: Sequence[Mapping[str, str]], constraint: Optional[str]) -> list[str]:
     """Attributes to group by; the constraint's too, since the schedd asks it of the groups as well."""
-    named = {name.lower() for name in (*_KEYS, *_GROUP, *_SEEN)}
+    named = {name.lower() for name in (*_KEYS, _GROUP, *_SEEN)}
     others = words_of_slots(slots) | words_of_text(constraint or "")
-    return [*_KEYS, *_GROUP, *_SEEN, *sorted(others - named)]
+    return [*_KEYS, _GROUP, *_SEEN, *sorted(others - named)]
 
 
 def _rows(schedd: Schedd, keys: Sequence[str], constraint: Optional[str]) -> Optional[list[_Row]]:

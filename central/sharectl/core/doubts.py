@@ -80,7 +80,7 @@ def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
             own = " in none of the groups within it" if strangers != OTHER else ""
             return (
                 f"group {group} has neither running nor pending jobs, and {strangers} has {used.cores} cores and "
-                f"{waiting} pending jobs{own}: is it spelt as in AcctGroup?"
+                f"{waiting} pending jobs{own}: is it spelt as in AccountingGroup?"
             )
     return None
 
@@ -91,5 +91,5 @@ def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iter
         if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
             yield (
                 f"group {error.group}: jobs in none of the groups within it use {error.usage.power_hs06:.0f} HS06, "
-                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let AcctGroup name one of these"
+                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let AccountingGroup name one of these"
             )
