@@ -91,8 +91,8 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) ->
 def test_a_dry_run_says_what_the_next_cycle_does_with_a_broken_ledger(histories: Histories) -> None:
     cycle(histories, FakePublisher())
     histories.ledger.path.write_bytes(b"no database at all" * 1000)
-    (problem,) = cycle(histories, FakePublisher(), 1, Circumstances(dry_run=True)).problems
-    assert f"moves it to {histories.ledger.path}.broken-DATE" in problem
+    (warning,) = cycle(histories, FakePublisher(), 1, Circumstances(dry_run=True)).warnings
+    assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
 
 
 def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(histories: Histories) -> None:
