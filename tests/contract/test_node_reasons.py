@@ -13,7 +13,7 @@ from sharectl.adapters.node_words import PROJECTION
 from sharectl.core.node_reasons import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
 SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"
-EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_grace_cron", "t1_counted_live", "t1_counted_cron")
+EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_GraceActive", "t1_counted_live", "t1_counted_cron")
 
 
 def test_every_code_has_a_remedy_and_no_other_has() -> None:

@@ -168,19 +168,20 @@ def test_an_idle_core_has_one_cause(target: bool, sequence: int, grace: int, exp
 
 
 @pytest.mark.parametrize(
-    ("expression", "more", "cores"),
+    ("expression", "more", "is_in_grace"),
     [
-        ("MY.Cpus >= 8 && time() > 0", {}, 9),
-        ("MY.Cpus >= 8 && time() < 9", {}, 0),
-        ("undefined", {}, 0),
-        ("error", {}, 0),
-        ("True", {"t1_Disabled": True}, 0),
-        ("True", {"t1_Enabled": False}, 0),
+        ("MY.Cpus >= 8 && time() > 0", {}, True),
+        ("MY.Cpus >= 8 && time() < 9", {}, False),
+        ("undefined", {}, False),
+        ("error", {}, False),
+        ("True", {"t1_Disabled": True}, False),
+        ("True", {"t1_Enabled": False}, False),
+        ("True", {"t1_GraceActive": False}, False),
     ],
 )
-def test_cores_in_grace_are_those_of_a_slot_whose_expression_says_so(
-    expression: str, more: dict[str, bool], cores: int
+def test_a_slot_is_in_grace_if_its_expression_says_so(
+    expression: str, more: dict[str, bool], *, is_in_grace: bool
 ) -> None:
     ad = classad2.ClassAd({"Cpus": 9, **more})
     ad["MC_GRACE"] = classad2.ExprTree(expression)
-    assert node_words.grace_cores(ad) == cores
+    assert node_words.in_grace(ad, NOW) is is_in_grace

@@ -75,7 +75,7 @@ class Slot:
     partitionable: bool = False
     """t1_MulticoreOnly."""
     grace_cores: int = 0
-    """See `node_words.grace_cores`."""
+    """Cpus if it is in grace (`node_words.in_grace`), else 0."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         refusal=refusal,
         multicore_only=node_words.says(ad, "t1_MulticoreOnly", said=True),
         partitionable=node_words.says(ad, "PartitionableSlot", said=True),
-        grace_cores=node_words.grace_cores(ad),
+        grace_cores=whole(evaluated(ad, "Cpus"), 0) if node_words.in_grace(ad, now) else 0,
     )
 
 

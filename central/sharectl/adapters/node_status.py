@@ -73,17 +73,18 @@ def status_of(ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited
     """
     # First: it sets the time of the last run as if the ad had just been sent.
     codes = [_code(ad, now, stale_seconds, awaited) for ad in ads]
+    in_grace = [ad for ad in ads if node_words.in_grace(ad, now)]
     return NodeStatus(
         slots=len(ads),
         with_target=sum(node_words.has_target(ad, now) for ad in ads),
-        in_grace=sum(node_words.says(ad, "MC_GRACE", said=True) for ad in ads),
+        in_grace=len(in_grace),
         disabled=sum(node_words.says(ad, "t1_Disabled", said=True) for ad in ads),
         disabled_by_knob=sum(node_words.says(ad, "t1_Enabled", said=False) for ad in ads),
         multicore_only=sum(node_words.says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
         reasons=dict(Counter(code for code, _ in codes).most_common()),
         refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
         idle_cores=_idle_cores(ads, awaited.free_nodes),
-        idle_grace_cores=sum(node_words.grace_cores(ad) for ad in ads),
+        idle_grace_cores=sum(whole(evaluated(ad, "Cpus"), 0) for ad in in_grace),
     )
 
 

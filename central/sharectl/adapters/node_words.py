@@ -13,10 +13,9 @@ PROJECTION = (
     # What t1_TargetActive is made of, in either way of actuation,
     *("t1_TargetActive", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "PartitionableSlot", "Cpus"),
     *("Childt1_HeldBackCores", "ChildCpus", "TotalSlotCpus", "t1_CurrentJobs"),
-    # and what MC_GRACE is made of.
-    *("MC_GRACE", "SlotID", "t1_McRoomValue", "t1_McRoomTime", "t1_WatchedTime", "t1_McGraceTime"),
-    *("t1_MulticorePending", "t1_MulticorePendingUntil"),
-    "t1_MulticoreOnly",
+    # and what MC_GRACE and t1_GraceActive are made of.
+    *("MC_GRACE", "t1_GraceActive", "t1_McGraceTime", "SlotID", "t1_McRoomValue", "t1_McRoomTime"),
+    *("t1_WatchedTime", "t1_MulticorePending", "t1_MulticorePendingUntil", "t1_MulticoreOnly"),
 )
 """Attributes that are asked for: with one missing, expressions that name it have another value here than there."""
 
@@ -37,10 +36,16 @@ def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
     said = text(evaluated(ad, "t1_JobCtlReason"))
     if said is None:
         return None
-    age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, "t1_JobCtlTime"), 0)
-    ad["t1_JobCtlTime"] = now - age
+    age = _as_if_just_sent(ad, "t1_JobCtlTime", now)
     stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
     return node_reasons.known(said) if age < stale else node_reasons.STALE
+
+
+def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
+    """Age in seconds of the time ``name`` when the slot sent its ad; the ad has a time of this age at ``now`` then."""
+    age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, name), 0)
+    ad[name] = now - age
+    return age
 
 
 def has_target(ad: Any, now: int) -> bool:
@@ -63,11 +68,15 @@ def switched_off(ad: Any) -> tuple[str, ...]:
     return tuple(switch for switch, is_off in said.items() if is_off)
 
 
-def grace_cores(ad: Any) -> int:
-    """Idle cores of the slot that grace keeps for multicore jobs now."""
-    if switched_off(ad) or not says(ad, "MC_GRACE", said=True):
-        return 0
-    return whole(evaluated(ad, "Cpus"), 0)
+def in_grace(ad: Any, now: int) -> bool:
+    """Whether START keeps single-core jobs out of the slot for the sake of multicore jobs.
+
+    In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets t1_JobCtlTime: ask once.
+    """
+    if ad.get("t1_McGraceTime") is not None:
+        _as_if_just_sent(ad, "t1_McGraceTime", now)
+    name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
+    return not switched_off(ad) and says(ad, name, said=True)
 
 
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
