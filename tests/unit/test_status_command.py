@@ -161,12 +161,17 @@ def test_targets_that_stay_on_nodes_while_disabled_are_a_problem(
 
 
 TARGETS = tuple(Standing(Target(node, "alice", 0, "cms", 8), 1) for node in ("wn-1", "wn-2"))
-FREE = BlockMemory(
-    open=(
-        OpenBlock("wn-1", "cms", 8, 1, free_since=int(time.time()) - 540),
-        OpenBlock("wn-2", "cms", 8, 1, free_since=int(time.time()) - 60),
+
+
+def free_blocks() -> BlockMemory:
+    """Blocks that have stood free for 9 minutes and for 1."""
+    now = int(time.time())
+    return BlockMemory(
+        open=(
+            OpenBlock("wn-1", "cms", 8, 1, free_since=now - 540),
+            OpenBlock("wn-2", "cms", 8, 1, free_since=now - 60),
+        )
     )
-)
 
 
 @pytest.mark.parametrize(("seconds", "late"), [("null", 1), ("3600", 0), ("30", 2)])
@@ -176,7 +181,7 @@ def test_a_block_that_stands_free_for_too_long_is_a_problem(
     with config.open("a") as stream:
         stream.write(f"control: {{give_up_seconds: {seconds}}}\n")
     StateFile(config.parent / "state.json").save(
-        State(5, standing=TARGETS, standing_until=2**33, blocks=FREE)
+        State(5, standing=TARGETS, standing_until=2**33, blocks=free_blocks())
     )
     main(["status", "--json", "--config", str(config)])
     found = json.loads(capsys.readouterr().out)
@@ -191,7 +196,7 @@ def test_a_block_that_stands_free_for_too_long_is_a_problem(
 
 def test_a_block_that_was_taken_since_is_told_no_more() -> None:
     idle = {"wn-1": 0, "wn-2": 9}
-    blocks = blocks_data(FREE, idle, GiveUp(1.0), int(time.time()))
+    blocks = blocks_data(free_blocks(), idle, GiveUp(1.0), int(time.time()))
     assert [block["node"] for block in blocks["free"]] == ["wn-2"]
 
 
