@@ -51,7 +51,7 @@ ADMITS = {
     "t1_TargetActive": "true",
     "t1_overheat": "true",
 }
-SAMPLE = Sample(resources=("Cpus", "Memory", "Disk"))
+SAMPLE = Sample(words=("acctgroup", "owner"), resources=("Cpus", "Memory", "Disk"))
 DOUBLED = {f"A{n}": f"strcat(A{n - 1}, A{n - 1})" for n in range(1, 40)}
 
 
@@ -123,6 +123,13 @@ def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
         'TARGET.Activity == "Idle"',
         "time() < 5",
         "TARGET.NightOnly",
+        'formatTime() == "midnight"',
+        'userMap("map", Owner) =?= "wheel"',
+        # Not of an empty node, and of one that is partly free.
+        "TARGET.Cpus == 8",
+        "TARGET.Cpus <= 12",
+        "TARGET.Memory < 20000",
+        "TARGET.Cpus < 9 && TARGET.Memory > 50000",
     ],
 )
 def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> None:
@@ -145,6 +152,15 @@ def test_what_some_slot_has_when_empty_or_may_have_is_demand(clause: str) -> Non
         ("MY.StartJobs", {}, True),
         ("ClockMin > 9999", {}, True),
         ("TARGET.RequestCpus == 1 || ClockMin > 9999", {}, True),
+        ("MY.Cpus < 12 || TARGET.RequestCpus == 1", {}, True),
+        ("MY.Cpus < 8 || TARGET.RequestCpus == 1", {}, False),
+        # Read on the node: there may be a map.
+        ('userMap("map", TARGET.Owner) =?= "wheel"', {"Owner": '"bob"'}, True),
+        # Not of the slot: of the job, by any name, or to come.
+        ('ifThenElse(Experiment =?= "cms", true, RequestCpus == 1)', {"Experiment": '"cms"'}, True),
+        ("TARGET.RequestCpus == 1 || MY.NodeIsReady =?= true", {}, True),
+        # No node of the sample looks at it, so the schedds do not tell it.
+        ("TARGET.WantsFast =?= true", {}, True),
         (OURS, {}, True),
         (f"TARGET.RequestCpus == 1 && {OURS}", {}, False),
     ],

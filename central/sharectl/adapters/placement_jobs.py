@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Optional
 
 from sharectl.adapters.deadline import limit_memory
+from sharectl.adapters.placement_slots import ASKED_OF_JOBS
 from sharectl.adapters.schedds import NO_SLOT, Kind, Sizes, kind_of, schedd_at
 
 MOST_ROWS = 4000
@@ -20,10 +21,6 @@ PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
 
 _PENDING = "JobStatus == 1"
-_KEYS = (
-    *("JobStatus", "JobUniverse", "AccountingGroup", "Requirements"),
-    *("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs"),
-)
 _OF_ROWS = frozenset(("id", "jobids", "jobcount"))
 """What the schedd adds to the attributes of jobs."""
 _GROUP = "accountinggroup"
@@ -68,8 +65,8 @@ def shapes_in(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> Job
     """Shapes of the pending jobs of a schedd of the bindings, which is called ``name``."""
     import htcondor2
 
-    named = {name.lower() for name in _KEYS}
-    keys = [*_KEYS, *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word))]
+    named = {name.lower() for name in ASKED_OF_JOBS}
+    keys = [*ASKED_OF_JOBS, *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word))]
     rows = schedd.query(
         constraint=_PENDING, projection=keys, opts=htcondor2.QueryOpt.GroupBy, limit=MOST_ROWS
     )

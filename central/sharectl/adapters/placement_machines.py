@@ -34,6 +34,13 @@ WANTS = "t1_jobwants"
 """Attribute that a job gets: its lasting clauses."""
 _JOIN = f"MY.{WANTS} && (TARGET.{ACCEPTS} =!= false)"
 _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
+_PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
+"""Resources of which a slot may have no more than a job requests."""
+_AT_LEAST = re.compile(
+    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= (?:MY\.)?\2\b"
+    r"|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
+    re.IGNORECASE,
+)
 
 
 class PendingJob:
@@ -87,22 +94,21 @@ class Machines:
         names = {name for _, row in self._rows for name in row}
         values = {name: len({row.get(name) for _, row in self._rows}) for name in names}
         self._scattered = frozenset(name for name, count in values.items() if count > MOST_VALUES)
-        self._kinds: dict[frozenset[str], list[Any]] = {}
+        self._kinds: dict[tuple[frozenset[str], tuple[str, ...]], list[Any]] = {}
+        self._choosy = any(_is_choosy(row[ACCEPTS]) for row in slots.rows)
 
     def knows(self, job: PendingJob) -> bool:
         """Whether all that a job asks for was fetched."""
         return job.words <= self._wanted
 
     def could_run(self, job: PendingJob) -> bool:
-        """Whether some slot could run a job if it were empty, or that cannot be told."""
-        ad, join = job.ad(self._momentary), expression(_JOIN)
-        kinds = self._of(job)
-        for place, kind in enumerate(kinds):
-            if not is_refused(value_of(join, ad, kind)):
-                # The next job is probably alike.
-                kinds.insert(0, kinds.pop(place))
-                return True
-        return False
+        """Whether some slot could run a job, empty or with just what it requests free, or that cannot be told."""
+        ad = job.ad(self._momentary)
+        if _first_match(ad, self._of(job)):
+            return True
+        # A job, or START, may want few cores or little memory free (`Cpus < 12`).
+        choosy = self._choosy or any(map(_is_choosy, job.clauses(self._momentary)))
+        return choosy and any(_first_match(ad, self._of(job, few)) for few in _PARTLY_FREE)
 
     def reason(self, job: PendingJob) -> str:
         """Clause of the job that no slot meets; empty if there is none."""
@@ -115,18 +121,19 @@ class Machines:
             return "START of every node refuses them"
         return ""
 
-    def _of(self, job: PendingJob) -> list[Any]:
-        """Kinds of slots that the job can tell apart, as emptied ads."""
+    def _of(self, job: PendingJob, few: tuple[str, ...] = ()) -> list[Any]:
+        """Kinds of slots that the job can tell apart, as emptied ads, with no more than it requests of ``few``."""
         scattered = self._scattered & job.words
-        if scattered not in self._kinds:
+        if (scattered, few) not in self._kinds:
             hidden = self._momentary | (self._scattered - scattered)
             kinds = Kinds()
             for asking, row in self._rows:
                 kinds.number({**{name: text for name, text in row.items() if name not in hidden}, **asking})
-            self._kinds[scattered] = [
-                ad_of([f"{name} = {text}" for name, text in row.items()]) for row in kinds.rows
+            self._kinds[scattered, few] = [
+                ad_of([f"{name} = {_no_more(name, text, few)}" for name, text in row.items()])
+                for row in kinds.rows
             ]
-        return self._kinds[scattered]
+        return self._kinds[scattered, few]
 
     def _changing(self, unsure: Collection[str]) -> frozenset[str]:
         """Attributes and functions, in lower case, that may be different in a minute."""
@@ -194,6 +201,27 @@ def is_refused(value: Any) -> bool:
     import classad2
 
     return value is classad2.Value.Undefined or (type(value) in (bool, int, float) and not value)
+
+
+def _first_match(ad: Any, kinds: list[Any]) -> bool:
+    """Whether a job matches one of ``kinds``, which then becomes the first: the next job is probably alike."""
+    join = expression(_JOIN)
+    for place, kind in enumerate(kinds):
+        if not is_refused(value_of(join, ad, kind)):
+            kinds.insert(0, kinds.pop(place))
+            return True
+    return False
+
+
+def _is_choosy(clause: str) -> bool:
+    """Whether a clause may want no more than so many cores or so much memory free."""
+    return not words_of_text(_AT_LEAST.sub("", clause)).isdisjoint(("cpus", "memory"))
+
+
+def _no_more(name: str, text: str, few: Collection[str]) -> str:
+    """``text``, or a job's literal request if that is less and the resource is one of ``few``."""
+    request = f"TARGET.Request{name}"
+    return f"ifThenElse(({request} < {text}) =?= true, {request}, {text})" if name in few else text
 
 
 def _shortened(clause: str, job: PendingJob) -> str:

@@ -44,7 +44,18 @@ _STEP = 1.03
 
 _SITE = ("site-start", "slot-requirements")
 """Codes of clauses that are not sharectl's."""
-_FUNCTIONS = frozenset(("time", "random", "eval", "currenttime"))
+_FUNCTIONS = frozenset(
+    (
+        *("time", "random", "eval", "currenttime", "daytime", "formattime", "abstime"),
+        # These read files of the machine that they are evaluated on.
+        *("usermap", "userhome"),
+    )
+)
+ASKED_OF_JOBS = (
+    *("JobStatus", "JobUniverse", "AccountingGroup", "Requirements"),
+    *("RequestCpus", "RequestMemory", "RequestDisk", "RequestGPUs"),
+)
+"""Attributes of jobs that are asked for in any pool, beside those of `Sample`."""
 _MOMENTARY = _FUNCTIONS | {
     *("clockmin", "clockday", "mycurrenttime", "lastheardfrom", "updatesequencenumber"),
     *("state", "activity", "enteredcurrentstate", "enteredcurrentactivity", "draining", "drainreason"),
@@ -120,7 +131,7 @@ def sample_of(asked: Any, machines: Collection[str]) -> Sample:
         row = row_of(ad)
         resources.update(dict.fromkeys(_WORD.findall(row.get("machineresources", ""))))
         expressions, names = _apart(row)
-        lasting = _lasting(expressions, names, frozenset())
+        lasting = _lasting(expressions, names)
         words |= lasting.of_jobs
         own = tuple(each for each in expressions if not is_momentary(each[0]))
         policy = Policy(_alike(ad, [name for name, _ in own]), own, tuple(sorted(lasting.of_slot)))
@@ -155,9 +166,10 @@ def asking_slots(slots: Slots, sample: Sample) -> AskingSlots:
     names: dict[str, int] = {}
     unsure: set[str] = set()
     kinds = Kinds()
+    asked = frozenset((*sample.words, *map(str.lower, ASKED_OF_JOBS)))
     for row in _first_rows(slots, sample):
         unsure |= _unsure(row)
-        names[row.get("name", "")] = kinds.number(_asking(row))
+        names[row.get("name", "")] = kinds.number(_asking(row, asked))
     return AskingSlots(
         tuple(names), tuple(names.values()), tuple(kinds.rows), sample.resources, frozenset(unsure)
     )
@@ -212,10 +224,10 @@ def stepped(name: str, text: str) -> str:
     return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
 
 
-def _asking(row: dict[str, str]) -> dict[str, str]:
+def _asking(row: dict[str, str], asked: frozenset[str]) -> dict[str, str]:
     """The lasting clauses of a slot, and what they see of it when nothing runs there."""
     empty = {name.lower(): text for name, text in emptied(row).items()}
-    lasting = _lasting(*_apart(empty), _unsure(row))
+    lasting = _lasting(*_apart(empty), _unsure(row), asked)
     kept = {name: empty[name] for name in (*lasting.of_slot, *_resources(row)) if name in empty}
     return {**kept, ACCEPTS: lasting.text}
 
@@ -245,9 +257,15 @@ class _Lasting:
 
 @lru_cache(maxsize=1000)
 def _lasting(
-    expressions: tuple[tuple[str, str], ...], names: frozenset[str], unsure: frozenset[str]
+    expressions: tuple[tuple[str, str], ...],
+    names: frozenset[str],
+    unsure: frozenset[str] = frozenset(),
+    asked: Optional[frozenset[str]] = None,
 ) -> _Lasting:
     """Clauses of a slot's Requirements that ask something of jobs, and last.
+
+    A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a moment, or it is
+    an attribute of jobs. So is a clause on an attribute of jobs that these were not asked for.
 
     Parameters
     ----------
@@ -257,15 +275,18 @@ def _lasting(
         All attributes that it has.
     unsure
         Resources of which the slot does not tell how much it has in all.
+    asked
+        Attributes that jobs are asked for, in lower case; None for any.
     """
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     kept, of_slot, of_jobs = [], set(), set()
     for clause in clauses(texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None):
         own, others, words = _seen(clause.text, texts)
         if _is_lasting(clause, own, words, unsure) and others:
-            kept.append(clause.text)
             of_slot |= own
             of_jobs |= others
+            if names.issuperset(own) and (asked is None or asked.issuperset(others)):
+                kept.append(clause.text)
     text = " && ".join(f"({clause})" for clause in kept)
     return _Lasting(text or "true", frozenset(of_slot), frozenset(of_jobs))
 
