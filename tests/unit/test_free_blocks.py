@@ -98,6 +98,14 @@ def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str) -> None
     assert (row.blocks, row.wait_seconds) == (1, 600.0)
 
 
+def test_a_job_in_a_slot_with_more_cores_than_it_requests_takes_a_block() -> None:
+    seen = decide(law(), begun(), pool(NOW), NOW)
+    job = RunningJobs("wn-1", "cms", 12, 10.0, seconds=100)
+    after = decide(law(), seen.state, pool(NOW + 700, job), NOW + 700)
+    assert [(row.cores, row.blocks) for row in after.state.blocks.taken] == [(8, 1)]
+    assert after.state.blocks.back_offs == ()
+
+
 def test_the_node_may_serve_another_group_meanwhile() -> None:
     both = ("cms", "lhcb")
     seen = decide(law(), begun(), pool(NOW, waiting=both), NOW)

@@ -333,9 +333,16 @@ def _nodes_under(snapshot: Snapshot, standing: Collection[Standing]) -> dict[str
 
 
 def _seen(was: OpenBlock, here: _NodeUnderTarget, now: int) -> tuple[OpenBlock, list[int]]:
-    """The block now, and the starts of jobs that have taken it since the last look."""
+    """The block now, and the starts of jobs that have taken it since the last look.
+
+    A slot may have more cores than its job requests (quanta, MODIFY_REQUEST_EXPR_REQUESTCPUS).
+    """
     starts = [
-        start for start in here.starts.get(was.kind, ()) if start > was.started_at + START_TOLERANCE_SECONDS
+        start
+        for (group, cores), known in here.starts.items()
+        if group == was.group and cores >= was.cores
+        for start in known
+        if start > was.started_at + START_TOLERANCE_SECONDS
     ]
     free_since: Optional[int] = None
     if here.acts and here.idle_cores >= was.cores:

@@ -183,11 +183,12 @@ def _later(
 
 def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
     """What the targets that stand are still to do."""
-    youngest: dict[tuple[str, str, int], int] = {}
-    let_in = {_kind_let_in(stood.target) for stood in situation.standing}
+    youngest: dict[tuple[str, str], int] = {}
+    let_in = {(stood.target.node, stood.target.helped): stood.target for stood in situation.standing}
     for job in situation.snapshot.running:
-        key = (job.node, job.group, job.cores)
-        if key in let_in:
+        key = (job.node, job.group)
+        # A slot may have more cores than its job requests.
+        if key in let_in and job.cores >= let_in[key].request_cores:
             youngest[key] = min(youngest.get(key, job.seconds), job.seconds)
     found = []
     for stood in situation.standing:
@@ -200,7 +201,7 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
         else:
             needed = min(due, max(0, target.request_cores - idle))
             wait = wait_for_cores(leaving, needed, min(idle, target.request_cores))
-        began = youngest.get(_kind_let_in(target))
+        began = youngest.get((target.node, target.helped))
         if target.node in situation.look.wait_seconds:
             seconds = situation.look.wait_seconds[target.node]
             wait = Wait(seconds, seconds * target.request_cores)
@@ -220,11 +221,6 @@ def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expec
 def _cost(target: Target, wait: Wait) -> Wait:
     """Cost of a target; cores for single-core jobs do not stand idle until the last of them is free."""
     return replace(wait, idle_core_seconds=0.0) if target.request_cores == 1 else wait
-
-
-def _kind_let_in(target: Target) -> tuple[str, str, int]:
-    """Node, group and cores of the jobs that it is for."""
-    return (target.node, target.helped, target.request_cores)
 
 
 def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Choice]:
