@@ -10,7 +10,7 @@ from sharectl.core.completeness import with_restart
 from sharectl.core.cycle_record import CycleRecord
 from sharectl.core.doubts import doubts
 from sharectl.core.model import Disabled, GroupError, Plan, Snapshot
-from sharectl.core.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, decide, withdrawal
+from sharectl.core.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide, withdrawal
 from sharectl.core.pledges import Pledged
 from sharectl.core.recording import record_of
 from sharectl.ports import History, Pool
@@ -97,8 +97,10 @@ def run_cycle(
         proposal = Proposal(decision.plan, decision.state, snapshot)
         # Known from now on, published or not.
         state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
-    elif how.withdraw_incomplete:
-        proposal = Proposal(*withdrawal(config, state, now))
+    else:
+        state = _not_looked(state, ports, how, problems)
+        if how.withdraw_incomplete:
+            proposal = Proposal(*withdrawal(config, state, now))
     record: Optional[CycleRecord] = None
     if how.dry_run:
         done = Publication(
@@ -125,6 +127,14 @@ def run_cycle(
         ),
         record=record,
     )
+
+
+def _not_looked(state: State, ports: Ports, how: Circumstances, problems: list[str]) -> State:
+    """State after a look that was not complete: that blocks stood free meanwhile is no fault of those who wait."""
+    after = replace(state, blocks=state.blocks.looked_at_anew)
+    if after != state and not how.dry_run:
+        tried(lambda: ports.state.save(after), problems)
+    return after
 
 
 def _known(config: PlanConfig, ports: Ports, problems: list[str]) -> Known:

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sharectl.adapters.state_file import StateFile
+from sharectl.core.free_blocks import BlockMemory, OpenBlock
 from sharectl.core.model import PlanLimits, Source
 from sharectl.core.plan import PlanConfig, State
 from sharectl.cycle import Circumstances, Ports, run_cycle
@@ -70,6 +72,16 @@ def test_an_incomplete_look_changes_nothing() -> None:
     assert result.plan is None
     assert [(kept.complete, kept.groups, kept.nodes) for kept in history.records] == [(False, (), ())]
     assert result.problems == ("schedd ap-2: no answer within 3 s",)
+
+
+def test_blocks_that_stood_free_while_a_schedd_was_silent_are_no_failure() -> None:
+    block = OpenBlock("wn-1", "cms", 8, NOW - 2000, free_since=NOW - 1020)
+    state = State(5, blocks=BlockMemory(open=(block,)))
+    store = FakeStateStore(state)
+    run_cycle(CONFIG, world(INCOMPLETE, state=store), NOW, Circumstances(dry_run=True))
+    assert store.state == state
+    run_cycle(CONFIG, world(INCOMPLETE, state=store), NOW)
+    assert store.state == replace(state, blocks=BlockMemory(open=(replace(block, free_since=None),)))
 
 
 def test_an_incomplete_look_withdraws_if_the_operator_says_so() -> None:
