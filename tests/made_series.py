@@ -154,6 +154,7 @@ def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
             size: max(0.0, 800 / max(1, size) * (1.1 + sin(day / 4 + number + place)))
             for place, size in enumerate(sizes)
         },
+        unplaceable_jobs=None if imported else 0.0,
         held_back_nodes=None if imported else 45 + swing,
         helped_nodes=None if imported else 20 + swing / 2,
     )

@@ -157,6 +157,7 @@ def nodes(draw: st.DrawFn) -> tuple[NodeRecord, ...]:
                 memory_mib=draw(SMALL),
                 reserved=draw(st.booleans()),
                 draining=draw(st.booleans()),
+                multicore_only=draw(st.booleans()),
             )
         )
     return tuple(found)

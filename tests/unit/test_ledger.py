@@ -336,6 +336,33 @@ def test_targets_of_groups_that_version_1_did_not_count_are_not_known(ledger: Le
     assert problems(ledger, every_cycle=True) == []
 
 
+def test_nodes_for_multicore_jobs_alone_are_other_nodes_than_their_like(ledger: Ledger) -> None:
+    record, seen = made()
+    first, *others = record.nodes
+    record = replace(record, nodes=(replace(first, multicore_only=True), *others))
+    number = ledger.record(record, seen)
+    assert ledger.cycle(number) == as_kept(record, number)
+    assert ledger.last_complete(NOW, NOW + 1) == as_kept(record, number)
+
+
+def test_pending_jobs_that_no_node_could_run_are_added_up_where_they_are_known(ledger: Ledger) -> None:
+    ledger.path.parent.mkdir()
+    with opened(ledger.path) as connection:
+        connection.executescript((OLD_FILES / "version-3.sql").read_text(encoding="utf-8"))
+    for number, jobs in ((5, 4), (6, 0)):
+        record, seen = made(number)
+        (alice, cms) = record.groups
+        usage = replace(cms.error.usage, unplaceable_by_cores={8: jobs, 1: jobs})
+        cms = replace(cms, error=replace(cms.error, usage=usage))
+        ledger.record(replace(record, groups=(alice, cms)), seen)
+    (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
+    assert day.groups["cms"].cycles > 2, "older cycles are there, and do not count"
+    assert (day.groups["alice"].unplaceable_jobs, day.groups["cms"].unplaceable_jobs) == (0, 4)
+    points = [bucket.groups["cms"] for bucket in ledger.series(NOW, NOW + 3600, 3).buckets if bucket.groups]
+    assert points[0].unplaceable_jobs is None
+    assert problems(ledger, every_cycle=True) == []
+
+
 def test_a_step_that_fails_leaves_the_old_tables(tmp_path: Path) -> None:
     path = tmp_path / "ledger.sqlite"
     with opened(path) as connection:

@@ -14,7 +14,7 @@ from sharectl.adapters.ledger import PLACE, Ledger
 from sharectl.adapters.overrides import overridden
 from sharectl.cli.main import main
 from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import Source
+from sharectl.core.model import PendingJobs, Source
 from sharectl.core.plan import NOTHING_KNOWN, State, decide
 from sharectl.core.recording import record_of
 from sharectl.core.replaying import Outcome, Replay, ReplayedCycle, replayed
@@ -66,6 +66,26 @@ def test_the_configuration_of_then_agrees_and_others_do_not(
     quiet = data(capsys, "--config", config, "--set", "control.deadband_hs06=100000", "--law", "pid")
     assert quiet["summary"]["would"]["targets"] == 0
     assert {cycle["would"]["reason"] for cycle in quiet["cycles"]} == {"no-group-over"}
+
+
+def test_nodes_for_multicore_jobs_alone_are_such_in_a_replay(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(CONFIG.format(folder=tmp_path).replace("pair", "many"), encoding="utf-8")
+    seen = [
+        replace(
+            taken,
+            nodes=tuple(replace(node, multicore_only=only) for node in taken.nodes),
+            pending=(PendingJobs("cms", 1, 40),),
+        )
+        for taken, only in ((busy(0), True), (busy(1), False))
+    ]
+    write(tmp_path, law("many", max_nodes=4), seen)
+    content = data(capsys, "--config", path)
+    targets = [(cycle["was"]["targets"], cycle["would"]["targets"]) for cycle in content["cycles"]]
+    assert targets[0] == (0, 0)
+    assert targets[1] == (4, 4)
 
 
 def test_a_period_and_another_file_of_configuration(

@@ -7,11 +7,11 @@ from math import isclose
 
 import pytest
 
-from sharectl.core.cycle_record import CycleRecord
+from sharectl.core.cycle_record import CycleRecord, HeldJobs, NodeRecord
 from sharectl.core.ledger_series import Bucket, Series
 from sharectl.core.model import JobWaits, WaitTimes
 from sharectl.report import html_curves, html_tables
-from sharectl.report.html_report import Subject, report
+from sharectl.report.html_report import Subject, as_content, report
 from sharectl.report.html_style import LAYERS, style_sheet
 from sharectl.report.html_summary import summarized
 from sharectl.report.svg_scale import (
@@ -115,6 +115,41 @@ def test_all_cycles_incomplete_is_said() -> None:
     ]
     page = report([replace(series(0.2), buckets=tuple(lost))], SUBJECT)
     assert "none of them complete" in page
+
+
+def test_nodes_for_multicore_jobs_alone_are_counted_with_the_use_of_their_cores() -> None:
+    held = (HeldJobs("cms", 8, 2, 60), HeldJobs("cms", 1, 3, 60))
+    alone = NodeRecord("wn-1", 32, 10.0, controlled=True, held=held, multicore_only=True)
+    nodes = (alone, replace(alone, node="wn-2", held=()), replace(alone, node="wn-3", multicore_only=False))
+    last = CycleRecord(APRIL, 1.0, complete=True, nodes=nodes)
+    page = report([series(3)], replace(SUBJECT, last=last))
+    assert Balanced(page).open == []
+    sentence = "2 nodes took multicore jobs alone (t1_MulticoreOnly), with 64 cores: 16 held by multicore jobs, 3 by "
+    assert f"{sentence}single-core jobs, 45 idle." in page
+    counts = {"nodes": 2, "cores": 64, "multi_cores": 16, "single_cores": 3, "idle_cores": 45}
+    assert as_content([series(3)], replace(SUBJECT, last=last))["multicore_only"] == counts
+    others = replace(SUBJECT, last=replace(last, nodes=nodes[2:]))
+    assert "t1_MulticoreOnly" not in report([series(3)], others)
+    assert as_content([series(3)], others)["multicore_only"] is None
+
+
+def test_pending_jobs_that_no_node_could_run_are_beside_all_that_wait() -> None:
+    made = series(1)
+    points = {
+        "cms": {"unplaceable_jobs": 12.0},
+        "alice": {"unplaceable_jobs": None},
+    }
+    buckets = tuple(
+        replace(
+            bucket,
+            groups={name: replace(point, **points.get(name, {})) for name, point in bucket.groups.items()},  # type: ignore[arg-type]
+        )
+        for bucket in made.buckets
+    )
+    page = report([replace(made, buckets=buckets)], SUBJECT)
+    rows = re.findall(r"<tr[^>]*>(?:(?!</tr>).)*</tr>", page.partition('id="summary"')[2], re.DOTALL)
+    last = {words[0]: words[-1] for row in rows if (words := re.sub(r"<[^>]*>", " ", row).split())}
+    assert (last["cms"], last["alice"], last["atlas"]) == ("12", "unknown", "0")
 
 
 def test_the_summary_weighs_by_cycles() -> None:

@@ -103,6 +103,24 @@ def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
         assert line.split()[1:5] == ["200", shown, "-40", "-4"]
 
 
+@pytest.mark.parametrize(
+    ("extra", "shown"),
+    [({}, "-"), ({"unplaceable_by_cores": {}}, "0"), ({"unplaceable_by_cores": {1: 2, 8: 5}}, "7")],
+)
+def test_pending_jobs_that_no_node_could_run_are_beside_those_that_wait(
+    config: Path, capsys: pytest.CaptureFixture[str], extra: dict[str, dict[int, int]], shown: str
+) -> None:
+    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4, "pending_multi_jobs": 9}
+    store = StateFile(config.parent / "state.json")
+    store.save(State(5))
+    store.note_cycle({**CYCLE, "errors": [{**row, **extra}]})
+    main(["status", "--config", str(config)])
+    out = capsys.readouterr().out
+    assert "no node could run" in out
+    (line,) = [line for line in out.splitlines() if line.split()[:1] == ["cms"]]
+    assert line.split()[-2:] == ["9", shown]
+
+
 def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

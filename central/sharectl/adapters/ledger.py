@@ -88,10 +88,9 @@ class Ledger:
                 yield replace(record, nodes=nodes.read(record.number))
 
     def last_complete(self, since: int, until: int) -> Optional[CycleRecord]:
-        """The last complete cycle from ``since`` until before ``until``, without its nodes; None if there is none."""
+        """The last complete cycle from ``since`` until before ``until``, with its nodes; None if there is none."""
         where = "WHERE complete AND NOT imported AND taken_at >= ? AND taken_at < ? ORDER BY taken_at DESC LIMIT 1"
-        with self._reading() as (connection, lists):
-            return next(ledger_cycles.read(connection, lists, where, (since, until)), None)
+        return self._one(where, (since, until))
 
     def cycle(self, number: int) -> Optional[CycleRecord]:
         """Cycle of that number, complete or not, with its nodes; None if there is none."""

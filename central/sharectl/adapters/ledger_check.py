@@ -109,7 +109,7 @@ def _rollups(connection: sqlite3.Connection) -> Iterator[str]:
 
 def _key(row: tuple[Any, ...]) -> tuple[Any, ...]:
     """Bucket, and what else a row is known by: as many columns as stand before the sums."""
-    columns = {5: 3, 13: 1, 15: 2}
+    columns = {5: 3, 13: 1, 17: 2}
     return row[: columns[len(row)]]
 
 

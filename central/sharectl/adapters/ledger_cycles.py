@@ -81,7 +81,7 @@ def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, rec
         group = lists.names.number(control.group)
         error, usage = control.error, control.error.usage
         connection.execute(
-            f"INSERT INTO group_cycles VALUES ({', '.join('?' * 17)})",  # noqa: S608 - question marks
+            f"INSERT INTO group_cycles VALUES ({', '.join('?' * 18)})",  # noqa: S608 - question marks
             (
                 number,
                 group,
@@ -99,6 +99,7 @@ def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, rec
                 None if record.imported else control.output_hs06,
                 place,
                 *record.target_nodes.get(control.group, (None, None)),
+                None if record.imported else sum(usage.unplaceable_by_cores.values()),
             ),
         )
         sizes = _sizes(usage, held.get(control.group, {}), imported=record.imported)

@@ -68,6 +68,7 @@ class Lists:
             "controlled",
             "reserved",
             "draining",
+            "multicore_only",
         )
         self.kinds = Numbered(connection, "job_kinds", "group_id", "cores")
 

@@ -58,7 +58,7 @@ class Nodes:
 
     def _record(self, row: NodeRow) -> NodeRecord:
         lists = self._lists
-        cores, power, memory_mib, controlled, reserved, draining = lists.shapes.row(row.shape)
+        cores, power, memory_mib, controlled, reserved, draining, multicore_only = lists.shapes.row(row.shape)
         name = lists.nodes.row(row.node)[0]
         return NodeRecord(
             node=name,
@@ -73,6 +73,7 @@ class Nodes:
             memory_mib=memory_mib,
             reserved=bool(reserved),
             draining=bool(draining),
+            multicore_only=bool(multicore_only),
         )
 
     def _jobs(self, held: Held) -> HeldJobs:
@@ -90,7 +91,10 @@ def _row(lists: Lists, node: NodeRecord) -> NodeRow:
     return NodeRow(
         node=lists.nodes.number(node.node),
         shape=lists.shapes.number(
-            node.cores, power, node.memory_mib, int(node.controlled), int(node.reserved), int(node.draining)
+            node.cores,
+            power,
+            node.memory_mib,
+            *map(int, (node.controlled, node.reserved, node.draining, node.multicore_only)),
         ),
         reason=lists.names.number(node.reason) if node.reason else 0,
         held=tuple(_held(lists, held) for held in node.held),

@@ -29,7 +29,8 @@ SELECT {bucket} AS start, group_id, count(*) AS cycles, sum(pledge_hs06) AS pled
     sum(control_error_hs06 * control_error_hs06) AS control_error_squares,
     sum(output_hs06) AS output_hs06, count(output_hs06) AS output_cycles,
     sum(power_hs06 * covered_seconds) AS work_hs06_seconds, sum(pledge_hs06 * covered_seconds) AS pledge_hs06_seconds,
-    sum(held_back_nodes) AS held_back_nodes, sum(helped_nodes) AS helped_nodes, count(held_back_nodes) AS target_cycles
+    sum(held_back_nodes) AS held_back_nodes, sum(helped_nodes) AS helped_nodes, count(held_back_nodes) AS target_cycles,
+    sum(unplaceable_jobs) AS unplaceable_jobs, count(unplaceable_jobs) AS unplaceable_cycles
 FROM cycles JOIN group_cycles ON cycle = number WHERE taken_at >= :since AND taken_at < :until GROUP BY 1, 2
 """
 SIZES_OF_CYCLES = """
@@ -45,7 +46,8 @@ FROM pool_rollups WHERE level = :level AND start >= :since AND start < :until GR
 GROUPS_OF_ROLLUPS = """
 SELECT {bucket} AS start, group_id, sum(cycles), sum(pledge_hs06), sum(power_hs06), sum(setpoint_hs06),
     sum(control_error_hs06), sum(control_error_squares), sum(output_hs06), sum(output_cycles),
-    sum(work_hs06_seconds), sum(pledge_hs06_seconds), sum(held_back_nodes), sum(helped_nodes), sum(target_cycles)
+    sum(work_hs06_seconds), sum(pledge_hs06_seconds), sum(held_back_nodes), sum(helped_nodes), sum(target_cycles),
+    sum(unplaceable_jobs), sum(unplaceable_cycles)
 FROM group_rollups WHERE level = :level AND start >= :since AND start < :until GROUP BY 1, 2
 """
 SIZES_OF_ROLLUPS = """

@@ -88,7 +88,30 @@ ALTER TABLE pool_rollups ADD COLUMN idle_grace_cores INTEGER;
 ALTER TABLE pool_rollups ADD COLUMN caused_cycles INTEGER DEFAULT 0;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _TARGETS_OF_GROUPS, _CAUSES_OF_IDLE_CORES)
+_MULTICORE_ONLY_NODES = """
+CREATE TABLE shapes_with_all (
+    id INTEGER PRIMARY KEY, cores INTEGER NOT NULL, hs06_per_core REAL NOT NULL, memory_mib INTEGER NOT NULL,
+    controlled INTEGER NOT NULL, reserved INTEGER NOT NULL, draining INTEGER NOT NULL, multicore_only INTEGER NOT NULL,
+    UNIQUE (cores, hs06_per_core, memory_mib, controlled, reserved, draining, multicore_only)
+);
+INSERT INTO shapes_with_all SELECT id, cores, hs06_per_core, memory_mib, controlled, reserved, draining, 0 FROM shapes;
+DROP TABLE shapes;
+ALTER TABLE shapes_with_all RENAME TO shapes;
+"""
+"""There are few shapes: nodes that are alike share one."""
+
+_UNPLACEABLE_JOBS = """
+ALTER TABLE group_cycles ADD COLUMN unplaceable_jobs INTEGER;
+ALTER TABLE group_rollups ADD COLUMN unplaceable_jobs INTEGER;
+ALTER TABLE group_rollups ADD COLUMN unplaceable_cycles INTEGER DEFAULT 0;
+"""
+
+MIGRATIONS: tuple[str, ...] = (
+    _FIRST,
+    _TARGETS_OF_GROUPS,
+    _CAUSES_OF_IDLE_CORES,
+    _MULTICORE_ONLY_NODES + _UNPLACEABLE_JOBS,
+)
 """Step number n leads from version n to n + 1; version 0 is an empty file."""
 
 VERSION = len(MIGRATIONS)

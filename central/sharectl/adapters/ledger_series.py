@@ -46,8 +46,8 @@ def _by_size(rows: sqlite3.Cursor) -> _Sizes:
 
 
 def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> GroupPoint:
-    cycles, pledge, power, setpoint, error, squares, output, output_cycles, work, pledged, *targets = row
-    held_back, helped, target_cycles = targets
+    cycles, pledge, power, setpoint, error, squares, output, output_cycles, work, pledged, *others = row
+    held_back, helped, target_cycles, unplaceable, unplaceable_cycles = others
     held, pending = sizes
     return GroupPoint(
         cycles=cycles,
@@ -61,6 +61,7 @@ def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> Grou
         pledge_hs06_seconds=pledged,
         cores_by_size={cores: held[cores] / cycles for cores in sorted(held)},
         pending_by_size={cores: pending[cores] / cycles for cores in sorted(pending)},
+        unplaceable_jobs=_mean(unplaceable, unplaceable_cycles),
         held_back_nodes=_mean(held_back, target_cycles),
         helped_nodes=_mean(helped, target_cycles),
     )

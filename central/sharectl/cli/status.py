@@ -181,7 +181,15 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
         acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
         print_table(
             "errors at the last cycle",
-            ("group", "pledge HS06", "error HS06", "DHS", "error cores", "pending multicore"),
+            (
+                "group",
+                "pledge HS06",
+                "error HS06",
+                "DHS",
+                "error cores",
+                "pending multicore",
+                "no node could run",
+            ),
             [
                 (
                     row["group"],
@@ -190,6 +198,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
                     round(row["error_hs06"]),
                     round(row["error_cores"]),
                     row["pending_multi_jobs"],
+                    sum(row["unplaceable_by_cores"].values()) if "unplaceable_by_cores" in row else "-",
                 )
                 for row in cycle["errors"]
             ],

@@ -63,6 +63,8 @@ class NodeRecord:
     memory_mib: int = 0
     reserved: bool = False
     draining: bool = False
+    multicore_only: bool = False
+    """Whether its START takes no single-core job (t1_MulticoreOnly)."""
 
     @property
     def idle_cores(self) -> int:

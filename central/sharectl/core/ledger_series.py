@@ -52,6 +52,8 @@ class GroupPoint:
     """Nodes on which a target held it, or a group within it, back; None if no cycle knows."""
     helped_nodes: Optional[float] = None
     """Nodes on which one helped it; None if no cycle knows."""
+    unplaceable_jobs: Optional[float] = None
+    """Pending jobs that no node could run if it were empty; None if no cycle knows."""
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def _record(
         memory_mib=node.memory_mib,
         reserved=node.reserved,
         draining=node.draining,
+        multicore_only=node.multicore_only,
     )
 
 

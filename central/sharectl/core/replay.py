@@ -37,6 +37,7 @@ def _node(node: NodeRecord) -> Node:
         memory_mib=node.memory_mib,
         reserved=node.reserved,
         draining=node.draining,
+        multicore_only=node.multicore_only,
     )
 
 

@@ -13,7 +13,7 @@ from sharectl.report import html_curves, html_tables
 from sharectl.report.html import page
 from sharectl.report.html_figures import Drawing, figures, group_kinds, overview_kinds, panel, pool_kinds
 from sharectl.report.html_style import LAYERS
-from sharectl.report.html_summary import PeriodSummary, summarized
+from sharectl.report.html_summary import PeriodSummary, multicore_only, summarized
 from sharectl.report.svg import Markup, element, joined
 from sharectl.report.svg_figure import PLOT_WIDTH, told
 from sharectl.report.svg_scale import grouped, short
@@ -88,7 +88,7 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
             *_all_groups(drawing, names, latest),
             *_overview(summaries, names, anchors),
             *_waits(subject.last),
-            *_pool(drawing, names, tuple(anchors)),
+            *_pool(drawing, names, tuple(anchors), subject.last),
             *(section for group in anchors for section in _group(drawing, names, group, anchors[group])),
             id="figures",
         ),
@@ -97,13 +97,18 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
 
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
-    """The numbers of the page: made_at, deadband_hs06, periods (the earlier one first) with their pool and groups."""
+    """The numbers of the page: made_at, deadband_hs06, periods (the earlier one first) with their pool and groups.
+
+    Of the last complete cycle: waits_taken_at, waits, multicore_only (null if there are no such nodes).
+    """
     summaries = _summaries(_in_order(periods), subject)
+    alone = multicore_only(subject.last.nodes) if subject.last else None
     return {
         "made_at": subject.made_at,
         "deadband_hs06": subject.deadband_hs06,
         "waits_taken_at": subject.last.taken_at if subject.last else None,
         "waits": [asdict(waits) for waits in subject.last.waits] if subject.last else [],
+        "multicore_only": asdict(alone) if alone else None,
         "periods": [
             {
                 **asdict(period),
@@ -233,7 +238,9 @@ def _waits(last: Optional[CycleRecord]) -> Iterator[Markup]:
     )
 
 
-def _pool(drawing: Drawing, names: Sequence[str], groups: Sequence[str]) -> Iterator[Markup]:
+def _pool(
+    drawing: Drawing, names: Sequence[str], groups: Sequence[str], last: Optional[CycleRecord]
+) -> Iterator[Markup]:
     if not any(series.buckets for series in drawing.periods):
         return
     drawings = [
@@ -242,9 +249,24 @@ def _pool(drawing: Drawing, names: Sequence[str], groups: Sequence[str]) -> Iter
     yield element(
         "section",
         element("h2", "The pool"),
+        *_multicore_only(last),
         element("div", joined(drawings), class_="figures"),
         class_="pool",
         id="pool",
+    )
+
+
+def _multicore_only(last: Optional[CycleRecord]) -> Iterator[Markup]:
+    alone = multicore_only(last.nodes) if last else None
+    if last is None or alone is None:
+        return
+    yield element(
+        "p",
+        f"At the last complete cycle, {told(last.taken_at)} UTC, {counted(alone.nodes, 'node')} took multicore jobs alone "
+        f"(t1_MulticoreOnly), with {counted(alone.cores, 'core')}: {alone.multi_cores} held by multicore jobs, "
+        f"{alone.single_cores} by single-core jobs, {alone.idle_cores} idle.",
+        class_="small",
+        id="multicore-only",
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import fsum, sqrt
 from typing import Optional
 
+from sharectl.core.cycle_record import NodeRecord
 from sharectl.core.ledger_series import GroupPoint, PoolPoint, Series
 
 HOUR_SECONDS = 3600
@@ -30,6 +31,8 @@ class GroupSummary:
     """Part in which it was below minus the deadband."""
     running_cores: float
     pending_jobs: float
+    unplaceable_jobs: Optional[float]
+    """Mean of those of them that no node could run if it were empty; None if no cycle knows."""
     held_back_nodes: Optional[float]
     """Mean of nodes on which a target held it back; None if no cycle knows."""
     helped_nodes: Optional[float]
@@ -116,6 +119,7 @@ def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
         under_ratio=mean(lambda point: point.error_hs06 < -deadband_hs06),
         running_cores=mean(lambda point: fsum(point.cores_by_size.values())),
         pending_jobs=mean(lambda point: fsum(point.pending_by_size.values())),
+        unplaceable_jobs=mean_of_known((point.unplaceable_jobs, point.cycles) for point in points),
         held_back_nodes=mean_of_known((point.held_back_nodes, point.cycles) for point in points),
         helped_nodes=mean_of_known((point.helped_nodes, point.cycles) for point in points),
     )
@@ -141,6 +145,34 @@ def _pool(series: Series) -> PoolSummary:
         idle_grace_cores=mean(lambda point: point.idle_grace_cores),
         targets=mean(lambda point: point.targets),
         cycle_seconds=mean_of_known((point.seconds, point.cycles) for point in points),
+    )
+
+
+@dataclass(frozen=True)
+class MulticoreOnly:
+    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and how their cores were used in one cycle."""
+
+    nodes: int
+    cores: int
+    multi_cores: int
+    """Cores held by jobs of more than one core."""
+    single_cores: int
+    """Cores held by jobs of one core, which started before."""
+    idle_cores: int
+
+
+def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[MulticoreOnly]:
+    """Those of the nodes that take multicore jobs alone; None if there are none."""
+    alone = [node for node in nodes if node.multicore_only]
+    held = [jobs for node in alone for jobs in node.held]
+    if not alone:
+        return None
+    return MulticoreOnly(
+        nodes=len(alone),
+        cores=sum(node.cores for node in alone),
+        multi_cores=sum(jobs.jobs * jobs.cores for jobs in held if jobs.cores > 1),
+        single_cores=sum(jobs.jobs for jobs in held if jobs.cores == 1),
+        idle_cores=sum(node.idle_cores for node in alone),
     )
 
 

@@ -44,6 +44,7 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
         ("Time over", ""),
         ("Time under", ""),
         ("Mean pending", "jobs"),
+        ("No node could run", "mean, jobs"),
     )
     rows = [
         _row(
@@ -61,6 +62,7 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
                 f"{group.over_ratio:.0%}",
                 f"{group.under_ratio:.0%}",
                 short(group.pending_jobs),
+                UNKNOWN if group.unplaceable_jobs is None else short(group.unplaceable_jobs),
             ),
         )
         for group in period.groups
