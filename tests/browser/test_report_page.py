@@ -73,6 +73,7 @@ def changed(page: Path, pattern: str, new: str) -> Path:
         ("short", "narrow"),
         ("short", "paper"),
         ("imported", "dark"),
+        ("imported", "paper"),
         ("hostile", "narrow"),
         ("hostile", "paper"),
         ("empty", "narrow"),

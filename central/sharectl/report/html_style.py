@@ -251,6 +251,7 @@ h2{font-size:13pt}
 h3{font-size:10pt}
 p,.lead-in{font-size:10pt}
 table,thead th{font-size:8.5pt}
+th,td{padding-right:4px}
 .after,.skip{display:none}
 section{margin-top:9mm}
 .figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:4mm 7mm;margin-top:3mm}
