@@ -11,6 +11,9 @@ import pytest
 from sharectl.adapters import node_words
 from sharectl.core.assignment_options import Prices
 from sharectl.core.free_blocks import (
+    ALL_NODES,
+    BackOff,
+    BlockMemory,
     GiveUp,
     IdleCores,
     TakenBlocks,
@@ -104,6 +107,20 @@ def test_a_job_in_a_slot_with_more_cores_than_it_requests_takes_a_block() -> Non
     after = decide(law(), seen.state, pool(NOW + 700, job), NOW + 700)
     assert [(row.cores, row.blocks) for row in after.state.blocks.taken] == [(8, 1)]
     assert after.state.blocks.back_offs == ()
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(2, 180), (3, 360), (4, 720), (5, 1440), (99, 1440)])
+def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_long(
+    failures: int, seconds: int
+) -> None:
+    how = replace(law(), give_up=GiveUp())
+    row = BackOff("cms", 8, ALL_NODES, failures, 720.0, NOW)
+    state = replace(begun(), blocks=BlockMemory(back_offs=(row,)))
+    seen = decide(how, state, pool(NOW), NOW)
+    waits = decide(how, seen.state, pool(NOW + seconds - 1), NOW + seconds - 1)
+    assert [target.node for target in waits.plan.targets] == ["wn-1"]
+    gone = decide(how, waits.state, pool(NOW + seconds), NOW + seconds)
+    assert (gone.plan.targets, reason(gone)) == ((), "given-up")
 
 
 def test_the_node_may_serve_another_group_meanwhile() -> None:

@@ -32,6 +32,9 @@ FEW_CORES, PROBE_RATIO = 32, 0.01
 IN_A_ROW = 3
 """Blocks given back, with no block of the kind taken between, from which the whole kind is left alone."""
 
+MOST_DOUBLINGS = 3
+"""A block of a kind that failed as a whole waits up to so many times twice as long."""
+
 RETRY_TIMES = 4
 """After the first failure, times as long as the block stood free."""
 
@@ -150,11 +153,21 @@ class GiveUp:
             return self.blocks
         return max(1, int(max(FEW_CORES, PROBE_RATIO * pool_cores) / cores))
 
-    def patience_seconds(self, taken: Optional[TakenBlocks]) -> float:
-        """How long a block of a kind may stand free."""
+    def patience_seconds(self, taken: Optional[TakenBlocks], failures: int = 0) -> float:
+        """How long a block of a kind may stand free.
+
+        One that failed as a whole is tried with one block at a time, each for twice as long as the one before: a
+        negotiator whose cycles take longer than is learnt yet starves no group.
+
+        Parameters
+        ----------
+        failures
+            How often in a row the kind has failed.
+        """
         if self.seconds is not None:
             return self.seconds
-        return NEGOTIATION_CYCLES * NEGOTIATION_SECONDS + expected_wait_seconds(taken)
+        seconds = NEGOTIATION_CYCLES * NEGOTIATION_SECONDS + expected_wait_seconds(taken)
+        return seconds * (1 << min(MOST_DOUBLINGS, max(0, failures - IN_A_ROW + 1)))
 
 
 @dataclass(frozen=True)
@@ -255,8 +268,15 @@ def look_at_blocks(
             seen.add(stood, nodes[stood.target.node], now)
     blocks, taken, takes = seen.blocks, seen.taken, seen.takes
     waiting = {(jobs.group, jobs.cores) for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
-    failed = [block for _, block in blocks if _stood_too_long(block, now, give_up, taken.get(block.kind))]
     rows = _forgotten(memory.back_offs, now)
+    failures = {kind: row.failures for kind, row in _of_kinds(rows).items()}
+    failed = [
+        block
+        for _, block in blocks
+        if _stood_too_long(
+            block, now, give_up.patience_seconds(taken.get(block.kind), failures.get(block.kind, 0))
+        )
+    ]
     rows = _after_takes(rows, set(takes), seen.takers)
     rows = _after_failures(rows, [block for block in failed if block.kind in waiting], takes, now)
     kinds = frozenset(kind for kind, row in _of_kinds(rows).items() if now < row.until)
@@ -356,10 +376,10 @@ def _seen(was: OpenBlock, here: _NodeUnderTarget, now: int) -> tuple[OpenBlock, 
     return replace(was, started_at=max([was.started_at, *starts]), free_since=free_since), starts
 
 
-def _stood_too_long(block: OpenBlock, now: int, give_up: GiveUp, taken: Optional[TakenBlocks]) -> bool:
+def _stood_too_long(block: OpenBlock, now: int, patience_seconds: float) -> bool:
     if block.free_since is None or block.free_since == now:
         return False
-    return now - block.free_since >= give_up.patience_seconds(taken)
+    return now - block.free_since >= patience_seconds
 
 
 def _of_kinds(rows: Iterable[BackOff]) -> dict[Kind, BackOff]:

@@ -22,6 +22,7 @@ def blocks_data(
         Node -> cores that stand idle there now, where that is known: a block may have been taken since that cycle.
     """
     taken = {(row.group, row.cores): row for row in memory.taken}
+    failures = {(row.group, row.cores): row.failures for row in memory.back_offs if row.node == ALL_NODES}
     return {
         "free": [
             {
@@ -30,7 +31,9 @@ def blocks_data(
                 "cores": block.cores,
                 "free_since": block.free_since,
                 "free_seconds": max(0, now - block.free_since),
-                "give_up_seconds": give_up.patience_seconds(taken.get(block.kind)),
+                "give_up_seconds": give_up.patience_seconds(
+                    taken.get(block.kind), failures.get(block.kind, 0)
+                ),
             }
             for block in memory.open
             if block.free_since is not None and idle_cores.get(block.node, block.cores) >= block.cores
