@@ -87,7 +87,10 @@ def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[
 
 @pytest.mark.parametrize(
     "broken",
-    [None, 5, [], {"cms": 5}, {"cms": {"a": "1"}}, {"cms": {"a": True}}, {"cms": {"a": float("nan")}}],
+    [
+        *(None, 5, [], {"cms": 5}, {"cms": {"a": "1"}}, {"cms": {"a": True}}),
+        *({"cms": {"a": float("nan")}}, {"cms": {"a": 10**400}}),
+    ],
 )
 def test_a_controller_whose_state_is_broken_or_missing_begins_anew(tmp_path: Path, broken: Any) -> None:
     """The rest of the file counts all the same: a target that stands must not be forgotten for it."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, fields
-from math import isfinite
 from typing import Any, Callable, TypeVar
 
 from sharectl.core.free_blocks import BackOff, BlockMemory, OpenBlock, TakenBlocks
+
+MOST = 2**53
+"""No number is as large; Python has whole numbers that are no floating-point ones."""
 
 Row = TypeVar("Row", OpenBlock, BackOff, TakenBlocks)
 
@@ -58,8 +60,8 @@ def _names(*values: Any) -> bool:
 
 
 def _whole(*values: Any) -> bool:
-    return all(type(value) is int for value in values)
+    return all(type(value) is int and abs(value) < MOST for value in values)
 
 
 def _seconds(*values: Any) -> bool:
-    return all(type(value) in (int, float) and isfinite(value) and value >= 0 for value in values)
+    return all(type(value) in (int, float) and 0 <= value < MOST for value in values)

@@ -6,10 +6,10 @@ import contextlib
 import json
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import Any, Callable
 
@@ -174,7 +174,9 @@ def _unheeding(nodes: Any) -> dict[str, int]:
 
 
 def _is_state(state: Any) -> bool:
-    return isinstance(state, dict) and all(type(n) in (int, float) and isfinite(n) for n in state.values())
+    return isinstance(state, dict) and all(
+        type(n) in (int, float) and abs(n) <= sys.float_info.max for n in state.values()
+    )
 
 
 def _standing(rows: Any) -> tuple[Standing, ...]:
