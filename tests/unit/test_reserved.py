@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
@@ -12,6 +13,8 @@ from sharectl.adapters.collector import Slot
 from sharectl.adapters.config_file import parse
 from sharectl.adapters.config_text import as_data
 from sharectl.adapters.pool import CondorPool, PoolAccess
+from sharectl.core.doubts import doubts
+from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.core.nodes import (
     ALL_NODES,
     Controlled,
@@ -19,6 +22,9 @@ from sharectl.core.nodes import (
     ControlledHosts,
     ControlledShare,
 )
+from sharectl.core.plan import STRATEGIES, PlanConfig, State, decide
+from sharectl.core.recording import record_of
+from sharectl.core.replay import snapshot_of
 from sharectl.errors import ConfigError
 from tests.fakes import NOW
 
@@ -94,8 +100,33 @@ def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
 
 def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
     """A cap is of the node, and each slot would compare its own cores with it. Static slots have none to compare."""
-    slots = (
-        *(slot("wn-1.x", partitionable=True), slot("wn-1.x", partitionable=True)),
-        *(slot("wn-2.x", partitionable=True), slot("wn-2.x")),
+    pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
+    seen = pool.nodes(
+        (
+            *(slot("wn-1.x", partitionable=True), slot("wn-1.x", partitionable=True)),
+            *(slot("wn-2.x", partitionable=True), slot("wn-2.x")),
+        )
     )
-    assert nodes(None, *slots) == {"wn-1": (False, False), "wn-2": (True, False)}
+    assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_node_of_several_slots_is_left_out_and_named(strategy: str) -> None:
+    taken = Snapshot(
+        NOW,
+        tuple(Node(name, name, 16, 10.0, controlled=True) for name in ("wn-1", "wn-2")),
+        tuple(RunningJobs(name, "alice", 1, 10.0, 60, jobs=16) for name in ("wn-1", "wn-2")),
+        (PendingJobs("cms", 8, 9),),
+    )
+    config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
+    assert {target.node for target in decide(config, State(), taken, NOW).plan.targets} == {"wn-1", "wn-2"}
+    nodes = (replace(taken.nodes[0], several_slots=True), taken.nodes[1])
+    several = replace(taken, nodes=nodes)
+    decision = decide(config, State(), several, NOW)
+    assert [target.node for target in decision.plan.targets] == ["wn-2"]
+    assert [node.reason for node in decision.nodes if node.node == "wn-1"] == ["several-slots"]
+    (doubt,) = (text for text in doubts(config, State(), several, NOW) if "several" in text)
+    assert "(such as wn-1)" in doubt
+    record = record_of(config, several, decision, None, ())
+    again = decide(config, State(), snapshot_of(record), NOW)
+    assert again.plan.targets == decision.plan.targets

@@ -72,8 +72,8 @@ class Slot:
     """See `node_words.obedience_of`."""
     refusal: Optional[str] = None
     multicore_only: bool = False
-    partitionable: bool = False
     """t1_MulticoreOnly."""
+    partitionable: bool = False
     grace_cores: int = 0
     """Cpus if it is in grace (`node_words.in_grace`), else 0."""
 

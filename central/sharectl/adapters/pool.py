@@ -178,11 +178,6 @@ class CondorPool:
         names = node_names(by_machine)
         under = self._meant(self.access.controlled, _CONTROLLED, by_machine)
         reserved = self._meant(self.access.reserved, _RESERVED, by_machine)
-        # The cap is the node's total, and each partitionable slot compares its own cores with it.
-        several = {
-            machine for machine, its in by_machine.items() if sum(slot.partitionable for slot in its) > 1
-        }
-        under -= several
         return tuple(
             self._node(by_machine[machine], names[machine], machine in under, machine in reserved)
             for machine in sorted(by_machine)
@@ -212,6 +207,7 @@ class CondorPool:
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
             power_assumed=slots[0].hs06 is None,
             multicore_only=all(slot.multicore_only for slot in slots),
+            several_slots=sum(slot.partitionable for slot in slots) > 1,
             grace_cores=sum(slot.grace_cores for slot in slots),
         )
 

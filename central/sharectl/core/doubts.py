@@ -22,6 +22,7 @@ def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
     return (
         *_nodes(config, state, snapshot, now),
         *power_doubts(snapshot),
+        *_several_slots(snapshot),
         *_groups(config, snapshot),
         *_jobs(snapshot),
     )
@@ -49,6 +50,15 @@ def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
     none = "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
     words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
     return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
+
+
+def _several_slots(snapshot: Snapshot) -> Iterator[str]:
+    names = [node.name for node in snapshot.nodes if node.controlled and node.several_slots]
+    if names:
+        yield (
+            f"nodes with several partitionable slots, {len(names)} under control (such as {names[0]}): they get no target, "
+            "because a cap is the node's and each slot compares its own cores with it; give each one partitionable slot"
+        )
 
 
 def _jobs(snapshot: Snapshot) -> Iterator[str]:

@@ -48,7 +48,9 @@ _BY_PLAN = {
 
 _NOBODY_TO_HELP = frozenset({"no-group-under", "given-up"})
 _ROOM = frozenset({MAX_NODES, MAX_TARGET_SHARE, MAX_CHANGED_NODES})
-_LEFT_OUT = frozenset({"uncontrolled", "reserved", "draining", "absent", "not-obeying", "refused"})
+_LEFT_OUT = frozenset(
+    {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
+)
 
 
 @dataclass(frozen=True)

@@ -143,6 +143,8 @@ class Node:
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
     multicore_only: bool = False
     """Whether all of its slots publish t1_MulticoreOnly = True: START there takes no single-core job."""
+    several_slots: bool = False
+    """Whether it has several partitionable slots: a cap is the node's, and each slot would compare its own cores."""
     grace_cores: int = 0
     """Idle cores that grace keeps for multicore jobs."""
 

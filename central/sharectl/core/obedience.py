@@ -55,6 +55,8 @@ def _as_it_is(node: Node) -> Optional[str]:
         return "uncontrolled"
     if node.reserved:
         return "reserved"
+    if node.several_slots:
+        return "several-slots"
     if node.draining:
         return "draining"
     return "refused" if node.refusal is not None else None

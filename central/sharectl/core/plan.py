@@ -67,8 +67,9 @@ NODE_REASONS = {
     "multicore-only": "it takes multicore jobs alone (t1_MulticoreOnly), and those that wait are single-core",
     "no-block": "no group over its share holds cores there that a pending job could use",
     "no-call": "the errors call for no target anywhere",
-    "uncontrolled": "it is not under control (nodes.controlled), or has several partitionable slots",
+    "uncontrolled": "it is not under control (nodes.controlled)",
     "reserved": "it is reserved (nodes.reserved)",
+    "several-slots": "it has several partitionable slots: a cap is the node's, and each slot compares its own cores with it",
     "draining": "it is being drained",
     "absent": "the collector does not know it any more",
     "not-obeying": "it has not acted on its target in time",
@@ -76,6 +77,9 @@ NODE_REASONS = {
 }
 """Why a node has the target that it has, or has none."""
 
+
+_NEVER_STEERED = ("uncontrolled", "reserved", "several-slots")
+"""Codes of `NODE_REASONS` that hold for every strategy."""
 
 STRATEGIES = {
     "many": "every group over its share can give to every one under it, each node to one pair",
@@ -185,7 +189,7 @@ def decide(
     out, unheeding = left_out(snapshot, standing, state.unheeding, now, config.assigning.obey_seconds)
     if config.strategy == "pair":
         # The seed steers every node that it is told to.
-        out, unheeding = {node: why for node, why in out.items() if why in ("uncontrolled", "reserved")}, {}
+        out, unheeding = {node: why for node, why in out.items() if why in _NEVER_STEERED}, {}
     look = NOT_LOOKED
     if config.give_up is not None:
         look = look_at_blocks(state.blocks, standing, snapshot, now, config.give_up)

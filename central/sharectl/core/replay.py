@@ -38,6 +38,7 @@ def _node(node: NodeRecord) -> Node:
         reserved=node.reserved,
         draining=node.draining,
         multicore_only=node.multicore_only,
+        several_slots=node.reason == "several-slots",
     )
 
 

@@ -33,7 +33,7 @@ LIFTED: Mapping[str, tuple[str, Any]] = {
 UNWILLING = frozenset({"refused", "not-obeying"})
 """Of `sharectl.core.plan.NODE_REASONS`: for what the node itself said."""
 
-_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "draining"})
+_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
 """Those that are told of a node that refuses, too."""
 
 SWITCHES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
