@@ -294,3 +294,46 @@ def test_an_internal_error_is_one_line_too() -> None:
     assert ended.code == 70
     assert ended.err.startswith("sharectl: internal error at ")
     assert ended.err.count("\n") == 1
+
+
+PIPES = """
+import sys
+from sharectl.cli import main
+
+def verb(arguments):
+    {body}
+
+main._run = verb
+sys.exit(main.main([]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reads", "code"),
+    [
+        ("print('no job came'); return 1", False, 1),
+        ("print('x' * 10**6); return 1", False, 0),
+        ("raise BrokenPipeError(32, 'Broken pipe', 'fifo')", True, 74),
+    ],
+)
+def test_only_a_reader_who_has_had_enough_ends_a_verb_in_silence(
+    body: str, code: int, *, reads: bool
+) -> None:
+    """A verb that ended keeps its exit code; a broken pipe of another kind is a failure."""
+    reading, writing = os.pipe()
+    if not reads:
+        os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", PIPES.format(body=body)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    if reads:
+        os.close(reading)
+    assert done.returncode == code
+    assert (b"fifo" in done.stderr) is (code == 74)

@@ -81,6 +81,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     Whatever happens is told in lines on standard error, never in a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
     streams.open_missing()
+    code = 0
     try:
         try:
             code = _run(list(sys.argv[1:] if argv is None else argv))
@@ -94,15 +95,14 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         streams.complain("interrupted")
         code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader (head, less) has had enough.
-        code = 0
     except OSError as error:
-        place = error.filename or "standard output"
-        streams.complain(
-            f"{place}: {error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
-        )
-        code = StateError.exit_code
+        # Where the reader (head, less) has had enough the code of a verb that ended stays.
+        if not (isinstance(error, BrokenPipeError) and streams.reader_is_gone()):
+            place = error.filename or "standard output"
+            streams.complain(
+                f"{place}: {error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
+            )
+            code = StateError.exit_code
     except UnicodeError as error:
         streams.complain(f"{error}; run it in a locale with UTF-8, such as LC_ALL=C.UTF-8")
         code = StateError.exit_code

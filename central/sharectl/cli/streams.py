@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import select
 import sys
 
 
@@ -34,6 +35,16 @@ def complain(message: str) -> None:
         for line in message.splitlines():
             print(f"sharectl: {_printable(line)}", file=sys.stderr)
         sys.stderr.flush()
+
+
+def reader_is_gone() -> bool:
+    """Whether nobody reads standard output any more, which is a pipe or a socket."""
+    poll = select.poll()
+    try:
+        poll.register(sys.stdout, 0)
+    except (OSError, ValueError):
+        return False
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
 def end_output() -> None:
