@@ -124,6 +124,8 @@ def test_what_no_slot_has_even_when_empty_is_no_demand(clause: str) -> None:
         "time() < 5",
         "TARGET.NightOnly",
         'formatTime() == "midnight"',
+        "TARGET.TotalTimeUnclaimedIdle > 60",
+        'TARGET.RemoteGroup =?= "cms"',
         'userMap("map", Owner) =?= "wheel"',
         # Not of an empty node, and of one that is partly free.
         "TARGET.Cpus == 8",

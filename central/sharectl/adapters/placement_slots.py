@@ -64,7 +64,10 @@ _MOMENTARY = _FUNCTIONS | {
     *("cpubusy", "cpubusytime", "cpuisbusy", "virtualmemory", "totalvirtualmemory", "isowner", "mc_grace"),
     "availablegpus",
 }
-_MOMENTARY_PREFIXES = ("child", "t1_", "recent", "monitorself")
+_MOMENTARY_PREFIXES = (
+    *("child", "t1_", "recent", "monitorself"),
+    *("remote", "preempting", "totaltime", "totaljob", "totalclaim", "retirementtime"),
+)
 _POWER = "t1_wn_hs06"
 _OF_JOBS = re.compile(
     r"_condor_\w+|_cp_\w+|request\w+|job\w+|want\w+|x509\w+|acctgroup\w*|accountinggroup|owner|user|niceuser"
