@@ -17,7 +17,8 @@ NODE = "wn-001.example.org"
 SOURCES = Path(__file__).parents[2] / "startd_cron"
 GRACE_SECONDS = 20
 PUBLISHED = (
-    *(line.split(" ")[0] for line in job_ctl.AD.splitlines()),
+    # Undefined where no document tells it.
+    *(line.split(" ")[0] for line in job_ctl.AD.splitlines() if "MulticorePending =" not in line),
     *mc_grace.FAIL_SAFE,
     mc_grace.REASON,
     mc_grace.TIME,

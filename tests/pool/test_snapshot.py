@@ -135,7 +135,10 @@ def asking(cores: str, memory: str, count: int) -> str:
 
 def waiting(seen: dict[str, Any]) -> dict[tuple[int, int], int]:
     """(cores, MiB) -> jobs that wait."""
-    return {(row["cores"], row["memory_mib"]): row["jobs"] for row in seen["pending"]}
+    jobs = Counter[tuple[int, int]]()
+    for row in seen["pending"]:
+        jobs[row["cores"], row["memory_mib"]] += row["jobs"]
+    return dict(jobs)
 
 
 def test_requests_are_seen_as_they_are_up_to_the_largest_node(sharectl: Sharectl) -> None:

@@ -122,6 +122,8 @@ def sample_of(asked: Any, machines: Collection[str]) -> Sample:
     """What a sample of ``machines`` tells; ``asked`` is a collector of the bindings."""
     import htcondor2
 
+    if not machines:
+        return Sample()
     chosen = sorted(machines)[:: max(1, len(machines) // MOST_SAMPLES)][:MOST_SAMPLES]
     of_these = " || ".join(f'Machine == "{machine}"' for machine in chosen)
     ads = asked.query(
