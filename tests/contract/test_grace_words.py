@@ -39,7 +39,8 @@ def expressions() -> dict[str, str]:
 
 
 def slot(expressions: Mapping[str, str], attributes: Mapping[str, object]) -> classad2.ClassAd:
-    ad = classad2.parseOne("".join(f"{name} = {text}\n" for name, text in expressions.items()))
+    at_once = {name: text.replace("time()", str(NOW)) for name, text in expressions.items()}
+    ad = classad2.parseOne("".join(f"{name} = {text}\n" for name, text in at_once.items()))
     ad.update({**SLOT, **attributes})
     return ad
 
