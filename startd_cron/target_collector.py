@@ -172,7 +172,7 @@ def finish(pid: int, end: float) -> int:
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
         select.select([], [], [], POLL_SECONDS)
     ended = os.waitid(os.P_PID, pid, options)
-    os.killpg(pid, 9)  # the module signal takes longer to import than all of this file
+    (os.killpg if os.getpgid(pid) == pid else os.kill)(pid, 9)  # it may not have made its group yet
     return os.waitpid(pid, 0)[1] if ended else TOO_LATE
 
 

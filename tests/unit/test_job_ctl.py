@@ -292,7 +292,7 @@ class TestSources:
 
     def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
         node.publish(node.document(LINE))
-        script = f"""case "$2" in file:/hang) exec sleep 600;; esac
+        script = f"""case "$*" in *"--source file:/hang") exec sleep 600;; esac
 exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         program = shell_tool(node.folder / "program", script)
         sources = f"file:/hang,file:{node.folder}/sharectl.txt"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -99,3 +101,13 @@ def test_no_more_descriptors(job: ModuleType, capfd: pytest.CaptureFixture[str])
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
     assert status == 1
     assert said(job, capfd.readouterr().out) == ("internal-error", True)
+
+
+def test_a_child_that_has_not_run_yet_is_killed_too() -> None:
+    """On a busy machine the deadline can pass before a child has made its process group."""
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    assert job_ctl.finish(child, time.monotonic()) == job_ctl.TOO_LATE
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
