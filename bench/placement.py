@@ -4,8 +4,8 @@ A real collector holds 2,000 slots made of the ad of a real slot with sharectl's
 kind in cores, memory and a custom attribute. A real schedd has 2,000 autoclusters. ``sharectl snapshot`` is run in turn with
 ``pool.demand: placeable`` and ``pending``; a figure is the median of the differences of neighbours. CPU is user + system
 time of the command and all its processes, without the daemons. Memory is, at the worst moment, the RSS of the first process
-plus what its children do not share with anybody, in runs that are not timed. On a busy machine the wall time says nothing:
-required is the ratio of neighbours, and CPU.
+plus what its children do not share with anybody, in runs that are not timed. Wall time counts on an idle machine only: on a
+busy one read the ratio of neighbours, and CPU.
 
 Exit code 1 if a requirement is missed, or not the right jobs are found.
 """
@@ -31,7 +31,7 @@ from poolbox import Box, BoxSpec, ExecutePoint  # noqa: E402
 ACCESS, NODES, NODE_KINDS, RUNS = "ap-1.example.org", 2000, 20, 7
 GROUPS, MEMORIES, WANTS, CORES = 10, 10, 5, (1, 2, 4, 8)
 JOB_KINDS = GROUPS * MEMORIES * WANTS * len(CORES)
-MOST_SECONDS, MOST_MIB, MOST_RATIO = 0.5, 30.0, 1.5
+MOST_SECONDS, MOST_MIB = 0.5, 30.0
 MIB_PER_MB = 1e6 / 2**20
 SPEC = BoxSpec(
     execute_points=(
@@ -91,10 +91,10 @@ def main() -> int:
     ratio = statistics.median(with_trial[0] / without[0] for with_trial, without in runs)
     added = memory[0] - memory[1]
     print(f"{JOB_KINDS} kinds of jobs on {NODES} nodes of {NODE_KINDS} kinds; without the trial {base:.2f} s")
-    print(f"wall time added  {wall:.2f} s; ratio {ratio:.2f}, required <= {MOST_RATIO}")
+    print(f"wall time added  {wall:.2f} s, required <= {MOST_SECONDS} s; ratio {ratio:.2f}")
     print(f"CPU added        {cpu:.2f} s, required <= {MOST_SECONDS} s")
     print(f"memory added     {added:.1f} MiB, required <= {MOST_MIB:g} MiB; without {memory[1]:.1f} MiB")
-    return 0 if ratio <= MOST_RATIO and cpu <= MOST_SECONDS and added <= MOST_MIB else 1
+    return 0 if max(wall, cpu) <= MOST_SECONDS and added <= MOST_MIB else 1
 
 
 def jobs() -> str:
