@@ -19,7 +19,7 @@ help:
 	@echo "make check  lint and types only"
 	@echo "make unit   tests that need no pool"
 	@echo "make pool   tests on real pools; SUITES=trixie for one version only"
-	@echo "make coverage  unit, and which branches of core/ and startd_cron/ it never takes"
+	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
 	@echo "make venv   the Python environment, in $(VENV)"
 	@echo "make clean  remove $(VENV) and the pools' cached roots"

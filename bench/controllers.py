@@ -1,6 +1,6 @@
 """How the control laws do on a simulated pool: settling time, overshoot and steady error, by law and scenario.
 
-The plant is a model of a pool, pure and the same at every run; the controllers are those of `sharectl.core.steering`. Cores
+The plant is a model of a pool, pure and the same at every run; the controllers are those of `sharectl.control.steering`. Cores
 are a fluid. Jobs end after exponential times. What ends is taken by the groups that have jobs waiting, in proportion to how
 eagerly the pool lets them in (single-core jobs fit everywhere), but for what targets keep for others: these act after a dead
 time, and give their cores only in whole blocks. So power moves only as jobs end, as in a pool; nobody is killed.
@@ -22,11 +22,9 @@ from dataclasses import dataclass, field
 from math import exp, sqrt
 from random import Random
 
-from sharectl.core.control import Control
-from sharectl.core.control_ewma import Ewma
-from sharectl.core.control_pid import Pid
-from sharectl.core.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot
-from sharectl.core.steering import SteeringConfig, steer
+from sharectl.control.laws import Control, Ewma, Pid
+from sharectl.control.steering import SteeringConfig, steer
+from sharectl.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot
 
 TICK_SECONDS = 102
 CYCLE_SECONDS = 1020

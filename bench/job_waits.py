@@ -45,7 +45,7 @@ ASK = """\
 import json, sys, time
 from functools import partial
 import htcondor2
-from sharectl.adapters import collector, job_waits, schedds
+from sharectl.condor import collector, job_waits, schedds
 (place,) = collector.look(None).schedds
 schedd, sizes = schedds.schedd_at(place), schedds.Sizes(64)
 for _ in range(int(sys.argv[1])):

@@ -33,11 +33,11 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central")]
 
 from bench.ledger_pool import PERIOD_SECONDS, SyntheticPool  # noqa: E402 - a script finds the checkout by itself
-from sharectl.adapters import ledger_rollups  # noqa: E402
-from sharectl.adapters.ledger import Keep, Ledger  # noqa: E402
-from sharectl.core.cycle_record import CycleRecord  # noqa: E402
-from sharectl.core.model import Snapshot  # noqa: E402
-from sharectl.report.html_report import POINTS  # noqa: E402
+from sharectl.ledger import sums as ledger_rollups  # noqa: E402
+from sharectl.ledger.ledger import Keep, Ledger  # noqa: E402
+from sharectl.model import Snapshot  # noqa: E402
+from sharectl.plan.records import CycleRecord  # noqa: E402
+from sharectl.report.page import POINTS  # noqa: E402
 
 NODES, GROUPS, DAYS = 1000, 30, 730
 TWO_YEARS = DAYS * 86400 // PERIOD_SECONDS
@@ -67,7 +67,7 @@ QUERIES = {
 ASK = """\
 import os, resource, sys, time
 from pathlib import Path
-from sharectl.adapters.ledger import Ledger
+from sharectl.ledger.ledger import Ledger
 path, end, middle, cold = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "cold"
 if cold:
     with path.open("rb") as file:

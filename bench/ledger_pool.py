@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import pi, sin
 
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Target
-from sharectl.core.node_records import node_records
-from sharectl.core.recording import target_nodes
-from sharectl.core.steering import SEED, steer
-from sharectl.core.wanted import Wait
+from sharectl.control.steering import SEED, steer
+from sharectl.cycle.record import target_nodes
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Target
+from sharectl.plan.records import CycleRecord, Wait, node_records
 
 PERIOD_SECONDS = 1020
 SIZES = ((1, 0.62), (8, 0.32), (4, 0.04), (2, 0.02))

@@ -18,10 +18,14 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(CHECKOUT / "central"))
 
-from sharectl.adapters.consumption_policy import MOST_CLAIMS  # noqa: E402 - a script finds the checkout by itself
-from sharectl.adapters.consumption_policy_pricing import Jobs, price, smallest_offers  # noqa: E402
-from sharectl.adapters.slot_ads import AdOfFile, parse  # noqa: E402
-from sharectl.core.claim_offers import Priced  # noqa: E402
+from sharectl.condor.ad_files import AdOfFile, parse  # noqa: E402
+from sharectl.consumption.asks import (  # noqa: E402
+    MOST_CLAIMS,
+    Jobs,
+    price,
+    smallest_offers,
+)
+from sharectl.consumption.cost import Priced  # noqa: E402
 
 SLOTS, SHAPES, FEW = 2000, 50, 12
 """Slots, shapes of jobs, and slots that are priced one by one for the ratio."""

@@ -44,7 +44,7 @@ MOST_RATIO, MOST_MB = 1.5, 70.0
 ASK = """\
 import json, resource, sys, time
 import htcondor2
-from sharectl.adapters import collector, schedds
+from sharectl.condor import collector, schedds
 (place,) = collector.look(None).schedds
 began = time.monotonic()
 found = getattr(schedds, sys.argv[1])(place, schedds.Sizes(8))

@@ -19,10 +19,10 @@ from random import Random
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 
-from sharectl.core.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
-from sharectl.core.plan import Decision, PlanConfig, State, decide
-from sharectl.core.plan_many import Assigning
-from sharectl.core.usage import cores_by_node, hs06_per_core_by_node
+from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.plan.many import Assigning
+from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.shares.errors import cores_by_node, hs06_per_core_by_node
 
 NOW = 1_700_000_000
 NODE_CORES = 64

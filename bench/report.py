@@ -23,7 +23,7 @@ sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central")]
 
 from bench.ledger import BEGIN, SLICE, WARM_UP, fill  # noqa: E402 - a script finds the checkout by itself
 from bench.ledger_pool import PERIOD_SECONDS, SyntheticPool  # noqa: E402
-from sharectl.adapters.ledger import PLACE, Ledger  # noqa: E402
+from sharectl.ledger.ledger import PLACE, Ledger  # noqa: E402
 
 NODES, GROUPS, DAYS = 100, 30, 365
 LIMIT_SECONDS = 10.0

@@ -19,15 +19,19 @@ from typing import Any
 sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in ("", "central")]
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
-from sharectl.core.cycle_record import CycleRecord  # noqa: E402
-from sharectl.core.explain_cycle import Otherwise, explain_cycle  # noqa: E402
-from sharectl.core.explain_group import explain_group  # noqa: E402
-from sharectl.core.explain_node import explain_node  # noqa: E402
-from sharectl.core.explaining import of_ledger  # noqa: E402
-from sharectl.core.model import PlanLimits  # noqa: E402
-from sharectl.core.plan import NOTHING_KNOWN, PlanConfig, State, decide  # noqa: E402
-from sharectl.core.recording import record_of  # noqa: E402
-from sharectl.core.replaying import Replay, Summary, replayed  # noqa: E402
+from sharectl.cycle.record import record_of  # noqa: E402
+from sharectl.explain.again import (  # noqa: E402
+    Replay,
+    Summary,
+    of_ledger,
+    replayed,
+)
+from sharectl.explain.cycle import Otherwise, explain_cycle  # noqa: E402
+from sharectl.explain.group import explain_group  # noqa: E402
+from sharectl.explain.node import explain_node  # noqa: E402
+from sharectl.model import PlanLimits  # noqa: E402
+from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide  # noqa: E402
+from sharectl.plan.records import CycleRecord  # noqa: E402
 
 PERIOD_SECONDS = 1020
 REPLAY_NODES, REPLAY_GROUPS = 50, 10

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
-from sharectl.core.changes import ChangeRecord
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
-from sharectl.core.plan import NOTHING_KNOWN, Known, State
 from sharectl.errors import StateError
+from sharectl.model import Disabled, Node, PendingJobs, Plan, RunningJobs, Snapshot, Source
+from sharectl.plan.diff import ChangeRecord
+from sharectl.plan.plan import NOTHING_KNOWN, Known, State
+from sharectl.plan.records import CycleRecord
 
 NOW = 1_700_000_000
 

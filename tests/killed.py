@@ -25,11 +25,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Callable
 
-from sharectl.adapters.config_file import load
-from sharectl.adapters.lock import only_one
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.cycle import ports_of
-from sharectl.cycle import Ports, run_cycle
+from sharectl.config.load import load
+from sharectl.cycle.cycle import Ports, run_cycle
+from sharectl.files.files import only_one
 
 OUTSIDE = ("publish", "save", "changed", "switched", "record", "enable_after")
 """Methods of ports by which a cycle changes anything outside of itself."""
@@ -111,7 +111,7 @@ def main(argv: Sequence[str]) -> int:
         ports = stopping(ports_of(config), steps)
         if arguments.fine:
             step_at_files(steps)
-        result = run_cycle(options.plan_config(config), ports, int(time.time()))
+        result = run_cycle(wiring.plan_config(config), ports, int(time.time()))
     for problem in result.problems:
         print(problem, file=sys.stderr)
     if arguments.list:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from sharectl.adapters.ledger import PLACE, Ledger
-from sharectl.adapters.state_file import StateFile
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
-from sharectl.core.plan import PlanConfig, State, decide
-from sharectl.core.recording import record_of
+from sharectl.cycle.record import record_of
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.records import CycleRecord
+from sharectl.publish.state import StateFile
 from tests.fakes import NOW, running, snapshot
 
 PERIOD_SECONDS = 1020

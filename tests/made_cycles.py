@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
-from sharectl.core.node_records import rounded
-from sharectl.core.plan import PlanConfig, State, decide
-from sharectl.core.recording import record_of
+from sharectl.cycle.record import record_of
+from sharectl.model import JobWaits, PlanLimits, Snapshot, Source, WaitTimes
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.records import CycleRecord, rounded
 from tests.fakes import NOW, running, snapshot
 
 PERIOD_SECONDS = 1020

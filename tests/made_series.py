@@ -7,7 +7,7 @@ from math import pi, sin
 from random import Random
 from typing import Optional
 
-from sharectl.core.ledger_series import Bucket, GroupPoint, PoolPoint, Series
+from sharectl.ledger.series import Bucket, GroupPoint, PoolPoint, Series
 
 APRIL = 1617235200
 """2021-04-01, when the seed's left figures begin."""

@@ -111,12 +111,12 @@ def _phase(screen: Screen, sharectl: Sharectl, controlled: str, name: str, secon
 
 def _keep(sharectl: Sharectl, before: story.Phase, after: story.Phase, output: Path) -> list[Path]:
     """Write the figures and the log they were drawn from; where they are."""
-    from sharectl.adapters import shares_error_log  # noqa: PLC0415  # matplotlib takes a second to load
-    from sharectl.report import figures  # noqa: PLC0415
+    from sharectl.ledger import logs as shares_error_log  # noqa: PLC0415  # matplotlib takes a second to load
+    from sharectl.report import plots as figures  # noqa: PLC0415
 
     log = output / sharectl.errors_log.name
     shutil.copyfile(sharectl.errors_log, log)
-    rows = shares_error_log.read(log)
+    rows = shares_error_log.read_error_log(log)
     written = [log]
     marks = {phase.measured[0].taken_at: phase.name for phase in (before, after)}
     for kind in figures.FORMATS:

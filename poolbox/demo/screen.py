@@ -16,8 +16,8 @@ from rich.text import Text
 from poolbox.demo import scenario
 from poolbox.demo.pictures import NodePicture, cores_by_group
 from poolbox.demo.story import Moment, Phase
-from sharectl.core.plan import REASONS
-from sharectl.report.words import counted
+from sharectl.plan.plan import REASONS
+from sharectl.words import counted
 
 IDLE = "."
 STYLES = {scenario.HELD_BACK: "blue", scenario.HELPED: "bold yellow", IDLE: "dim"}

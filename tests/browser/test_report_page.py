@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.core.ledger_series import Series
-from sharectl.report.html_report import Subject, report
+from sharectl.ledger.series import Series
+from sharectl.report.page import Subject, report
 from tests.browser import page_looks as looks
 from tests.browser.chromium import Chromium
 from tests.made_series import APRIL, series, ten_minutes

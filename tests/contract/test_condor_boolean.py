@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from sharectl.adapters.condor_boolean import boolean_here, booleans
-from sharectl.adapters.condor_config import Source, evaluator
-from sharectl.adapters.condor_process import CondorProcess
+from sharectl.condor.configuration import Source, boolean_here, booleans, evaluator
+from sharectl.condor.library import CondorProcess
 
 TEXTS = {
     **dict.fromkeys(

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from sharectl.adapters.consumption_check import CHECKS, check
-from sharectl.adapters.consumption_file import parse
-from sharectl.adapters.snippet_checks import CHECKS as SNIPPET_CHECKS
-from sharectl.adapters.snippet_subject import Finding
+from sharectl.check.consumption import CHECKS, check
+from sharectl.check.snippets import CHECKS as SNIPPET_CHECKS
+from sharectl.check.subject import Finding
 from sharectl.cli.main import main
-from sharectl.core.consumption_snippet import snippet
+from sharectl.consumption.file import parse
+from sharectl.consumption.render import snippet
 
 CORRECT = sorted((Path(__file__).parent / "consumption_correct").glob("*.conf"))
 GOLDEN = sorted((Path(__file__).parent.parent / "golden" / "consumption").glob("*.conf"))
@@ -32,7 +32,7 @@ LINE = GOOD.count("\n") + 1
 TYPE_1 = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n"
 EXAMPLES = sorted(
     Path(str(entry))
-    for entry in resources.files("sharectl.adapters.consumption_examples").iterdir()
+    for entry in resources.files("sharectl.consumption.examples").iterdir()
     if entry.name.endswith(".yaml")
 )
 # Configuration added to the good one → check that finds it, a piece of the problem, a piece of the remedy.

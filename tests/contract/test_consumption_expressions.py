@@ -10,12 +10,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sharectl.adapters.condor_config import Source
-from sharectl.adapters.condor_process import CondorProcess
-from sharectl.core.consumption import CLAIMS, exact_amounts, fits
-from sharectl.core.consumption_expressions import consumed, macros, weight
-from sharectl.core.consumption_models import model_of
-from sharectl.core.consumption_rules import (
+from sharectl.condor.configuration import Source
+from sharectl.condor.library import CondorProcess
+from sharectl.consumption.claims import CLAIMS, exact_amounts, fits
+from sharectl.consumption.policy import (
     Always,
     Even,
     LeastCharge,
@@ -26,6 +24,10 @@ from sharectl.core.consumption_rules import (
     SlotPolicy,
     Whole,
     attribute_of,
+    consumed,
+    macros,
+    model_of,
+    weight,
 )
 
 ASSETS = ("cpus", "memory", "disk", "tokens")

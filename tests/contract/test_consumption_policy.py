@@ -7,11 +7,10 @@ from typing import Optional
 
 import pytest
 
-from sharectl.adapters.condor_config import Source
-from sharectl.adapters.condor_process import CondorProcess, UnreadableConfigurationError
-from sharectl.adapters.consumption_policy import in_sequence, matches, supports
-from sharectl.core.claim_offers import SlotKind
-from sharectl.core.match_cost import Match, Refusal
+from sharectl.condor.configuration import Source
+from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.consumption.asks import in_sequence, matches, supports
+from sharectl.consumption.cost import Match, Refusal, SlotKind
 
 SLOT = {
     "Name": '"slot1@wn-001"',

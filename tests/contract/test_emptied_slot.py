@@ -5,7 +5,7 @@ from __future__ import annotations
 import classad2
 import pytest
 
-from sharectl.adapters.emptied_slot import emptied, empty
+from sharectl.condor.empty_slot import emptied, empty
 
 BUSY = {
     "MachineResources": '"Cpus Memory Disk Swap GPUs"',

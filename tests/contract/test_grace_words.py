@@ -10,8 +10,8 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-from sharectl.adapters.condor_config import Source, expand, reader
-from sharectl.adapters.node_status import status_of
+from sharectl.condor.configuration import Source, expand, reader
+from sharectl.condor.nodes import status_of
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 NOW = int(time.time())

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters import group_map
-from sharectl.adapters.condor_config import Source
-from sharectl.adapters.snippet_checks import check
-from sharectl.adapters.snippet_subject import Finding
+from sharectl.check import snippet_rules
+from sharectl.check.snippets import check
+from sharectl.check.subject import Finding
+from sharectl.condor.configuration import Source
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 
@@ -49,7 +49,7 @@ SOUND = """\
 
 def test_what_htcondor_can_use_has_no_fault(tmp_path: Path) -> None:
     assert checked(tmp_path, SOUND) == []
-    rules = group_map.read(tmp_path / "groups.map", re.compile(r"(?!)")).rules
+    rules = snippet_rules.read(tmp_path / "groups.map", re.compile(r"(?!)")).rules
     assert [(rule.user, rule.is_pattern, rule.groups) for rule in rules] == [
         ("alice", False, ("cms",)),
         ("bob", False, ("atlas", "cms.analysis")),
@@ -119,12 +119,12 @@ def test_groups_without_a_quota_are_told_where_groups_are_known(tmp_path: Path) 
 
 def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
     found = checked(tmp_path, "x\n" * 300_000)
-    assert len(found) == group_map.MOST_SHOWN + 2
+    assert len(found) == snippet_rules.MOST_SHOWN + 2
     assert "faults that are not shown: 299990" in found[-2].problem
 
 
 def test_a_huge_map_is_looked_at_in_part(tmp_path: Path) -> None:
-    (tmp_path / "groups.map").write_bytes(b"* \xff\x00" + b"a" * group_map.MOST_BYTES)
+    (tmp_path / "groups.map").write_bytes(b"* \xff\x00" + b"a" * snippet_rules.MOST_BYTES)
     found = checked(tmp_path)
     assert found[-1].advice
     assert "looked at" in found[-1].problem

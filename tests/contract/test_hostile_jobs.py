@@ -9,8 +9,8 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-from sharectl.adapters.condor_config import Source, expand, reader
-from sharectl.core.references import TARGET, Reference, references
+from sharectl.condor.configuration import Source, expand, reader
+from sharectl.condor.expressions import TARGET, Reference, references
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 ADMITS, GRACE = "t1_TargetAdmits", "t1_GraceAdmits"

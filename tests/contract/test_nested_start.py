@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.adapters.condor_config import Source, expand, reader
-from sharectl.core.groups import group_of
+from sharectl.condor.configuration import Source, expand, reader
+from sharectl.shares.groups import group_of
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 ADMITS, HELD = "t1_TargetAdmits", "t1_HeldBackSlot"

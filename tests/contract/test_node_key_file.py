@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 import target
-from sharectl.adapters.condor_config import Source
-from sharectl.adapters.node_key_file import Reader, problem, reader
-from sharectl.adapters.snippet_checks import check
-from sharectl.core.node_reasons import REMEDIES
+from sharectl.check.snippets import check
+from sharectl.condor.configuration import Source
+from sharectl.plan.nodes import REMEDIES
+from sharectl.publish.signing import Reader, problem, reader
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 KEY = "2026a " + "0f" * 32 + "\n"

@@ -9,8 +9,8 @@ import job_ctl
 import target
 import target_collector
 import target_https
-from sharectl.adapters.node_words import PROJECTION
-from sharectl.core.node_reasons import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
+from sharectl.condor.node_words import PROJECTION
+from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
 SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"
 EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_GraceActive", "t1_counted_live", "t1_counted_cron")

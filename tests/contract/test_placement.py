@@ -10,10 +10,9 @@ import classad2
 import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
 import pytest
 
-from sharectl.adapters.placement import Trial, tried
-from sharectl.adapters.placement_jobs import JobShape, JobShapes, shapes_in
-from sharectl.adapters.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
-from sharectl.adapters.schedds import Sizes
+from sharectl.condor.placement import JobShape, JobShapes, Trial, shapes_in, tried
+from sharectl.condor.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
+from sharectl.condor.schedds import Sizes
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",

@@ -15,13 +15,13 @@ import pytest
 import job_ctl
 import mc_grace
 import target
-from sharectl.adapters.condor_config import Source, expand, reader
-from sharectl.adapters.snippet_checks import CHECKS, check
-from sharectl.adapters.snippet_subject import Finding
+from sharectl.check.snippets import CHECKS, check
+from sharectl.check.subject import Finding
+from sharectl.check.trials import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES, PUBLISHED
 from sharectl.cli.main import main
-from sharectl.core.group_tree import GroupTree
-from sharectl.core.quotas import central_manager_configuration
-from sharectl.core.trials import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES, PUBLISHED
+from sharectl.condor.configuration import Source, expand, reader
+from sharectl.shares.groups import GroupTree
+from sharectl.shares.quotas import central_manager_configuration
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 PROGRAMS = Path(job_ctl.__file__).parent

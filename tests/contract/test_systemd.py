@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.config_publish import TARGETS_FILE
-from sharectl.adapters.service_unit import unit_of
+from sharectl.config.places import TARGETS_FILE
+from sharectl.config.service_unit import unit_of
 
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.adapters.condor_config import Source
-from sharectl.adapters.condor_process import CondorProcess
-from sharectl.adapters.consumption_examples import example, examples
-from sharectl.adapters.consumption_file import parse
 from sharectl.cli.main import main
-from sharectl.core.consumption_snippet import snippet
+from sharectl.condor.configuration import Source
+from sharectl.condor.library import CondorProcess
+from sharectl.consumption.examples import example, examples
+from sharectl.consumption.file import parse
+from sharectl.consumption.render import snippet
 
 FOLDER = Path(__file__).parent / "consumption"
 SHIPPED = Path(__file__).parents[2] / "config.d" / "examples"

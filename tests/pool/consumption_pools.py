@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Optional
 
 from poolbox import Box
-from sharectl.adapters.consumption_examples import example
-from sharectl.adapters.consumption_file import parse
-from sharectl.core.consumption_snippet import snippet
+from sharectl.consumption.examples import example
+from sharectl.consumption.file import parse
+from sharectl.consumption.render import snippet
 
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
 """Access points: HTCondor's default, which starts further jobs in what a claim leaves over, and one that must not."""

@@ -21,7 +21,8 @@ WITHOUT_END = 10_000
 DRIVER = """\
 import os, signal, sys
 import htcondor2
-from sharectl.adapters import collector_targets, https_targets, pool
+from sharectl.condor import pool
+from sharectl.publish import collector, https
 from tests import killed
 
 def die_at(number):

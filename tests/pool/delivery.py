@@ -14,7 +14,7 @@ from typing import Any
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.errors import PoolboxError
-from sharectl.core.model import Plan, Target
+from sharectl.model import Plan, Target
 from sharectl.report import as_json
 from tests.pool import event_log
 from tests.pool.event_log import EXECUTE, TERMINATED, Event

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar
 
 from poolbox import Box, BoxSpec, ExecutePoint, PoolboxError
-from sharectl.adapters import sharectl_file
+from sharectl.publish import text as sharectl_file
 from tests.pool import event_log
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
 from tests.pool.flow_records import Cycle, Look
@@ -274,7 +274,7 @@ class Flow:
                 rows = [line.split() for line in self.box.run([*query, *slot], 10).stdout.splitlines()]
             except PoolboxError:
                 continue  # it is down
-            until = (sharectl_file.parse(self._published(), "published").valid_until or 0) if rows else 0
+            until = (sharectl_file.parse_text(self._published(), "published").valid_until or 0) if rows else 0
             for at, active, ends, sequence, reason in rows:
                 look = Look(
                     at=int(at),

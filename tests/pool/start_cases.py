@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Optional
 
-from sharectl.core.trials import CRON, LIVE, SLOT_ATTRIBUTES
+from sharectl.check.trials import CRON, LIVE, SLOT_ATTRIBUTES
 
 Attributes = Mapping[str, str]
 

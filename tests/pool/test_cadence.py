@@ -28,10 +28,10 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.adapters.run_times_history import COMMAND
-from sharectl.core.cadence import loading_factor
-from sharectl.core.cadence_claims import expected_loading
-from sharectl.core.run_times import Seen
+from sharectl.cadence.asks import COMMAND
+from sharectl.cadence.loading import loading_factor
+from sharectl.cadence.loads import expected_loading
+from sharectl.cadence.run_times import Seen
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EXECUTE, TERMINATED

@@ -13,8 +13,8 @@ from typing import Any, Optional
 import pytest
 
 from poolbox import Box
-from sharectl.adapters import sharectl_file
-from sharectl.core.model import Plan, Target
+from sharectl.model import Plan, Target
+from sharectl.publish import text
 from sharectl.report import as_json
 from tests.pool.conftest import OpenBox
 from tests.pool.identities import CENTRAL, FORGER, KNOWN, SPEC, STRANGER, Person, person, secure
@@ -294,7 +294,7 @@ def test_a_cycle_publishes_by_every_way_and_disabling_withdraws_by_every_way(sha
     assert believed(sharectl.box, "wn-001")
     sharectl.run("disable", "--reason", "test", **both)
     assert believed(sharectl.box, "wn-001") == []
-    assert sharectl_file.read(sharectl.targets).targets == ()
+    assert text.read(sharectl.targets).targets == ()
 
 
 def test_a_thousand_targets_in_one_plan(sharectl: Sharectl) -> None:

@@ -217,7 +217,7 @@ def test_quotas_hold_as_many_claims_as_told(sharectl: Sharectl) -> None:
 
 def test_the_negotiator_tells_static_quotas(pool: Box) -> None:
     code = (
-        "from sharectl.adapters.slot_ads_live import PoolPlace, static_quotas; "
+        "from sharectl.consumption.asks import PoolPlace, static_quotas; "
         "print(sorted(static_quotas(PoolPlace(), ['lone', 'bit', 'none', 'a b']).items()))"
     )
     environment = {

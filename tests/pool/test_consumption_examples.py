@@ -13,10 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.adapters.consumption_examples import example, examples
-from sharectl.adapters.consumption_file import parse
-from sharectl.core.consumption_models import model_of
-from sharectl.core.consumption_rules import attribute_of
+from sharectl.consumption.examples import example, examples
+from sharectl.consumption.file import parse
+from sharectl.consumption.policy import attribute_of, model_of
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT

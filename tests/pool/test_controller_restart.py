@@ -16,12 +16,10 @@ import pytest
 
 from poolbox import Box, BoxSpec
 from poolbox.spec import equal_nodes
-from sharectl.adapters.ledger import PLACE, Ledger
-from sharectl.core.control import Control, step
-from sharectl.core.control_law import Reading
-from sharectl.core.control_pid import Pid
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.model import GroupControl
+from sharectl.control.laws import Control, Pid, Reading, step
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.model import GroupControl
+from sharectl.plan.records import CycleRecord
 from tests.pool.conftest import OpenBox
 from tests.pool.looking import FIRST, SECOND, described, still
 from tests.pool.sharectl_command import Sharectl

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from poolbox import Box
-from sharectl.adapters import sharectl_file
+from sharectl.publish import text
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
 from tests.pool.flow_records import Cycle
@@ -85,7 +85,7 @@ def taken_up(flow: Flow, renewed: int, node: str) -> bool:
 
 
 def sequence(published: bytes) -> int:
-    return sharectl_file.parse(published, "published").sequence or 0
+    return text.parse_text(published, "published").sequence or 0
 
 
 def missing(cycle: Cycle) -> list[str]:
@@ -201,7 +201,7 @@ def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
         # What its shadows still begin.
         flow.interrupted.append((time.time() + 10, "", SECOND))
         flow.wait(lambda: flow.incomplete(began), 30, "a cycle misses the schedd")
-        until = sharectl_file.parse(flow.incomplete(began)[0].after, "published").valid_until or 0
+        until = text.parse_text(flow.incomplete(began)[0].after, "published").valid_until or 0
         assert began < until <= began + VALIDITY_SECONDS
         where = " || ".join(f'TARGET.Machine == "{node}"' for node in steered)
         # A user of his own: what his group's others wait for does not keep him waiting.

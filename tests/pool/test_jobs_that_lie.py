@@ -11,7 +11,8 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec
-from sharectl.adapters import jobs_file, sharectl_file
+from sharectl.ledger import logs
+from sharectl.publish import text
 from tests.pool.looking import FIRST, MODES, SECOND, SEED_COMMAND, SPEC, described, still, table
 from tests.pool.sharectl_command import GROUPS, Sharectl
 
@@ -83,8 +84,8 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
     assert tables["jobs"]["groups"]["cms"]["power_hs06"] == tables["counted"]["groups"]["cms"]["power_hs06"]
     for mode in MODES:
         sharectl.run("cycle", pool={"mode": mode})
-        sharectl_file.read(sharectl.targets)
-        rows = jobs_file.read(sharectl.jobs_file, frozenset(GROUPS))
+        text.read(sharectl.targets)
+        rows = logs.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
         assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
     printed = sharectl.folder / "from-condor_q.txt"
     printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)

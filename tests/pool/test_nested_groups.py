@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.adapters import sharectl_file, shares_error_log
-from sharectl.adapters.config_groups import GroupConfig, tree_of
-from sharectl.core.quotas import central_manager_configuration
+from sharectl.config.groups import GroupConfig, tree_of
+from sharectl.ledger import logs
+from sharectl.publish import text
+from sharectl.shares.quotas import central_manager_configuration
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EXECUTE, TERMINATED
@@ -205,11 +206,11 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     ]
     assert both[0] == both[1], "slots and jobs tell of the same groups"
     sharectl.run("cycle", **configuration)
-    targets = sharectl_file.read(box.shared_directory / "sharectl.txt").targets
+    targets = text.read(box.shared_directory / "sharectl.txt").targets
     assert {(target.node, target.held_back, target.cap_cores, target.helped) for target in targets} == {
         (node, "alice.user", CORES - 1 - MULTICORE, "alice.prod") for node in ("wn-001", "wn-002")
     }
-    rows = {row.group: row for _, row in shares_error_log.read(sharectl.errors_log)}
+    rows = {row.group: row for _, row in logs.read_error_log(sharectl.errors_log)}
     assert list(rows) == ["alice", "alice.prod", "alice.user", "cms"]
     assert rows["alice"].usage.cores == 2 * CORES
     assert rows["alice"].usage.pending_multi_jobs == rows["alice.prod"].usage.pending_multi_jobs == 2

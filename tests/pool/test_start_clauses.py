@@ -18,9 +18,8 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.core.groups import group_of
-from sharectl.core.trial_ads import FORGED
-from sharectl.core.trials import CRON, LIVE, PUBLISHED
+from sharectl.check.trials import CRON, FORGED, LIVE, PUBLISHED
+from sharectl.shares.groups import group_of
 from tests.pool.start_cases import (
     CASES,
     CORES,
@@ -39,7 +38,7 @@ OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 CHECKOUT = Path(__file__).parents[2]
 NODES = {LIVE: "wn-001.example.org", CRON: "wn-002.example.org"}
 LATCHED, MIXED_UP = "wn-003.example.org", "wn-004.example.org"
-CHILD = CHECKOUT / "central" / "sharectl" / "adapters" / "condor_child.py"
+CHILD = CHECKOUT / "central" / "sharectl" / "condor" / "child.py"
 # The box's own bindings; where the pool is this machine's HTCondor it may have none, and those here do.
 INTERPRETER = 'python3 -Ic "import classad2" 2>/dev/null && exec python3 -I "$0"; exec "$1" -I "$0"'
 SNIPPET = f"""\

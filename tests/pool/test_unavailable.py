@@ -15,7 +15,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.waiting import wait_for
-from sharectl.adapters import sharectl_file
+from sharectl.publish import text
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import dead, hung
 
@@ -56,7 +56,7 @@ def sharectl(pool: Box, tmp_path: Path) -> Sharectl:
 
     def published() -> bool:
         command.run("cycle", pool=DEADLINES)
-        return len(sharectl_file.read(command.targets).targets) == 1
+        return len(text.read(command.targets).targets) == 1
 
     wait_for(published, 30, "the collector knows that the jobs run, and a target is published")
     return command
@@ -99,7 +99,7 @@ def test_an_incomplete_cycle_withdraws_where_the_operator_says_so(sharectl: Shar
     sequence = sequence_of(sharectl.targets)
     with hung(sharectl.box, SECOND, "SCHEDD"):
         sharectl.run("cycle", expect=75, pool=DEADLINES, control={"incomplete": "withdraw"})
-    withdrawn = sharectl_file.read(sharectl.targets)
+    withdrawn = text.read(sharectl.targets)
     assert withdrawn.targets == ()
     assert withdrawn.sequence is not None
     assert withdrawn.sequence > sequence
@@ -182,7 +182,7 @@ def test_after_a_cycle_with_a_clock_two_days_ahead_the_next_one_begins_again_fro
     first = sharectl.run("cycle", expect=74, pool=DEADLINES)
     assert "the clock of this machine was ahead then" in first.stderr
     assert abs(sequence_of(sharectl.targets) - time.time()) < 300
-    assert len(sharectl_file.read(sharectl.targets).targets) == 1
+    assert len(text.read(sharectl.targets).targets) == 1
     second = sharectl.run("cycle", pool=DEADLINES)
     assert second.stderr == ""
 
@@ -246,7 +246,7 @@ def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_writte
     seen = []
     while any(cycle.poll() is None for cycle in started):
         # Raises if it is not whole.
-        seen.append(sharectl_file.read(sharectl.targets))
+        seen.append(text.read(sharectl.targets))
     for cycle in started:
         out, err = cycle.communicate(timeout=10)
         assert cycle.returncode == 0, f"{out}\n{err}"
@@ -270,7 +270,7 @@ def contents(sharectl: Sharectl) -> dict[str, Any]:
 
 
 def sequence_of(path: Path) -> int:
-    sequence = sharectl_file.read(path).sequence
+    sequence = text.read(path).sequence
     assert sequence is not None
     return sequence
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec
-from sharectl.adapters.state_file import StateFile
+from sharectl.publish.state import StateFile
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 

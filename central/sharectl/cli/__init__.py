@@ -1,1 +1,5 @@
-"""The command line: one module per verb, wiring only."""
+"""One file for each family of verbs, and `wiring.py`.
+
+In: Arguments.
+Out: Output, exit codes.
+"""

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sharectl.cli.cadence_look import Look
 from sharectl.cli.cadence_options import (
     DEFAULT_INTERVALS,
     DEFAULT_PLOT_INTERVALS,
@@ -21,10 +21,7 @@ from sharectl.cli.cadence_options import (
     worklife,
 )
 from sharectl.errors import MissingExtraError, StateError
-
-if TYPE_CHECKING:
-    from sharectl.cli.cadence_look import Look
-    from sharectl.report.cadence import Findings
+from sharectl.report.cadence import Findings
 
 _MOST_CHART_CYCLES = 16.0
 _SOURCES = """from one of these; without any, from the live pool. With a law or a file no pool is asked, even where there is
@@ -49,7 +46,7 @@ the others told is printed all the same), 78 configuration"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    from sharectl.adapters.run_times_history import COMMAND
+    from sharectl.cadence.asks import COMMAND
 
     parser.set_defaults(usage_error=parser.error)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -185,8 +182,8 @@ def run(arguments: argparse.Namespace) -> int:
     if idle:
         arguments.usage_error("; ".join(idle))
     from sharectl.cli.cadence_look import findings, look
-    from sharectl.report import as_json, cadence, cadence_tables
-    from sharectl.report.table_layout import shown
+    from sharectl.report import as_json, cadence
+    from sharectl.report.tables import printable
 
     _draw(arguments)
     seen: Look = look(arguments)
@@ -194,18 +191,18 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("cadence", {"source": seen.source, **cadence.as_content(found)}))
     else:
-        cadence_tables.print_findings(found, sys.stdout)
+        cadence.print_findings(found, sys.stdout)
         if arguments.chart:
             _print_charts(found, arguments.interval or DEFAULT_PLOT_INTERVALS)
     for problem in seen.problems:
-        print(f"sharectl: {shown(problem)}", file=sys.stderr)
+        print(f"sharectl: {printable(problem)}", file=sys.stderr)
     return 75 if seen.problems else 0
 
 
 def _draw(arguments: argparse.Namespace) -> None:
     if not arguments.plot:
         return
-    from sharectl.report.cadence_figure import figure
+    from sharectl.report.cadence import figure
 
     for path in arguments.plot:
         try:
@@ -217,12 +214,12 @@ def _draw(arguments: argparse.Namespace) -> None:
 
 
 def _print_charts(found: Findings, chosen: tuple[float, ...]) -> None:
-    from sharectl.report.cadence_figure import bars, chart
-    from sharectl.report.table_layout import shown
+    from sharectl.report.cadence import bars, chart
+    from sharectl.report.tables import printable
 
     blocks = "utf" in (sys.stdout.encoding or "").lower()
     for cost in found.costs[:1] if found.parts else found.costs:
-        print(f"\n{shown(cost.load.name)}: {bars(cost.reused, found.basis, blocks=blocks)}")
+        print(f"\n{printable(cost.load.name)}: {bars(cost.reused, found.basis, blocks=blocks)}")
     print(
         "\nThe saw-tooth below is of the formula, for jobs of one run time each, not of the run times above."
     )

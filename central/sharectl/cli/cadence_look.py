@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Callable, Optional
 
-from sharectl.adapters import negotiation_cycles, run_times_history, run_times_pool, run_times_swf
-from sharectl.adapters.config_file import load
-from sharectl.adapters.negotiation_cycles import Cycle
-from sharectl.cli.cadence_options import DEFAULT_INTERVALS, source_of
-from sharectl.core.cadence_knobs import (
+from sharectl.cadence import asks
+from sharectl.cadence.choice import (
     CHANGE,
     CLOCK_SECONDS,
     DAY_SECONDS,
@@ -25,18 +22,14 @@ from sharectl.core.cadence_knobs import (
     options,
     options_as_kept,
 )
-from sharectl.core.run_times_jobs import Jobs, Load, loads
+from sharectl.cadence.loads import Jobs, Load, loads
+from sharectl.cli.cadence_options import DEFAULT_INTERVALS, source_of
+from sharectl.condor import negotiator
+from sharectl.condor.negotiator import Cycle
+from sharectl.config.load import load
 from sharectl.errors import PoolUnavailableError
-from sharectl.report.cadence import (
-    Cost,
-    Findings,
-    actual_period,
-    age_words,
-    brief,
-    in_percent,
-    more_idle,
-)
-from sharectl.report.words import counted
+from sharectl.report.cadence import Cost, Findings, actual_period, age_words, brief, in_percent, more_idle
+from sharectl.words import counted
 
 _FEW_JOBS = 100
 _NOT_WORTH_IT = (
@@ -73,12 +66,12 @@ def look(arguments: argparse.Namespace) -> Look:
     config = load(arguments.config) if arguments.config else None
     groups = config.tree.names if config else None
     if arguments.history:
-        limit = arguments.limit or run_times_history.MOST_JOBS
-        return _of_jobs(run_times_history.read(arguments.history, groups, limit), arguments)
+        limit = arguments.limit or asks.HISTORY_MOST_JOBS
+        return _of_jobs(asks.history_read(arguments.history, groups, limit), arguments)
     if arguments.swf:
-        limit = arguments.limit or run_times_swf.MOST_JOBS
-        return _of_jobs(run_times_swf.read(arguments.swf, limit), arguments)
-    told = run_times_pool.ask(_access(arguments, config, groups))
+        limit = arguments.limit or asks.SWF_MOST_JOBS
+        return _of_jobs(asks.swf_read(arguments.swf, limit), arguments)
+    told = asks.ask(_access(arguments, config, groups))
     problems = tuple(f"{source.name}: {source.problem}" for source in told.sources if source.problem)
     if not told.jobs.counted:
         left_out = "; ".join(_left_out(told.jobs, None))
@@ -96,13 +89,11 @@ def look(arguments: argparse.Namespace) -> Look:
     )
 
 
-def _access(
-    arguments: argparse.Namespace, config: Any, groups: Optional[tuple[str, ...]]
-) -> run_times_pool.Access:
-    limit = arguments.limit or run_times_pool.MOST_JOBS
+def _access(arguments: argparse.Namespace, config: Any, groups: Optional[tuple[str, ...]]) -> asks.Access:
+    limit = arguments.limit or asks.POOL_MOST_JOBS
     if config is None:
-        return run_times_pool.Access(None, groups, arguments.negotiator, limit)
-    return run_times_pool.Access(
+        return asks.Access(None, groups, arguments.negotiator, limit)
+    return asks.Access(
         config.pool.collector,
         groups,
         arguments.negotiator,
@@ -239,7 +230,7 @@ def _intervals(seen: Look) -> tuple[float, ...]:
 
 def _now(seen: Look, duration: Optional[float], worklife: float) -> Optional[Option]:
     """What the negotiator's configuration costs now; None if it did not tell it."""
-    if len(seen.knobs) < len(negotiation_cycles.KNOBS):
+    if len(seen.knobs) < len(negotiator.KNOBS):
         return None
     period = max(1.0, _knobs(seen).period_seconds(duration or 0))
     if period > DAY_SECONDS:
@@ -248,7 +239,7 @@ def _now(seen: Look, duration: Optional[float], worklife: float) -> Optional[Opt
 
 
 def _knobs(seen: Look) -> Knobs:
-    return Knobs(*(float(seen.knobs[name]) for name in negotiation_cycles.KNOBS))
+    return Knobs(*(float(seen.knobs[name]) for name in negotiator.KNOBS))
 
 
 def _cost(load: Load, at: Callable[[Load, float], tuple[Option, ...]], worklife: float) -> Cost:
@@ -290,7 +281,7 @@ def _cycle_notes(seen: Look, duration: float) -> list[str]:
     ]
     if not any(cycle.idle_jobs for cycle in seen.cycles):
         notes.append("no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)")
-    if len(seen.knobs) == len(negotiation_cycles.KNOBS):
+    if len(seen.knobs) == len(negotiator.KNOBS):
         late = actual_period(_knobs(seen), duration)
         notes += [late] if late else []
     return notes

@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional
+from typing import Optional
 
-if TYPE_CHECKING:
-    from sharectl.core.run_times import RunTimes
+from sharectl.cadence.run_times import RunTimes
 
 DEFAULT_INTERVALS = (20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 240.0, 300.0, 600.0)
 DEFAULT_PLOT_INTERVALS = (60.0, 300.0)
@@ -60,7 +59,7 @@ def _is_given(arguments: argparse.Namespace, option: str) -> bool:
 
 def run_time_law(text: str) -> tuple[str, RunTimes]:
     """A law and what it was called."""
-    from sharectl.adapters.run_times_law import parse
+    from sharectl.cadence.asks import parse
 
     try:
         return text, parse(text)

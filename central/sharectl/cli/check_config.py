@@ -6,15 +6,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.adapters.config_advice import absent, advice, missing_extras, protected, unusable
-from sharectl.adapters.config_file import load
-from sharectl.adapters.config_idle import idle
-from sharectl.adapters.config_text import as_data, render
-from sharectl.adapters.service_unit import unit_of
 from sharectl.cli.main import DEFAULT_CONFIG
+from sharectl.config.advice import absent, advice, idle, missing_extras, protected, unusable
+from sharectl.config.load import load
+from sharectl.config.service_unit import unit_of
+from sharectl.config.text import as_data, render
 from sharectl.errors import ConfigError
 from sharectl.report import as_json
-from sharectl.report.words import counted
+from sharectl.words import counted
 
 _REFUSED: dict[str, object] = {"valid": False, "problems": [], "recommendations": [], "config": None}
 

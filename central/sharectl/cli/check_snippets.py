@@ -6,9 +6,9 @@ import argparse
 import re
 from pathlib import Path
 
-from sharectl.adapters.condor_config import source_of
-from sharectl.adapters.snippet_checks import CHECKS, Report, check
+from sharectl.check.snippets import CHECKS, Report, check
 from sharectl.cli import checks
+from sharectl.condor.configuration import source_of
 from sharectl.report import as_json
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sharectl.adapters.snippet_subject import Finding
+from sharectl.check.subject import Finding
 
 Checks = Sequence[tuple[str, str, object]]
 """Name of each check, what holds if it finds nothing, and what it does."""

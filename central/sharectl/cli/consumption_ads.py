@@ -7,13 +7,11 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Optional, TextIO
+from typing import Any, Callable, Optional, TextIO
 
-if TYPE_CHECKING:
-    from sharectl.adapters.consumption_policy_pricing import Jobs
-    from sharectl.adapters.slot_ads import AdOfFile
-    from sharectl.adapters.slot_ads_live import PoolAds, PoolPlace
-    from sharectl.core.claim_capacity import Group
+from sharectl.condor.ad_files import AdOfFile
+from sharectl.consumption.asks import Jobs, PoolAds, PoolPlace
+from sharectl.shares.quotas import Group
 
 _EPILOG = """\
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups leave, so its quota may
@@ -48,15 +46,15 @@ def add_request(parser: argparse.ArgumentParser, what: str) -> None:
 
 def requested(arguments: argparse.Namespace) -> list[Jobs]:
     """A job of each ``--request``."""
-    from sharectl.adapters.consumption_policy_pricing import Jobs
-    from sharectl.adapters.slot_ads import AdOfFile
+    from sharectl.condor.ad_files import AdOfFile
+    from sharectl.consumption.asks import Jobs
 
     return [Jobs(AdOfFile(name, ad)) for name, ad in arguments.request]
 
 
 def _request(text: str) -> tuple[str, dict[str, str]]:
     """Option value ``text`` as a name and an ad."""
-    from sharectl.core.consumption_rules import attribute_of
+    from sharectl.consumption.policy import attribute_of
 
     parts = text.split(",")
     plain = [part for part in parts if "=" not in part]
@@ -135,7 +133,7 @@ def print_found(
     """
     from sharectl.errors import PoolUnavailableError
     from sharectl.report import as_json
-    from sharectl.report.table_layout import shown
+    from sharectl.report.tables import printable
 
     content["notes"] = list(dict.fromkeys((*content.get("notes", ()), *given.notes)))
     content["empty"], content["missing"] = arguments.empty, given.missing
@@ -145,7 +143,7 @@ def print_found(
     else:
         tables(content, sys.stdout)
     for missing in given.missing:
-        print(f"sharectl: {shown(missing)}", file=sys.stderr)
+        print(f"sharectl: {printable(missing)}", file=sys.stderr)
     return PoolUnavailableError.exit_code if given.missing else 0
 
 
@@ -163,9 +161,8 @@ class Given:
 
     def slots(self) -> list[AdOfFile]:
         """Partitionable and static slots."""
-        from sharectl.adapters.consumption_policy_pricing import restricted, when_empty
-        from sharectl.adapters.slot_ads import read, text_of
-        from sharectl.adapters.slot_ads_sorts import SLOTS, checked
+        from sharectl.condor.ad_files import read, text_of
+        from sharectl.consumption.asks import SLOTS, checked, restricted, when_empty
         from sharectl.errors import InputError
 
         arguments = self._arguments
@@ -184,11 +181,9 @@ class Given:
 
     def jobs(self, file: Optional[Path]) -> list[Jobs]:
         """Jobs of a file, those that pend in the pool if there is none."""
-        from sharectl.adapters.consumption_policy_pricing import Jobs, restricted, waits
-        from sharectl.adapters.slot_ads import read
-        from sharectl.adapters.slot_ads_live import pending
-        from sharectl.adapters.slot_ads_sorts import JOBS, checked
-        from sharectl.report.words import counted
+        from sharectl.condor.ad_files import read
+        from sharectl.consumption.asks import JOBS, Jobs, checked, pending, restricted, waits
+        from sharectl.words import counted
 
         constraint = self._arguments.job_constraint
         if file is not None:
@@ -211,9 +206,8 @@ class Given:
         return [replace(group, used=0.0) for group in found] if self._arguments.empty else found
 
     def _groups(self, slots: Sequence[AdOfFile]) -> list[Group]:
-        from sharectl.adapters.consumption_policy_pricing import pool_weight
-        from sharectl.adapters.slot_ads_groups import groups_of
-        from sharectl.adapters.slot_ads_quotas import quotas
+        from sharectl.condor.quotas import groups_of, quotas
+        from sharectl.consumption.asks import pool_weight
 
         arguments = self._arguments
         if arguments.quotas is not None:
@@ -229,7 +223,7 @@ class Given:
 
     def _with_static_quotas(self, groups: list[Group]) -> list[Group]:
         """Groups of which the negotiator has no quota at work, as while there is no slot, have that of its configuration."""
-        from sharectl.adapters.slot_ads_live import static_quotas
+        from sharectl.consumption.asks import static_quotas
 
         unknown = [group.name for group in groups if group.quota is None and group.has_quota_of_its_own]
         known = static_quotas(self._place(), unknown) if unknown else {}
@@ -241,7 +235,7 @@ class Given:
 
     def leftovers(self) -> bool:
         """Whether schedds use what is left of slots."""
-        from sharectl.adapters.slot_ads_live import leftovers
+        from sharectl.consumption.asks import leftovers
 
         arguments = self._arguments
         if arguments.leftovers is not None:
@@ -254,8 +248,7 @@ class Given:
         return told is not False
 
     def _asked(self) -> PoolAds:
-        from sharectl.adapters.consumption_policy_pricing import restricted
-        from sharectl.adapters.slot_ads_live import look
+        from sharectl.consumption.asks import look, restricted
 
         if self._pool is None:
             constraint = self._arguments.constraint if self._arguments.slots is None else None
@@ -265,11 +258,11 @@ class Given:
         return self._pool
 
     def _place(self) -> PoolPlace:
-        from sharectl.adapters.slot_ads_live import PoolPlace
+        from sharectl.consumption.asks import PoolPlace
 
         if self._arguments.config is None:
             return PoolPlace()
-        from sharectl.adapters.config_file import load
+        from sharectl.config.load import load
 
         pool = load(self._arguments.config).pool
         return PoolPlace(pool.collector, pool.collector_deadline_seconds, pool.schedd_deadline_seconds)

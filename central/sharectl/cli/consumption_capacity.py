@@ -21,10 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print how many claims slots, slot types and groups can have now."""
-    from sharectl.adapters.consumption_policy import MOST_CLAIMS
-    from sharectl.adapters.consumption_policy_empty import on_empty
-    from sharectl.adapters.consumption_policy_pricing import job_groups, price, smallest_offers
-    from sharectl.report import match_cost, match_cost_tables
+    from sharectl.consumption.asks import MOST_CLAIMS, job_groups, on_empty, price, smallest_offers
+    from sharectl.report import match_cost
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
@@ -45,5 +43,5 @@ def run(arguments: argparse.Namespace) -> int:
         content["jobs"] = []
     content["notes"] = notes
     return consumption_ads.print_found(
-        "consumption-capacity", content, given, arguments, match_cost_tables.capacity_tables
+        "consumption-capacity", content, given, arguments, match_cost.capacity_tables
     )

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.adapters.consumption_check import CHECKS, Report, check
+from sharectl.check.consumption import CHECKS, Report, check
 from sharectl.cli import checks
 from sharectl.report import as_json
 

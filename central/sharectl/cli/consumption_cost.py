@@ -40,11 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what each job would take of each slot, what it costs, what remains and how many more fit."""
-    from sharectl.adapters.consumption_policy import MOST_CLAIMS
-    from sharectl.adapters.consumption_policy_empty import on_empty
-    from sharectl.adapters.consumption_policy_pricing import demands, price, price_in_sequence
-    from sharectl.core.claim_capacity import group_cost, with_groups_of_jobs
-    from sharectl.report import match_cost, match_cost_tables
+    from sharectl.consumption.asks import MOST_CLAIMS, demands, on_empty, price, price_in_sequence
+    from sharectl.consumption.cost import group_cost, with_groups_of_jobs
+    from sharectl.report import match_cost
 
     given = consumption_ads.Given(arguments)
     slots = given.slots()
@@ -70,6 +68,4 @@ def run(arguments: argparse.Namespace) -> int:
                     for group, found in demands(priced, groups, empty)
                 ]
             )
-    return consumption_ads.print_found(
-        "consumption-cost", content, given, arguments, match_cost_tables.cost_tables
-    )
+    return consumption_ads.print_found("consumption-cost", content, given, arguments, match_cost.cost_tables)

@@ -14,7 +14,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the examples, a line each, or the one that was named."""
-    from sharectl.adapters.consumption_examples import example, examples
+    from sharectl.consumption.examples import example, examples
     from sharectl.report import as_json
 
     if arguments.name is None:

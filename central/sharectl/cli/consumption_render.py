@@ -37,9 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the configuration: the same text for the same policies."""
-    from sharectl.adapters.consumption_file import load
-    from sharectl.core.consumption_notes import notes
-    from sharectl.core.consumption_snippet import snippet
+    from sharectl.consumption.file import load
+    from sharectl.consumption.render import notes, snippet
     from sharectl.report import as_json
 
     consumption = load(arguments.file)

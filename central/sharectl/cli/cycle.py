@@ -10,23 +10,23 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any, Optional
 
-from sharectl.adapters.audit import digest
-from sharectl.adapters.config_files import refuse_clashes
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.config_text import as_data
-from sharectl.adapters.history import Histories, HistoryFiles
-from sharectl.adapters.ledger import PLACE, Keep, Ledger
-from sharectl.adapters.lock import only_one
-from sharectl.adapters.sharectl_file import render
-from sharectl.adapters.state_file import StateFile
-from sharectl.cli import options
-from sharectl.cli.outlets import outlets_of, state_of
+from sharectl.cli import wiring
 from sharectl.cli.plan import say_limits, say_warnings
-from sharectl.core.plan import REASONS
-from sharectl.cycle import Circumstances, CycleResult, Ports, run_cycle
+from sharectl.cli.wiring import outlets_of, state_of
+from sharectl.config.files import refuse_clashes
+from sharectl.config.model import Config
+from sharectl.config.text import as_data
+from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import PoolUnavailableError, StateError
+from sharectl.files.files import only_one
+from sharectl.ledger.ledger import PLACE, Keep, Ledger
+from sharectl.ledger.logs import Histories, HistoryFiles
+from sharectl.plan.plan import REASONS
+from sharectl.publish.audit import digest
+from sharectl.publish.state import StateFile
+from sharectl.publish.text import render
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words, unanswered_words
+from sharectl.report.tables import disabled_words, unanswered_words
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 _DIGEST_DIGITS = 12
@@ -34,13 +34,13 @@ _DIGEST_DIGITS = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
-    options.add_dry_run(parser)
+    wiring.add_common(parser)
+    wiring.add_dry_run(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one cycle; 0 only if the whole pool answered and everything was written."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     if not arguments.dry_run:
         refuse_clashes(config, arguments.config)
     ports = ports_of(config)
@@ -48,9 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         now, began = int(time.time()), time.monotonic()
-        pledged = options.pledges_of(config, keep=not arguments.dry_run).resolve(now)
+        pledged = wiring.pledges_of(config, keep=not arguments.dry_run).resolve(now)
         result = run_cycle(
-            options.plan_config(config, pledged),
+            wiring.plan_config(config, pledged),
             ports,
             now,
             Circumstances(
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("cycle", record))
     elif arguments.dry_run and result.plan is not None:
-        print(render(result.plan, options.seal_of(config)), end="")
+        print(render(result.plan, wiring.seal_of(config)), end="")
         say_limits(result.plan)
         if result.disabled is not None:
             print(f"sharectl: not published now: disabled {disabled_words(result.disabled)}", file=sys.stderr)
@@ -86,7 +86,7 @@ def ports_of(config: Config) -> Ports:
         switch=outlets.switch,
         audit=outlets.audit,
         left=outlets.left,
-        pool=options.pool_of(config),
+        pool=wiring.pool_of(config),
         history=Histories(
             HistoryFiles(
                 history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep

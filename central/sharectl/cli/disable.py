@@ -10,18 +10,12 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Optional
 
-from sharectl.adapters.audit import who_runs
-from sharectl.adapters.config_files import refuse_clashes
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.disabled import MAX_REASON
-from sharectl.adapters.lock import only_one
-from sharectl.adapters.quantities import number_in
-from sharectl.cli import options
-from sharectl.cli.outlets import audit_of, outlets_of, switch_of
-from sharectl.cli.pledge_sources import UNASKED
-from sharectl.core.model import Disabled
-from sharectl.errors import ConfigError, LockedError, StateError
-from sharectl.publication import (
+from sharectl.cli import wiring
+from sharectl.cli.wiring import UNASKED, audit_of, outlets_of, switch_of
+from sharectl.config.fields import number_in
+from sharectl.config.files import refuse_clashes
+from sharectl.config.model import Config
+from sharectl.cycle.publication import (
     Outlets,
     Publication,
     in_force,
@@ -30,8 +24,13 @@ from sharectl.publication import (
     withdraw,
     withdraw_unlocked,
 )
+from sharectl.errors import ConfigError, LockedError, StateError
+from sharectl.files.files import only_one
+from sharectl.model import Disabled
+from sharectl.publish.audit import who_runs
+from sharectl.publish.switch import MAX_REASON
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words, utc
+from sharectl.report.tables import disabled_words, utc
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
@@ -50,7 +49,7 @@ _STOP = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument(
         "--reason", required=True, type=_reason, metavar="TEXT", help="why: status and the audit tell it"
     )
@@ -140,7 +139,7 @@ def _reached(done: Publication, outlets: Outlets) -> str:
 def _config_of(arguments: argparse.Namespace) -> Config:
     """Configuration; if it is broken, the problems end in what to do instead."""
     try:
-        return options.config_of(arguments)
+        return wiring.config_of(arguments)
     except ConfigError as error:
         raise ConfigError([*error.problems, f"{arguments.config}: {_INSTEAD}"]) from error
 
@@ -149,7 +148,7 @@ def _withdrawn(
     config: Config, said: Disabled, outlets: Outlets, problems: list[str]
 ) -> tuple[Publication, Optional[LockedError]]:
     """What was published, and why it was so without the lock if it was."""
-    plans = options.plan_config(config, UNASKED)
+    plans = wiring.plan_config(config, UNASKED)
     lock = config.state_directory / "lock"
     done, locked = Publication(), None
     for wait_seconds in (0.0, config.lock_wait_seconds):

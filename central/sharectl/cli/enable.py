@@ -7,23 +7,23 @@ import time
 from dataclasses import asdict
 from functools import partial
 
-from sharectl.cli import options
-from sharectl.cli.outlets import audit_of, switch_of
+from sharectl.cli import wiring
+from sharectl.cli.wiring import audit_of, switch_of
+from sharectl.cycle.publication import tried
 from sharectl.errors import StateError
-from sharectl.publication import tried
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words
+from sharectl.report.tables import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.epilog = "The next cycle publishes targets again."
 
 
 def run(arguments: argparse.Namespace) -> int:
     """End what ``sharectl disable`` began; no error if sharectl is on already."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     switch = switch_of(config)
     was = switch.disabled()
     switch.enable()

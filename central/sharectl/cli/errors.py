@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from sharectl.adapters import shares_error_log
-from sharectl.cli import options
-from sharectl.core.group_tree import with_subgroups
-from sharectl.core.shares import group_errors
-from sharectl.core.usage import usage_by_group
+from sharectl.cli import wiring
+from sharectl.ledger import logs
 from sharectl.report import as_json
+from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.groups import with_subgroups
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
-    options.add_look(parser)
+    wiring.add_common(parser)
+    wiring.add_look(parser)
     parser.epilog = (
         "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores held by single- and "
         "multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC single- and multicore jobs pending"
@@ -24,14 +23,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the header of shares_Error.log and a row a group, which holds what the groups within it do too."""
-    config = options.config_of(arguments)
-    snapshot = options.look(arguments, config)
-    law = options.plan_config(config)
+    config = wiring.config_of(arguments)
+    snapshot = wiring.look(arguments, config)
+    law = wiring.plan_config(config)
     usage = usage_by_group(snapshot, law.shared_hs06)
     rows = with_subgroups(group_errors(usage, law.shared_hs06), law.own_hs06)
     if arguments.json:
         print(as_json.dumps("errors", as_json.errors(snapshot.taken_at, rows)))
     else:
-        for line in (shares_error_log.HEADER, *shares_error_log.rows(snapshot.taken_at, rows)):
+        for line in (logs.HEADER, *logs.rows(snapshot.taken_at, rows)):
             print(line)
     return 0

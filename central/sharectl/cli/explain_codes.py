@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from textwrap import wrap
 
-from sharectl.adapters.wording import shown
-from sharectl.core.explain import CODES, FAMILIES
+from sharectl.explain.codes import CODES, FAMILIES
 from sharectl.report import as_json
+from sharectl.words import shown
 
 _LABEL = 19
 """Characters before a sentence."""

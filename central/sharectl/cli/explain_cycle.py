@@ -6,19 +6,11 @@ import argparse
 import sys
 import time
 
-from sharectl.cli import options
-from sharectl.cli.explain_source import (
-    before,
-    cycle_or_time,
-    decided_again,
-    is_usable,
-    ledger_of,
-    recorded,
-)
-from sharectl.core.explain_cycle import explain_cycle
-from sharectl.core.time_words import FORMS
-from sharectl.report import as_json
-from sharectl.report import explain_cycle as screens
+from sharectl.cli import wiring
+from sharectl.cli.explain_source import before, cycle_or_time, decided_again, is_usable, ledger_of, recorded
+from sharectl.explain.cycle import explain_cycle
+from sharectl.report import as_json, explain
+from sharectl.times import FORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(None, None),
         help="number of a cycle in the ledger, `latest` (default), or a time: the last cycle then",
     )
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every group, node and change"
     )
@@ -43,14 +35,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a cycle saw, what it decided and published, what that changed, and what would change it."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     ledger = ledger_of(config)
     record = recorded(ledger, *arguments.which)
     earlier = before(ledger, record)
     again = decided_again(record, earlier, config) if is_usable(record) else None
     found = explain_cycle(record, earlier, again)
     if arguments.json:
-        print(as_json.dumps("explain_cycle", screens.as_data(found)))
+        print(as_json.dumps("explain_cycle", explain.cycle_as_data(found)))
     else:
-        screens.print_cycle(found, sys.stdout, everything=arguments.all)
+        explain.print_cycle(found, sys.stdout, everything=arguments.all)
     return 0

@@ -6,14 +6,13 @@ import argparse
 import sys
 from difflib import get_close_matches
 
-from sharectl.adapters.wording import MAX_SHOWN, shown
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.explain_source import add_source, explained_of
-from sharectl.core.explain_group import explain_group
-from sharectl.core.model import OTHER
 from sharectl.errors import AbsentError
-from sharectl.report import as_json
-from sharectl.report import explain_group as screens
+from sharectl.explain.group import explain_group
+from sharectl.model import OTHER
+from sharectl.report import as_json, explain
+from sharectl.words import MAX_SHOWN, shown
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a group uses, how its error and output came about, what was decided and what would change it."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     explained = explained_of(arguments, config)
     groups = [control.group for control in explained.record.groups]
     name = arguments.name.lower()
@@ -40,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     found = explain_group(explained, name)
     if arguments.json:
-        print(as_json.dumps("explain_group", screens.as_data(explained, found)))
+        print(as_json.dumps("explain_group", explain.group_as_data(explained, found)))
     else:
-        screens.print_group(explained, found, sys.stdout, everything=arguments.all)
+        explain.print_group(explained, found, sys.stdout, everything=arguments.all)
     return 0

@@ -8,22 +8,19 @@ import time
 from dataclasses import asdict
 from typing import Optional
 
-from sharectl.adapters import explain_job
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.explain_job import FoundJob, PoolSays
-from sharectl.cli import options
-from sharectl.core import job_reasons
-from sharectl.core.groups import group_of
-from sharectl.core.job_explanation import Headroom, quotas_of, state_of, verdict_code
-from sharectl.core.job_verdict import verdict
-from sharectl.core.model import OTHER
-from sharectl.core.shares import group_errors
-from sharectl.core.usage import usage_by_group
+from sharectl.cli import wiring
+from sharectl.config.model import Config
 from sharectl.errors import SharectlError
+from sharectl.explain import asks, job
+from sharectl.explain.asks import FoundJob, PoolSays
+from sharectl.explain.job import Headroom, quotas_of, state_of, verdict, verdict_code
+from sharectl.model import OTHER
 from sharectl.report import as_json
-from sharectl.report.explain_job import JobExplanation, as_data, print_job
+from sharectl.report.explain import JobExplanation, job_as_data, print_job
+from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.groups import group_of
 
-_JUDGED = (None, job_reasons.HELD)
+_JUDGED = (None, job.HELD)
 """States of jobs that nodes are asked about: they wait, or would if they were released."""
 
 
@@ -32,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", help="CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId")
     parser.add_argument("--schedd", metavar="NAME", help="its access point, where several have such a number")
     parser.add_argument("--all", action="store_true", help="more than one screen: every clause in full")
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
         "exit codes: 0 it is explained, 1 no access point knows the job or its expressions cannot be evaluated in "
@@ -42,25 +39,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what stands between a job and the nodes; 1 if that cannot be told."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     try:
-        wanted = explain_job.job_id(arguments.id, arguments.schedd)
+        wanted = asks.job_id(arguments.id, arguments.schedd)
     except ValueError as error:
         arguments.usage_error(str(error))
     now = int(time.time())
     seconds = config.pool.schedd_deadline_seconds
-    places = explain_job.schedds(config.pool.collector, config.pool.collector_deadline_seconds, wanted.schedd)
-    found = explain_job.find(places, wanted, seconds)
+    places = asks.schedds(config.pool.collector, config.pool.collector_deadline_seconds, wanted.schedd)
+    found = asks.find(places, wanted, seconds)
     explained = (
-        JobExplanation(str(wanted), now, job_reasons.UNKNOWN)
+        JobExplanation(str(wanted), now, job.UNKNOWN)
         if found is None
         else _explained(str(wanted), found, config, now)
     )
     if arguments.json:
-        print(as_json.dumps("explain_job", as_data(explained)))
+        print(as_json.dumps("explain_job", job_as_data(explained)))
     else:
         print_job(explained, sys.stdout, everything=arguments.all)
-    return 1 if explained.code in (job_reasons.UNKNOWN, job_reasons.NOT_EVALUATED) else 0
+    return 1 if explained.code in (job.UNKNOWN, job.NOT_EVALUATED) else 0
 
 
 def _explained(name: str, found: FoundJob, config: Config, now: int) -> JobExplanation:
@@ -69,9 +66,7 @@ def _explained(name: str, found: FoundJob, config: Config, now: int) -> JobExpla
     problem = None
     if state in _JUDGED:
         # The longer of the two: the expressions are evaluated within it too.
-        says, problem = explain_job.judged(
-            config.pool.collector, found, now, config.pool.schedd_deadline_seconds
-        )
+        says, problem = asks.judged(config.pool.collector, found, now, config.pool.schedd_deadline_seconds)
     judged = verdict(says.findings) if says is not None else None
     return JobExplanation(
         name,
@@ -90,8 +85,8 @@ def _headroom(accounting_group: Optional[str], config: Config, says: PoolSays, n
     if group == OTHER:
         return Headroom(group, quotas=quotas)
     try:
-        pledges = options.plan_config(config).pledge_hs06
-        snapshot = options.pool_of(config).snapshot(now)
+        pledges = wiring.plan_config(config).pledge_hs06
+        snapshot = wiring.pool_of(config).snapshot(now)
     except SharectlError as error:
         return Headroom(group, quotas=quotas, problem=str(error).splitlines()[0])
     if not snapshot.complete:

@@ -8,19 +8,18 @@ import time
 from difflib import get_close_matches
 from typing import Optional
 
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.wording import shown
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.explain_source import add_source, explained_of, ledger_of
-from sharectl.cli.outlets import state_to_read
-from sharectl.core.cycle_record import NodeRecord
-from sharectl.core.explain_node import NodeWords, Since, explain_node
-from sharectl.core.explaining import Explained
+from sharectl.cli.wiring import state_to_read
+from sharectl.config.model import Config
 from sharectl.errors import AbsentError
-from sharectl.report import as_json
-from sharectl.report import explain_node as screens
-from sharectl.report.screen import listed
-from sharectl.report.words import counted
+from sharectl.explain.again import Explained
+from sharectl.explain.node import Since, explain_node
+from sharectl.plan.nodes import NodeWords
+from sharectl.plan.records import NodeRecord
+from sharectl.report import as_json, explain
+from sharectl.report.tables import listed
+from sharectl.words import counted, shown
 
 _SINCE_SECONDS = 3 * 86_400
 """So far back the ledger is looked through for the begin of a target."""
@@ -38,16 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a node holds, its target and why, what the node says, and what would change it."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     explained = explained_of(arguments, config)
     node = _node(explained, arguments.name)
     found = explain_node(
         explained, node, _since(explained, node, config), _words(arguments, node.node, config)
     )
     if arguments.json:
-        print(as_json.dumps("explain_node", screens.as_data(explained, found)))
+        print(as_json.dumps("explain_node", explain.node_as_data(explained, found)))
     else:
-        screens.print_node(explained, found, sys.stdout, everything=arguments.all)
+        explain.print_node(explained, found, sys.stdout, everything=arguments.all)
     return 0
 
 
@@ -87,7 +86,7 @@ def _words(arguments: argparse.Namespace, name: str, config: Config) -> Optional
     """What the node says now; None where the explanation is of another time."""
     if arguments.jobs is not None or arguments.cycle is not None or arguments.at is not None:
         return None
-    from sharectl.adapters.node_says import ask
+    from sharectl.condor.nodes import ask
 
     return ask(
         config.pool.collector,

@@ -7,18 +7,17 @@ import sys
 import time
 from typing import Callable, Optional
 
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.ledger import PLACE, Ledger
-from sharectl.cli import options
-from sharectl.cli.outlets import state_to_read
-from sharectl.cli.pledge_sources import UNASKED
-from sharectl.cli.time_options import moment
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.explaining import Explained, of_ledger, of_now
-from sharectl.core.plan import Known, State
-from sharectl.core.time_words import FORMS, parse, shown
-from sharectl.core.what_if import Case
+from sharectl.cli import wiring
+from sharectl.cli.times import moment
+from sharectl.cli.wiring import UNASKED, state_to_read
+from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
+from sharectl.explain.again import Explained, of_ledger, of_now
+from sharectl.explain.what_if import Case
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.plan.plan import Known, State
+from sharectl.plan.records import CycleRecord
+from sharectl.times import FORMS, parse, shown
 
 LATEST = "latest"
 LEAST_TIME = 100_000_000
@@ -30,7 +29,7 @@ _TIME_HELP = f"TIME is {FORMS}."
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which decision is meant."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every node, job and sentence"
     )
@@ -46,7 +45,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live", action="store_true", help="look at the pool now and decide anew; nothing is published"
     )
-    options.add_look(parser)
+    wiring.add_look(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
         f"{_TIME_HELP} What would change a decision is found by making it again, with the configuration of now and "
@@ -90,7 +89,7 @@ def decided_again(record: CycleRecord, earlier: Optional[CycleRecord], config: C
         The complete cycle before; None if there is none.
     """
     # The source of pledges is not asked: what they were is in the record.
-    return of_ledger(record, earlier, options.plan_config(config, UNASKED), known_of(config))
+    return of_ledger(record, earlier, wiring.plan_config(config, UNASKED), known_of(config))
 
 
 def ledger_of(config: Config) -> Ledger:
@@ -161,10 +160,10 @@ def cycle_or_time(now: int) -> Callable[[str], tuple[Optional[int], Optional[int
 
 
 def _of_now(arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known) -> Explained:
-    snapshot = options.look_to_decide(arguments, config)
+    snapshot = wiring.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else state_to_read(config, snapshot.taken_at)
-    case = Case(options.plan_config(config, offline=offline), state, snapshot, snapshot.taken_at, known)
+    case = Case(wiring.plan_config(config, offline=offline), state, snapshot, snapshot.taken_at, known)
     earlier = _usable_before(ledger, snapshot.taken_at) if not offline and ledger.is_readable() else None
     return of_now(case, earlier, str(arguments.jobs) if offline else "a look at the pool now, not published")
 

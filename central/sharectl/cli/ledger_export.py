@@ -9,24 +9,24 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Callable
 
-from sharectl.adapters import ledger_export
-from sharectl.adapters.export_file import refuse_foreign
-from sharectl.adapters.ledger import Ledger
-from sharectl.adapters.ledger_export import Counted
-from sharectl.cli import options
-from sharectl.cli.time_options import moment, no_cycle, refuse_no_period
-from sharectl.core.ledger_data import TABLES
-from sharectl.core.time_words import FORMS, MAX_SECONDS
+from sharectl import words
+from sharectl.cli import wiring
+from sharectl.cli.times import moment, no_cycle, refuse_no_period
 from sharectl.errors import AbsentError
-from sharectl.report import as_json, words
+from sharectl.ledger import export
+from sharectl.ledger.data import TABLES
+from sharectl.ledger.export import Counted, refuse_foreign
+from sharectl.ledger.ledger import Ledger
+from sharectl.report import as_json
 from sharectl.report.tables import print_table
+from sharectl.times import FORMS, MAX_SECONDS
 
 _GROUPS = "groups"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     now = int(time.time())
     tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
     parser.add_argument("--what", choices=tuple(TABLES), help=f"{tables} (default: {_GROUPS})")
@@ -69,10 +69,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _tell_columns(arguments)
     if arguments.output is None and (arguments.json or arguments.format == "parquet"):
         arguments.usage_error("--json and --format parquet need -o FILE: standard output is for text")
-    from sharectl.adapters.config_files import NamedFile, refuse_output
     from sharectl.cli.cycle import ledger_of
+    from sharectl.config.files import NamedFile, refuse_output
 
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     ledger = ledger_of(config)
     if arguments.output is not None:
         home = NamedFile("state_directory", config.state_directory, is_folder=True)
@@ -104,18 +104,18 @@ def _tell_columns(arguments: argparse.Namespace) -> int:
 
 def _csv(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
     table = TABLES[arguments.what]
-    rows = ledger_export.rows_of(ledger, table, arguments.since, arguments.until)
-    _write(arguments, ledger_export.csv_of(table, counted.of(rows)))
+    rows = export.rows_of(ledger, table, arguments.since, arguments.until)
+    _write(arguments, export.csv_of(table, counted.of(rows)))
 
 
 def _log(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
-    _write(arguments, ledger_export.log_of(ledger, arguments.since, arguments.until, counted))
+    _write(arguments, export.log_of(ledger, arguments.since, arguments.until, counted))
 
 
 def _parquet(arguments: argparse.Namespace, ledger: Ledger, counted: Counted) -> None:
     table = TABLES[arguments.what]
-    rows = ledger_export.rows_of(ledger, table, arguments.since, arguments.until)
-    ledger_export.write_parquet(arguments.output, table, counted.of(rows))
+    rows = export.rows_of(ledger, table, arguments.since, arguments.until)
+    export.write_parquet(arguments.output, table, counted.of(rows))
 
 
 def _write(arguments: argparse.Namespace, pieces: Iterable[str]) -> None:
@@ -123,7 +123,7 @@ def _write(arguments: argparse.Namespace, pieces: Iterable[str]) -> None:
         for piece in pieces:
             sys.stdout.write(piece)
     else:
-        ledger_export.write_text(arguments.output, pieces)
+        export.write_text(arguments.output, pieces)
 
 
 _FORMATS: dict[str, Callable[[argparse.Namespace, Ledger, Counted], None]] = {

@@ -6,18 +6,18 @@ import argparse
 import time
 from dataclasses import asdict
 
-from sharectl.cli import options
-from sharectl.cli.time_options import moment, refuse_no_period
-from sharectl.core.time_words import FORMS
+from sharectl.cli import wiring
+from sharectl.cli.times import moment, refuse_no_period
 from sharectl.report import as_json
-from sharectl.report.words import counted
+from sharectl.times import FORMS
+from sharectl.words import counted
 
 _END_OF_TIME = 2**62
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     now = int(time.time())
     parser.add_argument(
         "--imported",
@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove them, and print how many."""
-    from sharectl.adapters.ledger_forget import forget_imported, imported
     from sharectl.cli.cycle import ledger_of
+    from sharectl.ledger.logs import forget_imported, imported
 
     refuse_no_period(arguments)
-    ledger = ledger_of(options.config_of(arguments))
+    ledger = ledger_of(wiring.config_of(arguments))
     action = imported if arguments.dry_run else forget_imported
     done = action(ledger, arguments.since, arguments.until)
     if arguments.json:

@@ -7,20 +7,17 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from sharectl.cli import options
+from sharectl.cli import wiring
+from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.logs import Imported
 from sharectl.report import as_json
-from sharectl.report.words import counted
-
-if TYPE_CHECKING:
-    from sharectl.adapters.ledger import Ledger
-    from sharectl.adapters.ledger_import import Imported
+from sharectl.words import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument(
         "files",
         type=Path,
@@ -36,11 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Add the rows, and print how many; 1 if some are not what is there, or none could be kept."""
-    from sharectl.adapters.ledger_import import bring_in
-    from sharectl.adapters.log_source import sources
     from sharectl.cli.cycle import ledger_of
+    from sharectl.files.packed import sources
+    from sharectl.ledger.logs import bring_in
 
-    ledger = ledger_of(options.config_of(arguments))
+    ledger = ledger_of(wiring.config_of(arguments))
     with sources(arguments.files, sys.stdin.buffer) as logs:
         done = bring_in(ledger, logs, int(time.time()))
     if arguments.json:

@@ -7,14 +7,14 @@ import sys
 import time
 from collections.abc import Iterable
 
-from sharectl.adapters.sharectl_file import target_lines
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.explain_source import known_of
-from sharectl.cli.outlets import state_to_read
-from sharectl.core.doubts import doubts
-from sharectl.core.limits import LIMITS
-from sharectl.core.model import Plan
-from sharectl.core.plan import NOTHING_KNOWN, REASONS, State, decide
+from sharectl.cli.wiring import state_to_read
+from sharectl.cycle.doubts import doubts
+from sharectl.model import Plan
+from sharectl.plan.limits import LIMITS
+from sharectl.plan.plan import NOTHING_KNOWN, REASONS, State, decide
+from sharectl.publish.text import target_lines
 from sharectl.report import as_json
 
 PUBLISHED = ""
@@ -23,8 +23,8 @@ PUBLISHED = ""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
-    options.add_look(parser)
+    wiring.add_common(parser)
+    wiring.add_look(parser)
     parser.add_argument(
         "--diff",
         nargs="?",
@@ -39,12 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a line a target: node, held-back group, its cap in cores, helped group, cores a job must request."""
-    config = options.config_of(arguments)
-    snapshot = options.look_to_decide(arguments, config)
+    config = wiring.config_of(arguments)
+    snapshot = wiring.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     now = snapshot.taken_at if offline else int(time.time())
     state = State() if offline else state_to_read(config, now)
-    law = options.plan_config(config, offline=offline)
+    law = wiring.plan_config(config, offline=offline)
     decision = decide(law, state, snapshot, now, NOTHING_KNOWN if offline else known_of(config))
     decided = decision.plan
     warnings = doubts(law, state, snapshot, now)

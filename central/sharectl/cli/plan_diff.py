@@ -6,17 +6,17 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.adapters import pipes, plan_json, sharectl_file
-from sharectl.adapters.config_model import Config
 from sharectl.cli.explain_source import ledger_of
-from sharectl.cli.outlets import state_to_read
-from sharectl.core.explain_cycle import idle_by_target
-from sharectl.core.model import Target
-from sharectl.core.plan import Decision
-from sharectl.core.plan_diff import plan_diff
+from sharectl.cli.wiring import state_to_read
+from sharectl.config.model import Config
 from sharectl.errors import InputError, StateError
-from sharectl.report import as_json
-from sharectl.report import plan_diff as screens
+from sharectl.explain.cycle import idle_by_target
+from sharectl.files import files
+from sharectl.model import Target
+from sharectl.plan.diff import plan_diff
+from sharectl.plan.plan import Decision
+from sharectl.publish import text
+from sharectl.report import as_json, tables
 
 
 def print_changes(arguments: argparse.Namespace, config: Config, decision: Decision, now: int) -> None:
@@ -26,9 +26,9 @@ def print_changes(arguments: argparse.Namespace, config: Config, decision: Decis
     strategy = config.control.strategy
     diff = plan_diff(before, decision.plan.targets, nodes, _idle_of(before, config), strategy)
     if arguments.json:
-        print(as_json.dumps("plan_diff", screens.as_data(diff, decision.plan, beside)))
+        print(as_json.dumps("plan_diff", tables.as_data(diff, decision.plan, beside)))
     else:
-        screens.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
+        tables.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
 
 
 def _idle_of(before: tuple[Target, ...], config: Config) -> dict[str, float]:
@@ -67,9 +67,9 @@ def targets_of(name: str) -> tuple[Target, ...]:
     """
     content = _content(name)
     if content.lstrip()[:1] == b"{":
-        return plan_json.parse(content.decode("utf-8", "replace"), name).targets
+        return text.parse_plan(content.decode("utf-8", "replace"), name).targets
     try:
-        return sharectl_file.parse(content, name).targets
+        return text.parse_text(content, name).targets
     except InputError as error:
         if b"# sharectl:" in content:
             raise
@@ -82,9 +82,9 @@ def targets_of(name: str) -> tuple[Target, ...]:
 def _content(name: str) -> bytes:
     try:
         if name == "-":
-            return sys.stdin.buffer.read(plan_json.MAX_BYTES + 1)
-        with pipes.open_bytes(Path(name)) as file:
-            return file.read(plan_json.MAX_BYTES + 1)
+            return sys.stdin.buffer.read(text.PLAN_MAX_BYTES + 1)
+        with files.open_bytes(Path(name)) as file:
+            return file.read(text.PLAN_MAX_BYTES + 1)
     except OSError as error:
         wanted = "give what `sharectl plan --json` printed, or a sharectl.txt"
         raise InputError([f"{name}: cannot be read: {error.strerror or error}; {wanted}"]) from error

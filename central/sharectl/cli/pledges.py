@@ -10,20 +10,20 @@ from dataclasses import asdict
 from math import fsum
 from typing import Any
 
-from sharectl.adapters.lock import only_one
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.plan import say_warnings
-from sharectl.core.pledges import SOURCES, Pledged
 from sharectl.errors import PoolUnavailableError
+from sharectl.files.files import only_one
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
+from sharectl.shares.pledges import SOURCES, Pledged
 
 _EPILOG = """exit codes besides those of `sharectl --help`: 75 the pledges cannot be had, so that cycles change nothing"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument(
         "--refresh", action="store_true", help="ask CRIC however young the copy is, and keep what it says"
     )
@@ -43,13 +43,13 @@ def run(arguments: argparse.Namespace) -> int:
     PoolUnavailableError
         If a cycle would have none.
     """
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     writes = arguments.refresh or arguments.confirm
     with contextlib.ExitStack() as stack:
         if writes:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         now = int(time.time())
-        pledged = options.pledges_of(config, keep=writes, refresh=writes, confirm=arguments.confirm).resolve(
+        pledged = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=arguments.confirm).resolve(
             now
         )
     rows = _rows(pledged, now)

@@ -7,24 +7,24 @@ import sys
 import time
 from pathlib import Path
 
-from sharectl.adapters import pipes, plan_json
-from sharectl.adapters.config_files import refuse_clashes
-from sharectl.adapters.lock import only_one
-from sharectl.adapters.sharectl_file import render
-from sharectl.cli import options
-from sharectl.cli.outlets import outlets_of
-from sharectl.cli.pledge_sources import UNASKED
-from sharectl.core.plan import published
+from sharectl.cli import wiring
+from sharectl.cli.wiring import UNASKED, outlets_of
+from sharectl.config.files import refuse_clashes
+from sharectl.cycle.publication import Proposal, load_state, publish_unless_disabled
 from sharectl.errors import DisabledError, InputError, StateError
-from sharectl.publication import Proposal, load_state, publish_unless_disabled
+from sharectl.files import files
+from sharectl.files.files import only_one
+from sharectl.plan.plan import published
+from sharectl.publish import text
+from sharectl.publish.text import render
 from sharectl.report import as_json
-from sharectl.report.switch import disabled_words
+from sharectl.report.tables import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
-    options.add_dry_run(parser)
+    wiring.add_common(parser)
+    wiring.add_dry_run(parser)
     parser.add_argument(
         "--plan",
         default="-",
@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Publish a plan that was looked at first, as it is. An old one is refused: its figures no longer hold."""
-    config = options.config_of(arguments)
-    decided = plan_json.parse(_text(arguments.plan), arguments.plan)
+    config = wiring.config_of(arguments)
+    decided = text.parse_plan(_text(arguments.plan), arguments.plan)
     if set(decided.groups) != set(config.tree.names):
         raise InputError([f"{arguments.plan}: its groups are not those of {arguments.config}; plan again"])
     if decided.valid_until <= time.time():
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(
             as_json.dumps("plan", as_json.plan(decided))
             if arguments.json
-            else render(decided, options.seal_of(config)),
+            else render(decided, wiring.seal_of(config)),
             end="",
         )
         return 0
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         if decided.sequence <= before.sequence:
             raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
         done = publish_unless_disabled(
-            options.plan_config(config, UNASKED),
+            wiring.plan_config(config, UNASKED),
             Proposal(decided, published(before, decided, now)),
             before,
             outlets,
@@ -83,8 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _text(name: str) -> str:
     try:
         if name == "-":
-            return sys.stdin.read(plan_json.MAX_BYTES + 1)
-        with pipes.open_text(Path(name)) as file:
-            return file.read(plan_json.MAX_BYTES + 1)
+            return sys.stdin.read(text.PLAN_MAX_BYTES + 1)
+        with files.open_text(Path(name)) as file:
+            return file.read(text.PLAN_MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from error

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Callable
 
-from sharectl.adapters.config_file import load
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.main import DEFAULT_CONFIG
-from sharectl.core.group_tree import GroupTree
-from sharectl.core.quotas import central_manager_configuration
+from sharectl.config.load import load
 from sharectl.errors import ConfigError
+from sharectl.shares.groups import GroupTree
+from sharectl.shares.quotas import central_manager_configuration
 
 TARGETS: Mapping[str, Callable[[GroupTree], str]] = {
     "central-manager": central_manager_configuration,
@@ -38,5 +38,5 @@ def run(arguments: argparse.Namespace) -> int:
                 "pledges.from: negotiator: its quotas would be made from themselves; write the pledges to render them"
             ]
         )
-    print(TARGETS[arguments.target](options.tree_with_pledges(config)), end="")
+    print(TARGETS[arguments.target](wiring.tree_with_pledges(config)), end="")
     return 0

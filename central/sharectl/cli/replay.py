@@ -9,22 +9,20 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.adapters.config_file import load
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.ledger import Ledger
-from sharectl.adapters.overrides import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, overridden
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.explain_source import before, known_of, ledger_of, recorded
-from sharectl.cli.pledge_sources import UNASKED
-from sharectl.cli.time_options import moment, no_cycle
-from sharectl.core.control import LAWS
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.explaining import state_after
-from sharectl.core.plan import PlanConfig, decide
-from sharectl.core.replaying import Replay, replayed
-from sharectl.core.time_words import FORMS
+from sharectl.cli.times import moment, no_cycle
+from sharectl.cli.wiring import UNASKED
+from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, load, overridden
+from sharectl.config.model import Config
+from sharectl.control.laws import LAWS
 from sharectl.errors import AbsentError, SettingError
-from sharectl.report import replay as screens
+from sharectl.explain.again import Replay, replayed, state_after
+from sharectl.ledger.ledger import Ledger
+from sharectl.plan.plan import PlanConfig, decide
+from sharectl.plan.records import CycleRecord
+from sharectl.report import tables
+from sharectl.times import FORMS
 
 _PAGE_SECONDS = 86_400
 """The ledger is read in pages, so that cycles can write to it meanwhile."""
@@ -38,7 +36,7 @@ about alike another one is chosen, whose target then stands in the cycles after.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     when = moment(int(time.time()))
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.add_argument("--from", dest="since", type=when, metavar="TIME", help="default: the first cycle")
     parser.add_argument("--to", dest="until", type=when, metavar="TIME", help="before it; default: now")
     parser.add_argument(
@@ -79,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what would have been decided beside what was, cycle by cycle and in sum."""
     if arguments.csv and arguments.json:
         arguments.usage_error("--csv and --json are two forms of the same: choose one")
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     decides = _deciding(arguments, config)
     ledger = ledger_of(config)
     since, until = _span(arguments, ledger)
@@ -100,8 +98,8 @@ def run(arguments: argparse.Namespace) -> int:
         "pledges": arguments.pledges,
     }
     kind = "json" if arguments.json else "csv" if arguments.csv else None
-    text = partial(screens.write_text, everything=arguments.all)
-    summary = (screens.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
+    text = partial(tables.write_text, everything=arguments.all)
+    summary = (tables.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
     if not summary.cycles:
         raise AbsentError(no_cycle(ledger.span()))
     return 0
@@ -121,7 +119,7 @@ def _deciding(arguments: argparse.Namespace, config: Config) -> Config:
 
 
 def _law(arguments: argparse.Namespace, decides: Config) -> PlanConfig:
-    return options.plan_config(decides, UNASKED if arguments.pledges == "recorded" else None)
+    return wiring.plan_config(decides, UNASKED if arguments.pledges == "recorded" else None)
 
 
 def _span(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from sharectl.cli import options
-from sharectl.cli.time_options import moment, no_cycle
-from sharectl.core.time_words import FORMS, shown
+from sharectl.cli import wiring
+from sharectl.cli.times import moment, no_cycle
 from sharectl.errors import AbsentError
+from sharectl.times import FORMS, shown
 
 _DAY_SECONDS = 86_400
 _DEFAULT_DAYS = 30
@@ -32,7 +32,7 @@ exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the l
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     now = int(time.time())
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument(
@@ -61,16 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; print where it is, or its numbers as JSON."""
-    from sharectl.adapters import report_folder
-    from sharectl.adapters.config_files import refuse_output
     from sharectl.cli.cycle import ledger_of
-    from sharectl.report import as_json, html_report
-    from sharectl.report.html import GENERATOR
-    from sharectl.report.words import counted
+    from sharectl.config.files import refuse_output
+    from sharectl.files import page_folder
+    from sharectl.report import as_json, page
+    from sharectl.report.page import GENERATOR
+    from sharectl.words import counted
 
     wanted = _periods(arguments)
-    config = options.config_of(arguments)
-    refuse_output(arguments.output / report_folder.INDEX, config, arguments.config)
+    config = wiring.config_of(arguments)
+    refuse_output(arguments.output / page_folder.INDEX, config, arguments.config)
     ledger = ledger_of(config)
     span = ledger.span()
     asked = [_known(period, span) for period in wanted]
@@ -78,8 +78,8 @@ def run(arguments: argparse.Namespace) -> int:
         if next(ledger.cycles(since, until), None) is None:
             raise AbsentError(f"{option}{no_cycle(span)}; no page was written")
     asked.sort()
-    periods = [ledger.series(since, until, html_report.POINTS) for since, until in asked]
-    subject = html_report.Subject(
+    periods = [ledger.series(since, until, page.POINTS) for since, until in asked]
+    subject = page.Subject(
         config.pool.name or "",
         arguments.now,
         config.control.deadband_hs06,
@@ -88,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         asked,
         ledger.last_complete(*max(asked)),
     )
-    path = report_folder.put(arguments.output, html_report.report(periods, subject), GENERATOR)
-    content = html_report.as_content(periods, subject)
+    path = page_folder.put(arguments.output, page.report(periods, subject), GENERATOR)
+    content = page.as_content(periods, subject)
     if arguments.json:
         print(as_json.dumps("report", {"page": str(path), **content}))
     else:

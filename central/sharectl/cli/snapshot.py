@@ -6,9 +6,9 @@ import argparse
 import sys
 import time
 
-from sharectl.cli import options
+from sharectl.cli import wiring
 from sharectl.cli.plan import say_warnings
-from sharectl.core.doubts import power_doubts
+from sharectl.cycle.doubts import power_doubts
 from sharectl.errors import PoolUnavailableError
 from sharectl.report import as_json
 from sharectl.report.tables import snapshot_tables
@@ -16,13 +16,13 @@ from sharectl.report.tables import snapshot_tables
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
+    wiring.add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what each group holds and waits for, on which nodes, and how every daemon answered."""
-    config = options.config_of(arguments)
-    snapshot = options.pool_of(config).snapshot(int(time.time()))
+    config = wiring.config_of(arguments)
+    snapshot = wiring.pool_of(config).snapshot(int(time.time()))
     groups = config.tree.names
     if arguments.json:
         print(as_json.dumps("snapshot", as_json.snapshot(snapshot, groups)))

@@ -1,4 +1,7 @@
-"""``sharectl status``."""
+"""``sharectl status``.
+
+What is published, place by place, for ``sharectl status``.
+"""
 
 from __future__ import annotations
 
@@ -9,27 +12,203 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.adapters import node_status
-from sharectl.adapters.collector import unanswered
-from sharectl.adapters.condor_reach import why_collector
-from sharectl.adapters.config_model import Config
-from sharectl.adapters.deadline import Question, ask_all
-from sharectl.adapters.node_status import Awaited
-from sharectl.cli import options, published
-from sharectl.cli.outlets import state_of, switch_of
+from sharectl.cli import wiring
 from sharectl.cli.plan import say_warnings
-from sharectl.core import node_reasons
-from sharectl.core.clock import MAX_AHEAD_SECONDS, of_now
-from sharectl.core.free_blocks import BlockMemory
-from sharectl.core.limits import LIMITS
-from sharectl.core.model import Disabled, Standing
-from sharectl.core.plan import REASONS
-from sharectl.publication import in_force
+from sharectl.cli.wiring import state_of, switch_of
+from sharectl.condor import nodes as node_status
+from sharectl.condor.collector import unanswered
+from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.nodes import Awaited
+from sharectl.condor.reach import why_collector
+from sharectl.config.model import Config
+from sharectl.config.places import CollectorPublisherConfig, HttpsPublisherConfig, PublisherConfig
+from sharectl.cycle.clock import MAX_AHEAD_SECONDS, of_now
+from sharectl.cycle.publication import in_force
+from sharectl.errors import ConfigError, InputError, PublishError
+from sharectl.model import Disabled, Standing
+from sharectl.plan import nodes as node_reasons
+from sharectl.plan.free_blocks import BlockMemory
+from sharectl.plan.limits import LIMITS
+from sharectl.plan.plan import REASONS
+from sharectl.publish import signing, text
+from sharectl.publish.collector import Holding
+from sharectl.publish.signing import Key
+from sharectl.publish.text import SharectlFile
 from sharectl.report import as_json
 from sharectl.report.blocks import block_problems, block_rows, blocks_data
-from sharectl.report.switch import disabled_words, unanswered_words
-from sharectl.report.tables import print_table, waits_table
-from sharectl.report.words import counted
+from sharectl.report.tables import disabled_words, print_table, unanswered_words, waits_table
+from sharectl.words import counted
+
+
+def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
+    """Each place where nodes look for targets, with what it holds at Unix time ``now`` and what is wrong there.
+
+    ``sequence`` is that of the plan that was published last, 0 if that is not known.
+    """
+    keys, problem = _keys(config)
+    found = [
+        _beside_newest({"way": _name(way), **place}, sequence)
+        for way in config.publish
+        for place in _of_way(config, way, keys, now)
+    ]
+    return [*found, {"place": str(config.signing_key_file), "problem": problem}] if problem else found
+
+
+def is_valid(place: dict[str, Any]) -> bool:
+    """Whether nodes can find something there that has not run out."""
+    left = place.get("valid_for_seconds")
+    return "targets" in place and (left is None or left > 0)
+
+
+def _name(way: PublisherConfig) -> str:
+    if way.collector is not None:
+        return "collector"
+    return "https" if way.https is not None else "file"
+
+
+def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
+    """The place, with a problem if it holds an older plan than that of number ``sequence``."""
+    held = place.get("sequence")
+    older = held is not None and held < sequence
+    said = (
+        f"{place['place']}: an older plan stands there: sequence {held}, and {sequence} was published last: a copy "
+        "put back, or no publishing since; nodes that took the newer one refuse it; `sharectl cycle`"
+    )
+    return {**place, "older": older, "problem": said if older else place["problem"]}
+
+
+def line(place: dict[str, Any]) -> str:
+    """One place in words."""
+    said = [
+        f"{counted(place['targets'], 'target')}, sequence {place['sequence']}, valid for {place['valid_for_seconds']} s"
+    ]
+    if place.get("signed_by"):
+        said.append(f"signed by {place['signed_by']}{'' if place['verified'] else ' (not verified)'}")
+    if place.get("identity"):
+        said.append(f"from {place['identity']}")
+    if place.get("served") is not None:
+        said.append("served" if place["served"] else "NOT served")
+    return ", ".join(said)
+
+
+def _keys(config: Config) -> tuple[Optional[tuple[Key, ...]], Optional[str]]:
+    """The keys, None if they cannot be read; and what is wrong with them, unless they are not for this user."""
+    if config.signing_key_file is None:
+        return None, None
+    try:
+        return signing.read_keys(config.signing_key_file), None
+    except ConfigError as error:
+        return None, None if isinstance(error.__cause__, PermissionError) else str(error)
+
+
+def _of_way(
+    config: Config, way: PublisherConfig, keys: Optional[tuple[Key, ...]], now: int
+) -> list[dict[str, Any]]:
+    if way.collector is not None:
+        return _in_collectors(config, way.collector, now)
+    file = way.https.file if way.https is not None else way.file
+    if file is None:
+        return []
+    try:
+        content = text.content_of(file)
+        place = {"place": str(file), **_text(content, str(file), config, keys, now)}
+    except InputError as error:
+        return [{"place": str(file), "problem": str(error)}]
+    return [place if way.https is None else {**place, **_served(way.https, content, place["problem"])}]
+
+
+def _text(
+    content: bytes, name: str, config: Config, keys: Optional[tuple[Key, ...]], now: int
+) -> dict[str, Any]:
+    read = text.parse_text(content, name)
+    left = read.valid_until - now if read.valid_until is not None else None
+    wrong = signing.problem_of(content, keys) if keys is not None else None
+    return {
+        "sequence": read.sequence,
+        "targets": len(read.targets),
+        "valid_for_seconds": left,
+        "signed_by": read.signature.key_id if read.signature else None,
+        "verified": keys is not None and wrong is None,
+        "problem": _problem(name, read, left, wrong, config),
+    }
+
+
+def _problem(
+    name: str, read: SharectlFile, left: Optional[int], wrong: Optional[str], config: Config
+) -> Optional[str]:
+    if left is not None and left <= 0:
+        return f"{name}: expired {-left} s ago: no node has a target"
+    if wrong is not None:
+        return f"{name}: {wrong}: nodes with the key refuse it; `sharectl cycle` publishes anew"
+    if read.pool != config.pool.name:
+        return f"{name}: is for pool {read.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
+    return None
+
+
+def _served(way: HttpsPublisherConfig, content: bytes, problem: Optional[str]) -> dict[str, Any]:
+    from sharectl.publish.https import fetch
+
+    fetched = fetch(wiring.served_at(way))
+    served = fetched.problem is None and fetched.content == content
+    if fetched.problem is not None:
+        problem = f"{way.url}: {fetched.problem}"
+    elif not served:
+        problem = f"{way.url}: is not what {way.file} holds; let the server serve that file, uncached"
+    return {"place": way.url, "served": served, "problem": problem}
+
+
+def _in_collectors(config: Config, way: CollectorPublisherConfig, now: int) -> list[dict[str, Any]]:
+    from sharectl.publish import collector
+
+    try:
+        looks = collector.look(wiring.collector_of(config, way))
+    except PublishError as error:
+        return [{"place": "collector", "problem": str(error)}]
+    return [
+        in_collector(f"collector:{address}", look.held, look.problem, config, now)
+        for address, look in looks.items()
+    ]
+
+
+def in_collector(
+    name: str, held: Optional[Holding], problem: Optional[str], config: Config, now: int
+) -> dict[str, Any]:
+    """What one collector holds, and what is wrong with it."""
+    if held is None or held.sequence is None or held.valid_until is None:
+        missing = problem or _no_plan(held)
+        return {"place": name, "problem": f"{name}: {missing}"}
+    left = held.valid_until - now
+    if left <= 0:
+        problem = f"{name}: expired {-left} s ago: no node has a target from there"
+    elif held.pool != config.pool.name:
+        problem = f"{name}: is for pool {held.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
+    elif held.foreign:
+        problem = (
+            f"{name}: holds ads of targets that are not sharectl's: {_who(held)}; nodes refuse them, and "
+            "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
+        )
+    return {
+        "place": name,
+        "sequence": held.sequence,
+        "targets": held.targets,
+        "valid_for_seconds": left,
+        "identity": held.identity,
+        "problem": problem,
+    }
+
+
+def _no_plan(held: Optional[Holding]) -> str:
+    if held is None or not held.foreign:
+        return "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+    return (
+        f"holds no plan of the identity that publish: names, and ads of targets of others: {_who(held)}; nodes that go by "
+        "one of these have targets from there; is identity wrong? (docs/transports.md)"
+    )
+
+
+def _who(held: Holding) -> str:
+    return ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))
+
 
 _EPILOG = """A problem is a line on standard error, with what to do:
   - no cycle has run yet, or the last one had a problem
@@ -55,18 +234,18 @@ read, 78 configuration; all but 0 want somebody to look"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    options.add_common(parser)
+    wiring.add_common(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the published files and the nodes; 1 if any of them is not as it should be."""
-    config = options.config_of(arguments)
+    config = wiring.config_of(arguments)
     now = int(time.time())
     said = in_force(switch_of(config).disabled(), now)
     state, of_future = of_now(state_of(config).load(), now)
-    where = published.places(config, now, state.sequence)
+    where = places(config, now, state.sequence)
     status: dict[str, Any] = {
         "now": now,
         "disabled": asdict(said) if said else None,
@@ -92,7 +271,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...], blocks: BlockMemory) -> Awaited:
     """What nodes can find in the places, of the targets that stand."""
-    valid = [place for place in where if published.is_valid(place)]
+    valid = [place for place in where if is_valid(place)]
     ways = {place["way"] for place in valid if place["targets"]}
     since = {stood.target.node.lower(): stood.since for stood in standing}
     return Awaited(
@@ -107,7 +286,9 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
     import htcondor2  # noqa: F401 - loaded before the question forks
 
     question = Question(
-        partial(node_status.look, config.pool.collector, now, config.nodes.job_ctl_stale_seconds, awaited),
+        partial(
+            node_status.look_at_nodes, config.pool.collector, now, config.nodes.job_ctl_stale_seconds, awaited
+        ),
         config.pool.collector_deadline_seconds,
         partial(why_collector, config.pool.collector),
     )
@@ -161,7 +342,7 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             *_idle_rows(cycle),
             *((LIMITS[note["code"]], counted(note["nodes"], "node")) for note in plan.get("limits", ())),
         ]
-    rows += [(place["place"], published.line(place)) for place in status["published"] if "targets" in place]
+    rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
     if nodes["problem"] is None:
         rows += [
             ("partitionable slots", nodes["slots"]),

@@ -1,1 +1,5 @@
-"""What people look at: tables and figures made from plans and snapshots."""
+"""Tables, JSON and the page: everything that a person reads.
+
+In: Records.
+Out: Text, JSON, HTML, SVG.
+"""

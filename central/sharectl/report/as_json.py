@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sharectl.core.cycle_record import CycleRecord
-from sharectl.core.group_reasons import GROUP_REASONS
-from sharectl.core.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, JobWaits, Plan, Snapshot
-from sharectl.core.usage import usage_by_group
+from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, JobWaits, Plan, Snapshot
+from sharectl.plan.group_reasons import GROUP_REASONS
+from sharectl.plan.records import CycleRecord
+from sharectl.shares.errors import usage_by_group
 
 
 def dumps(kind: str, content: Mapping[str, Any]) -> str:

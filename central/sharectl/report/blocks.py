@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sharectl.core.free_blocks import ALL_NODES, IN_A_ROW, BlockMemory, GiveUp
-from sharectl.core.time_words import shown, span
+from sharectl.plan.free_blocks import ALL_NODES, IN_A_ROW, BlockMemory, GiveUp
+from sharectl.times import shown, span
 
 
 def blocks_data(

@@ -1,16 +1,27 @@
-"""What an interval costs and which to choose, as JSON and for people."""
+"""What an interval costs and which to choose, as JSON and for people.
+
+The saw-tooth: loading factor over run time, in seconds for some intervals and in cycles for any.
+
+Lines are told apart by style and marker, not by colour alone; the text chart needs no colour at all.
+
+What an interval costs and which to choose, for people.
+"""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Optional
+from io import BytesIO
+from math import floor
+from typing import Any, Optional, TextIO
 
-from sharectl.core.cadence_knobs import CHANGE, DAY_SECONDS, Beside, Choice, Knobs, Option
-from sharectl.core.run_times_jobs import Load
-from sharectl.report.table_layout import shown
-from sharectl.report.words import counted
+from sharectl.cadence.choice import CHANGE, DAY_SECONDS, Beside, Choice, Knobs, Option
+from sharectl.cadence.loading import loading_factor
+from sharectl.cadence.loads import Load
+from sharectl.report.plots import COLOURS, DOTS_PER_INCH, FORMATS, INCHES, LINES, MARKERS, STYLE
+from sharectl.report.tables import print_table, printable
+from sharectl.words import counted
 
 _HOUR_SECONDS = 3600
 _COLUMNS = 80
@@ -251,7 +262,7 @@ def _loss(option: Option, cores: Optional[int]) -> str:
 def comment(text: str) -> str:
     """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
     return textwrap.fill(
-        shown(text).rstrip("\\"),
+        printable(text).rstrip("\\"),
         _COLUMNS,
         initial_indent="# ",
         subsequent_indent="# ",
@@ -279,3 +290,254 @@ def brief(value: Optional[float]) -> str:
     """A number with three digits at least, none of them in vain."""
     assert value is not None  # noqa: S101 - callers have looked
     return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"  # noqa: PLR2004
+
+
+MOST_TEETH = 200
+_CYCLES = 8
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[float, float]]:
+    """Corners of the saw-tooth: run time in seconds, loading factor; straight lines lie between them.
+
+    Parameters
+    ----------
+    longest_seconds
+        Run time that the line ends at, or after `MOST_TEETH` teeth.
+    """
+    corners = [(0.0, 0.0)]
+    for tooth in range(1, MOST_TEETH + 1):
+        end = min(tooth * interval_seconds, longest_seconds)
+        corners.append((end, end / (tooth * interval_seconds)))
+        if end == longest_seconds:
+            break
+        # Just past the beginning of a cycle a job holds its slot until the next.
+        corners.append((end, tooth / (tooth + 1)))
+    return corners
+
+
+def figure(intervals: Sequence[float], kind: str) -> bytes:
+    """SVG or PNG file of the two saw-tooth plots.
+
+    Parameters
+    ----------
+    intervals
+        Seconds, at least one.
+    kind
+        One of `figures.FORMATS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    if kind not in FORMATS:
+        raise ValueError(f"{kind!r} is none of {', '.join(FORMATS)}")
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        drawn = Figure(figsize=INCHES, layout="constrained")
+        above, below = drawn.subplots(2, 1)
+        longest = 4 * max(intervals)
+        for number, interval in enumerate(intervals):
+            _draw(above, number, sawteeth(interval, longest), f"interval {interval:g} s")
+        above.set_xlabel("run time, s")
+        _draw(below, 0, sawteeth(1.0, _CYCLES), "any interval")
+        floors = [(cycles, floor(cycles) / (floor(cycles) + 1)) for cycles in range(_CYCLES + 1)]
+        _draw(below, 1, floors, "just past a cycle: n / (n + 1)")
+        below.set_xlabel("run time, cycles")
+        for axes in (above, below):
+            axes.set_ylabel("loading factor")
+            axes.set_ylim(0, 1.03)
+            axes.margins(x=0.01)
+            axes.legend(loc="lower right", handlelength=4)
+        out = BytesIO()
+        metadata = {"Date": None} if kind == "svg" else {}
+        drawn.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
+    return out.getvalue()
+
+
+def _draw(axes: Any, number: int, points: Sequence[tuple[float, float]], label: str) -> None:
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        label=label,
+        gid=label,
+        color=COLOURS[number % len(COLOURS)],
+        linestyle=LINES[number % len(LINES)],
+        marker=MARKERS[number % len(MARKERS)],
+        markersize=4,
+        # A marker at the tip of each tooth only.
+        markevery=(1, 2),
+    )
+
+
+def chart(interval_seconds: float, cycles: float, unit: str, *, blocks: bool, columns: int = 64) -> str:
+    """The saw-tooth as text, a column of characters for each run time.
+
+    Parameters
+    ----------
+    interval_seconds
+        1.0 for a chart in cycles.
+    cycles
+        What the chart ends at.
+    unit
+        Of the run time.
+    blocks
+        Whether the output can show block elements; ``#`` if not.
+    """
+    rows = 10
+    step = cycles * interval_seconds / columns
+    heights = [rows * loading_factor((column + 1) * step, interval_seconds) for column in range(columns)]
+    lines = [f"loading factor over run time, {unit}"]
+    for row in range(rows - 1, -1, -1):
+        label = f"{(row + 1) / rows:4.1f}" if row % 2 else "    "
+        lines.append(
+            f"{label} |" + "".join(_cell(height - row, blocks=blocks) for height in heights).rstrip()
+        )
+    ticks = "".join(f"{tick * cycles / 4 * interval_seconds:>{columns // 4}g}" for tick in range(1, 5))
+    return "\n".join([*lines, "     +" + "-" * columns, f"    0 {ticks}"])
+
+
+def bars(offered: Sequence[Option], basis: str, *, blocks: bool, columns: int = 50) -> str:
+    """The loading factor at each interval as text, a bar for each.
+
+    Parameters
+    ----------
+    basis
+        What the factors are of.
+    blocks
+        Whether the output can show block elements; ``#`` if not.
+    """
+    lines = [f"loading factor at each interval, {basis}"]
+    for option in offered:
+        whole, rest = divmod(option.loading * columns, 1)
+        bar = ("█" if blocks else "#") * int(whole) + _cell(rest, blocks=blocks)
+        mark = "" if option.late_seconds is None else f"  cannot be kept: {option.late_seconds:g} s"
+        lines.append(f"{option.interval_seconds:>6g} s |{bar:<{columns + 1}}{option.loading:6.1%}{mark}")
+    return "\n".join(lines)
+
+
+def _cell(filled: float, *, blocks: bool) -> str:
+    """One character, of which the fraction ``filled`` is full (from 0 to 1)."""
+    if not blocks:
+        return "#" if filled >= 0.5 else " "  # noqa: PLR2004 - half
+    return _BLOCKS[max(0, min(8, round(8 * filled)))]
+
+
+def print_findings(found: Findings, to: TextIO) -> None:
+    """Print the tables, the notes as comments, and what is recommended as configuration."""
+    reuse = found.worklife_seconds != 0
+    late = any(option.late_seconds for cost in found.costs for option in cost.alone)
+    idle = _idle(found)
+    shown = found.costs[:1] if found.parts else found.costs
+    alone = f" of {shown[0].load.name}, mean {brief(shown[0].load.mean_seconds)} s" if len(shown) == 1 else ""
+    print_table(
+        f"loading factor{alone}: share of their time that slots work while jobs wait"
+        + (f"; idle core-hours a day of {counted(found.cores, 'core')}" if found.cores else ""),
+        (
+            *(() if alone else ("run times", "mean s")),
+            "interval s",
+            "one job a claim %",
+            idle,
+            *((f"claims reused {age(found.worklife_seconds)} %", idle) if reuse else ()),
+            "in cycles",
+            "cycles/day",
+            *(("remark",) if late else ()),
+        ),
+        _rows(shown, found.cores, reuse=reuse, late=late),
+        to,
+    )
+    if found.parts:
+        _print_parts(found, to, reuse=reuse)
+    for note in found.notes:
+        print(comment(note), file=to)
+    for line in snippet(found):
+        print(line, file=to)
+
+
+def _rows(
+    costs: Sequence[Cost], cores: Optional[int], *, reuse: bool, late: bool
+) -> Iterable[Sequence[object]]:
+    for cost in costs:
+        for alone, reused in zip(cost.alone, cost.reused):
+            yield (
+                *((cost.load.name, brief(cost.load.mean_seconds)) if len(costs) > 1 else ()),
+                brief(alone.interval_seconds),
+                percent(alone.loading),
+                brief(idle_hours(alone, cores or 1)),
+                *((percent(reused.loading), brief(idle_hours(reused, cores or 1))) if reuse else ()),
+                "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
+                round(alone.cycles_per_day),
+                *((_remark(alone),) if late else ()),
+            )
+
+
+def _remark(option: Option) -> str:
+    return (
+        "-"
+        if option.late_seconds is None
+        else f"cannot be kept: cycles would begin {brief(option.late_seconds)} s apart"
+    )
+
+
+def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
+    """Groups or sizes at one interval: all of them at all intervals are more than anybody reads."""
+    number, why = _interval_of_parts(found)
+    interval = brief(found.costs[0].alone[number].interval_seconds)
+    to.write("\n")
+    print_table(
+        f"the same by group or size at {interval} s, {why} (--json has all intervals)",
+        (
+            "run times",
+            "jobs",
+            "mean s",
+            "work %",
+            "one job a claim %",
+            _idle(found),
+            *((f"claims reused {age(found.worklife_seconds)} %", _idle(found)) if reuse else ()),
+        ),
+        [_part(found, cost, number, reuse=reuse) for cost in found.parts],
+        to,
+    )
+    if found.cores:
+        print(
+            comment(
+                "idle core-hours of a group or size are those of its share of the cores: its share of the core-seconds that "
+                "all jobs hold, worked and idle"
+            ),
+            file=to,
+        )
+
+
+def _interval_of_parts(found: Findings) -> tuple[int, str]:
+    """Number of the interval to show parts at, and why that one."""
+    options = found.costs[0].reused
+    if found.choice is not None:
+        return options.index(found.choice.option), "which is recommended"
+    return len(options) - 1, "the longest of them"
+
+
+def _part(found: Findings, cost: Cost, number: int, *, reuse: bool) -> Sequence[object]:
+    return (
+        cost.load.name,
+        cost.load.jobs,
+        brief(cost.load.mean_seconds),
+        percent(found.share(cost)),
+        percent(cost.alone[number].loading),
+        _hours(found, cost, number, reused=False),
+        *((percent(cost.reused[number].loading), _hours(found, cost, number, reused=True)) if reuse else ()),
+    )
+
+
+def _idle(found: Findings) -> str:
+    return "idle core-h/day" if found.cores else "idle h/day of a core"
+
+
+def _hours(found: Findings, cost: Cost, number: int, *, reused: bool) -> str:
+    """Idle core-hours a day of a group or size, or those of one core that works for it."""
+    hours = found.idle_hours(cost, number, reused=reused)
+    if hours is None:
+        hours = idle_hours((cost.reused if reused else cost.alone)[number], 1)
+    return brief(hours)

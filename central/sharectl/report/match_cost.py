@@ -1,16 +1,89 @@
-"""What matches cost and how many claims there are, as JSON content and as tables."""
+"""What matches cost and how many claims there are, as JSON content and as tables.
+
+What costs and quotas mean for a group, in words.
+
+Tables of what matches cost and how many claims there are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
-from typing import Any, Optional
+from typing import Any, Optional, TextIO
 
-from sharectl.core.claim_capacity import Group, GroupCost, Offer, claims_within, counted, leftover_claims
-from sharectl.core.claim_offers import Priced, PricedJobs, PricedSlots
-from sharectl.core.match_cost import STARTD_LEAST, Match, reasons
-from sharectl.report.match_cost_verdicts import verdicts
+from sharectl.consumption.cost import (
+    STARTD_LEAST,
+    GroupCost,
+    Match,
+    Offer,
+    Priced,
+    PricedJobs,
+    PricedSlots,
+    claims_within,
+    fits_are_known,
+    leftover_claims,
+    reasons,
+)
+from sharectl.report.tables import print_table, printable
+from sharectl.shares.quotas import ROOT, Group
+from sharectl.words import counted
+
+UNKNOWN = "?"
+
+
+def verdicts(cost: GroupCost) -> list[str]:
+    """What follows for the group, a line each."""
+    group = cost.group
+    quota = shown_number(group.quota)
+    surplus = {
+        "byquota": "takes surplus: what others leave unused comes on top of its quota",
+        "regroup": "competes for what is left over after its quota, with the root group (autoregroup)",
+        None: "whether it takes surplus is not known",
+    }.get(group.surplus)
+    one_by_one = (
+        f"on slots without policy it gets one match at a time, charged with the whole slot (none at all up to HTCondor 8.6): "
+        f"its quota of {quota} is below the weight of every such slot that its jobs match "
+        f"({shown_number(cost.smallest_weight_without_policy)} at least)"
+    )
+    running_past = (
+        f"may run past its quota through leftovers: {counted(cost.leftover_claims or 0, 'claim')}, charged "
+        f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its room"
+    )
+    nothing = f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
+    above = (
+        f"its quota of {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
+    )
+    unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
+    never = cost.jobs_without_empty_slot
+    waiting = cost.jobs_without_slot - never
+    least, most = cost.cost_differs or (None, None)
+    differs = (
+        f"the same job costs {shown_number(least)} to {shown_number(most)}, by the slot that it is matched with: their cost is "
+        f"{shown_number(cost.cost)} at least, as if all of them fitted where they cost least"
+    )
+    lines = [
+        (group.quota is None and group.has_quota_of_its_own, unknown),
+        (group.has_quota_of_its_own and group.quota and not group.limit, nothing),
+        (cost.one_match_at_a_time, one_by_one),
+        (cost.quota_below_every_cost, above),
+        (cost.past_quota, running_past),
+        (cost.cost_differs, differs),
+        (never, f"{_share(never, cost.jobs)} no slot, not even if it were empty"),
+        (waiting, f"{_share(waiting, cost.jobs)} no slot as it is, but would if one were empty"),
+        (group.has_quota_of_its_own, surplus),
+    ]
+    return [text for applies, text in lines if applies and text]
+
+
+def _share(jobs: int, every: int) -> str:
+    """How many of a group's jobs, and a verb for them."""
+    return f"{jobs} of {counted(every, 'job')} {'matches' if jobs == 1 else 'match'}"
+
+
+def shown_number(value: Optional[float]) -> str:
+    """``value`` for people."""
+    return UNKNOWN if value is None else f"{value:.6g}" if type(value) is float else str(value)
 
 
 def priced(found: Priced, empty: Mapping[tuple[int, int], Match]) -> dict[str, Any]:
@@ -121,7 +194,9 @@ def shapes(
             **_jobs(jobs),
             "quota_group": group.name if group is not None else None,
             "slots": sum(offer.slots for offer in taken),
-            "claims": sum(offer.slots * offer.match.fits for offer in offers) if counted(offers) else None,
+            "claims": sum(offer.slots * offer.match.fits for offer in offers)
+            if fits_are_known(offers)
+            else None,
             "fits_empty_slot": True
             if number in waiting or any(offer.match.fits for offer in taken)
             else None
@@ -243,7 +318,7 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str
     """Claims of a group: its room by cost, or what the slots have; all that they have for the root group."""
     room = group.room if group.has_quota_of_its_own else float("inf")
     known = {**asdict(group), "room": group.room}
-    if room is None or not counted(offers):
+    if room is None or not fits_are_known(offers):
         return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
     unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
     return {
@@ -252,3 +327,279 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool) -> dict[str
         "leftover_claims": unasked,
         "past_quota": max(0.0, usage - room) if group.has_quota_of_its_own else None,
     }
+
+
+_NONE = "-"
+_REQUIREMENTS = "Requirements"
+_FIGURES = (
+    ("cost", "cost_differs"),
+    ("usage", "usage_differs"),
+    ("smallest_cost", ""),
+    ("smallest_weight", ""),
+)
+"""Of a group, and what tells that one is a lower bound."""
+
+
+def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
+    """Print what `priced` or `sequence`, and `groups`, have made."""
+    sequences = [found for found in content.get("sequences", ()) if found["matches"]]
+    if not content.get("jobs", sequences) and not content.get("groups"):
+        _no_job(content, to)
+    for found in sequences:
+        print_table(
+            f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in all",
+            ("job", "takes", "cost", "remains", "refused"),
+            [
+                (
+                    match["job"],
+                    _taken(match),
+                    _cost(match),
+                    _remaining(match),
+                    _reasons(match),
+                )
+                for match in found["matches"]
+            ],
+            to,
+        )
+    if content.get("jobs") and "groups" not in content:
+        _matches_table(content, to)
+    if content.get("groups"):
+        _groups_table(content["groups"], to)
+    to.writelines(f"note: {printable(note)}\n" for note in content.get("notes", ()))
+
+
+def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
+    """Print what `capacity` and `shapes` have made."""
+    print_table(
+        f"claims of the smallest request {'on empty slots' if content.get('empty') else 'now'}: {shown_number(content['claims'])}",
+        ("slot type", "slots", "with policy", "claims", "weight"),
+        [
+            (
+                _or(each["slot_type"]),
+                each["slots"],
+                each["policy_slots"],
+                shown_number(each["claims"]),
+                shown_number(each["weight"]),
+            )
+            for each in content["types"]
+        ],
+        to,
+    )
+    if content["groups"]:
+        print_table(
+            "by group's quota, in weighted slots",
+            ("group", "quota", "used", "surplus", "claims", "through leftovers", "past quota"),
+            [
+                (
+                    *(
+                        group["name"],
+                        shown_number(group["quota"]),
+                        shown_number(group["used"]),
+                        _or(group["surplus"]),
+                    ),
+                    shown_number(group["claims"]),
+                    shown_number(group["leftover_claims"]) if content["leftovers"] else _NONE,
+                    _past_quota(group),
+                )
+                for group in content["groups"]
+            ],
+            to,
+        )
+    if content.get("jobs"):
+        print_table(
+            "jobs that were asked for",
+            ("jobs", "of them", "group", "slots", "claims", "within quota", "cost", "on an empty slot"),
+            [
+                (
+                    *(
+                        _some(job["names"]),
+                        job["count"],
+                        _or(job["quota_group"]),
+                        job["slots"],
+                        shown_number(job["claims"]),
+                    ),
+                    *(shown_number(job["claims_within_quota"]), _span(job["costs"])),
+                    {True: "fits", False: "never fits", None: UNKNOWN}[job["fits_empty_slot"]],
+                )
+                for job in content["jobs"]
+            ],
+            to,
+        )
+    elif "jobs" in content:
+        _no_job(content, to)
+    because = ("because",) if any(slot["because"] for slot in content["slots"]) else ()
+    print_table(
+        "by slot",
+        ("slots", "kind", "weight", "claims each", "in a cycle", "cost of one", "takes", *because),
+        [
+            (
+                *(
+                    _some(slot["names"]),
+                    slot["kind"],
+                    shown_number(slot["weight"]),
+                    shown_number(slot["claims_each"]),
+                ),
+                *(
+                    shown_number(slot["claims_in_a_cycle"]),
+                    _NONE if slot["claims_each"] == 0 else shown_number(slot["cost"]),
+                    _amounts(slot["consumed"], UNKNOWN if slot["claims_each"] is None else _NONE),
+                ),
+                *((slot["because"] or _NONE,) if because else ()),
+            )
+            for slot in content["slots"]
+        ],
+        to,
+    )
+    to.writelines(f"note: {printable(note)}\n" for note in content.get("notes", ()))
+
+
+def _no_job(content: Mapping[str, Any], to: TextIO) -> None:
+    which = (
+        "that waits for a slot meets --job-constraint"
+        if content.get("job_constraint")
+        else "waits for a slot"
+    )
+    to.write(f"no job {which}: there is nothing to match\n")
+
+
+def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
+    slots, jobs = content["slots"], content["jobs"]
+    print_table(
+        f"matches, each job with each {'empty slot' if content.get('empty') else 'slot as it is'}",
+        ("slots", "jobs", "takes", "cost", "usage", "remains", "fit", "in a cycle", "refused"),
+        [
+            (
+                *(
+                    _some(slots[match["slots"]]["names"]),
+                    _some(jobs[match["jobs"]]["names"], jobs[match["jobs"]]["count"]),
+                ),
+                *(_taken(match), _cost(match), _usage(match), _remaining(match)),
+                f"{'>= ' if match['at_least'] else ''}{shown_number(match['fits'])}",
+                _in_a_cycle(slots[match["slots"]], match),
+                _reasons(match),
+            )
+            for match in content["matches"]
+        ],
+        to,
+    )
+    for slot in slots:
+        if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
+            to.write(
+                printable(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}") + "\n"
+            )
+    for number, slot in enumerate(slots):
+        raised = {
+            asset
+            for match in content["matches"]
+            if match["slots"] == number
+            for asset in match["startd_takes_more"]
+            if match["fits"] is not None and match["fits"] > (slot["assets"].get(asset) or 0)
+        }
+        if raised and slot["kind"] == "consumption policy":
+            to.write(
+                f"{printable(_some(slot['names']))}: the startd takes 1 at least of {printable(', '.join(sorted(raised)))} for each claim, more than "
+                "the policy: it refuses some of the claims that are counted here\n"
+            )
+
+
+def _in_a_cycle(slot: Mapping[str, Any], match: Mapping[str, Any]) -> str:
+    """Jobs in one cycle: the negotiator makes one match with a slot without policy."""
+    if match["fits"] is None:
+        return UNKNOWN
+    if slot["kind"] == "consumption policy":
+        return str(match["fits_in_a_cycle"])
+    return "1, then leftovers" if match["fits"] > 1 else str(match["fits"])
+
+
+def _groups_table(found: Sequence[Mapping[str, Any]], to: TextIO) -> None:
+    print_table(
+        "groups, in weighted slots",
+        (
+            "group",
+            "quota",
+            "used",
+            "surplus",
+            "jobs",
+            "their cost",
+            "usage later",
+            "least cost",
+            "least weight",
+            "past quota",
+        ),
+        [
+            (
+                *(
+                    group["name"],
+                    shown_number(group["quota"]),
+                    shown_number(group["used"]),
+                    _or(group["surplus"]),
+                    group["jobs"],
+                ),
+                *(_of_jobs(group, *each) for each in _FIGURES),
+                _past_quota(group),
+            )
+            for group in found
+        ],
+        to,
+    )
+    for group in found:
+        to.writelines(f"{printable(group['name'])}: {verdict}\n" for verdict in group["verdicts"])
+
+
+def _some(names: Sequence[str], count: Optional[int] = None) -> str:
+    """The first name, and how many there are."""
+    alike = len(names) if count is None else count
+    return f"{names[0]} ({alike} alike)" if alike > 1 else str(names[0])
+
+
+def _of_jobs(group: Mapping[str, Any], key: str, differs: str) -> str:
+    """A figure of those jobs of a group that match a slot, if there are any."""
+    if group["jobs"] == group["jobs_without_slot"]:
+        return _NONE
+    bound = ">= " if group[key] is not None and group.get(differs) else ""
+    return f"{bound}{shown_number(group[key])}"
+
+
+def _past_quota(group: Mapping[str, Any]) -> str:
+    return _NONE if group["name"] == ROOT else shown_number(group["past_quota"])
+
+
+def _remaining(match: Mapping[str, Any]) -> str:
+    return _NONE if match["refused"] else _amounts(match["remaining"], UNKNOWN)
+
+
+def _taken(match: Mapping[str, Any]) -> str:
+    """What is taken; a match takes something, so that nothing told is nothing known."""
+    return _amounts(match["consumed"], _NONE if match["refused"] else UNKNOWN)
+
+
+def _usage(match: Mapping[str, Any]) -> str:
+    return _NONE if match["usage"] is None and match["refused"] else shown_number(match["usage"])
+
+
+def _cost(match: Mapping[str, Any]) -> str:
+    return _NONE if match["cost"] is None and match["refused"] else shown_number(match["cost"])
+
+
+def _amounts(amounts: Mapping[str, Optional[float]], none: str) -> str:
+    return " ".join(f"{asset}={shown_number(amount)}" for asset, amount in amounts.items()) or none
+
+
+def _reasons(match: Mapping[str, Any]) -> str:
+    """What is short; Requirements mostly refuse for that, too, and are told of where it is not so."""
+    others = [reason for reason in match["refused"] if not reason.endswith(_REQUIREMENTS)]
+    return "; ".join(others or match["refused"]) or _NONE
+
+
+def _or(value: object) -> str:
+    return UNKNOWN if value is None else str(value)
+
+
+def _span(costs: Sequence[float]) -> str:
+    if not costs:
+        return _NONE
+    return (
+        shown_number(costs[0])
+        if len(costs) == 1
+        else f"{shown_number(costs[0])} to {shown_number(costs[-1])}"
+    )

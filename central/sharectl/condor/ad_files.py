@@ -1,0 +1,184 @@
+"""Ads of slots, jobs and groups as HTCondor's tools print them: ``-long`` or ``-json``, from anyone.
+
+An ad becomes name → expression, as text in the syntax of ``-long``; nothing is evaluated here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sharectl.errors import InputError
+from sharectl.words import Problems
+
+MOST_BYTES = 2**28
+"""Of a file: 20,000 slots as condor_status prints them."""
+MOST_ADS = 100_000
+MOST_CHARACTERS = 2**16
+"""Of an expression: longer ones are no requests or policies."""
+
+_ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*)\s*=(?!=)\s*(.*?)\s*")
+_EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
+_HEADING = re.compile(r"\s*(--|#)")
+"""What condor_q prints in front of the ads of a schedd."""
+_LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+
+
+@dataclass(frozen=True)
+class AdOfFile:
+    """An ad and where it begins."""
+
+    place: str
+    """``file:line``, or ``file: ad N`` in JSON."""
+    attributes: Mapping[str, str]
+
+
+def read(path: Path) -> list[AdOfFile]:
+    """Ads of a file; ``-`` is standard input.
+
+    Raises
+    ------
+    InputError
+        If there is none, with every place that is no ad.
+    """
+    return parse(*content_of(path))
+
+
+def content_of(path: Path) -> tuple[str, str]:
+    """Text of a file, ``-`` being standard input, and what to call it.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or is too long.
+    """
+    name = "standard input" if str(path) == "-" else str(path)
+    try:
+        if str(path) == "-":
+            content = sys.stdin.buffer.read(MOST_BYTES + 1)
+        else:
+            with path.open("rb") as file:
+                content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(
+            [f"{name}: {error.strerror}; name a file that condor_status or condor_q has written"]
+        ) from None
+    if len(content) > MOST_BYTES:
+        raise InputError([f"{name}: more than {MOST_BYTES >> 20} MiB; restrict it with -constraint"])
+    return content.decode("utf-8", errors="replace"), name
+
+
+def parse(text: str, name: str) -> list[AdOfFile]:
+    """Ads of a text; ``name`` stands for it in places and errors.
+
+    Raises
+    ------
+    InputError
+        As for `read`.
+    """
+    problems = Problems()
+    ads = list((_from_json if text.lstrip()[:1] in ("[", "{") else _from_long)(text, name, problems))
+    if not ads and not problems:
+        problems.add(name, "no ad in it; write what condor_status or condor_q prints with -long or -json")
+    if len(ads) > MOST_ADS:
+        problems.add(name, f"more than {MOST_ADS} ads; restrict it with -constraint")
+    if problems:
+        raise InputError(problems.lines())
+    return ads
+
+
+def from_long(text: str) -> dict[str, str]:
+    """Attributes of one ad as the bindings print it."""
+    return {
+        found[1]: found[2]
+        for line in text.splitlines()
+        if len(line) <= MOST_CHARACTERS and (found := _ATTRIBUTE.fullmatch(line))
+    }
+
+
+def text_of(ad: Mapping[str, str], name: str) -> str:
+    """The text that an attribute is; empty if it is missing or something else."""
+    literal = _LITERAL.fullmatch(_attribute(ad, name))
+    return literal[1].replace('\\"', '"') if literal else ""
+
+
+def number_of(ad: Mapping[str, str], name: str) -> float:
+    """The number that an attribute is; NaN if it is missing or something else."""
+    try:
+        return float(_attribute(ad, name))
+    except ValueError:
+        return float("nan")
+
+
+def _attribute(ad: Mapping[str, str], name: str) -> str:
+    if name in ad:
+        return ad[name]
+    wanted = name.lower()
+    return next((text for known, text in ad.items() if known.lower() == wanted), "")
+
+
+def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
+    attributes: dict[str, str] = {}
+    began = 0
+    for number, line in enumerate([*text.splitlines(), ""], 1):
+        if not line.strip() or _HEADING.match(line):
+            if attributes:
+                yield AdOfFile(f"{name}:{began}", attributes)
+            attributes = {}
+            continue
+        found = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
+        if found is None:
+            what = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
+            problems.add(f"{name}:{number}", f"{what}; write Name = expression, an empty line between ads")
+            continue
+        began = number if not attributes else began
+        attributes[found[1]] = found[2]
+
+
+def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
+    for at, ad in enumerate(_objects(text, name, problems), 1):
+        place = f"{name}: ad {at}"
+        if not isinstance(ad, dict):
+            problems.add(place, "no object; write what condor_status or condor_q prints with -json")
+            continue
+        try:
+            attributes = {key: _expression(value) for key, value in ad.items() if key.isidentifier()}
+        except RecursionError:
+            problems.add(place, "nested too deeply; leave that attribute out")
+            continue
+        yield AdOfFile(place, {key: text for key, text in attributes.items() if len(text) <= MOST_CHARACTERS})
+
+
+def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
+    """What is in the lists, or stands side by side: condor_q prints a list for each schedd."""
+    decoder = json.JSONDecoder()
+    at = 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError) as error:
+            line = text.count("\n", 0, getattr(error, "pos", at)) + 1
+            problems.add(f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json")
+            return
+        yield from value if isinstance(value, list) else [value]
+
+
+def _expression(value: Any) -> str:
+    """Expression of a JSON value."""
+    if isinstance(value, str):
+        written = _EXPRESSION.fullmatch(value)
+        # In expressions backslashes are doubled, as nowhere else.
+        return written[1].replace("\\\\", "\\") if written else '"{}"'.format(value.replace('"', '\\"'))
+    if isinstance(value, list):
+        return f"{{ {', '.join(map(_expression, value))} }}"
+    if isinstance(value, dict):
+        return f"[ {'; '.join(f'{key} = {_expression(part)}' for key, part in value.items())} ]"
+    return repr(value).lower() if isinstance(value, (bool, int, float)) else "undefined"

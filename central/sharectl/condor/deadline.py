@@ -1,0 +1,181 @@
+"""Questions asked at once, each in a process of its own, each answered or given up by its deadline.
+
+HTCondor's bindings hold Python's global lock during a query, so a daemon that hangs would freeze every
+thread, the one that watches the clock included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import pickle
+import resource
+import select
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable, NoReturn, Optional
+
+from sharectl.model import Source
+
+PR_SET_PDEATHSIG = 1
+"""Of Linux's prctl(2)."""
+
+_CHUNK_BYTES = 2**16
+_LIBC = ctypes.CDLL(None)
+
+
+def words(error: Exception) -> str:
+    """What went wrong. Every error of HTCondor's library is of one class, whose name tells nothing."""
+    said, kind = str(error).rstrip(". \n"), type(error).__name__
+    return said if said and kind == "HTCondorException" else f"{kind}: {said}"
+
+
+@dataclass(frozen=True)
+class Question:
+    """Something to ask one daemon."""
+
+    ask: Callable[[], Any]
+    """Returns the answer, which can be pickled, or raises."""
+    deadline_seconds: float
+    why: Callable[[Exception], str] = words
+    """What went wrong, in words; called in the process that has asked."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    source: Source
+    value: Any = None
+    """None if there is a problem."""
+
+
+@dataclass
+class _Child:
+    pid: int
+    pipe: int
+    began: float
+    deadline: float
+    received: bytearray = field(default_factory=bytearray)
+    exit_code: Optional[int] = None
+    """None until it has been waited for."""
+
+
+def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
+    """Answers to all questions by name, in their order; none takes longer than its deadline.
+
+    A process that did not answer is killed: none is left behind.
+    """
+    children: dict[str, _Child] = {}
+    answers: dict[str, Answer] = {}
+    try:
+        for name, question in questions.items():
+            children[name] = _start(question)
+        while len(answers) < len(children):
+            waiting = {name: child for name, child in children.items() if name not in answers}
+            ended = _received_until(min(child.deadline for child in waiting.values()), waiting)
+            now = time.monotonic()
+            for name, child in waiting.items():
+                if name in ended:
+                    answers[name] = _answered(name, child, now)
+                elif child.deadline <= now:
+                    answers[name] = _given_up(name, child, now)
+    finally:
+        for child in children.values():
+            _end(child)
+    return {name: answers[name] for name in questions}
+
+
+def end_with(parent: int) -> None:
+    """Let the kernel end this process as soon as ``parent``, the process that has started it, is gone.
+
+    It acts whatever ends the parent, and while a library hangs. It stays in force in a program that this process becomes.
+    """
+    _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != parent:  # it was gone before
+        os._exit(1)
+
+
+def limit_memory(more_bytes: int) -> None:
+    """Let this process have no more memory than it has and ``more_bytes``; beyond that it gets a MemoryError."""
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + more_bytes
+    resource.setrlimit(
+        resource.RLIMIT_AS, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+    )
+
+
+def _start(question: Question) -> _Child:
+    # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh process: this one
+    # has the bindings loaded.
+    receiving, sending = os.pipe()
+    began = time.monotonic()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        end_with(parent)
+        _answer(question, sending)
+    os.close(sending)
+    return _Child(pid, receiving, began, began + question.deadline_seconds)
+
+
+def _answer(question: Question, pipe: int) -> NoReturn:
+    """Send what ``question`` returns, or raises, and end this process without any of its parent's clean-up."""
+    exit_code = 1
+    try:
+        try:
+            result: tuple[Any, Optional[str]] = (question.ask(), None)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
+            result = (None, question.why(error))
+        with os.fdopen(pipe, "wb") as file:
+            pickle.dump(result, file, pickle.HIGHEST_PROTOCOL)
+        exit_code = 0
+    finally:
+        os._exit(exit_code)
+
+
+def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:
+    """Names of those that have ended their answer, once something has come or the deadline has passed."""
+    poll = select.poll()
+    for child in waiting.values():
+        poll.register(child.pipe, select.POLLIN)
+    ready = {pipe for pipe, _ in poll.poll(1000 * max(0.0, deadline - time.monotonic()))}
+    ended = []
+    for name, child in waiting.items():
+        if child.pipe in ready:
+            chunk = os.read(child.pipe, _CHUNK_BYTES)
+            child.received += chunk
+            if not chunk:
+                ended.append(name)
+    return ended
+
+
+def _answered(name: str, child: _Child, now: float) -> Answer:
+    try:
+        value, problem = pickle.loads(child.received)  # noqa: S301 - from a process that this one forked
+    except (EOFError, pickle.UnpicklingError):
+        _wait_for(child)
+        value, problem = None, f"the query ended without an answer (exit code {child.exit_code})"
+    return Answer(Source(name, now - child.began, problem), value)
+
+
+def _given_up(name: str, child: _Child, now: float) -> Answer:
+    return Answer(Source(name, now - child.began, f"no answer within {child.deadline - child.began:g} s"))
+
+
+def _end(child: _Child) -> None:
+    os.close(child.pipe)
+    if child.exit_code is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child.pid, signal.SIGKILL)
+        _wait_for(child)
+
+
+def _wait_for(child: _Child) -> None:
+    _, status = os.waitpid(child.pid, 0)
+    child.exit_code = os.waitstatus_to_exitcode(status)

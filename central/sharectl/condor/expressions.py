@@ -1,0 +1,330 @@
+"""The clauses of an expression that all have to be true, also where attributes stand for some of them, and whose they are.
+
+An expression is text as HTCondor prints it. What is split here is only named here: whether a clause is true is for
+HTCondor's own library to say.
+
+Attributes that HTCondor itself publishes of a slot: what a START expression may rely on without publishing it.
+
+The names in its manual (machine ClassAd attributes) and those in the slot ads of 23.9.6 and 25.14.1.
+
+Which attributes an expression asks for, and of whom. Text as HTCondor prints an expression in, names out.
+
+Words of an expression.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Callable, Optional
+
+_NAMES = """
+    AcceptedWhileDraining AccountingGroup ActivationRequests Activity AddressV1 Arch AvgTransferInputMB
+    AvgTransferOutputMB BrokenContextAds BrokenSlotCpus BrokenSlotDisk BrokenSlotMemory CanHibernate
+    CgroupEnforced ClaimEndTime ClaimRequests CleanupCategoryCounts ClientMachine CloudImage
+    CloudInstanceID CloudInterruptible CloudPlatform CloudProvider CloudRegion CloudVMType CloudZone
+    COLLECTOR_HOST_STRING CondorLoadAvg CondorPlatform CondorScratchDir CondorVersion ConsoleIdle CpuBusy
+    CpuCacheSize CpuFamily CpuModelNumber Cpus CpusUsage CurrentRank DaemonCoreDutyCycle DaemonStartTime
+    Disk DiskUsage DotNetVersions Draining DrainingRequestId DSlotId DynamicSlot EnteredCurrentActivity
+    EnteredCurrentState ExecutableSize ExecuteVolume ExpectedMachineGracefulDrainingBadput
+    ExpectedMachineGracefulDrainingCompletion ExpectedMachineQuickDrainingBadput
+    ExpectedMachineQuickDrainingCompletion FileSystemDomain GlobalJobId HardwareAddress HibernationLevel
+    HibernationState HibernationSupportedStates ImageSize IsDataSlot IsEnforcingDiskUsage IsLocalStartd
+    IsSplittable IsWakeAble IsWakeEnabled IsWakeOnLanEnabled IsWakeOnLanSupported JobBusyTimeAvg
+    JobBusyTimeCount JobBusyTimeMax JobBusyTimeMin JobDurationAvg JobDurationCount JobDurationMax
+    JobDurationMin JobId JobPreemptions JobRankPreemptions JobStart JobStarts JobUniverse
+    JobUserPrioPreemptions JobVM_VCPUS KeyboardIdle KFlops LastBenchmark LastDrainStartTime
+    LastDrainStopTime LastFetchWorkCompleted LastFetchWorkSpawned LastPeriodicCheckpoint LoadAvg
+    LvmBackingStore LvmDetectedDisk LvmIsThinProvisioning LvmNonCondorDiskUsage LvmUsingLoopback Machine
+    MachineLastMatchTime MachineMaxVacateTime MachineResources MappingMethod MaxClaimTime
+    MaxJobRetirementTime Memory Microarch Mips MyAddress MyCurrentTime MyType Name NewDSlotNotMatch
+    NextFetchWorkDelay NumDynamicSlots NumDynamicSlotsTime NumPids OpSys OpSysAndVer OpSysLegacy
+    OpSysLongName OpSysMajorVer OpSysName OpSysShortName OpSysVer ParentSlotId PartitionableSlot
+    PreemptingOwner PreemptingRank PreemptingUser PrivateNetworkName PslotRollupInformation PublicClaimId
+    Rank RemoteAutoregroup RemoteGroup RemoteNegotiatingGroup RemoteOwner RemoteProject RemoteScheddName
+    RemoteUser Requirements RetirementTimeRemaining SingularityUserNamespaces SingularityVersion
+    SlotBrokenCode SlotBrokenReason SlotID SlotType SlotTypeID SlotWeight Start StartdIpAddr
+    StarterAbilityList StarterPid State SubnetMask TargetType TimeToLive UidDomain Unhibernate
+    UtsnameMachine UtsnameNodename UtsnameRelease UtsnameSysname UtsnameVersion VirtualMemory
+    VMOfflineReason VMOfflineTime WakeOnLanEnabledFlags WakeOnLanSupportedFlags WindowsBuildNumber
+    WindowsMajorVersion WindowsMinorVersion WithinResourceLimits
+"""
+
+_FAMILIES = re.compile(
+    r"has_?|monitor|total|recent|updates|last|clock(day|min)$|detected|assigned|available|offline|device|gpus|cuda"
+    r"|opencl|docker|java|vm_|slot\d+_|child(accountinggroup|activity|cpus|currentrank|disk|dslotid"
+    r"|enteredcurrentstate|memory|name|remoteowner|remoteuser|retirementtimeremaining|state)$",
+    re.IGNORECASE,
+)
+"""Names that begin so depend on the machine, its devices and what it offers."""
+
+_OF_JOBS = """
+    AccountingGroup AcctGroup AcctGroupUser Args ClusterId Cmd ConcurrencyLimits EnteredCurrentStatus Err
+    FileSystemDomain GlobalJobId Iwd JobDescription JobLeaseDuration JobPrio JobStatus JobUniverse NiceUser
+    NumJobStarts NumShadowStarts Out Owner ProcId QDate Rank RequestCpus RequestDisk RequestGPUs RequestMemory
+    Requirements ShouldTransferFiles TransferInput User WantDocker WhenToTransferOutput x509UserProxySubject
+"""
+
+HTCONDORS = frozenset(_NAMES.lower().split())
+"""Attributes of every slot, lower case."""
+
+JOB_ATTRIBUTES = frozenset(_OF_JOBS.lower().split())
+"""Attributes of jobs that a START expression is likely to ask for, lower case: to tell on which side a name belongs."""
+
+
+def is_htcondors(name: str) -> bool:
+    """Whether HTCondor publishes an attribute of that name in slot ads."""
+    return name.lower() in HTCONDORS or _FAMILIES.match(name) is not None
+
+
+MY, TARGET, UNSCOPED = "MY", "TARGET", ""
+
+_REFERENCES_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<string>"(?:\\.|[^"\\])*")
+    | '(?P<quoted>(?:\\.|[^'\\])*)'
+    | (?P<number>\d[\w.]*(?:(?<=[eE])[+-]\d+)?)
+    | (?P<name>[A-Za-z_]\w*)
+    | (?P<sign>.)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_AS_WRITTEN = re.compile(
+    r"\bevalInEachContext\(\s*unparse\(\s*(?P<name>\w+)\s*\)\s*,\s*\{\s*TARGET\s*\}\s*\)", re.IGNORECASE
+)
+"""Text of an attribute of the job, not evaluated: only there HTCondor wants the name without its scope."""
+_REFERENCES_WORDS = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An attribute that an expression asks for."""
+
+    scope: str
+    """`MY`, `TARGET` or `UNSCOPED`."""
+    name: str
+    """As written; names are compared without case."""
+
+
+def references(expression: str) -> tuple[Reference, ...]:
+    """Attributes that ``expression`` asks for, in order, each once.
+
+    Parameters
+    ----------
+    expression
+        As HTCondor prints an expression, so that it is known to be one. ``a.b`` asks for ``a`` only, unless ``a``
+        is a scope; names defined within a record are taken for attributes too.
+    """
+    scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
+    tokens = [match for match in _REFERENCES_TOKEN.finditer(scoped) if match.lastgroup is not None]
+    signs = ["", *(token["sign"] or "" for token in tokens), ""]
+    found: dict[Reference, None] = {}
+    scope = UNSCOPED
+    for index, token in enumerate(tokens):
+        name = token["name"] or token["quoted"]
+        before, after = signs[index], signs[index + 2]
+        if name is None or (token["name"] and (after == "(" or name.lower() in _REFERENCES_WORDS)):
+            continue
+        if name.upper() in (MY, TARGET) and after == "." and before != ".":
+            scope = name.upper()
+            continue
+        if before != "." or scope:
+            found[Reference(scope, name)] = None
+        scope = UNSCOPED
+    return tuple(found)
+
+
+MAX_CLAUSES = 200
+"""No expression that a person wrote has more; what is beyond is one clause."""
+
+MAX_CHARACTERS = 65_536
+"""A longer expression is one clause."""
+
+MAX_PARENTHESES = 32
+"""So many pairs are taken from around an expression, each of which is a look at all of it."""
+
+MAX_DEPTH = 8
+"""How many attributes may stand for each other."""
+
+_START_CLAUSES_TOKEN = re.compile(
+    r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|=\?=|=!=|&&|\|\||[()\[\]{}?:]|.', re.DOTALL
+)
+_COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+_LOOSER = frozenset(("||", "?", ":"))
+"""Operators that bind less than &&: where one of them stands, the whole is one clause."""
+
+_NAME = re.compile(r"(?:MY\.)?(?P<name>[A-Za-z_]\w*)", re.IGNORECASE)
+_WRAPPED = re.compile(
+    r"(?P<inner>.+?)\s*(?P<wrapper>(?:=!=|\bisnt\b)\s*false|(?:=\?=|\bis\b|==)\s*true)",
+    re.IGNORECASE | re.DOTALL,
+)
+_START_CLAUSES_WORDS = frozenset(("true", "false", "undefined", "error"))
+_ALWAYS_OPENED = frozenset(("start", "requirements"))
+"""Names that tell nobody anything: what they stand for is shown even if it is a single clause."""
+
+_OURS = (
+    ("target", re.compile(r"\bt1_Target(?:Admits|Active|Groups|cores)\b", re.IGNORECASE)),
+    ("grace", re.compile(r"\b(?:t1_GraceAdmits|MC_GRACE|t1_McRoom\w*)\b", re.IGNORECASE)),
+    ("overheat", re.compile(r"\b(?:t1_CoolAdmits|t1_overheat)\b", re.IGNORECASE)),
+    ("sharectl", re.compile(r"\bMY\.t1_\w+", re.IGNORECASE)),
+)
+_RESOURCE = re.compile(
+    r"\(*\s*(?:TARGET\.)?(?P<one>\w+)\s*>=\s*(?:MY\.)?Request(?P<other>\w+)\s*\)*"
+    r"|\(*\s*(?:MY\.)?Request(?P<fore>\w+)\s*<=\s*(?:TARGET\.)?(?P<aft>\w+)\s*\)*",
+    re.IGNORECASE,
+)
+_GPUS_THAT_FIT = re.compile(r"\bcountMatches\s*\(.*\bRequestGPUs\b", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One of the expressions that all have to be true."""
+
+    text: str
+    through: tuple[str, ...] = ()
+    """Attributes, in lower case, that stand for it, the outermost first: ``("start", "siteadmits")``."""
+
+
+def split(expression: str) -> tuple[str, ...]:
+    """Clauses of ``expression``, without the parentheses around them; itself if it is no conjunction."""
+    return tuple(_split(expression, MAX_DEPTH))
+
+
+def clauses(expression: str, attribute: Callable[[str], Optional[str]]) -> tuple[Clause, ...]:
+    """Clauses of ``expression``, those included that attributes stand for.
+
+    Parameters
+    ----------
+    attribute
+        Returns the expression of an attribute of the ad, None if it has none.
+    """
+    return tuple(_opened(expression, attribute, ()))
+
+
+def code_of(clause: Clause) -> str:
+    """Code of `sharectl.explain.job` for a slot's clause that is not true: whose it is."""
+    for code, pattern in _OURS:
+        if pattern.search(clause.text):
+            return code
+    return "site-start" if "start" in clause.through else "slot-requirements"
+
+
+def resource_of(clause: Clause) -> Optional[str]:
+    """Resource in lower case that a job's clause compares its request with; None for any other clause."""
+    if _GPUS_THAT_FIT.search(clause.text):
+        return "gpus"
+    found = _RESOURCE.fullmatch(clause.text)
+    if found is None:
+        return None
+    one, other = (found["one"], found["other"]) if found["one"] else (found["fore"], found["aft"])
+    return one.lower() if one.lower() == other.lower() else None
+
+
+def name_of(text: str) -> Optional[str]:
+    """Attribute of the ad itself that ``text`` is a mere reference to, in lower case."""
+    found = _NAME.fullmatch(text.strip())
+    return None if found is None or found["name"].lower() in _START_CLAUSES_WORDS else found["name"].lower()
+
+
+def _opened(
+    expression: str, attribute: Callable[[str], Optional[str]], through: tuple[str, ...]
+) -> Iterator[Clause]:
+    parts = split(expression)
+    if len(parts) > MAX_CLAUSES:
+        parts = (expression,)
+    for part in parts:
+        wrapped = _WRAPPED.fullmatch(part)
+        name = name_of(_bare(wrapped["inner"]) if wrapped else part)
+        content = attribute(name) if name and name not in through and len(through) < MAX_DEPTH else None
+        inner = (
+            () if name is None or content is None else tuple(_opened(content, attribute, (*through, name)))
+        )
+        worth = (
+            len(inner) > 1
+            or (name in _ALWAYS_OPENED)
+            or any(len(one.through) > len(through) + 1 for one in inner)
+        )
+        if not inner or not worth or len(inner) > MAX_CLAUSES:
+            yield Clause(part, through)
+        elif wrapped:
+            # Not false if none of its clauses is; the same for "is true".
+            yield from (Clause(f"({one.text}) {wrapped['wrapper']}", one.through) for one in inner)
+        else:
+            yield from inner
+
+
+def _split(expression: str, depth: int) -> Iterator[str]:
+    bare = _bare(expression) if len(expression) <= MAX_CHARACTERS else expression
+    parts = _parts(bare) if len(bare) <= MAX_CHARACTERS else (bare,)
+    if len(parts) == 1 or not depth:
+        yield bare
+        return
+    for part in parts:
+        yield from _split(part, depth - 1)
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> tuple[str, ...]:
+    """What stands between the && that are in no brackets; all of it where something looser stands beside them."""
+    level, begin, parts = 0, 0, []
+    for token in _START_CLAUSES_TOKEN.finditer(text):
+        found = token.group()
+        if found in _OPENING:
+            level += 1
+        elif found in _CLOSING:
+            level -= 1
+        elif not level and found in _LOOSER:
+            return (text,)
+        elif not level and found == "&&":
+            parts.append(text[begin : token.start()].strip())
+            begin = token.end()
+    last = text[begin:].strip()
+    return (*parts, last) if last and all(parts) else (text,)
+
+
+def _bare(text: str) -> str:
+    """``text`` without parentheses that are around all of it."""
+    text = text.strip()
+    for _ in range(MAX_PARENTHESES):
+        if not (text.startswith("(") and text.endswith(")") and _closes_last(text)):
+            break
+        text = text[1:-1].strip()
+    return text
+
+
+def is_balanced(text: str) -> bool:
+    """Whether each bracket is closed after it is opened; those in strings and comments do not count."""
+    level = 0
+    for token in _START_CLAUSES_TOKEN.finditer(_COMMENT.sub(_kept_string, text)):
+        found = token.group()
+        level += (found in _OPENING) - (found in _CLOSING)
+        if level < 0:
+            return False
+    return not level
+
+
+def _kept_string(match: re.Match[str]) -> str:
+    return match["string"] or " "
+
+
+def _closes_last(text: str) -> bool:
+    """Whether the parenthesis that ``text`` begins with is closed by its last character."""
+    level = 0
+    for token in _START_CLAUSES_TOKEN.finditer(text):
+        found = token.group()
+        level += (found in _OPENING) - (found in _CLOSING)
+        if not level:
+            return token.end() == len(text)
+    return False
+
+
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+@lru_cache(maxsize=10_000)
+def words_of_text(text: str) -> frozenset[str]:
+    """Names in an expression, in lower case."""
+    return frozenset(word.lower() for word in _WORD.findall(text))

@@ -1,0 +1,126 @@
+"""How long a negotiator's last cycles took, and what it is configured to.
+
+The knobs of group quotas as the negotiator itself has them, however its files came to say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Optional
+
+from sharectl.condor.ads import evaluated, number, text, whole
+from sharectl.condor.quotas import Knob, is_of_quotas
+from sharectl.condor.reach import why_daemon
+from sharectl.errors import PoolUnavailableError
+
+LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
+KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
+_DURATION = re.compile(r"LastNegotiationCycleDuration(\d{1,2})", re.IGNORECASE)
+_MOST_SECONDS = 1e7
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A negotiation cycle that has ended."""
+
+    duration_seconds: float
+    """Whole seconds, as the negotiator's clock has them."""
+    period_seconds: Optional[float]
+    """From the start of the one before; None if there was none."""
+    idle_jobs: Optional[int]
+    """Jobs that waited for a slot."""
+
+
+def locate(collector: Optional[str]) -> list[dict[str, str]]:
+    """Location of each negotiator that the collector knows: `LOCATION` by name."""
+    import htcondor2
+
+    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
+    ads = asked.query(htcondor2.AdType.Negotiator, projection=list(LOCATION))
+    return [
+        {name: found for name in LOCATION if (found := text(ad.get(name))) is not None}
+        for ad in ads
+        if text(ad.get("Name"))
+    ]
+
+
+def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
+    """Cycles that the negotiator itself tells of, the newest first; the collector's copy may be 300 s old.
+
+    It answers between cycles only.
+    """
+    import classad2
+    import htcondor2
+
+    ads = htcondor2.Collector(classad2.ClassAd(dict(location))).query(htcondor2.AdType.Negotiator)
+    return cycles_of(ads[0]) if ads else []
+
+
+def cycles_of(ad: Any) -> list[Cycle]:
+    """Cycles that a negotiator's ad tells of (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
+    numbers = sorted(int(match[1]) for name in ad for match in [_DURATION.fullmatch(name)] if match)
+    found = []
+    for index in numbers:
+        duration, period, idle = (
+            number(evaluated(ad, f"LastNegotiationCycle{name}{index}"), -1.0, most=_MOST_SECONDS)
+            for name in ("Duration", "Period", "NumIdleJobs")
+        )
+        if duration >= 0:
+            found.append(Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None))
+    return found
+
+
+def knobs(location: Mapping[str, str]) -> dict[str, int]:
+    """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
+    import classad2
+    import htcondor2
+
+    told = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+    values = {name: whole(_number(told.get(name)), -1) for name in KNOBS}
+    return {name: value for name, value in values.items() if value >= 0}
+
+
+def _number(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None  # noqa: PLR2004
+
+
+def ask(collector: Optional[str], name: Optional[str] = None) -> list[Knob]:
+    """Knobs of quotas that the pool's negotiator has; without a deadline: ask in a child.
+
+    Parameters
+    ----------
+    collector
+        Address; None for the pool of this machine's configuration.
+    name
+        Name of the negotiator, if there are several.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If the collector does not know exactly one such negotiator.
+    """
+    import classad2
+    import htcondor2
+
+    location = _one(locate(collector), name)
+    place = f"negotiator {location['Name']}"
+    try:
+        told: Any = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+        return [Knob(place, key, str(told[key]).strip()) for key in told if is_of_quotas(key)]
+    except htcondor2.HTCondorException as error:
+        raise htcondor2.HTCondorException(why_daemon(location, "NEGOTIATOR", error)) from error
+
+
+def _one(known: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
+    found = [ad for ad in known if name is None or ad["Name"].lower() == name.lower()]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(sorted(ad["Name"] for ad in known)) or "none"
+    wanted = f"no negotiator {name}" if name else f"{len(known)} negotiators"
+    raise PoolUnavailableError(
+        f"the collector knows {wanted}, but {names}; write the name of one as pledges.negotiator.name"
+        if known
+        else "the collector knows no negotiator; see condor_status -negotiator"
+    )

@@ -1,0 +1,317 @@
+"""Two ways to look at a pool that give the same table: every job (`jobs`), or counted where they are (`counted`)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Callable, Optional
+
+from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
+from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.placement import Trial, Trialling
+from sharectl.condor.reach import why_collector, why_daemon
+from sharectl.condor.schedds import ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.model import (
+    OTHER,
+    SCHEDD_SOURCE,
+    JobWaits,
+    Node,
+    OtherJobs,
+    PendingJobs,
+    RunningJobs,
+    Snapshot,
+    Source,
+    UnplaceableJobs,
+)
+from sharectl.plan.nodes import Controlled, ControlledConstraint, controlled_machines
+from sharectl.shares.demand import pending_rows, unplaceable_jobs
+from sharectl.shares.groups import first_part, group_of
+from sharectl.shares.job_waits import JobWait, job_waits
+
+MOST_PENDING_CORES = 8
+"""Larger requests count as this (seed)."""
+
+MOST_OTHERS = 10
+"""Parts of `OTHER` that a snapshot names: users can write any number of them."""
+
+_CONTROLLED, _RESERVED = "controlled", "reserved"
+_MODES: Mapping[str, Callable[[Mapping[str, str], Sizes], ScheddJobs]] = {
+    "counted": count_pending,
+    "jobs": list_jobs,
+}
+MODES = tuple(_MODES)
+
+
+@dataclass(frozen=True)
+class PoolAccess:
+    """How to reach a pool and what to take for granted there."""
+
+    groups: tuple[str, ...]
+    """Configured groups."""
+    controlled: Controlled
+    collector: Optional[str] = None
+    """Address; None for the pool of this machine's HTCondor configuration."""
+    mode: str = "counted"
+    schedds: tuple[str, ...] = ()
+    """Names that must answer even if the collector does not know them."""
+    collector_deadline_seconds: float = 20
+    schedd_deadline_seconds: float = 60
+    default_node_hs06: float = 400
+    default_node_cores: int = 40
+    multicore_cores: int = 8
+    reserved: Optional[Controlled] = None
+    """Nodes that are kept free of targets; None: none are."""
+    true_sizes: bool = False
+    """Whether requests count as what they are, up to the largest node; else as at most `MOST_PENDING_CORES`."""
+    job_ctl_stale_seconds: int = STALE_SECONDS
+    demand: str = "placeable"
+    """Whether pending jobs are tried on the nodes (``placeable``), or all count (``pending``)."""
+
+
+class CondorPool:
+    """A live pool, asked through its collector and all its schedds."""
+
+    def __init__(self, access: PoolAccess) -> None:
+        self.access = access
+
+    def snapshot(self, now: int) -> Snapshot:
+        """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
+        # Loaded before the questions fork, or each of them would load it anew.
+        import htcondor2  # noqa: F401
+
+        access = self.access
+        chosen = {_CONTROLLED: access.controlled, _RESERVED: access.reserved}
+        constraints = {
+            name: by.expression for name, by in chosen.items() if isinstance(by, ControlledConstraint)
+        }
+        question = Question(
+            partial(look, access.collector, constraints, now, access.job_ctl_stale_seconds),
+            access.collector_deadline_seconds,
+            partial(why_collector, access.collector),
+        )
+        answer = ask_all({"collector": question})["collector"]
+        if answer.value is None:
+            problem = unanswered(access.collector, answer.source.problem or "")
+            return Snapshot(now, (), (), (), (replace(answer.source, problem=problem),))
+        known: CollectorAnswer = answer.value
+        if not (known.slots and known.schedds):
+            # It has just started, or its updates are refused: what it does not know is not zero.
+            source = replace(answer.source, problem=_knows_nothing(known))
+            return Snapshot(now, (), (), (), (source,))
+        jobs, sources, trial = self._ask_schedds(known)
+        nodes = self.nodes(known.slots)
+        names = {node.machine: node.name for node in nodes}
+        running = (
+            self._running_in_slots(known.slots, names, now)
+            if access.mode == "counted"
+            else self._running_in_schedds(jobs, names, now)
+        )
+        pending = self._pending(jobs, trial)
+        return Snapshot(
+            now,
+            nodes,
+            tuple(running),
+            pending,
+            (answer.source, *sources),
+            known.started_at,
+            self.others(known.slots, jobs),
+            waits=self._waits(jobs),
+            unplaceable=self._unplaceable(pending, trial),
+            untried=trial.untried,
+        )
+
+    def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source], Trial]:
+        """Jobs and how each schedd answered, and the trial of the pending ones, asked for at the same time."""
+        access, sizes = self.access, self._sizes(known.slots)
+        names = {f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds}
+        questions = {
+            name: Question(
+                partial(_MODES[access.mode], location, sizes),
+                access.schedd_deadline_seconds,
+                partial(why_daemon, location, "SCHEDD"),
+            )
+            for name, location in names.items()
+        }
+        trial = Trialling(
+            access.collector,
+            known.sample,
+            sizes,
+            access.collector_deadline_seconds,
+            access.schedd_deadline_seconds,
+        )
+        if access.demand == "placeable":
+            questions.update(trial.questions(known.schedds))
+        everything = ask_all(questions)
+        answers = {name: everything.pop(name) for name in names}
+        present = {location["Name"].lower() for location in known.schedds}
+        absent = [
+            Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
+            for name in self.access.schedds
+            if name.lower() not in present
+        ]
+        jobs = [answer.value for answer in answers.values() if answer.value is not None]
+        sources = [*(answer.source for answer in answers.values()), *absent]
+        return jobs, sources, trial.of(everything) if everything else Trial()
+
+    def _sizes(self, slots: Iterable[Slot]) -> Sizes:
+        """How requests count: a job that wants a whole node wants the largest."""
+        if not self.access.true_sizes:
+            return Sizes(max(MOST_PENDING_CORES, self.access.multicore_cores))
+        largest = max(slots, key=lambda slot: (slot.cores, slot.memory_mib))
+        return Sizes(
+            max(1, largest.cores),
+            {
+                **dict.fromkeys(("Cpus", "TotalSlotCpus"), largest.cores),
+                **dict.fromkeys(("Memory", "TotalSlotMemory"), largest.memory_mib),
+                "TotalCpus": largest.node_cores or largest.cores,
+                "TotalMemory": largest.node_memory_mib or largest.memory_mib,
+            },
+        )
+
+    def nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
+        """Execute points that have these slots, by host name."""
+        by_machine: dict[str, list[Slot]] = {}
+        for slot in slots:
+            by_machine.setdefault(slot.machine, []).append(slot)
+        names = node_names(by_machine)
+        under = self._meant(self.access.controlled, _CONTROLLED, by_machine)
+        reserved = self._meant(self.access.reserved, _RESERVED, by_machine)
+        return tuple(
+            self._node(by_machine[machine], names[machine], machine in under, machine in reserved)
+            for machine in sorted(by_machine)
+        )
+
+    def _meant(
+        self, by: Optional[Controlled], name: str, machines: Mapping[str, Sequence[Slot]]
+    ) -> frozenset[str]:
+        """Host names of the nodes that an entry of the configuration means."""
+        if by is None:
+            return frozenset()
+        met = {machine for machine, slots in machines.items() if any(name in slot.meets for slot in slots)}
+        return controlled_machines(by, machines, met)
+
+    def _node(self, slots: Sequence[Slot], name: str, controlled: bool, reserved: bool) -> Node:  # noqa: FBT001
+        obeyed = [slot.obeyed_sequence for slot in slots if slot.obeyed_sequence is not None]
+        return Node(
+            name=name,
+            machine=slots[0].machine,
+            cores=sum(slot.cores for slot in slots),
+            hs06_per_core=self._power(slots[0].hs06, slots[0].node_cores),
+            controlled=controlled,
+            memory_mib=sum(slot.memory_mib for slot in slots),
+            reserved=reserved,
+            draining=any(slot.draining for slot in slots),
+            obeyed_sequence=max(obeyed, default=None),
+            refusal=next((slot.refusal for slot in slots if slot.refusal), None),
+            power_assumed=slots[0].hs06 is None,
+            multicore_only=all(slot.multicore_only for slot in slots),
+            several_slots=sum(slot.partitionable for slot in slots) > 1,
+            grace_cores=sum(slot.grace_cores for slot in slots),
+        )
+
+    def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
+        return (node_hs06 or self.access.default_node_hs06) / (node_cores or self.access.default_node_cores)
+
+    def _running_in_slots(
+        self, slots: Iterable[Slot], names: Mapping[str, str], now: int
+    ) -> Iterable[RunningJobs]:
+        for slot in slots:
+            power = self._power(slot.hs06, slot.node_cores)
+            for held in slot.held:
+                yield RunningJobs(
+                    node=names[slot.machine],
+                    group=group_of(held.accounting_group, self.access.groups),
+                    cores=held.cores,
+                    hs06_per_core=power,
+                    seconds=_seconds_since(held.since, now),
+                    memory_mib=held.memory_mib,
+                )
+
+    def _running_in_schedds(
+        self, answers: Iterable[ScheddJobs], names: Mapping[str, str], now: int
+    ) -> Iterable[RunningJobs]:
+        for job in (job for jobs in answers for job in jobs.running):
+            yield RunningJobs(
+                node=names.get(job.machine, job.machine.partition(".")[0]),
+                group=group_of(job.accounting_group, self.access.groups),
+                cores=job.cores,
+                hs06_per_core=self._power(job.node_hs06, job.node_cores),
+                seconds=_seconds_since(job.since, now),
+                memory_mib=job.memory_mib,
+            )
+
+    def _waits(self, answers: Iterable[ScheddJobs]) -> tuple[JobWaits, ...]:
+        groups = self.access.groups
+        return job_waits(
+            JobWait(group_of(job.accounting_group, groups), job.cores, job.started, job.seconds, job.jobs)
+            for answer in answers
+            for job in answer.waits
+        )
+
+    def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
+        counted: Counter[tuple[str, int, int]] = Counter()
+        for answer in answers:
+            for accounting_group, cores, memory_mib, jobs in answer.pending:
+                counted[group_of(accounting_group, self.access.groups), cores, memory_mib] += jobs
+        unplaceable: Counter[tuple[str, int, int]] = Counter()
+        for alike in trial.unplaceable:
+            accounting_group, cores, memory_mib = alike.kind
+            unplaceable[group_of(accounting_group, self.access.groups), cores, memory_mib] += alike.jobs
+        return pending_rows(counted, unplaceable)
+
+    def _unplaceable(self, pending: Iterable[PendingJobs], trial: Trial) -> tuple[UnplaceableJobs, ...]:
+        kinds = (
+            UnplaceableJobs(
+                group_of(jobs.kind[0], self.access.groups),
+                jobs.kind[1],
+                jobs.jobs,
+                jobs.example,
+                jobs.reason,
+            )
+            for jobs in trial.unplaceable
+        )
+        return unplaceable_jobs(pending, kinds)
+
+    def others(self, slots: Iterable[Slot], answers: Sequence[ScheddJobs]) -> tuple[OtherJobs, ...]:
+        """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
+        held = [(held.accounting_group, held.cores) for slot in slots for held in slot.held]
+        if self.access.mode != "counted":
+            held = [(job.accounting_group, job.cores) for answer in answers for job in answer.running]
+        cores = self._of_other(held)
+        jobs = self._of_other((kind[0], kind[-1]) for answer in answers for kind in answer.pending)
+        names = sorted(cores | jobs, key=lambda name: (-cores[name], -jobs[name], name))
+        return tuple(OtherJobs(name, cores[name], jobs[name]) for name in names[:MOST_OTHERS])
+
+    def _of_other(self, amounts: Iterable[tuple[Optional[str], int]]) -> Counter[str]:
+        """Amounts of jobs of no configured group, by `first_part`."""
+        by_name: Counter[Optional[str]] = Counter()
+        for accounting_group, amount in amounts:
+            by_name[accounting_group] += amount
+        counted: Counter[str] = Counter()
+        for accounting_group, amount in by_name.items():
+            if group_of(accounting_group, self.access.groups) == OTHER:
+                counted[first_part(accounting_group)] += amount
+        return counted
+
+
+def node_names(machines: Iterable[str]) -> dict[str, str]:
+    """Full host name -> name of the node: the short one, or the full one where two share a short one."""
+    machines = list(machines)
+    shared = Counter(machine.partition(".")[0] for machine in machines)
+    return {
+        machine: machine if shared[short] > 1 else short
+        for machine in machines
+        for short in [machine.partition(".")[0]]
+    }
+
+
+def _knows_nothing(known: CollectorAnswer) -> str:
+    kinds = (("execute point", known.slots), ("schedd", known.schedds))
+    unknown = " and no ".join(kind for kind, ads in kinds if not ads)
+    return f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it has just started"
+
+
+def _seconds_since(start: int, now: int) -> int:
+    return max(0, now - start) if start else 0

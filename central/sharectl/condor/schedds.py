@@ -1,0 +1,262 @@
+"""What one schedd knows of its jobs. Each function asks one question and returns plain values.
+
+What a request counts as: sizes of jobs that wait, in few enough kinds to count.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import accumulate
+from typing import Any, Optional
+
+from sharectl.condor import job_waits
+from sharectl.condor.ads import MAX_TEXT, account, evaluated, number, text, whole
+from sharectl.condor.job_waits import SampledJob
+from sharectl.plan.nodes import HOST_NAME
+
+LEAST_GRAIN_MIB = 128
+"""What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
+
+
+def counted_memory_mib(requested_mib: int) -> int:
+    """``requested_mib`` rounded up by at most an eighth, or to a multiple of 128 MiB if that is more; 0 if unknown."""
+    if requested_mib <= 0:
+        return 0
+    grain = max(LEAST_GRAIN_MIB, 1 << max(0, (requested_mib - 1).bit_length() - 4))
+    return -(-requested_mib // grain) * grain
+
+
+def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
+    """``jobs`` in the proportions of a sample: value -> jobs, whole numbers that sum to ``jobs``; none are value 0."""
+    sizes = sorted(size for size, count in sample.items() if count > 0)
+    total = sum(sample[size] for size in sizes)
+    if not total:
+        return {0: jobs} if jobs > 0 else {}
+    bounds = [0, *(jobs * seen // total for seen in accumulate(sample[size] for size in sizes))]
+    return {size: high - low for size, low, high in zip(sizes, bounds, bounds[1:]) if high > low}
+
+
+# Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
+# elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
+_SCHEDULER, _GRID, _LOCAL = 7, 9, 12
+NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
+# The schedd applies the constraint to the grouped rows too: what it names must be a key. It evaluates it for each
+# job, so the few rows are sorted out by universe here.
+_PENDING = "JobStatus == 1"
+_PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
+# The schedd groups by attributes, not by expressions of them: where each job has its own RequestMemory there is a row a
+# job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
+MOST_ROWS = 2000
+SAMPLE_JOBS = 2000
+_IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
+_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
+_JOB_PROJECTION = [
+    "JobStatus",
+    "RemoteHost",
+    "AccountingGroup",
+    "JobStartDate",
+    "CpusProvisioned",
+    "RequestCpus",
+    "MemoryProvisioned",
+    "RequestMemory",
+    "MATCH_t1_wn_hs06",
+    "MATCH_TotalSlotCpus",
+    "QDate",
+    "ServerTime",
+]
+_MOST_CORES = 1_000_000
+_MOST_HS06 = 1e9
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job that runs, as its schedd knows it."""
+
+    machine: str
+    """Host name, lower case."""
+    accounting_group: Optional[str]
+    since: int
+    """Unix seconds; 0 if unknown."""
+    cores: int
+    node_hs06: Optional[float]
+    """MATCH_t1_wn_hs06; None if the job carries none."""
+    node_cores: Optional[int]
+    """MATCH_TotalSlotCpus, likewise."""
+    memory_mib: int = 0
+    """MemoryProvisioned; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How requests for cores are counted."""
+
+    most_cores: int
+    """Larger requests count as this."""
+    whole_node: Mapping[str, int] = field(default_factory=dict)
+    """Slot in which a request that names attributes of the slot is evaluated, name -> number; empty: it counts as 1."""
+
+
+@dataclass(frozen=True)
+class ScheddJobs:
+    """Jobs of one schedd."""
+
+    pending: tuple[tuple[Optional[str], int, int, int], ...]
+    """AccountingGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
+    running: tuple[Job, ...] = ()
+    waits: tuple[SampledJob, ...] = ()
+    """Of jobs that wait or have just started; without those of which it is not known."""
+
+
+Kind = tuple[Optional[str], int, int]
+"""AccountingGroup, cores, memory in MiB."""
+
+
+def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
+    """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
+
+    Parameters
+    ----------
+    location
+        Of the schedd: attributes `sharectl.condor.collector.SCHEDD_LOCATION`.
+    sizes
+        How requests are counted.
+    """
+    import htcondor2
+
+    schedd = schedd_at(location)
+    asked = {"constraint": _PENDING, "opts": htcondor2.QueryOpt.GroupBy}
+    rows = schedd.query(projection=[*_PENDING_KEYS, "RequestMemory"], limit=MOST_ROWS, **asked)
+    if len(rows) < MOST_ROWS:
+        return _with_waits(schedd, _counted(rows, sizes), sizes)
+    counted = _counted(schedd.query(projection=_PENDING_KEYS, **asked), sizes)
+    every = max(1, sum(counted.values()) // SAMPLE_JOBS)
+    sample = schedd.query(
+        constraint=f"{_PENDING} && (ClusterId + ProcId) % {every} == 0",
+        projection=[*_PENDING_KEYS, "RequestMemory"],
+    )
+    return _with_waits(schedd, _with_memory(counted, _counted(sample, sizes)), sizes)
+
+
+def _with_waits(schedd: Any, counted: Counter[Kind], sizes: Sizes) -> ScheddJobs:
+    """Pending jobs, and how long they wait."""
+    by_cores: Counter[int] = Counter()
+    for (_, cores, _), jobs in counted.items():
+        by_cores[cores] += jobs
+    waits = job_waits.sample(schedd, by_cores, partial(_group_and_cores, sizes=sizes), _IN_SLOTS)
+    return ScheddJobs(_flat(counted), waits=tuple(waits))
+
+
+def _group_and_cores(ad: Any, sizes: Sizes) -> tuple[Optional[str], int]:
+    return _accounting_group(ad), _requested(ad, sizes)
+
+
+def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
+    """Jobs by kind, of rows or of jobs, which are one each."""
+    counted: Counter[Kind] = Counter()
+    for row in rows:
+        if row.get("JobUniverse") not in NO_SLOT:
+            counted[kind_of(row, sizes)] += whole(row.get("JobCount"), 1)
+    return counted
+
+
+def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
+    """Jobs counted without memory, with that of a sample, group by group and size by size."""
+    seen: dict[tuple[Optional[str], int], Counter[int]] = {}
+    for (group, cores, memory_mib), jobs in sample.items():
+        seen.setdefault((group, cores), Counter())[memory_mib] += jobs
+    return Counter(
+        {
+            (group, cores, memory_mib): share
+            for (group, cores, _), jobs in counted.items()
+            for memory_mib, share in shared_out(jobs, seen.get((group, cores), Counter())).items()
+        }
+    )
+
+
+def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
+    """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
+    pending: Counter[Kind] = Counter()
+    running: list[Job] = []
+    ads = schedd_at(location).query(constraint=_ALL, projection=_JOB_PROJECTION)
+    for ad in ads:
+        if evaluated(ad, "JobStatus") == 1:
+            pending[kind_of(ad, sizes)] += 1
+        elif (job := _running(ad, sizes)) is not None:
+            running.append(job)
+    waits = job_waits.waits_in(ads, partial(_group_and_cores, sizes=sizes), {}, int(time.time()))
+    return ScheddJobs(_flat(pending), tuple(running), tuple(waits))
+
+
+def schedd_at(location: Mapping[str, str]) -> Any:
+    """Schedd of the bindings at a location."""
+    import classad2
+    import htcondor2
+
+    return htcondor2.Schedd(classad2.ClassAd(dict(location)))
+
+
+def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
+    """Job that runs; None if its schedd does not say where: it holds no slot."""
+    host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
+    if not HOST_NAME.fullmatch(host):
+        return None
+    power = _match_number(ad, "MATCH_t1_wn_hs06")
+    node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
+    return Job(
+        machine=host,
+        accounting_group=_accounting_group(ad),
+        since=whole(evaluated(ad, "JobStartDate"), 0),
+        cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
+        node_hs06=power if power > 0 else None,
+        node_cores=node_cores if node_cores > 0 else None,
+        memory_mib=whole(evaluated(ad, "MemoryProvisioned"), 0),
+    )
+
+
+def _match_number(ad: Any, name: str) -> float:
+    """Number that ``$$(…)`` left in the job, 0 if there is none; it may be there as text, hence the seed's int()."""
+    value = evaluated(ad, name)
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            value = float(value[:MAX_TEXT])
+    return number(value, 0.0, most=_MOST_HS06)
+
+
+def _accounting_group(ad: Any) -> Optional[str]:
+    return account(ad.get("AccountingGroup"))
+
+
+def kind_of(ad: Any, sizes: Sizes) -> Kind:
+    """Kind of a job, or of jobs that were grouped."""
+    memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
+    return _accounting_group(ad), _requested(ad, sizes), counted_memory_mib(memory_mib)
+
+
+def _requested(ad: Any, sizes: Sizes) -> int:
+    """Cores that a job requests, at least 1. What only a slot can tell is asked of the node that ``sizes`` names."""
+    cores = evaluated(ad, "RequestCpus")
+    if sizes.whole_node and type(cores) not in (int, float):
+        cores = _in_slot(ad.get("RequestCpus"), ad, sizes.whole_node)
+    return min(whole(cores, 1, least=1, most=sys.float_info.max), sizes.most_cores)
+
+
+def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
+    """Value of a request in a slot; None of one that is no expression, or has no value there."""
+    import classad2
+
+    if not isinstance(request, classad2.ExprTree):
+        return None
+    try:
+        return request.eval(job, classad2.ClassAd(dict(slot)))
+    except Exception:  # noqa: BLE001 - an expression that cannot be evaluated has no value
+        return None
+
+
+def _flat(counted: Counter[Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
+    return tuple((group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items())

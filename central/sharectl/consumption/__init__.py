@@ -1,0 +1,5 @@
+"""Consumption policies: generate them, price jobs, count claims.
+
+In: YAML of policies, ads of slots and jobs, knobs.
+Out: HTCondor configuration, costs, claims.
+"""

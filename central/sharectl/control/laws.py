@@ -1,0 +1,283 @@
+"""The law of industry: proportional to the error, to its sum over time, and to how fast the power changes.
+
+With the error e = power - setpoint, in HS06, and the power y:
+
+    output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt low-pass filtered
+
+bounded by ``most_hs06``, and never against the sign of e. Anti-windup is by back-calculation: while the output is not what
+the three terms say, the integral moves towards the value that would say it, with the time constant ``integral_seconds``.
+Clamping (not to integrate meanwhile) would keep an old integral for as long as the bound, a lack of work or the deadband
+acts; this one forgets it, and all bounds go through the one mechanism.
+
+What every control law is given, what it answers, and what all of them do alike.
+
+The law that averages the error over time, younger values counting more.
+
+Control laws: from a group's error to the power to move.
+
+A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, what acted)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import exp, isfinite
+from typing import Callable, NamedTuple, Optional
+
+from sharectl.shares.groups import BY_SUBGROUPS
+
+MOST_HS06 = 1e15
+"""No power, error or state is larger than this: beyond it a number is broken."""
+
+DEADBAND = "deadband"
+OUTPUT_LIMIT = "output-limit"
+AGAINST_ERROR = "against-error"
+GAP = "gap"
+NO_NUMBER = "no-number"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a controller sees of its group in one cycle."""
+
+    error_hs06: float
+    """Power used less the setpoint. Positive: over."""
+    power_hs06: float
+    """Power used: the measurement."""
+    deadband_hs06: float = 0.0
+    """Errors and outputs of at most this size are left alone."""
+    most_hs06: float = MOST_HS06
+    """More than this is not to be moved either way."""
+
+
+class Said(NamedTuple):
+    """What a law answers."""
+
+    state: Mapping[str, float]
+    """Name with unit -> number, to be handed back in the next cycle."""
+    output_hs06: float
+    """Power to move: positive, to take from the group; negative, to give to it."""
+    acted: tuple[str, ...] = ()
+    """Codes of what bounded or changed the output, in order."""
+
+
+def beyond(value_hs06: float, deadband_hs06: float) -> float:
+    """``value_hs06`` if it is larger than the deadband, over or under; else 0: what all deadbands mean."""
+    return value_hs06 if abs(value_hs06) > deadband_hs06 else 0.0
+
+
+def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[dict[str, float]]:
+    """Numbers of ``names`` in ``state``; None, as for a fresh controller, if one is missing or broken."""
+    own = {name: state[name] for name in names if name in state}
+    sound = len(own) == len(names) and all(isfinite(n) and abs(n) <= MOST_HS06 for n in own.values())
+    return own if sound else None
+
+
+AVERAGE = "average_hs06"
+HALF_LIFE = "half_life_seconds"
+"""In the state only to tell how the average came about: what counts is configured."""
+
+
+@dataclass(frozen=True)
+class Ewma:
+    """Parameters."""
+
+    half_life_seconds: float = 3600.0
+    """Age at which an error counts half."""
+
+
+def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+    """The exponentially weighted average of the error; the first error is the average so far.
+
+    The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more than a short one, and
+    one that is cut in two weighs as much as both parts.
+    """
+    before = own_state(state, (AVERAGE, HALF_LIFE) if HALF_LIFE in state else (AVERAGE,))
+    if before is None:
+        average_hs06 = reading.error_hs06
+    else:
+        kept = 2.0 ** (-dt_seconds / params.half_life_seconds)
+        average_hs06 = before[AVERAGE] * kept + reading.error_hs06 * (1.0 - kept)
+    return Said({AVERAGE: average_hs06, HALF_LIFE: params.half_life_seconds}, average_hs06)
+
+
+INTEGRAL = "integral_hs06"
+SLOPE = "slope_hs06_per_second"
+POWER = "power_hs06"
+ERROR = "error_hs06"
+GAIN = "gain"
+SLOPE_GAIN = "slope_gain_seconds"
+_NAMES = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
+
+
+@dataclass(frozen=True)
+class Pid:
+    """Parameters."""
+
+    gain: float = 1.0
+    """HS06 to move for each HS06 of error."""
+    integral_seconds: Optional[float] = 28800.0
+    """Time in which a lasting error doubles the output; None for no integral."""
+    derivative_seconds: float = 0.0
+    """How far ahead a change of the power is extrapolated; 0 for no derivative."""
+    filter_seconds: float = 2040.0
+    """Time constant of the derivative's low-pass filter."""
+    max_output_hs06: Optional[float] = None
+    """Most power to move either way; None for no limit but the power that is shared out."""
+    gap_seconds: float = 3060.0
+    """Longest interval that is counted; of a longer one nobody knows what the error was."""
+
+    @property
+    def slope_gain_seconds(self) -> float:
+        """HS06 to move for each HS06 per second."""
+        return self.gain * self.derivative_seconds
+
+
+def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+    """Output of the formula above, bounded.
+
+    Without a state the integral and the derivative begin at 0. After a gap the integral goes on from where it was, and the
+    derivative begins anew. When ``gain`` or ``derivative_seconds`` changed, the integral takes up the difference: the
+    output stays what it was and changes from there. Without an integral such a change acts at once.
+    """
+    error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
+    before = own_state(state, _NAMES)
+    gap = before is not None and not 0 < dt_seconds <= params.gap_seconds
+    counted_seconds = min(max(dt_seconds, 0.0), params.gap_seconds) if before is not None else 0.0
+    slope = 0.0 if before is None or gap else _slope(params, before, reading.power_hs06, dt_seconds)
+    integral_hs06 = 0.0
+    if before is not None and params.integral_seconds is not None:
+        grown_hs06 = params.gain * error_hs06 * counted_seconds / params.integral_seconds
+        integral_hs06 = _taken_up(params, before) + grown_hs06
+    most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
+    said_hs06 = params.gain * error_hs06 + integral_hs06 + params.slope_gain_seconds * slope
+    output_hs06 = _bounded(said_hs06, error_hs06, most_hs06)
+    integral_hs06 += (output_hs06 - said_hs06) * _tracked(params, counted_seconds)
+    after = {
+        INTEGRAL: min(max(integral_hs06, -most_hs06), most_hs06),
+        SLOPE: slope,
+        POWER: reading.power_hs06,
+        ERROR: error_hs06,
+        GAIN: params.gain,
+        SLOPE_GAIN: params.slope_gain_seconds,
+    }
+    acted = {GAP: gap, OUTPUT_LIMIT: abs(said_hs06) > most_hs06, AGAINST_ERROR: said_hs06 * error_hs06 < 0}
+    return Said(after, output_hs06, tuple(code for code, did in acted.items() if did))
+
+
+def _slope(params: Pid, before: Mapping[str, float], power_hs06: float, dt_seconds: float) -> float:
+    """Filtered change of the power, HS06 per second."""
+    new = 1.0 - exp(-dt_seconds / params.filter_seconds)
+    return before[SLOPE] + new * ((power_hs06 - before[POWER]) / dt_seconds - before[SLOPE])
+
+
+def _taken_up(params: Pid, before: Mapping[str, float]) -> float:
+    """The integral, with what the other terms would have said more, or less, by the parameters of then."""
+    by_gain = (before[GAIN] - params.gain) * before[ERROR]
+    by_slope = (before[SLOPE_GAIN] - params.slope_gain_seconds) * before[SLOPE]
+    return before[INTEGRAL] + by_gain + by_slope
+
+
+def _bounded(said_hs06: float, error_hs06: float, most_hs06: float) -> float:
+    lowest = -most_hs06 if error_hs06 < 0 else 0.0
+    highest = most_hs06 if error_hs06 > 0 else 0.0
+    return min(max(said_hs06, lowest), highest)
+
+
+def _tracked(params: Pid, counted_seconds: float) -> float:
+    """Part of the way that the integral goes towards what the output really is."""
+    if params.integral_seconds is None:
+        return 0.0
+    return 1.0 - exp(-counted_seconds / params.integral_seconds)
+
+
+LAWS = {
+    "latest": "acts on the latest error alone (the original method)",
+    "ewma": "acts on the average of the errors, of which younger ones count more",
+    "pid": "acts on the error, on its sum over time and on how fast the power changes",
+}
+"""Name of a law -> what it does."""
+
+REMEMBERING = frozenset({"ewma", "pid"})
+"""Laws that act on earlier errors too: those must not remember what was nobody's loss."""
+
+NO_DEMAND = "no-demand"
+NO_CLAIMANT = "no-claimant"
+LENDS = "lends"
+BORROWS = "borrows"
+LENT_LIMIT = "lent-limit"
+BORROWED_LIMIT = "borrowed-limit"
+PAID_BACK = "paid-back"
+PAYS_BACK = "pays-back"
+
+ACTED = {
+    LENDS: "the setpoint is lower by what the group has no work for and lends to others",
+    BORROWS: "the setpoint is higher by what other groups lend",
+    LENT_LIMIT: "max_lent_hs06 keeps the group from lending more",
+    BORROWED_LIMIT: "max_borrowed_hs06 keeps the group from borrowing more",
+    PAID_BACK: "the setpoint is higher by what control.carry_over lets the group collect",
+    PAYS_BACK: "the setpoint is lower by what control.carry_over has the group pay back",
+    NO_DEMAND: "the group is under its setpoint and has no job waiting: nothing is remembered to collect later",
+    NO_CLAIMANT: "the group is over its setpoint and no group under its own waits: nothing is remembered to pay back",
+    NO_NUMBER: "the error was no finite number: nothing is moved, and the controller remembers what it did before",
+    GAP: "more time than control.gap_seconds, or none, has passed since the last complete cycle: the derivative begins anew",
+    OUTPUT_LIMIT: "the output limit (control.pid.max_output_hs06, or all power that is shared out)",
+    AGAINST_ERROR: "integral and derivative wanted to move power against the error of now: none is moved",
+    BY_SUBGROUPS: "the group is steered through those within it; jobs of its own, in none of these, are only counted",
+    DEADBAND: "it is inside control.deadband_hs06: nothing is moved",
+}
+"""Code of what bounded or changed a setpoint or an output -> what it means."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """The law of a group, and the parameters of each law."""
+
+    law: str = "latest"
+    """One of `LAWS`."""
+    ewma: Ewma = field(default_factory=Ewma)
+    pid: Pid = field(default_factory=Pid)
+
+
+def _latest(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+    del control, state, dt_seconds
+    return Said({}, reading.error_hs06)
+
+
+STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Said]] = {
+    "latest": _latest,
+    "ewma": lambda control, state, reading, dt: ewma(control.ewma, state, reading, dt),
+    "pid": lambda control, state, reading, dt: pid(control.pid, state, reading, dt),
+}
+"""Name of a law -> the law."""
+
+
+def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+    """What the law of ``control`` says, with the deadband applied, and its state after it.
+
+    Parameters
+    ----------
+    state
+        As this function returned it in the last complete cycle; empty, broken or of another law: a fresh controller.
+    dt_seconds
+        Measured time since then; 0 if it is not known. One below 0 counts as 0.
+    """
+    if not (isfinite(reading.error_hs06) and isfinite(reading.power_hs06)):
+        return Said({name: n for name, n in state.items() if isfinite(n)}, 0.0, (NO_NUMBER,))
+    sound = replace(
+        reading,
+        error_hs06=_limited(reading.error_hs06, MOST_HS06),
+        power_hs06=_limited(reading.power_hs06, MOST_HS06),
+        most_hs06=min(abs(reading.most_hs06), MOST_HS06),
+    )
+    said = STEPS[control.law](control, state, sound, max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0)
+    output_hs06 = beyond(said.output_hs06, reading.deadband_hs06)
+    inside = beyond(reading.error_hs06, reading.deadband_hs06) != reading.error_hs06
+    if output_hs06 != said.output_hs06 or (inside and output_hs06 == 0):
+        return Said(said.state, output_hs06, (*said.acted, DEADBAND))
+    return said
+
+
+def _limited(value: float, most: float) -> float:
+    return min(max(value, -most), most)

@@ -1,1 +1,0 @@
-"""The law: records with units, errors and plans. No clock, no I/O, no bindings."""

@@ -1,0 +1,138 @@
+"""What in a look at the pool tells that the configuration was probably not meant so.
+
+Whether a collector that answers can know the whole pool yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Optional
+
+from sharectl.model import OTHER, GroupUsage, Snapshot, Source
+from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.plan import PlanConfig, State
+from sharectl.shares.demand import unplaceable_words
+from sharectl.shares.errors import group_errors, usage_by_group
+from sharectl.shares.groups import levels_above
+
+WARMUP_SECONDS = 330
+"""Within this every daemon has sent its ad to a collector that has started: UPDATE_INTERVAL (300) and some."""
+
+
+def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
+    """``snapshot``, incomplete if its collector has just started and knows less than at the last complete cycle.
+
+    A collector begins with nothing, and daemons report at their own pace: what it does not know yet is not gone.
+    Nodes that left while it ran are gone, and so is what has not reported by the end of `WARMUP_SECONDS`.
+    """
+    age_seconds = snapshot.taken_at - snapshot.collector_started_at
+    if not snapshot.complete or age_seconds >= WARMUP_SECONDS:
+        return snapshot
+    missing = [
+        f"{now} of {then} {what}"
+        for what, now, then in (
+            ("execute points", len(snapshot.nodes), before.nodes),
+            ("schedds", snapshot.schedds, before.schedds),
+        )
+        if now < then
+    ]
+    if not missing:
+        return snapshot
+    problem = (
+        f"it started {age_seconds} s ago and knows {' and '.join(missing)} of the last cycle; "
+        f"after {WARMUP_SECONDS} s what it does not know counts as gone"
+    )
+    return replace(snapshot, sources=(*snapshot.sources, Source("collector", 0.0, problem)))
+
+
+MOST_UNPLACEABLE = 10
+"""Groups and sizes of jobs that no node could run that are named."""
+
+
+def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
+    """A line for each doubt about a complete snapshot at Unix time ``now``; they change no plan."""
+    return (
+        *_nodes(config, state, snapshot, now),
+        *power_doubts(snapshot),
+        *_several_slots(snapshot),
+        *_groups(config, snapshot),
+        *_jobs(snapshot),
+    )
+
+
+def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
+    """A line if no node of the pool publishes its power."""
+    if not snapshot.nodes or not all(node.power_assumed for node in snapshot.nodes):
+        return ()
+    return (
+        (
+            "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores they have "
+            "(pool.default_node_hs06); write on each node t1_wn_hs06 = 640 and "
+            "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
+        ),
+    )
+
+
+def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
+    only_measures = isinstance(config.controlled, ControlledShare) and config.controlled.ratio == 0
+    if only_measures or not snapshot.nodes or any(node.controlled for node in snapshot.nodes):
+        return ()
+    stood = len(state.standing_at(now))
+    gone = f", and the {stood} that stood are withdrawn" if stood else ""
+    none = "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
+    words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
+    return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
+
+
+def _several_slots(snapshot: Snapshot) -> Iterator[str]:
+    names = [node.name for node in snapshot.nodes if node.controlled and node.several_slots]
+    if names:
+        yield (
+            f"nodes with several partitionable slots, {len(names)} under control (such as {names[0]}): they get no target, "
+            "because a cap is the node's and each slot compares its own cores with it; give each one partitionable slot"
+        )
+
+
+def _jobs(snapshot: Snapshot) -> Iterator[str]:
+    yield from map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE])
+    if snapshot.untried is not None:
+        yield f"{snapshot.untried}: they count as demand"
+
+
+def _words(controlled: Controlled) -> str:
+    if isinstance(controlled, ControlledHosts):
+        return ", ".join(controlled.patterns)
+    if isinstance(controlled, ControlledConstraint):
+        return " ".join(controlled.expression.split())
+    return "the share comes to less than one node"
+
+
+def _groups(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
+    usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
+    idle = (g for g in config.pledge_hs06 if not usage[g].cores and not usage[g].pending_by_cores)
+    return (*filter(None, (_misspelt(group, usage) for group in idle)), *_over_their_own(config, usage))
+
+
+def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
+    """Where the jobs of a group without any may be; None if there are none."""
+    for strangers in (*reversed(levels_above(group)), OTHER):
+        used = usage.get(strangers, GroupUsage())
+        waiting = sum(used.pending_by_cores.values())
+        if used.cores or waiting:
+            own = " in none of the groups within it" if strangers != OTHER else ""
+            return (
+                f"group {group} has neither running nor pending jobs, and {strangers} has {used.cores} cores and "
+                f"{waiting} pending jobs{own}: is it spelt as in AccountingGroup?"
+            )
+    return None
+
+
+def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iterator[str]:
+    """Groups whose own jobs use more than their subgroups leave them: nothing can hold these back."""
+    for error in group_errors(usage, config.shared_hs06):
+        if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
+            yield (
+                f"group {error.group}: jobs in none of the groups within it use {error.usage.power_hs06:.0f} HS06, "
+                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let AccountingGroup name one of these"
+            )

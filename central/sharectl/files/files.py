@@ -1,0 +1,426 @@
+"""Files that readers see whole or not at all.
+
+One cycle at a time.
+
+Files that somebody names, which may be pipes: a writer is waited for, but not for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import glob
+import io
+import mmap
+import os
+import select
+import shlex
+import stat
+import tempfile
+import time
+from collections.abc import Container, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Optional, TextIO
+
+from sharectl.errors import LockedError, StateError
+
+PAGE_BYTES = mmap.PAGESIZE
+
+LEFTOVER_SECONDS = 3600
+"""Age of a half-written file whose writer has been killed: no writing takes so long."""
+
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket",
+}
+_WORTH_KEEPING = (stat.S_IFDIR, stat.S_IFCHR, stat.S_IFBLK)
+"""What no new file takes the place of: a rename would destroy /dev/null. A link or a FIFO gives way, or else whoever
+can put one there would stop the publishing until somebody comes; a link is not followed, it may lead anywhere."""
+
+
+def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
+    """Put a new file in the place of ``path``: written beside it, synced, renamed.
+
+    Parameters
+    ----------
+    path
+        Its folder must exist.
+    chunks
+        The text, in pieces so that a large one need not be held in memory.
+    mode
+        Permissions, whatever the umask.
+
+    Raises
+    ------
+    StateError
+        If that fails, or a device or folder is there; the old file is then untouched and nothing is left beside it.
+    """
+    _refuse(path, _WORTH_KEEPING)
+    with _as_state_error(path):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+                file.writelines(chunks)
+                file.flush()
+                os.fchmod(file.fileno(), mode)
+                os.fsync(file.fileno())
+                _remove_leftovers(path, os.fstat(file.fileno()).st_mtime)
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                Path(name).unlink()
+            raise
+        _sync_folder(path.parent)
+
+
+def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_result]:
+    """At most so many bytes of a file, and what it is; None instead of bytes if it is no regular file.
+
+    Nothing is waited for: neither a writer of a FIFO nor a device. Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return None, facts
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most_bytes), facts
+    finally:
+        os.close(descriptor)
+
+
+def lines_of(file: TextIO, most: int) -> Iterator[str]:
+    """Lines of a file, each cut to ``most`` characters: one without an end is not held in memory."""
+    while line := file.readline(most + 1):
+        yield line[:most]
+        while len(line) > most and not line.endswith("\n"):
+            line = file.readline(most + 1)
+
+
+def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:
+    """Add lines to the end of a file so that a reader never sees half of one.
+
+    A write becomes visible page by page, so no line is laid across two: where one would be, a line of ``filler``
+    and blanks fills the page first. What a crash or a full disk left of a line is cut off.
+
+    Parameters
+    ----------
+    path
+        Made if it is not there.
+    lines
+        Without their newline, each shorter than a page.
+    filler
+        What readers of the file take for nothing, such as a comment.
+
+    Raises
+    ------
+    StateError
+        If that fails, or there is something that is no regular file; the file then ends where it ended before.
+    """
+    _refuse(path, _KINDS)
+    with _as_state_error(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+        try:
+            own_as_folder(descriptor, path.parent)
+            os.fchmod(descriptor, mode)
+            _cut_half_line(descriptor)
+            start = os.lseek(descriptor, 0, os.SEEK_END)
+            try:
+                for piece in _within_pages(lines, start, filler.encode()):
+                    _write_whole(descriptor, piece)
+                os.fsync(descriptor)
+            except BaseException:
+                os.ftruncate(descriptor, start)
+                raise
+        finally:
+            os.close(descriptor)
+
+
+def rotate(path: Path, max_bytes: int, keep: int) -> None:
+    """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, once it has reached ``max_bytes``.
+
+    Parameters
+    ----------
+    keep
+        How many old files remain, >= 0.
+
+    Raises
+    ------
+    StateError
+        If a file cannot be renamed.
+    """
+    _refuse(path, _KINDS)
+    with _as_state_error(path):
+        if not path.exists() or path.stat().st_size < max_bytes:
+            return
+        names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
+        names[-1].unlink(missing_ok=True)
+        for older, newer in zip(reversed(names), list(reversed(names))[1:]):
+            if newer.exists():
+                newer.replace(older)
+
+
+def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
+    """Name beside ``path`` for what is broken there at Unix time ``now``; with none of ``ends`` is it taken."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    ends = tuple(ends)
+    number = 0
+    while True:
+        name = f"{path.name}.broken-{stamp}" + (f"-{number}" if number else "")
+        if not any(os.path.lexists(path.with_name(name + end)) for end in ends):
+            return path.with_name(name)
+        number += 1
+
+
+def make_folder(folder: Path, mode: int = 0o750) -> None:
+    """Make a folder if it is not there, for the owner of the one that it is in. Raises OSError."""
+    if folder.is_dir():
+        return
+    folder.mkdir(mode=mode, exist_ok=True)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        own_as_folder(descriptor, folder.parent)
+    finally:
+        os.close(descriptor)
+
+
+def make_state_folder(folder: Path) -> None:
+    """Make ``state_directory``, if the folder that it is in is there: a whole path is more likely to be misspelt.
+
+    Its mode is 0755, as systemd makes it, because nodes may read what is published there.
+    """
+    if folder.parent.is_dir():
+        make_folder(folder, 0o755)
+
+
+def own_as_folder(descriptor: int, folder: Path) -> None:
+    """Give a file that root writes to the owner of its folder, who has to write to it too."""
+    if os.geteuid() == 0:
+        facts = folder.stat()
+        os.fchown(descriptor, facts.st_uid, facts.st_gid)
+
+
+def _refuse(path: Path, kinds: Container[int]) -> None:
+    """StateError if one of ``kinds`` is there, file types of `stat`."""
+    with _as_state_error(path):
+        try:
+            mode = os.lstat(path).st_mode
+        except FileNotFoundError:
+            return
+    if stat.S_IFMT(mode) in kinds:
+        raise StateError(
+            f"{path}: not written: there is {_KINDS[stat.S_IFMT(mode)]}; name another path in the configuration, or remove it"
+        )
+
+
+def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
+    """Pieces to write one by one from ``position`` on, none of them across the end of a page."""
+    least = len(filler) + 1
+    for line in lines:
+        text = line.encode()
+        if len(text) >= PAGE_BYTES:
+            raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
+        room = PAGE_BYTES - position % PAGE_BYTES
+        if len(text) + 1 > room:
+            yield filler + b" " * (room - least) + b"\n" if room >= least else b" " * (room - 1) + b"\n"
+            position, room = position + room, PAGE_BYTES
+        left = room - len(text) - 1
+        # Blanks at the end rather than a rest of the page that no filler fits into.
+        piece = text + b" " * (left if left < least else 0) + b"\n"
+        yield piece
+        position += len(piece)
+
+
+def _remove_leftovers(path: Path, now: float) -> None:
+    """Remove what writers of ``path`` that were killed left beside it, once it is surely nobody's any more."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+        with contextlib.suppress(OSError):
+            if now - left.lstat().st_mtime > LEFTOVER_SECONDS:
+                left.unlink()
+
+
+def _write_whole(descriptor: int, piece: bytes) -> None:
+    if os.write(descriptor, piece) != len(piece):
+        raise OSError(f"no room for {len(piece)} bytes")
+
+
+def _cut_half_line(descriptor: int) -> None:
+    end = os.lseek(descriptor, 0, os.SEEK_END)
+    tail = os.pread(descriptor, PAGE_BYTES, max(0, end - PAGE_BYTES))
+    if tail and not tail.endswith(b"\n"):
+        os.ftruncate(descriptor, end - len(tail) + tail.rfind(b"\n") + 1)
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _as_state_error(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            f"{path}: cannot be written: {error.strerror or error}; "
+            "make the folder, give this user the right to write there, or make room"
+        ) from error
+
+
+_POLL_SECONDS = 0.1
+_descriptors: set[int] = set()
+"""Of the locks that this process holds or waits for."""
+
+
+def _close_in_child() -> None:
+    """Leave the locks to the parent: a process that it forks must not hold them on when it dies."""
+    while _descriptors:
+        os.close(_descriptors.pop())
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+@contextlib.contextmanager
+def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
+    """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
+
+    Its folder is ``state_directory``, which is made: `files.make_state_folder`.
+
+    Raises
+    ------
+    LockedError
+        If another process still holds it after ``wait_seconds``.
+    StateError
+        If the file cannot be opened.
+    """
+    with _lock_as_state_error(path, path.parent):
+        make_state_folder(path.parent)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        own_as_folder(descriptor, path.parent)
+    with _held(descriptor, path, wait_seconds):
+        yield
+
+
+@contextlib.contextmanager
+def only_one_in(folder: Path, wait_seconds: float) -> Iterator[None]:
+    """Hold ``folder`` itself while the body runs, without a lock file; otherwise as `only_one`."""
+    with _lock_as_state_error(folder, folder):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with _held(descriptor, folder, wait_seconds):
+        yield
+
+
+@contextlib.contextmanager
+def _lock_as_state_error(path: Path, folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise StateError(
+            f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p {shlex.quote(str(folder))} "
+            "(or correct state_directory)"
+        ) from error
+    except OSError as error:
+        raise StateError(
+            f"{path}: cannot be opened: {error.strerror}; give this user the right to write in {folder}, or check "
+            "state_directory"
+        ) from error
+
+
+@contextlib.contextmanager
+def _held(descriptor: int, path: Path, wait_seconds: float) -> Iterator[None]:
+    _descriptors.add(descriptor)
+    try:
+        _acquire(descriptor, path, time.monotonic() + wait_seconds)
+        yield
+    finally:
+        if descriptor in _descriptors:  # not in a process that was forked meanwhile
+            _descriptors.remove(descriptor)
+            os.close(descriptor)
+
+
+def _acquire(descriptor: int, path: Path, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise LockedError(
+                    f"{path}: another cycle holds the lock; wait for it, or raise lock_wait_seconds"
+                ) from None
+            time.sleep(_POLL_SECONDS)
+        else:
+            return
+
+
+PATIENCE_SECONDS = 60.0
+"""How long a pipe may be silent: a command that asks a whole pool writes into it."""
+
+
+def open_text(
+    path: Path, patience_seconds: float = PATIENCE_SECONDS, errors: str = "strict"
+) -> io.TextIOWrapper:
+    """UTF-8 text of a regular file or a pipe; reading raises TimeoutError once a pipe was silent for so long.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened or is something else, such as a device: that may have no end.
+    """
+    return io.TextIOWrapper(open_bytes(path, patience_seconds), encoding="utf-8", errors=errors)
+
+
+def open_bytes(path: Path, patience_seconds: float = PATIENCE_SECONDS) -> io.BufferedReader:
+    """Bytes of the same. Raises as `open_text`."""
+    # Without O_NONBLOCK, opening waits for a writer.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        _refuse_others(os.fstat(descriptor).st_mode)
+        return io.BufferedReader(_Patient(descriptor, patience_seconds))
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _refuse_others(mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
+        raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
+
+
+class _Patient(io.RawIOBase):
+    """A descriptor that is waited for."""
+
+    def __init__(self, descriptor: int, patience_seconds: float) -> None:
+        super().__init__()
+        self.descriptor = descriptor
+        self.patience_seconds = patience_seconds
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Bytes read into ``buffer``; 0 at the end."""
+        poll = select.poll()
+        poll.register(self.descriptor, select.POLLIN)
+        if not poll.poll(1000 * self.patience_seconds):
+            raise TimeoutError(
+                errno.ETIMEDOUT, f"nobody wrote into this pipe for {self.patience_seconds:g} s"
+            )
+        return os.readv(self.descriptor, [buffer])
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        if not self.closed:
+            os.close(self.descriptor)
+        super().close()

@@ -1,0 +1,352 @@
+"""The records that the rooms exchange. Frozen, with units in the names.
+
+A *group* is the longest configured name that AccountingGroup begins with, part by part, in lower case; all else is
+`OTHER`. A *node* is named by its short host name, or by its full name where two nodes share a short one.
+
+x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Optional
+
+MAX_HS06 = 1e12
+"""A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
+
+
+SCHEMA_VERSION = 1
+"""Version of the JSON that commands print and read."""
+
+OTHER = "other"
+"""Where the jobs of groups without a pledge are counted. Never written into a ClassAd."""
+
+DEFAULT_NODE_HS06 = 400.0
+"""Power of a node that publishes none, HS06 (seed)."""
+
+DEFAULT_NODE_CORES = 40
+"""Cores of a node whose number is unknown (seed)."""
+
+
+@dataclass(frozen=True)
+class RunningJobs:
+    """Jobs of one group, node and size that run now."""
+
+    node: str
+    group: str
+    cores: int
+    """Cores that each job holds, >= 1."""
+    hs06_per_core: float
+    """Power of one of them, HS06, finite and > 0."""
+    seconds: int
+    """Seconds that each job has run, >= 0."""
+    jobs: int = 1
+    memory_mib: int = 0
+    """Memory that each job holds; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class PendingJobs:
+    """Jobs of one group and size that wait."""
+
+    group: str
+    cores: int
+    """Cores that each job requests, >= 1, at most what the adapter was told to cap at."""
+    jobs: int
+    memory_mib: int = 0
+    """Memory that each job requests; 0 if unknown."""
+    placeable: bool = True
+    """Whether some node could run them if it were empty; if not, they are no demand."""
+
+
+@dataclass(frozen=True)
+class OtherJobs:
+    """Jobs of no configured group whose AccountingGroup begins alike."""
+
+    name: str
+    """First part of their AccountingGroup, as users write it; empty without one."""
+    cores: int
+    """Cores that they hold."""
+    pending_jobs: int
+
+
+@dataclass(frozen=True)
+class WaitTimes:
+    """Waiting times of jobs that are alike, from their submission on."""
+
+    jobs: int
+    """Jobs that were looked at, >= 1."""
+    median_seconds: int
+    longest_seconds: int
+    """Of those that were looked at: of a sample, some job may wait longer."""
+    sampled: bool = False
+    """Whether not all such jobs were looked at."""
+
+
+@dataclass(frozen=True)
+class JobWaits:
+    """Waiting times of the jobs of one group and size."""
+
+    group: str
+    cores: int
+    """Cores that each requests."""
+    pending: Optional[WaitTimes] = None
+    """Of jobs that wait; None if unknown, or if no job waits."""
+    started: Optional[WaitTimes] = None
+    """Of jobs that have started in the last hour and still run; None if unknown, or if there is no such job."""
+
+
+@dataclass(frozen=True)
+class UnplaceableJobs:
+    """Pending jobs of one group and size that no node could run if it were empty."""
+
+    group: str
+    cores: int
+    jobs: int
+    example: str = ""
+    """One of them, SCHEDD#CLUSTER.PROC; empty if unknown."""
+    reason: str = ""
+    """Why no node could run most of them; empty if there is no single reason."""
+
+
+SCHEDD_SOURCE = "schedd "
+"""How the names of schedds among the sources begin."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """How one daemon answered."""
+
+    name: str
+    """Such as ``collector`` or ``schedd ap-1.example.org``."""
+    seconds: float
+    """How long the answer took, or was waited for."""
+    problem: Optional[str] = None
+    """Why there is no answer; None if there is one."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """An execute point as the collector knows it."""
+
+    name: str
+    machine: str
+    """Full host name."""
+    cores: int
+    hs06_per_core: float
+    controlled: bool
+    memory_mib: int = 0
+    """Memory of its slots; 0 if unknown."""
+    reserved: bool = False
+    """Whether the operator keeps it free of targets, controlled or not."""
+    draining: bool = False
+    obeyed_sequence: Optional[int] = None
+    """Sequence of the plan whose target the node says that it acts on; 0: it acts on none; None: it says nothing."""
+    refusal: Optional[str] = None
+    """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
+    power_assumed: bool = False
+    """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
+    multicore_only: bool = False
+    """Whether all of its slots publish t1_MulticoreOnly = True: START there takes no single-core job."""
+    several_slots: bool = False
+    """Whether it has several partitionable slots: a cap is the node's, and each slot would compare its own cores."""
+    grace_cores: int = 0
+    """Idle cores that grace keeps for multicore jobs."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that one look at the pool found."""
+
+    taken_at: int
+    """Unix seconds."""
+    nodes: tuple[Node, ...]
+    running: tuple[RunningJobs, ...]
+    pending: tuple[PendingJobs, ...]
+    sources: tuple[Source, ...] = ()
+    collector_started_at: int = 0
+    """Unix seconds; 0 if unknown."""
+    others: tuple[OtherJobs, ...] = ()
+    """Largest parts of `OTHER`: the first by cores held, then by pending jobs."""
+    waits: tuple[JobWaits, ...] = ()
+    """Waiting times by group and cores; without those of which nothing is known."""
+    unplaceable: tuple[UnplaceableJobs, ...] = ()
+    """Those of ``pending`` that are not placeable, by group and size, the most jobs first."""
+    untried: Optional[str] = None
+    """Why pending jobs, or some of them, were not tried on the nodes and count as placeable; None if all were tried."""
+
+    @property
+    def schedds(self) -> int:
+        """How many schedds were asked."""
+        return sum(source.name.startswith(SCHEDD_SOURCE) for source in self.sources)
+
+    @property
+    def problems(self) -> tuple[Source, ...]:
+        """The sources that did not answer; empty if the snapshot is complete."""
+        return tuple(source for source in self.sources if source.problem is not None)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every source answered: only then may targets change."""
+        return not self.problems
+
+
+@dataclass(frozen=True)
+class GroupUsage:
+    """What one group holds and waits for."""
+
+    single_cores: int = 0
+    """Cores held by jobs of one core."""
+    multi_cores: int = 0
+    """Cores held by jobs of more than one."""
+    power_hs06: float = 0.0
+    pending_single_jobs: int = 0
+    pending_multi_jobs: int = 0
+    pending_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Cores requested -> jobs that wait."""
+    unplaceable_by_cores: Mapping[int, int] = field(default_factory=dict)
+    """Cores requested -> those of them that no node could run if it were empty."""
+
+    @property
+    def cores(self) -> int:
+        """All cores held."""
+        return self.single_cores + self.multi_cores
+
+    @property
+    def demand_by_cores(self) -> dict[int, int]:
+        """Cores requested -> jobs that wait and that some node could run, more than 0."""
+        waiting = {
+            cores: jobs - self.unplaceable_by_cores.get(cores, 0)
+            for cores, jobs in self.pending_by_cores.items()
+        }
+        return {cores: jobs for cores, jobs in waiting.items() if jobs > 0}
+
+
+@dataclass(frozen=True)
+class GroupError:
+    """One group's row of ``shares_Error.log``, before it is rounded."""
+
+    group: str
+    pledge_hs06: float
+    error_cores: float
+    """DC: cores held, less the pledge's share of all cores held."""
+    error_hs06: float
+    """DHS: power used, less the pledge's share of all power used."""
+    power_minus_pledge_hs06: float
+    """DPHS."""
+    usage: GroupUsage
+
+
+@dataclass(frozen=True)
+class GroupControl:
+    """What a controller made of one group's error in one cycle."""
+
+    error: GroupError
+    setpoint_hs06: float
+    """Power that the group is entitled to now."""
+    control_error_hs06: float
+    """Power used less the setpoint. Positive: over. Its law was given 0 instead where ``acted`` says so."""
+    output_hs06: float
+    """Power to move: positive, to take from the group; negative, to give to it; 0 in the deadband."""
+    law: str = "latest"
+    """One of `sharectl.control.laws.LAWS`."""
+    state: Mapping[str, float] = field(default_factory=dict)
+    """The controller's state after this cycle: name with unit -> number. Handed back to it in the next cycle."""
+    acted: tuple[str, ...] = ()
+    """Codes of what bounded or changed the output (deadband, output limit, no demand …), in order."""
+
+    @property
+    def group(self) -> str:
+        """Name of the group."""
+        return self.error.group
+
+
+@dataclass(frozen=True)
+class PlanLimits:
+    """What bounds a plan."""
+
+    multicore_cores: int = 8
+    """Cores taken from the held-back group on each node, and requested by the jobs let in."""
+    deadband_hs06: float = 0.0
+    """Errors of at most this size are left alone, HS06, >= 0."""
+    max_nodes: Optional[int] = None
+    """Most nodes under a target; None for no limit."""
+    max_target_ratio: Optional[float] = None
+    """Largest part of the pool's nodes under a target, 0 to 1; None for no limit."""
+    max_changed_nodes: Optional[int] = None
+    """Most nodes whose target a cycle may add, alter or remove, but for those that must go; None for no limit."""
+    dwell_seconds: int = 0
+    """Least time that a target stays as it is, unless it must go."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one node is told: a line of ``sharectl.txt``."""
+
+    node: str
+    held_back: str
+    """Group that is held back (g_r)."""
+    cap_cores: int
+    """Most cores the held-back group may hold on the node, >= 0."""
+    helped: str
+    """Group that is let in (g_p)."""
+    request_cores: int
+    """Cores that a job of the helped group must request, >= 1; 1: its single-core jobs share what is freed."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A target that was published, and since when it is as it is."""
+
+    target: Target
+    since: int
+    """Unix seconds."""
+
+
+@dataclass(frozen=True)
+class LimitNote:
+    """A limit that acted."""
+
+    code: str
+    """One of `sharectl.plan.limits.LIMITS`."""
+    nodes: int
+    """How many nodes it kept from what the errors call for, >= 1."""
+
+
+@dataclass(frozen=True)
+class Disabled:
+    """That an operator has switched sharectl off, on the central manager."""
+
+    reason: str
+    who: str
+    since: int
+    """Unix seconds."""
+    until: Optional[int] = None
+    """Unix seconds from which it is on again by itself; None: until somebody enables it."""
+
+    def in_force_at(self, now: int) -> bool:
+        """Whether it still holds at Unix time ``now``."""
+        return self.until is None or now < self.until
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a cycle publishes: data, the same for ``--dry-run`` and for a real run."""
+
+    sequence: int
+    generated_at: int
+    """Unix seconds."""
+    valid_until: int
+    """Unix seconds; from then on every node acts as if there were no plan."""
+    groups: tuple[str, ...]
+    """The configured groups."""
+    targets: tuple[Target, ...]
+    reason: str
+    """One of `sharectl.plan.plan.REASONS`: why these targets, or why none."""
+    held_back: Optional[str] = None
+    helped: Optional[str] = None
+    limits: tuple[LimitNote, ...] = ()
+    """The limits that acted on the targets."""
+    multicore_pending: Optional[bool] = None
+    """Whether multicore jobs wait that some node could run, whoever's; None if unknown. Grace needs them."""

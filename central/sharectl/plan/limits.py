@@ -1,0 +1,188 @@
+"""What bounds the change from the targets that stand to those that the errors call for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Optional
+
+from sharectl.model import LimitNote, PlanLimits, Standing, Target
+from sharectl.plan.nodes import nodes_in_share
+
+DWELL = "dwell"
+MAX_NODES = "max-nodes"
+MAX_TARGET_SHARE = "max-target-share"
+MAX_CHANGED_NODES = "max-changed-nodes"
+GIVEN_UP = "given-up"
+PROBING = "probing"
+SOLVER_MISSING = "solver-missing"
+SOLVER_SLOW = "solver-slow"
+SOLVER_FAILED = "solver-failed"
+
+LIMITS = {
+    DWELL: "targets younger than control.dwell_seconds stay as they are",
+    MAX_NODES: "control.max_nodes allows no more nodes under targets",
+    MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
+    MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
+    GIVEN_UP: "cores stood free there for longer than control.give_up_seconds and no job came: they were given back, and "
+    "are left alone for a time",
+    PROBING: "no more blocks of cores are put together for a group and size than jobs took lately, and a few to try",
+    SOLVER_MISSING: "scipy is not installed (the extra `optimise`), so targets were chosen greedily",
+    SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
+    SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
+}
+"""Code of a limit -> what it does."""
+
+
+@dataclass(frozen=True)
+class Steerable:
+    """Where and for whom targets may stand now."""
+
+    nodes: Collection[str]
+    """Nodes that are there and under control."""
+    groups: Collection[str]
+    """The configured groups."""
+    pool_nodes: int
+    """All nodes of the pool: what a share is a share of."""
+    given_back: Collection[Target] = field(default=frozenset())
+    """Targets that go because no job took the cores that they kept free."""
+
+    def may_keep(self, target: Target) -> bool:
+        """Whether a target may go on: its node is under control, its groups are configured, jobs may still come."""
+        configured = {target.held_back, target.helped} <= set(self.groups)
+        return target.node in self.nodes and configured and target not in self.given_back
+
+
+def limited(
+    standing: Iterable[Standing],
+    wanted: Sequence[Target],
+    limits: PlanLimits,
+    now: int,
+    where: Steerable,
+    uncertain_nodes: int = 0,
+) -> tuple[tuple[Target, ...], tuple[LimitNote, ...]]:
+    """Targets to publish, those of ``wanted`` first and in its order, and the limits that acted.
+
+    What must go goes, whatever the limits: targets of nodes that are gone or no longer controlled, of groups no
+    longer configured, those that are given back, and those beyond a room that was lowered. It counts as a change. Of the changes that are
+    left, removals come first, then alterations, then additions.
+
+    Parameters
+    ----------
+    standing
+        What nodes act on now, at most one a node.
+    wanted
+        What the errors call for, at most one a node, the most useful first, on nodes of ``where``.
+    now
+        Unix seconds.
+    uncertain_nodes
+        Nodes whose change may have been published already by a cycle that was ended: they count as changed.
+    """
+    before = {stood.target.node: stood for stood in standing}
+    staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
+    desired, held = _dwelt(staying, wanted, limits, now)
+    room = room_for_targets(limits, where.pool_nodes)
+    room_notes = [
+        (code, max(0, len(desired) - most)) for code, most in _rooms(limits, where.pool_nodes).items()
+    ]
+    beyond = list(desired)[room:] if room is not None else []
+    for node in beyond:
+        del desired[node]
+    excess = _excess(staying, desired, room)
+    # On a node whose target must go, any other target is the same one change.
+    free = {node for node in before if node not in staying} | excess
+    allowed = None
+    if limits.max_changed_nodes is not None:
+        allowed = max(0, limits.max_changed_nodes - uncertain_nodes - len(free))
+    targets, refused = _changed(staying, desired, free, allowed, room)
+    order = {target.node: number for number, target in enumerate(wanted)}
+    result = sorted(targets.values(), key=lambda t: (order.get(t.node, len(order)), t.node))
+    counted = ((DWELL, held), *room_notes, (MAX_CHANGED_NODES, refused))
+    return tuple(result), tuple(LimitNote(code, nodes) for code, nodes in counted if nodes)
+
+
+def dwelling(
+    standing: Iterable[Standing], limits: PlanLimits, now: int, where: Steerable
+) -> tuple[Target, ...]:
+    """Targets that stay as they are since they are young, by node. One from the future is as young as one of now."""
+    young = (
+        stood.target for stood in standing if _is_young(stood, limits, now) and where.may_keep(stood.target)
+    )
+    return tuple(sorted(young, key=lambda target: target.node))
+
+
+def standing_after(before: Iterable[Standing], targets: Iterable[Target], now: int) -> tuple[Standing, ...]:
+    """What stands once ``targets`` are published, by node: one that is as it was keeps its time."""
+    since = {stood.target: min(stood.since, now) for stood in before}
+    stands = (Standing(target, since.get(target, now)) for target in targets)
+    return tuple(sorted(stands, key=lambda stood: stood.target.node))
+
+
+def _is_young(stood: Standing, limits: PlanLimits, now: int) -> bool:
+    return now - min(stood.since, now) < limits.dwell_seconds
+
+
+def _dwelt(
+    staying: Mapping[str, Standing], wanted: Sequence[Target], limits: PlanLimits, now: int
+) -> tuple[dict[str, Target], int]:
+    """Wanted targets after the young ones, which stay, youngest first; and how many stay against what is wanted."""
+    young = sorted(
+        (stood for stood in staying.values() if _is_young(stood, limits, now)),
+        key=lambda stood: (-stood.since, stood.target.node),
+    )
+    kept = {stood.target.node: stood.target for stood in young}
+    called_for = {target.node: target for target in wanted}
+    held = sum(called_for.get(node) != target for node, target in kept.items())
+    return {**kept, **{node: target for node, target in called_for.items() if node not in kept}}, held
+
+
+def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
+    """How many nodes may be under targets; None for any number."""
+    return min(_rooms(limits, pool_nodes).values(), default=None)
+
+
+def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
+    """The same, limit by limit."""
+    rooms = {}
+    if limits.max_nodes is not None:
+        rooms[MAX_NODES] = limits.max_nodes
+    if limits.max_target_ratio is not None:
+        rooms[MAX_TARGET_SHARE] = nodes_in_share(limits.max_target_ratio, pool_nodes)
+    return rooms
+
+
+def _excess(staying: Mapping[str, Standing], desired: Mapping[str, Target], room: Optional[int]) -> set[str]:
+    """Nodes whose target goes since more stand than there is room for; such that are not desired."""
+    too_many = max(0, len(staying) - room) if room is not None else 0
+    return set(_oldest_first(staying, desired)[:too_many])
+
+
+def _oldest_first(staying: Mapping[str, Standing], desired: Mapping[str, Target]) -> list[str]:
+    return sorted(
+        (node for node in staying if node not in desired), key=lambda node: (staying[node].since, node)
+    )
+
+
+def _changed(
+    staying: Mapping[str, Standing],
+    desired: Mapping[str, Target],
+    free: Collection[str],
+    allowed: Optional[int],
+    room: Optional[int],
+) -> tuple[dict[str, Target], int]:
+    """Targets once ``allowed`` changes were made, besides those on ``free`` nodes; and how many were not made."""
+    removed = [node for node in _oldest_first(staying, desired) if node not in free]
+    altered = [node for node in desired if node in staying and staying[node].target != desired[node]]
+    added = [node for node in desired if node not in staying and node not in free]
+    changes = [*removed, *altered, *added]
+    made = changes if allowed is None else changes[:allowed]
+    targets = {node: stood.target for node, stood in staying.items() if node not in free}
+    for node in made:
+        if node in desired:
+            targets[node] = desired[node]
+        else:
+            del targets[node]
+    renewed = [node for node in desired if node in free]
+    fitting = renewed if room is None else renewed[: max(0, room - len(targets))]
+    targets.update((node, desired[node]) for node in fitting)
+    return targets, len(changes) - len(made) + len(renewed) - len(fitting)

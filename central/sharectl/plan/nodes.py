@@ -1,0 +1,263 @@
+"""Which nodes are under control: by name, by share, or by a constraint on their ads.
+
+The codes that nodes publish in ``t1_JobCtlReason``, and what to do about those that keep targets away.
+
+The words of a node.
+
+Which nodes get no target whatever the errors say, and why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from fractions import Fraction
+from hashlib import sha256
+from math import floor
+from typing import Optional, Union
+
+from sharectl.model import Node, Snapshot, Standing
+
+NOT_PUBLISHED = "not-published"
+"""Of a node that publishes no code."""
+
+NEVER_RAN = "never-ran"
+"""Of a node that publishes no code, and has the snippet that should run job_ctl."""
+
+STALE = "stale"
+"""Of a node whose code is older than what START goes by."""
+
+UNKNOWN_CODE = "unknown-code"
+"""Of a node whose code is none of these."""
+
+QUIET = ("ok", "no-line")
+"""What nodes say when all is well."""
+
+NO_FILE, NO_AD, EXPIRED = "no-file", "no-ad", "expired"
+"""What they say when all is well too, unless there is something for them."""
+
+_INSTALL = "install all files of startd_cron anew, of one version"
+_BUG = "a fault of sharectl's node job: StartLog there has it; please report it"
+_PERIOD = "StartLog there has what it waited for"
+_WHO = "somebody else publishes too, or the file was edited: find out who writes there; `sharectl cycle`"
+
+REMEDIES: Mapping[str, str] = {
+    NOT_PUBLISHED: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there, and condor_reconfig",
+    NEVER_RAN: "has the snippet, and job_ctl said nothing yet: are its files in /usr/libexec/sharectl? StartLog there has why",
+    STALE: "job_ctl ran too long ago for START to go by it: StartLog there has why",
+    UNKNOWN_CODE: "not a code that this sharectl knows: have one version on the central manager and on nodes",
+    # job_ctl.py
+    "internal-error": _BUG,
+    "bad-arguments": "an option is wrong: StartLog there names it; mend SHARECTL_SOURCE or SHARECTL_SOURCE_OPTIONS",
+    "timeout": f"the startd, a source or a file system hangs: {_PERIOD}",
+    "no-startd": "condor_status gets no answer from the startd: try `condor_status -direct NODE`, as its user",
+    "startd-garbled": f"condor_status prints something else there: is it HTCondor's own? {_INSTALL}",
+    "backwards": "took a newer plan before: an old copy stands there, or two centres publish; `sharectl cycle`",
+    "disagree": "its sources have different targets of one sequence: let one sharectl publish; `sharectl cycle`",
+    "no-state": "cannot write its state file: mend the folder of --state (LOG), or its disk is full",
+    "target-garbled": f"target.py cannot be run, or does not fit: {_INSTALL}",
+    # target.py
+    NO_FILE: "targets are published, and it sees no such file: compare SHARECTL_SOURCE with publish:, and its mounts",
+    EXPIRED: "what is published is valid, and what it reads is not: it reads an old copy, or its clock is ahead",
+    "unreadable": "cannot read the file: give its user (condor) the right, and mend the file system",
+    "unsafe": "no regular file, or everybody may write to it: chmod o-w, and name a file in SHARECTL_SOURCE",
+    "too-big": "larger than 1 MiB: it is not sharectl's, or the pool needs collector:",
+    "truncated": f"the end is missing: copy by rename, is there room? {_WHO}",
+    "malformed": f"not a document of targets, or of another version: {_WHO}",
+    "unknown-group": "a group that it was not told: mend --groups in its configuration, or leave it out",
+    "duplicate-node": f"more than one line for one node: {_WHO}",
+    "future": "made or numbered in the future, or valid for more than a day: compare the clocks of both",
+    "other-pool": "is for another pool: compare pool.name with its --pool, and what it reads with publish:",
+    "unsigned": "wants a signature, and there is none: set signing_key_file, then `sharectl cycle`",
+    "bad-signature": "signed with a key that it has not, or altered since: compare its --key-file with signing_key_file",
+    "no-key": "cannot read its --key-file: install the key there, for its user (condor)",
+    "unsafe-key": "its --key-file is another user's, or others have rights on it: chown, chmod 0640",
+    "bad-key": "its --key-file has not one or two lines KEYID HEX: install the key anew",
+    "source-garbled": f"the program for a source cannot be run, or does not fit: {_INSTALL}",
+    # target_https.py
+    "no-host": "cannot resolve the name of the server: mend its DNS, or the URL in SHARECTL_SOURCE",
+    "no-connection": "cannot reach the web server: is it up, and does a firewall stand between?",
+    "http-status": "the web server answers neither 200 nor 304: compare the URL in SHARECTL_SOURCE with publish:",
+    "http-garbled": "the answer is not HTTP, or not complete: look at the server, or at a proxy between",
+    "tls-failed": "no TLS that both accept: look at the server's TLS versions",
+    "bad-certificate": "the server's certificate is not valid, or not for its name: renew it, or mend --ca-file",
+    "redirected": "the server sends elsewhere: write that address in SHARECTL_SOURCE, if it is right",
+    "bad-ca-file": "its --ca-file has no certificates, or cannot be read: install it anew",
+    # target_collector.py
+    NO_AD: "has a target, and the collector that it asks has none for it: compare that one with pool.collector",
+    "no-collector": "gets no answer from the collector: try `condor_status -any` there, as the user of its startd",
+    "collector-garbled": f"condor_status prints something else there: is it HTCondor's own? {_INSTALL}",
+    "bad-ad": "an ad of its target is not as it should be: have one version on both sides; `sharectl cycle`",
+    "forged": "only others advertise a target for it: compare its --identity with that of `sharectl status`, "
+    "and restrict who may advertise (docs/transports.md)",
+}
+"""Code of a problem -> what to do."""
+
+
+def known(code: str) -> str:
+    """``code``, or `UNKNOWN_CODE` for one that no program of sharectl writes: anything may stand in an ad."""
+    return code if code in REMEDIES or code in QUIET else UNKNOWN_CODE
+
+
+def problems(refusing: Mapping[str, int], slots: int) -> list[str]:
+    """A line for each code that keeps targets from nodes: how many slots have it, and what to do."""
+    return [
+        f"{count} of {slots} partitionable slots: {code}: {REMEDIES[code]}"
+        for code, count in refusing.items()
+    ]
+
+
+SWITCHES = {
+    "file": "the file that SHARECTL_DISABLED_FILE names there (/etc/sharectl/disabled) exists; remove it",
+    "knob": "SHARECTL_ENABLED is False there; set it to True, and condor_reconfig",
+}
+"""What switches sharectl off on one node, and how to have it on again."""
+
+
+@dataclass(frozen=True)
+class NodeWords:
+    """What the node itself says of its target, now."""
+
+    obeyed_sequence: Optional[int] = None
+    """As `sharectl.model.Node.obeyed_sequence`."""
+    refusal: Optional[str] = None
+    problem: Optional[str] = None
+    """Why it is not known."""
+    switched_off: tuple[str, ...] = ()
+    """Which of `SWITCHES` of the node are off: START is the site's own then, whatever its target."""
+
+
+HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+"""What a node may be called: a host name, short or full."""
+
+
+@dataclass(frozen=True)
+class ControlledHosts:
+    """The nodes whose name matches one of the patterns."""
+
+    patterns: tuple[str, ...]
+    """Shell patterns (``*``, ``?``, ``[…]``), matched without case on the short or the full host name."""
+
+
+@dataclass(frozen=True)
+class ControlledShare:
+    """A share of all nodes, the same ones as long as they are there."""
+
+    ratio: float
+    """0 to 1."""
+
+
+@dataclass(frozen=True)
+class ControlledConstraint:
+    """The nodes whose machine ad meets a ClassAd expression."""
+
+    expression: str
+
+
+Controlled = Union[ControlledHosts, ControlledShare, ControlledConstraint]
+
+ALL_NODES = ControlledHosts(("*",))
+
+
+def controlled_machines(
+    controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str]
+) -> frozenset[str]:
+    """Those of ``machines`` that are under control.
+
+    Parameters
+    ----------
+    machines
+        Full host names of all nodes.
+    meeting_constraint
+        Those whose ad met the expression of a `ControlledConstraint`, as the collector found; not used otherwise.
+    """
+    if isinstance(controlled, ControlledShare):
+        return selected_by_share(controlled.ratio, machines)
+    if isinstance(controlled, ControlledHosts):
+        return frozenset(m for m in machines if selected_by_hosts(controlled.patterns, m))
+    return frozenset(machines) & frozenset(meeting_constraint)
+
+
+def selected_by_hosts(patterns: Iterable[str], machine: str) -> bool:
+    """Whether a pattern matches the host name ``machine`` or its first part, without case."""
+    full = machine.lower()
+    names = (full, full.partition(".")[0])
+    return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)
+
+
+def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
+    """``floor(ratio * number of machines)`` of ``machines``, those with the lowest SHA-256 of the lower-case name.
+
+    The choice hangs on the names alone: not on their order, and hardly on which other nodes come and go.
+    """
+    ranked = sorted(set(machines), key=lambda name: (sha256(name.lower().encode()).digest(), name))
+    return frozenset(ranked[: nodes_in_share(ratio, len(ranked))])
+
+
+def nodes_in_share(ratio: float, nodes: int) -> int:
+    """How many of so many nodes a share is, rounded down."""
+    # The decimal number that was written: 0.29 * 100 is 28.999… in binary.
+    return floor(Fraction(repr(float(ratio))) * nodes)
+
+
+RETRY_TIMES = 4
+"""A node that has not obeyed is tried again after so many times what it had to obey."""
+
+
+def left_out(
+    snapshot: Snapshot,
+    standing: Iterable[Standing],
+    before: Mapping[str, int],
+    now: int,
+    obey_seconds: int,
+) -> tuple[dict[str, str], dict[str, int]]:
+    """Node -> one of `sharectl.plan.plan.NODE_REASONS`; and what the next cycle is to be given as ``before``.
+
+    A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none, or on an older one.
+    One that says nothing of it counts so only where others do. One that refuses what is published gets nothing new, and
+    keeps what it acts on: a web server that is down for a minute must not undo the work of hours.
+
+    Parameters
+    ----------
+    before
+        Node -> Unix seconds at which it was found not to obey.
+    """
+    stood = {each.target.node: each for each in standing}
+    speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)
+    reasons: dict[str, str] = {}
+    unheeding: dict[str, int] = {}
+    for node in snapshot.nodes:
+        found = _as_it_is(node)
+        since = before.get(node.name)
+        if found == "refused" and node.name in stood and _obeys(node, stood[node.name], now, obey_seconds):
+            found = None
+        if found is not None:
+            reasons[node.name] = found
+        elif node.name in stood and speaking and not _obeys(node, stood[node.name], now, obey_seconds):
+            since = now
+        elif (since is not None and now - since >= RETRY_TIMES * obey_seconds) or node.name in stood:
+            since = None
+        if since is not None:
+            unheeding[node.name] = since
+            reasons.setdefault(node.name, "not-obeying")
+    return reasons, unheeding
+
+
+def _as_it_is(node: Node) -> Optional[str]:
+    if not node.controlled:
+        return "uncontrolled"
+    if node.reserved:
+        return "reserved"
+    if node.several_slots:
+        return "several-slots"
+    if node.draining:
+        return "draining"
+    return "refused" if node.refusal is not None else None
+
+
+def _obeys(node: Node, stood: Standing, now: int, obey_seconds: int) -> bool:
+    # A plan's sequence is at least the second in which it was made.
+    acts = node.obeyed_sequence is not None and node.obeyed_sequence >= stood.since
+    return acts or now - stood.since <= obey_seconds

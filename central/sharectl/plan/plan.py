@@ -1,0 +1,320 @@
+"""From errors to targets: whom to help, whom to hold back, and on which nodes (seed 004, ideas 2 to 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Optional
+
+from sharectl.control.steering import SEED, SteeringConfig, steer
+from sharectl.model import GroupControl, LimitNote, Plan, PlanLimits, Snapshot, Standing, Target
+from sharectl.plan.free_blocks import (
+    NO_BLOCKS,
+    NO_IDLE_CORES,
+    NOT_LOOKED,
+    BlockMemory,
+    GiveUp,
+    IdleCores,
+    StandingBlocks,
+    idle_cores,
+    look_at_blocks,
+)
+from sharectl.plan.limits import GIVEN_UP, Steerable, dwelling, limited, room_for_targets, standing_after
+from sharectl.plan.many import Assigning, Situation, many_pairs
+from sharectl.plan.nodes import ALL_NODES, Controlled, left_out
+from sharectl.plan.pair import one_pair
+from sharectl.plan.records import NodeRecord, Wait, Wanted, node_records
+from sharectl.plan.waits import RemainingTimes
+from sharectl.shares.demand import multicore_pending
+from sharectl.shares.groups import controls_with_subgroups, in_order
+
+REASONS = {
+    "targets": "a group over its share gives way to one under it",
+    "no-group-over": "no group is over its share by more than the deadband",
+    "no-group-under": "no group under its share has jobs pending that some node could run, of a size that the strategy helps",
+    "no-node": "the group over its share holds no block of cores on a node under control",
+    "no-fit": "every job that waits needs more cores or memory than a node under control could give it",
+    "error-below-node": "the smaller of the two errors is not worth one node's block of cores",
+    "output-below-node": "the errors are worth a node's block of cores, and what the controllers make of them is not",
+    "not-worth": "cores would stand idle for longer than the power that is moved is worth (control.horizon_seconds)",
+    "given-up": "blocks of cores stood free for every multicore job that waits, and no job came: none is kept free for a time",
+    "no-room": "the errors call for targets, and the limits leave no room for one",
+    "withdrawn": "targets were withdrawn since the pool did not answer completely, or had no pledges",
+    "disabled": "targets were withdrawn since sharectl is disabled",
+}
+"""Why a plan has targets, or has none."""
+
+NODE_REASONS = {
+    "target": "it has the target that the errors call for",
+    "kept": "it keeps its target: moving it would gain too little",
+    "dwell": "it keeps its target, which is younger than control.dwell_seconds",
+    "limit": "a limit keeps it from what the errors call for",
+    "given-up": "its cores stood free and no job came: they were given back, and are left alone for a time",
+    "probing": "jobs are to take some of the blocks of cores that are kept free before there are more",
+    "released": "its target has done its work, or nobody waits for it any more",
+    "not-needed": "other nodes are enough, or give their cores sooner",
+    "no-fit": "no job that waits would find its cores and memory there",
+    "multicore-only": "it takes multicore jobs alone (t1_MulticoreOnly), and those that wait are single-core",
+    "no-block": "no group over its share holds cores there that a pending job could use",
+    "no-call": "the errors call for no target anywhere",
+    "uncontrolled": "it is not under control (nodes.controlled)",
+    "reserved": "it is reserved (nodes.reserved)",
+    "several-slots": "it has several partitionable slots: a cap is the node's, and each slot compares its own cores with it",
+    "draining": "it is being drained",
+    "absent": "the collector does not know it any more",
+    "not-obeying": "it has not acted on its target in time",
+    "refused": "it refuses what is published",
+}
+"""Why a node has the target that it has, or has none."""
+
+
+_NEVER_STEERED = ("uncontrolled", "reserved", "several-slots")
+"""Codes of `NODE_REASONS` that hold for every strategy."""
+
+STRATEGIES = {
+    "many": "every group over its share can give to every one under it, each node to one pair",
+    "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
+}
+"""How groups are brought together."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What one cycle hands to the next."""
+
+    sequence: int = 0
+    """Number of the last plan that was published."""
+    nodes: int = 0
+    """Nodes that the last complete snapshot had."""
+    schedds: int = 0
+    """Schedds that it asked."""
+    standing: tuple[Standing, ...] = ()
+    """Targets of the last plan, by node."""
+    standing_until: int = 0
+    """Unix seconds from which they count no more, since the plan runs out."""
+    withdrawn: bool = False
+    """Whether every publisher has taken a plan without targets since sharectl was disabled."""
+    uncertain_nodes: int = 0
+    """Nodes that a publication was to change that was begun, and of which nobody knows whether it ended."""
+    unaudited: Optional[tuple[Standing, ...]] = None
+    """Targets that the audit knows of, if it has not been told of the last plan; else None."""
+    controllers: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Group -> its controller's state; a group that is not there begins anew."""
+
+    unheeding: Mapping[str, int] = field(default_factory=dict)
+    """Node that has not acted on its target in time -> Unix seconds at which that was found."""
+
+    blocks: BlockMemory = NO_BLOCKS
+    """Blocks of cores that stand free, and those that no job took."""
+
+    def standing_at(self, now: int) -> tuple[Standing, ...]:
+        """Targets that nodes may act on at Unix time ``now``."""
+        return self.standing if now < self.standing_until else ()
+
+
+@dataclass(frozen=True)
+class PlanConfig:
+    """What an operator decides about plans."""
+
+    pledge_hs06: Mapping[str, float]
+    """Group without subgroups, which targets may name -> pledge, HS06."""
+    limits: PlanLimits
+    validity_seconds: int
+    """How long nodes act on a plan that is not renewed."""
+    controlled: Controlled = ALL_NODES
+    """Which nodes he means; snapshots know which they are."""
+    steering: SteeringConfig = SEED
+    """Setpoints and controllers."""
+    own_hs06: Mapping[str, float] = field(default_factory=dict)
+    """Group with subgroups -> what these leave of its pledge for jobs of its own, HS06; see `sharectl.shares.groups`."""
+    strategy: str = "many"
+    """One of `STRATEGIES`."""
+    assigning: Assigning = field(default_factory=Assigning)
+    """Of the strategy for many pairs."""
+    give_up: Optional[GiveUp] = None
+    """When blocks of cores that no job takes are given back; None for never."""
+
+    @property
+    def shared_hs06(self) -> dict[str, float]:
+        """Group of any level -> pledge that is its alone, HS06; each before those within it. Errors are made of these."""
+        own = {**self.pledge_hs06, **self.own_hs06}
+        return {name: own[name] for name in in_order(tuple(self.pledge_hs06)) if name in own}
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier cycles have learnt."""
+
+    remaining: Mapping[str, RemainingTimes] = field(default_factory=dict)
+    """Group -> how long its jobs still run."""
+
+
+NOTHING_KNOWN = Known()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What one cycle decides, and what it goes by."""
+
+    plan: Plan
+    state: State
+    """State to keep once the plan is published."""
+    groups: tuple[GroupControl, ...]
+    """What each group's controller said, in the order of the pledges."""
+    nodes: tuple[NodeRecord, ...]
+    """Every node of the snapshot, and absent ones that had a target; by name."""
+    idle: IdleCores = NO_IDLE_CORES
+    """Idle cores that targets and grace kept from jobs when the pool was looked at."""
+
+
+def decide(
+    config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
+) -> Decision:
+    """Decision on a complete snapshot at Unix time ``now``."""
+    each = steer(
+        config.shared_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
+    )
+    groups = controls_with_subgroups(each, config.own_hs06)
+    standing = state.standing_at(now)
+    out, unheeding = left_out(snapshot, standing, state.unheeding, now, config.assigning.obey_seconds)
+    if config.strategy == "pair":
+        # The seed steers every node that it is told to.
+        out, unheeding = {node: why for node, why in out.items() if why in _NEVER_STEERED}, {}
+    look = NOT_LOOKED
+    if config.give_up is not None:
+        look = look_at_blocks(state.blocks, standing, snapshot, now, config.give_up)
+    where = Steerable(
+        {node.name for node in snapshot.nodes if node.name not in out},
+        tuple(config.pledge_hs06),
+        len(snapshot.nodes),
+        look.given_back,
+    )
+    kept = dwelling(standing, config.limits, now, where)
+    blocks = StandingBlocks(look, [stood for stood in standing if where.may_keep(stood.target)])
+    wanted = _wanted(config, groups, snapshot, where, kept, known, blocks)
+    targets, notes = limited(standing, wanted.targets, config.limits, now, where, state.uncertain_nodes)
+    reason = "no-room" if wanted.targets and not targets else wanted.reason
+    idle = look.nodes - {target.node for target in targets}
+    given_up = (LimitNote(GIVEN_UP, max(1, len(idle))),) if idle or look.left_alone_kinds else ()
+    notes = (*notes, *wanted.notes, *given_up)
+    decided, after = _sealed(
+        config, state, now, reason=reason, pair=wanted.pair, targets=targets, limits=notes
+    )
+    after = replace(
+        after,
+        nodes=len(snapshot.nodes),
+        schedds=snapshot.schedds,
+        controllers={control.group: control.state for control in groups if control.state},
+        unheeding=unheeding,
+        blocks=look.memory if config.give_up is not None else state.blocks,
+    )
+    reasons = {
+        **_node_reasons(where, wanted, targets, kept),
+        **dict.fromkeys(idle & set(where.nodes), GIVEN_UP),
+        **_absent(snapshot, standing),
+        **out,
+    }
+    decided = replace(decided, multicore_pending=multicore_pending(snapshot))
+    records = node_records(snapshot, targets, reasons, _waits(wanted, targets))
+    return Decision(decided, after, groups, records, idle_cores(snapshot, standing))
+
+
+def _wanted(
+    config: PlanConfig,
+    groups: Sequence[GroupControl],
+    snapshot: Snapshot,
+    where: Steerable,
+    kept: Sequence[Target],
+    known: Known,
+    blocks: StandingBlocks,
+) -> Wanted:
+    """What the strategy calls for."""
+    if config.strategy == "pair":
+        return one_pair(groups, snapshot, config.limits, where.nodes, kept, blocks)
+    situation = Situation(
+        groups=groups,
+        snapshot=snapshot,
+        nodes=where.nodes,
+        standing=blocks.standing,
+        young={target.node for target in kept},
+        room=room_for_targets(config.limits, where.pool_nodes),
+        remaining=known.remaining,
+        block_cores=config.limits.multicore_cores,
+        look=blocks.look,
+    )
+    return many_pairs(situation, config.assigning)
+
+
+def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:
+    """Node -> what its target costs, if the strategy knows: where a limit acted that is not what is called for."""
+    called = set(wanted.targets)
+    costs = {target.node: wanted.waits if target in called else wanted.standing_waits for target in targets}
+    return {node: known[node] for node, known in costs.items() if node in known}
+
+
+def _node_reasons(
+    where: Steerable, wanted: Wanted, targets: Sequence[Target], kept: Sequence[Target]
+) -> dict[str, str]:
+    """Node that may have targets -> why it has its target, or none."""
+    stands = {target.node: target for target in targets}
+    called = {target.node: target for target in wanted.targets}
+    young = {target.node for target in kept}
+    reasons = {}
+    for name in where.nodes:
+        if stands.get(name) != called.get(name):
+            reasons[name] = "dwell" if name in young and name in stands else "limit"
+        elif name in wanted.reasons:
+            spare = wanted.reasons[name] == "not-needed"
+            reasons[name] = "limit" if spare and not targets else wanted.reasons[name]
+        elif name in stands:
+            reasons[name] = "target"
+        else:
+            reasons[name] = "not-needed" if wanted.targets else "no-call"
+    return reasons
+
+
+def _absent(snapshot: Snapshot, standing: Sequence[Standing]) -> dict[str, str]:
+    there = {node.name for node in snapshot.nodes}
+    return {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
+
+
+def withdrawal(config: PlanConfig, state: State, now: int, reason: str = "withdrawn") -> tuple[Plan, State]:
+    """Plan without targets, whatever stands, for when none may stand: ``reason`` says why."""
+    return _sealed(config, state, now, reason=reason, pair=None, targets=(), limits=())
+
+
+def _sealed(
+    config: PlanConfig,
+    state: State,
+    now: int,
+    *,
+    reason: str,
+    pair: Optional[tuple[str, str]],
+    targets: tuple[Target, ...],
+    limits: tuple[LimitNote, ...],
+) -> tuple[Plan, State]:
+    # At least the time itself, so that a lost state file does not send the sequence backwards.
+    sequence = max(state.sequence + 1, now)
+    sealed = Plan(
+        sequence=sequence,
+        generated_at=now,
+        valid_until=now + config.validity_seconds,
+        groups=tuple(config.shared_hs06),
+        targets=targets,
+        reason=reason,
+        held_back=pair[0] if pair else None,
+        helped=pair[1] if pair else None,
+        limits=limits,
+    )
+    return sealed, published(state, sealed, now)
+
+
+def published(state: State, decided: Plan, now: int) -> State:
+    """State once ``decided`` is published at Unix time ``now``."""
+    return replace(
+        state,
+        sequence=decided.sequence,
+        standing=standing_after(state.standing_at(now), decided.targets, now),
+        standing_until=decided.valid_until,
+        withdrawn=False,
+    )

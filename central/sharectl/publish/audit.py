@@ -1,0 +1,158 @@
+"""``ledger/changes.jsonl`` in the state directory: each change of a node's target, a JSON object a line.
+
+A line ``{}``, with blanks, says nothing: it fills a page, so that no reader sees half a line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Optional
+
+from sharectl.errors import LockedError, StateError
+from sharectl.files import files
+from sharectl.files.files import only_one_in
+from sharectl.model import Disabled, Snapshot, Target
+from sharectl.plan.diff import Change, ChangeRecord
+from sharectl.publish.switch import printable, user_name
+
+PLACE = Path("ledger", "changes.jsonl")
+SCHEMA_VERSION = 1
+
+_MODE = 0o640
+_MAX_NAME = 64
+_WAIT_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Who:
+    """Who makes changes."""
+
+    user: str
+    sudo_user: Optional[str]
+    """Who became that user by sudo, as SUDO_USER says."""
+    host: str
+    verb: str
+    """The verb of ``sharectl`` that runs."""
+
+    @property
+    def name(self) -> str:
+        """In one word, for people."""
+        return f"{self.sudo_user or self.user}@{self.host}"
+
+
+def who_runs(verb: str, environment: Mapping[str, str]) -> Who:
+    """Whoever runs this process."""
+    sudo_user = environment.get("SUDO_USER")
+    return Who(
+        user=printable(user_name(os.geteuid()), _MAX_NAME),
+        sudo_user=printable(sudo_user, _MAX_NAME) if sudo_user else None,
+        host=printable(platform.node(), _MAX_NAME),
+        verb=verb,
+    )
+
+
+class AuditFile:
+    """The record of changes; see `sharectl.cycle.ports.Audit`."""
+
+    def __init__(
+        self, state_directory: Path, who: Who, configuration: Mapping[str, Any], max_bytes: int, keep: int
+    ) -> None:
+        self.path = state_directory / PLACE
+        self.who = who
+        self.configuration = configuration
+        self.max_bytes = max_bytes
+        self.keep = keep
+        self.wait_seconds = _WAIT_SECONDS
+
+    def changed(self, record: ChangeRecord, now: int) -> None:
+        """Add a line a node."""
+        common = {
+            "why": {
+                "reason": record.reason,
+                "text": record.text,
+                "limits": [note.code for note in record.plan.limits],
+            },
+            "sequence": record.plan.sequence,
+            "recovered": record.recovered,
+            "inputs_sha256": {
+                "configuration": digest(self.configuration),
+                "snapshot": digest(canonical(record.snapshot)) if record.snapshot else None,
+                "plan": None if record.snapshot else digest(asdict(record.plan)),
+            },
+        }
+        self._append(
+            [{**self._head("target", now), **_change(change), **common} for change in record.changes]
+        )
+
+    def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - as the port has it
+        """Add one line."""
+        line = {
+            **self._head("enabled" if on else "disabled", now),
+            "why": {"text": said.reason},
+            "by": said.who,
+            "since": said.since,
+            "until": said.until,
+        }
+        self._append([line])
+
+    def _head(self, event: str, now: int) -> dict[str, Any]:
+        return {"schema_version": SCHEMA_VERSION, "time": now, "event": event, "who": asdict(self.who)}
+
+    def _append(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+        folder = self.path.parent
+        try:
+            files.make_folder(folder)
+            with only_one_in(folder, self.wait_seconds):
+                files.rotate(self.path, self.max_bytes, self.keep)
+                files.append_lines(self.path, lines, _MODE, filler="{}")
+        except OSError as error:
+            raise StateError(f"{folder}: cannot be made: {error.strerror}; make it, or make room") from error
+        except LockedError as error:
+            raise StateError(
+                f"{self.path}: not written: another process holds {folder}; look for it"
+            ) from error
+
+
+def digest(data: Any) -> str:
+    """SHA-256 of ``data`` as canonical JSON: sorted keys, no blanks, ASCII; the same on every machine."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256(text.encode("ascii")).hexdigest()
+
+
+def canonical(snapshot: Snapshot) -> dict[str, Any]:
+    """``snapshot`` as plain data, whatever order daemons answered in and however long they took."""
+    return {
+        "taken_at": snapshot.taken_at,
+        "collector_started_at": snapshot.collector_started_at,
+        "nodes": _ordered(snapshot.nodes),
+        "running": _ordered(snapshot.running),
+        "pending": _ordered(snapshot.pending),
+        "sources": sorted([source.name, source.problem or ""] for source in snapshot.sources),
+    }
+
+
+def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
+    """Fields of each record, which are names and numbers; not by `asdict`, which copies each of them deeply."""
+    return [vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))]
+
+
+def _change(change: Change) -> dict[str, Any]:
+    return {
+        "change": change.kind,
+        "node": change.node,
+        "before": _target(change.before),
+        "after": _target(change.after),
+    }
+
+
+def _target(target: Optional[Target]) -> Optional[dict[str, Any]]:
+    if target is None:
+        return None
+    return {name: value for name, value in asdict(target).items() if name != "node"}

@@ -1,0 +1,285 @@
+"""``sharectl.txt``: the targets of all nodes, a line each, as the node job ``job_ctl`` reads them.
+
+A plan as ``sharectl plan --json`` printed it, read back to be published.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional
+
+from sharectl.errors import InputError, PublishError, UnsignedError
+from sharectl.files import files
+from sharectl.model import SCHEMA_VERSION, Plan, Target
+from sharectl.plan.limits import LIMITS
+from sharectl.plan.nodes import HOST_NAME
+from sharectl.plan.plan import REASONS
+from sharectl.publish import signing
+from sharectl.publish.signing import Key, Signature
+from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
+
+PLAN_MAX_BYTES = 2**26
+"""Size of a plan that is still read: some 100,000 targets."""
+
+
+def parse_plan(text: str, name: str) -> Plan:
+    """Plan of the JSON ``text``; ``name`` is what messages call its source.
+
+    Raises
+    ------
+    InputError
+        If it is not a plan, or holds a name that must not reach a node; all problems at once.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    if len(text) > PLAN_MAX_BYTES:
+        raise InputError(
+            [f"{name}: has more than {PLAN_MAX_BYTES} bytes; give what `sharectl plan --json` printed"]
+        )
+    try:
+        content: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError([f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]) from error
+    if not isinstance(content, dict) or content.get("kind") != "plan":
+        raise InputError([f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed'])
+    if content.get("schema_version") != SCHEMA_VERSION:
+        raise InputError([f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"])
+    del content["kind"], content["schema_version"]
+    # For who reads it, not part of the plan.
+    content.pop("warnings", None)
+    try:
+        decided = TypeAdapter(Plan).validate_json(json.dumps(content), strict=True, extra="forbid")
+    except ValidationError as error:
+        raise InputError(
+            [f"{name}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        ) from error
+    problems = _problems(decided)
+    if problems:
+        raise InputError([f"{name}: {problem}" for problem in problems])
+    return decided
+
+
+def _problems(decided: Plan) -> list[str]:
+    groups = [*decided.groups, *(group for t in decided.targets for group in (t.held_back, t.helped))]
+    inner = {above for group in decided.groups for above in levels_above(group)}
+    nodes = Counter(target.node for target in decided.targets)
+    checks = [
+        *((NESTED_GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
+        *(
+            (group in decided.groups, f"group {group!r} of a target is not among the groups")
+            for group in groups
+        ),
+        *(
+            (
+                target_group not in inner,
+                f"group {target_group!r} of a target is steered by the groups within it",
+            )
+            for target_group in {group for t in decided.targets for group in (t.held_back, t.helped)}
+        ),
+        *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
+        *((times == 1, f"node {node!r} has two targets") for node, times in nodes.items()),
+        *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),
+        *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
+        *((t.held_back != t.helped, f"{t.node}: holds back and helps one group") for t in decided.targets),
+        (decided.reason in REASONS, f"reason {decided.reason!r} is none of {', '.join(REASONS)}"),
+        *((n.code in LIMITS, f"limit {n.code!r} is none of {', '.join(LIMITS)}") for n in decided.limits),
+        (decided.generated_at < decided.valid_until, "valid_until is not after generated_at"),
+    ]
+    return sorted({problem for fine, problem in checks if not fine})
+
+
+FORMAT = 1
+"""Version of the metadata; a reader refuses one that it does not know."""
+
+TEXT_MAX_BYTES = 2**20
+"""Size of a file that is still read, here and by ``job_ctl``."""
+
+_METADATA = re.compile(
+    r"# (sharectl|sequence|pool|generated|valid_until|targets|groups|multicore_pending): (.*)"
+)
+_NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
+_WHOLE = re.compile(r"[0-9]{1,15}")
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What is published with every plan, whatever is in it."""
+
+    pool: Optional[str] = None
+    """The pool's name, for nodes that are told one."""
+    key: Optional[Key] = None
+    """What signs the text; None leaves it unsigned."""
+    key_problem: Optional[str] = None
+    """Why there is no key although there should be one: then only withdrawals are published, unsigned."""
+
+
+UNSEALED = Seal()
+
+
+@dataclass(frozen=True)
+class SharectlFile:
+    """What a published file says. Numbers are None where the file has no such metadata."""
+
+    targets: tuple[Target, ...]
+    sequence: Optional[int]
+    generated_at: Optional[int]
+    """Unix seconds."""
+    valid_until: Optional[int]
+    """Unix seconds."""
+    pool: Optional[str] = None
+    signature: Optional[Signature] = None
+
+
+class FilePublisher:
+    """Publishes plans as a file, on a file system that the nodes share or that is copied to them."""
+
+    def __init__(self, path: Path, seal: Seal = UNSEALED) -> None:
+        self.path = path
+        self.seal = seal
+
+    def publish(self, plan: Plan) -> str:
+        """Replace the file by ``plan``; returns its path. Raises as `sharectl.cycle.ports.Publisher`."""
+        self.write(plan)
+        return self.arrived_at(str(self.path))
+
+    def arrived_at(self, place: str) -> str:
+        """``place``; raises UnsignedError if what is there should be signed."""
+        if self.seal.key_problem is not None:
+            raise UnsignedError(place, self.seal.key_problem)
+        return place
+
+    def write(self, plan: Plan) -> None:
+        """Replace the file by ``plan``, signed if it can be.
+
+        Raises
+        ------
+        StateError
+            If it could not be written, or has targets and cannot be signed.
+        """
+        if plan.targets and self.seal.key_problem is not None:
+            raise PublishError(
+                f"{self.path}: not published, for it cannot be signed: {self.seal.key_problem}"
+            )
+        text = render(plan, self.seal)
+        if len(text) > TEXT_MAX_BYTES:
+            raise PublishError(
+                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes read {TEXT_MAX_BYTES}; bound "
+                "them by control.max_nodes, or publish by collector"
+            )
+        files.replace(self.path, [text], mode=0o644)
+
+
+def target_lines(plan: Plan) -> list[str]:
+    """Lines of the plan's targets: node, held-back group, its cap in cores, helped group, request in cores."""
+    return [f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets]
+
+
+def render(plan: Plan, seal: Seal = UNSEALED) -> str:
+    """Whole text of the file for ``plan``: metadata, then targets, then the signature."""
+    lines = [
+        f"# sharectl: {FORMAT}",
+        f"# sequence: {plan.sequence}",
+        *([f"# pool: {seal.pool}"] if seal.pool is not None else []),
+        f"# generated: {plan.generated_at}",
+        f"# valid_until: {plan.valid_until}",
+        f"# groups: {','.join(plan.groups)}",
+        *([f"# multicore_pending: {plan.multicore_pending:d}"] if plan.multicore_pending is not None else []),
+        f"# targets: {len(plan.targets)}",
+        *target_lines(plan),
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    return text if seal.key is None else f"{text}{signing.line(text.encode('ascii'), seal.key)}\n"
+
+
+def content_of(path: Path) -> bytes:
+    """Bytes of the file at ``path``, which `parse` takes.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is no regular file or is too large.
+    """
+    try:
+        content, _ = files.read_regular(path, TEXT_MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read: {error.strerror or error}"]) from error
+    if content is None:
+        raise InputError([f"{path}: cannot be read: it is no regular file"])
+    return content
+
+
+def read(path: Path) -> SharectlFile:
+    """What the file at ``path`` says; whoever signed it. Raises as `content_of` and `parse`."""
+    return parse_text(content_of(path), str(path))
+
+
+def parse_text(content: bytes, name: str) -> SharectlFile:
+    """What a published text says; ``name`` is what messages call its place.
+
+    Raises
+    ------
+    InputError
+        If it is no such text; the first `_MAX_PROBLEMS` problems at once.
+    """
+    if len(content) > TEXT_MAX_BYTES:
+        raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
+    try:
+        body, signature = signing.split(content)
+        *lines, rest = body.decode("ascii").split("\n")
+    except ValueError as error:
+        raise InputError([f"{name}: {error}; publish a new one with `sharectl cycle`"]) from error
+    metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
+    rows = [(number, line) for number, line in enumerate(lines, start=1) if line[:1] not in ("", "#")]
+    problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
+    if rest:
+        problems.append(f": the last line has no end: {rest[:80]!r}")
+    if problems:
+        advice = "publish a new one with `sharectl cycle`"
+        raise InputError([f"{name}{problem}; {advice}" for problem in problems[:_MAX_PROBLEMS]])
+    return SharectlFile(
+        targets=tuple(_target(line) for _, line in rows),
+        sequence=_whole(metadata.get("sequence")),
+        generated_at=_whole(metadata.get("generated")),
+        valid_until=_whole(metadata.get("valid_until")),
+        pool=metadata.get("pool"),
+        signature=signature,
+    )
+
+
+def _metadata_problems(metadata: dict[str, str], rows: int) -> list[str]:
+    wrong = [name for name in _NUMBERS if name in metadata and not _WHOLE.fullmatch(metadata[name])]
+    problems = [f": # {name}: {metadata[name][:80]!r} is no number" for name in wrong]
+    if not wrong and int(metadata.get("sharectl", FORMAT)) != FORMAT:
+        problems.append(f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know")
+    if metadata.get("multicore_pending", "0") not in ("0", "1"):
+        problems.append(f": # multicore_pending: {metadata['multicore_pending'][:80]!r} is neither 0 nor 1")
+    if not wrong and int(metadata.get("targets", rows)) != rows:
+        problems.append(f": # targets: {metadata['targets']}, but there are {rows}")
+    return problems
+
+
+def _row_problems(rows: list[tuple[int, str]]) -> list[str]:
+    return [
+        f":{number}: is not node, group, cap, group, cores: {line[:80]!r}"
+        for number, line in rows
+        if not _is_target(line.split(" "))
+    ]
+
+
+def _is_target(columns: list[str]) -> bool:
+    forms = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
+    return len(columns) == len(forms) and all(form.fullmatch(column) for form, column in zip(forms, columns))
+
+
+def _target(line: str) -> Target:
+    node, held_back, cap, helped, request = line.split(" ")
+    return Target(node, held_back, int(cap), helped, int(request))
+
+
+def _whole(text: Optional[str]) -> Optional[int]:
+    return None if text is None else int(text)

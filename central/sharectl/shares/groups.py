@@ -1,0 +1,213 @@
+"""Which group a job belongs to: outside names in, configured names or `other` out.
+
+Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice`` too.
+
+Steered are the groups that have none within them. The jobs of a group with subgroups that belong to none of these
+are *its own*: they are counted, and share what is left of its pledge, but no target is made for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+from math import fsum
+from typing import Optional
+
+from sharectl.model import OTHER, GroupControl, GroupError, GroupUsage
+
+BY_SUBGROUPS = "by-subgroups"
+"""Code of `GroupControl.acted` for a group that is steered through those within it."""
+
+
+@dataclass(frozen=True)
+class GroupTree:
+    """The configured groups of every level."""
+
+    pledge_hs06: Mapping[str, float]
+    """Full name → pledge with all that it gives to subgroups, HS06; a group comes before those within it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All full names, in order."""
+        return tuple(self.pledge_hs06)
+
+    @property
+    def steered_hs06(self) -> dict[str, float]:
+        """Group without subgroups → pledge, HS06: those that targets may name."""
+        above = {above_of(name) for name in self.pledge_hs06}
+        return {name: pledge for name, pledge in self.pledge_hs06.items() if name not in above}
+
+    @property
+    def own_hs06(self) -> dict[str, float]:
+        """Group with subgroups → what they leave of its pledge, HS06."""
+        # As decimal numbers, so that of 3 less ten times 0.3 nothing is left.
+        exact = {name: Fraction(repr(float(pledge))) for name, pledge in self.pledge_hs06.items()}
+        inner: dict[str, Fraction] = {}
+        for name, pledge in exact.items():
+            inner[above_of(name)] = inner.get(above_of(name), Fraction(0)) + pledge
+        return {name: max(0.0, float(exact[name] - inner[name])) for name in exact if name in inner}
+
+
+def above_of(name: str) -> str:
+    """Full name of the group that ``name`` is directly within; empty for one of the first level."""
+    return name.rpartition(".")[0]
+
+
+def levels_above(name: str) -> tuple[str, ...]:
+    """Full names of all groups that ``name`` is within, the first level first."""
+    parts = name.split(".")
+    return tuple(".".join(parts[:length]) for length in range(1, len(parts)))
+
+
+def first_level(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of ``names`` that are within no other of them: what sums over groups are made of."""
+    names = tuple(names)
+    known = frozenset(names)
+    return tuple(name for name in names if known.isdisjoint(levels_above(name)))
+
+
+def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]:
+    """Those of ``controls`` whose groups are within no other of them."""
+    controls = tuple(controls)
+    names = frozenset(first_level(control.group for control in controls))
+    return tuple(control for control in controls if control.group in names)
+
+
+def own_pending(controls: Iterable[GroupControl]) -> dict[str, dict[int, int]]:
+    """Group → cores requested → jobs of its own that wait, in none of the groups within it."""
+    waiting = {control.group: Counter(control.error.usage.pending_by_cores) for control in controls}
+    inner: dict[str, Counter[int]] = {}
+    for group, jobs in waiting.items():
+        inner.setdefault(above_of(group), Counter()).update(jobs)
+    return {group: dict(jobs - inner.get(group, Counter())) for group, jobs in waiting.items()}
+
+
+def in_order(names: Collection[str]) -> tuple[str, ...]:
+    """Names with each group before those within it, else in the order given; groups in between are added."""
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        for each in (*levels_above(name), name):
+            first.setdefault(each, place)
+    return tuple(
+        sorted(first, key=lambda name: [(first[each], each) for each in (*levels_above(name), name)])
+    )
+
+
+def with_subgroups(errors: Iterable[GroupError], parents: Collection[str]) -> tuple[GroupError, ...]:
+    """Rows with those of ``parents``, so far of their own jobs, summed with the rows of all within them.
+
+    Errors are differences from shares of one whole, so those of a group's parts sum to its own.
+    """
+    rows = tuple(errors)
+    return tuple(
+        reduce(_sum, (row for row in rows if row.group.startswith(f"{error.group}.")), error)
+        if error.group in parents
+        else error
+        for error in rows
+    )
+
+
+def controls_with_subgroups(
+    controls: Iterable[GroupControl], parents: Collection[str]
+) -> tuple[GroupControl, ...]:
+    """The same of controllers; those of ``parents`` put out nothing themselves."""
+    rows = tuple(controls)
+    errors = {error.group: error for error in with_subgroups((row.error for row in rows), parents)}
+    return tuple(
+        replace(
+            control,
+            error=errors[control.group],
+            setpoint_hs06=fsum(row.setpoint_hs06 for row in rows if _within(row.group, control.group)),
+            control_error_hs06=fsum(
+                row.control_error_hs06 for row in rows if _within(row.group, control.group)
+            ),
+            output_hs06=0.0,
+            acted=(BY_SUBGROUPS,),
+        )
+        if control.group in parents
+        else control
+        for control in rows
+    )
+
+
+def _within(group: str, above: str) -> bool:
+    return group == above or group.startswith(f"{above}.")
+
+
+def _sum(one: GroupError, other: GroupError) -> GroupError:
+    """The row of both, with the name of the first."""
+    return GroupError(
+        group=one.group,
+        pledge_hs06=one.pledge_hs06 + other.pledge_hs06,
+        error_cores=one.error_cores + other.error_cores,
+        error_hs06=one.error_hs06 + other.error_hs06,
+        power_minus_pledge_hs06=one.power_minus_pledge_hs06 + other.power_minus_pledge_hs06,
+        usage=_sum_of_usage(one.usage, other.usage),
+    )
+
+
+def _sum_of_usage(one: GroupUsage, other: GroupUsage) -> GroupUsage:
+    waiting = Counter(one.pending_by_cores) + Counter(other.pending_by_cores)
+    unplaceable = Counter(one.unplaceable_by_cores) + Counter(other.unplaceable_by_cores)
+    return GroupUsage(
+        single_cores=one.single_cores + other.single_cores,
+        multi_cores=one.multi_cores + other.multi_cores,
+        power_hs06=one.power_hs06 + other.power_hs06,
+        pending_single_jobs=one.pending_single_jobs + other.pending_single_jobs,
+        pending_multi_jobs=one.pending_multi_jobs + other.pending_multi_jobs,
+        pending_by_cores=dict(sorted(waiting.items())),
+        unplaceable_by_cores=dict(sorted(unplaceable.items())),
+    )
+
+
+GROUP_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+"""What a group of the first level, or one part of a name, may be called: safe in a ClassAd, a file name and a metric
+label."""
+
+MAX_GROUP_LENGTH = 64
+"""Characters of a whole name."""
+
+NESTED_GROUP_NAME = re.compile(
+    rf"(?=.{{1,{MAX_GROUP_LENGTH}}}\Z)[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9][a-z0-9_-]*)*"
+)
+"""What a group of any level may be called, such as ``alice.prod``."""
+
+_PARTS = re.compile(r"[^.@]*(?:[^@]*(?=\.[^.@]*@)|[^@]*\Z)?")
+"""The group in a name: without ``@`` all of it; else what is before the last part before it, which is the user, or the
+first part if there is no other. config.d has the same pattern."""
+
+
+def first_part(accounting_group: Optional[str]) -> str:
+    """First part of the name that a job gives as its group, lower case; empty without one. Users write it."""
+    return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[0].lower()
+
+
+def without_user(accounting_group: Optional[str]) -> Optional[str]:
+    """Group in an AccountingGroup, of any length, as it is written; None if there is none."""
+    match = _PARTS.match(accounting_group or "")
+    return (match.group() or None) if match else None
+
+
+def group_of(accounting_group: Optional[str], configured: Collection[str]) -> str:
+    """Name of the configured group that a job belongs to, the longest that its own begins with, or `OTHER`.
+
+    Parts count as a whole and case does not: with ``alice`` and ``alice.prod`` configured, jobs of
+    ``Alice.Prod.mc`` belong to ``alice.prod``, those of ``alice.production`` to ``alice``.
+
+    Parameters
+    ----------
+    accounting_group
+        Name of a group (``cms.prod``), or AccountingGroup with the user in it (``cms.prod.bob@site``); None if
+        the job has none.
+    configured
+        Names of the configured groups, lower case.
+    """
+    # No configured name is longer, however long what a user wrote is.
+    name = (without_user(accounting_group) or "")[: MAX_GROUP_LENGTH + 1].lower()
+    while name and name not in configured:
+        name = name.rpartition(".")[0]
+    return name if name in configured else OTHER

@@ -1,0 +1,90 @@
+"""What groups were promised, as records: where each figure is from and how old it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Optional
+
+from sharectl.model import Source
+
+SOURCES = {
+    "yaml": "the configuration",
+    "negotiator": "the negotiator's group quotas",
+    "cric": "WLCG CRIC",
+}
+"""Where pledges can be from -> how that is called."""
+
+SOURCE_NAME = "pledges"
+"""How the source of pledges is called among those of a cycle."""
+
+_FIRST_MONTH = 4
+_MONTHS = 3
+_QUARTERS = 4
+
+
+@dataclass(frozen=True)
+class Pledge:
+    """What one group was promised."""
+
+    group: str
+    hs06: float
+    """Power, HS06 (or HEPscore23, which is on the same scale), what will be used."""
+    source: str
+    """One of `SOURCES`."""
+    place: str
+    """Where exactly: a key, a knob, a federation and a period."""
+    said_at: Optional[int] = None
+    """Unix seconds at which the source last said so; None if it was asked just now, or is the configuration."""
+    instead_of_hs06: Optional[float] = None
+    """What the source says where the configuration overrides it; None if it does not, or the source says nothing."""
+    surplus: Optional[str] = None
+    """Whether the negotiator lets the group use what others leave: ``no``, ``byquota`` or ``regroup``; None if unknown."""
+
+
+@dataclass(frozen=True)
+class Pledged:
+    """All pledges of one moment, or why they cannot be had."""
+
+    source: Source
+    """How the source answered; with a problem there are no pledges."""
+    pledges: tuple[Pledge, ...] = ()
+    """By the order of the configuration."""
+    warnings: tuple[str, ...] = ()
+    """What an operator should mend, one line each: a copy in use, a pledge that jumps."""
+    notes: tuple[str, ...] = ()
+    """What he may have meant so, one line each: a written pledge that differs, a group that is not steered."""
+
+    @property
+    def hs06(self) -> dict[str, float]:
+        """Group (dotted where nested) -> pledge, HS06."""
+        return {pledge.group: pledge.hs06 for pledge in self.pledges}
+
+
+@dataclass(frozen=True)
+class Period:
+    """A quarter of a WLCG year, which begins in April: Q4 of 2026 ends in March 2027."""
+
+    year: int
+    quarter: int
+    """1 to 4."""
+
+    def __str__(self) -> str:
+        return f"{self.year} Q{self.quarter}"
+
+
+def period_at(now: int) -> Period:
+    """The quarter that the Unix time ``now`` is in, by UTC."""
+    date = datetime.fromtimestamp(now, timezone.utc)
+    quarter = (date.month - _FIRST_MONTH) // _MONTHS
+    return Period(date.year, quarter + 1) if quarter >= 0 else Period(date.year - 1, quarter + 1 + _QUARTERS)
+
+
+def jumps(before: Mapping[str, float], after: Mapping[str, float], factor: float) -> list[str]:
+    """Groups, by name, whose pledge rose or fell by more than ``factor``, > 1; those without one before have not."""
+    return sorted(
+        group
+        for group, pledge in after.items()
+        if group in before and not before[group] / factor <= pledge <= before[group] * factor
+    )

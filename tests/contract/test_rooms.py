@@ -1,0 +1,107 @@
+"""The rooms of CONTRIBUTING.md, against the imports and the docstrings of the package."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[2]
+PACKAGE = CHECKOUT / "central" / "sharectl"
+ROW = re.compile(r"^\| `(\w+)/` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
+ROWS = {row[0]: row[1:] for row in ROW.findall((CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))}
+MAY_IMPORT = {room: set(re.findall(r"`(\w+)`", row[3])) for room, row in ROWS.items()}
+"""Rooms that a room may import; all may import the modules of no room: errors, model, times, words."""
+LIBRARIES = {
+    "htcondor2": {
+        "condor",
+        "config",
+        "cli",
+        "consumption",
+        "explain",
+        "cadence",
+        "check",
+        "pledges",
+        "publish",
+    },
+    "classad2": {"condor", "config", "consumption", "explain", "cadence", "check", "pledges", "publish"},
+    "sqlite3": {"ledger"},
+    "requests": {"pledges", "publish"},
+}
+"""Rooms that may import a library."""
+
+
+def imports(source: str) -> set[str]:
+    """Modules that a source text imports anywhere, with the names that it takes from them."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.update(f"{node.module}.{name.name}" for name in node.names)
+    return found
+
+
+def forbidden(room: str, source: str, may_import: Mapping[str, set[str]] = MAY_IMPORT) -> list[str]:
+    """Imports of a module of ``room`` that the table does not allow."""
+    wrong = []
+    for name in sorted(imports(source)):
+        parts = name.split(".")
+        if parts[0] == "sharectl" and len(parts) > 1 and parts[1] in may_import:
+            if parts[1] != room and parts[1] not in may_import[room]:
+                wrong.append(name)
+        elif room not in LIBRARIES.get(parts[0], {room}):
+            wrong.append(name)
+    return wrong
+
+
+def test_every_folder_is_a_room_of_the_table() -> None:
+    assert set(ROWS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("room", sorted(ROWS))
+def test_a_room_imports_what_its_row_allows(room: str) -> None:
+    sources = list((PACKAGE / room).rglob("*.py"))
+    assert sources
+    wrong = {
+        path.name: names for path in sources if (names := forbidden(room, path.read_text(encoding="utf-8")))
+    }
+    assert not wrong, "correct the import, or the table in CONTRIBUTING.md"
+
+
+def test_an_arrow_back_up_is_noticed() -> None:
+    assert forbidden("plan", "from sharectl.cli.wiring import open_ledger") == [
+        "sharectl.cli.wiring.open_ledger"
+    ]
+    assert forbidden("plan", "import sqlite3\n\nfrom sharectl import condor") == [
+        "sharectl.condor",
+        "sqlite3",
+    ]
+    assert forbidden("plan", "def f():\n    from sharectl import shares") == []
+
+
+def test_no_circle_is_allowed() -> None:
+    left = {room: set(others) for room, others in MAY_IMPORT.items()}
+    while ready := {room for room, others in left.items() if not others}:
+        left = {room: others - ready for room, others in left.items() if room not in ready}
+    assert not left
+
+
+@pytest.mark.parametrize("room", sorted(ROWS))
+def test_a_row_is_the_docstring_of_its_room(room: str) -> None:
+    docstring = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8")))
+    purpose, enters, leaves, _ = ROWS[room]
+    assert docstring == f"{purpose}\n\nIn: {enters}\nOut: {leaves}"
+
+
+def test_modules_of_no_room_import_no_room() -> None:
+    found = defaultdict(list)
+    for path in PACKAGE.glob("*.py"):
+        for name in imports(path.read_text(encoding="utf-8")):
+            if name.split(".")[0] == "sharectl" and len(name.split(".")) > 1 and name.split(".")[1] in ROWS:
+                found[path.name].append(name)
+    assert found == {"__main__.py": ["sharectl.cli.main.main"]}

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+from math import exp, floor
+from typing import Optional
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sharectl.cadence.choice import Knobs, Option, beside, choose, default_option
+from sharectl.cadence.loading import combined, cycles_held, jobs_of_claim, loading_factor
+from sharectl.cadence.loads import expected_loading
+from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, normal
+
+SECONDS = st.floats(1e-3, 1e7)
+WHOLE = st.integers(1, 100_000)
+SEEN = st.dictionaries(st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12).map(
+    Seen
+)
+LAWS: st.SearchStrategy[RunTimes] = st.one_of(
+    SEEN,
+    st.floats(1, 1e5).map(Exponential),
+    st.builds(normal, st.floats(1, 1e4), st.floats(0.5, 1e4)),
+    st.builds(log_normal, st.floats(1, 1e4), st.floats(0.5, 3e4)),
+)
+CADENCES = st.integers(1, 2000).map(float)
+# Terms of a law's sum that are left out or taken together.
+CLOSE = 1e-3
+
+
+@given(SECONDS, SECONDS)
+def test_bounds(run_time: float, cadence: float) -> None:
+    """D / (D + C) <= loading factor <= 1, and it is above 0."""
+    factor = loading_factor(run_time, cadence)
+    assert 0 < factor <= 1
+    assert factor >= run_time / (run_time + cadence) * (1 - 1e-8)
+
+
+@given(SECONDS, SECONDS)
+def test_lower_bound_by_cycles(run_time: float, cadence: float) -> None:
+    """The loading factor is at least q / (q + 1) with q whole cycles in a run time: the bottom of the saw-tooth."""
+    whole = floor(run_time / cadence)
+    assert loading_factor(run_time, cadence) >= whole / (whole + 1) - 1e-8
+
+
+@given(SECONDS, st.integers(1, 1000))
+def test_multiples(cadence: float, cycles: int) -> None:
+    """A run time of whole cycles loads fully, whatever floating point makes of the product."""
+    assert loading_factor(cadence * cycles, cadence) >= 1 - 1e-8
+    assert cycles_held(cadence * cycles, cadence) == cycles
+
+
+@given(WHOLE, WHOLE)
+def test_whole_numbers(run_time: int, cadence: int) -> None:
+    """For whole seconds the cycles are those of integer arithmetic, exactly."""
+    assert cycles_held(run_time, cadence) == -(-run_time // cadence)
+
+
+@given(WHOLE, WHOLE, st.sampled_from([0.001, 0.1, 0.3, 7.0, 1e4]))
+def test_scale(run_time: int, cadence: int, scale: float) -> None:
+    """Only the ratio counts: (kD, kC) loads as (D, C)."""
+    own, scaled = loading_factor(run_time, cadence), loading_factor(scale * run_time, scale * cadence)
+    assert abs(own - scaled) < 1e-8
+
+
+@given(LAWS, CADENCES)
+def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
+    """E[D] / (E[D] + C) <= expected loading factor <= 1: a job idles its slot for less than a cycle."""
+    factor = expected_loading(run_times, cadence)
+    assert 0 < factor <= 1
+    assert factor >= run_times.mean_seconds / (run_times.mean_seconds + cadence) - CLOSE
+
+
+@given(LAWS, CADENCES, st.integers(2, 20))
+def test_a_cadence_that_divides_another_is_no_worse(run_times: RunTimes, cadence: float, times: int) -> None:
+    """Cycles that are among those of another cadence never load more: loading(C) >= loading(n C)."""
+    assert expected_loading(run_times, cadence) >= expected_loading(run_times, times * cadence) - CLOSE
+
+
+@given(SEEN, CADENCES)
+def test_the_expectation_is_work_over_held_time(run_times: Seen, cadence: float) -> None:
+    """Each run time by itself, combined by the work in it, is the expectation over them all."""
+    parts = [(time * weight, loading_factor(time, cadence)) for time, weight in run_times.weights.items()]
+    together = combined(parts)
+    assert together is not None
+    assert abs(together - expected_loading(run_times, cadence)) < 1e-9
+
+
+@given(SEEN, st.integers(5, 600).map(float), st.integers(0, 1500).map(float))
+def test_claims_bounds(run_times: Seen, cadence: float, worklife: float) -> None:
+    """A claim is busy for longer than its worklife and then idle for less than a cycle: loading > W / (W + C)."""
+    factor = expected_loading(run_times, cadence, worklife)
+    assert factor <= 1
+    assert factor >= worklife / (worklife + cadence) - CLOSE
+
+
+@settings(max_examples=25)  # each takes a tenth of a second
+@given(st.floats(5, 2000), st.integers(5, 600), st.integers(1, 6000))
+def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) -> None:
+    """An exponential law forgets: a claim lasts for W and one more job's time, whose sum over cycles is geometric."""
+    assume(mean > worklife / 200)  # steps of worklife / 2000 are fine enough for it
+    sure = floor(worklife / cadence) + 1
+    held = cadence * (sure + exp(-(sure * cadence - worklife) / mean) / (1 - exp(-cadence / mean)))
+    closed = (worklife + mean) / held
+    assert abs(expected_loading(Exponential(mean), cadence, worklife) - closed) < 0.005
+
+
+@given(st.integers(1, 5000), st.integers(0, 20_000))
+def test_jobs_of_a_claim(run_time: int, worklife: int) -> None:
+    """A claim of jobs of one run time is older than its worklife after its last job, and not before."""
+    jobs = jobs_of_claim(run_time, worklife)
+    assert jobs * run_time > worklife >= (jobs - 1) * run_time
+
+
+@given(
+    st.dictionaries(st.integers(5, 3600).map(float), st.floats(0.01, 1), min_size=1, max_size=10),
+    st.floats(0.5, 500),
+    st.floats(0.05, 0.9),
+    st.floats(0.001, 0.5),
+    st.integers(0, 1),
+    st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.integers(1, 10**6))),
+)
+def test_the_choice_can_be_kept(
+    loading: dict[float, float],
+    duration: float,
+    most: float,
+    tolerance: float,
+    worse: int,
+    pool: tuple[float, Optional[int]],
+) -> None:
+    """Recommended intervals are offered, kept, leave the negotiator time, and save what they cost beside the default."""
+    usual, cores = pool
+    default = default_option(lambda _: usual, duration)
+    offered = tuple(
+        Option(seconds, factor, duration / seconds) for seconds, factor in sorted(loading.items())
+    )
+    choice = choose(
+        offered,
+        default,
+        cores,
+        duration,
+        most,
+        tolerance,
+        lambda seconds: loading[seconds] - worse * 2 * tolerance,
+    )
+    possible = [option for option in offered if duration <= most * option.interval_seconds]
+    least = min((option.idle for option in possible), default=0.0)
+    worthwhile = [
+        option
+        for option in possible
+        if option.idle <= least + tolerance
+        and (option.idle - default.idle) * (cores or 1e15) * 24
+        <= ((default.negotiating or 0) - (option.negotiating or 0)) * 24 * bool(cores) + 1e-6
+    ]
+    if choice is None:
+        assert not [
+            option for option in worthwhile if not beside(option, default, cores).costs_more_than_it_saves
+        ]
+        return
+    assert choice.option in worthwhile
+    knobs: Knobs = choice.knobs
+    assert choice.option in possible
+    assert all(choice.option.idle <= option.idle + tolerance for option in possible)
+    assert choice.phase == bool(worse)
+    # Delays are whole seconds, so the period may be up to one longer.
+    assert (
+        choice.option.interval_seconds <= knobs.period_seconds(duration) < choice.option.interval_seconds + 1
+    )
+    assert duration <= most * knobs.shortest_period_seconds(duration) * (1 + 1e-9)

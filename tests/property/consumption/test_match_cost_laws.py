@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isclose
+from random import Random
+from typing import Optional
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sharectl.condor.ad_files import parse
+from sharectl.consumption.asks import kinds
+from sharectl.consumption.cost import (
+    Amount,
+    Claim,
+    Look,
+    Match,
+    Offer,
+    Refusal,
+    Slot,
+    Trial,
+    again_and_again,
+    claims_within,
+    leftover_claims,
+    one_after_another,
+)
+from sharectl.errors import InputError
+
+ASSETS = ("Cpus", "Memory", "Tokens")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A slot and a policy in whole numbers: step and least by asset, price of each asset in the weight."""
+
+    assets: Mapping[str, int]
+    steps: Mapping[str, int]
+    prices: Mapping[str, int]
+    squared: bool
+
+    def weight(self, assets: Mapping[str, Amount]) -> float:
+        sum_of_prices = sum(self.prices[asset] * assets[asset] for asset in ASSETS)
+        return sum_of_prices**2 if self.squared else sum_of_prices
+
+    def look(self, job: Mapping[str, int], assets: Optional[Mapping[str, Amount]]) -> Look:
+        left = self.assets if assets is None else assets
+        taken = {asset: -(-job[asset] // self.steps[asset]) * self.steps[asset] for asset in ASSETS}
+        return Look(self.weight(left), taken)
+
+    def played(self, trial: Trial, jobs: list[dict[str, int]]) -> list[Match]:
+        ask = next(trial)
+        while True:
+            try:
+                ask = trial.send(self.look(jobs[ask[0]], ask[1]))
+            except StopIteration as ended:
+                found: list[Match] = ended.value
+                return found
+
+
+def of_each(amounts: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, int]]:
+    return st.fixed_dictionaries(dict.fromkeys(ASSETS, amounts))
+
+
+POLICIES = st.builds(
+    Policy, of_each(st.integers(0, 60)), of_each(st.integers(1, 9)), of_each(st.integers(0, 5)), st.booleans()
+)
+JOBS = of_each(st.integers(0, 20))
+
+
+@given(POLICIES, st.lists(JOBS, min_size=1, max_size=12))
+def test_costs_along_any_sequence_sum_to_the_fall_of_the_weight(
+    policy: Policy, jobs: list[dict[str, int]]
+) -> None:
+    """The sum of the costs is W(start) - W(end), of the assets that then remain."""
+    found = policy.played(one_after_another(Slot(policy.assets), range(len(jobs))), jobs)
+    assert sum(match.cost or 0 for match in found) == policy.weight(policy.assets) - policy.weight(
+        found[-1].remaining
+    )
+
+
+@given(POLICIES, st.lists(JOBS, min_size=1, max_size=12))
+def test_what_remains_and_what_is_charged_is_never_negative(
+    policy: Policy, jobs: list[dict[str, int]]
+) -> None:
+    """Under a weight that never rises when assets fall, no match costs less than 0; no asset falls below 0."""
+    for match in policy.played(one_after_another(Slot(policy.assets), range(len(jobs))), jobs):
+        assert match.cost is None or match.cost >= 0
+        assert all(amount >= 0 for amount in match.remaining.values())
+        assert (match.fits == 1) is (match.claim is not None) is not bool(match.refused)
+
+
+@given(POLICIES, JOBS, st.integers(1, 30))
+def test_as_many_fit_as_are_matched_one_after_another(policy: Policy, job: dict[str, int], most: int) -> None:
+    """Counting how many fit, and matching so many jobs one after another, come to the same number and weight."""
+    slot = Slot(policy.assets)
+    (counted,) = policy.played(again_and_again(slot, 0, most), [job])
+    made = policy.played(one_after_another(slot, [0] * (most + 1)), [job])
+    assert counted.fits == min(most, sum(match.fits for match in made))
+    assert counted.at_least is (sum(match.fits for match in made) > most)
+    assert (counted.cost, counted.refused) == (made[0].cost, made[0].refused)
+
+
+@given(POLICIES, JOBS, st.integers(0, 5))
+def test_no_more_than_num_claims_are_matched(policy: Policy, job: dict[str, int], claims: int) -> None:
+    """With so many claim ids there are that many matches, or as many as there would be without."""
+    (free,) = policy.played(again_and_again(Slot(policy.assets), 0, 100), [job])
+    (bound,) = policy.played(again_and_again(Slot(policy.assets, most_claims=claims), 0, 100), [job])
+    assert bound.fits == min(free.fits, claims)
+
+
+@given(POLICIES, JOBS)
+def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -> None:
+    """A job that takes nothing of any asset is refused, and only that is refused for that."""
+    (match,) = policy.played(again_and_again(Slot(policy.assets), 0, 1), [job])
+    assert any(reason.why is Refusal.ALL_ZERO for reason in match.refused) is not any(job.values())
+
+
+# ---- groups
+
+
+def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa: FBT001 - built by hypothesis
+    weight = float(fits * cost)
+    claim = Claim({}, weight, weight - cost, float(cost if has_policy else weight))
+    return Offer(slots, Match({}, (), claim, {}, fits, weight_after_all=0.0, usage=float(cost)), has_policy)
+
+
+OFFERS = st.lists(
+    st.builds(offer, st.integers(1, 50), st.integers(1, 20), st.integers(0, 9), st.booleans()), max_size=6
+)
+ROOMS = st.floats(0, 500, allow_nan=False)
+
+
+@given(OFFERS, ROOMS, st.randoms(use_true_random=False))
+def test_the_order_of_slots_does_not_matter(offers: list[Offer], room: float, random: Random) -> None:
+    """Claims of a group are the same in whatever order slots are told."""
+    mixed = list(offers)
+    random.shuffle(mixed)
+    assert claims_within(room, mixed) == claims_within(room, offers)
+    assert leftover_claims(room, mixed) == pytest.approx(leftover_claims(room, offers))
+
+
+@given(OFFERS, ROOMS, ROOMS)
+def test_more_room_is_no_fewer_claims(offers: list[Offer], room: float, more: float) -> None:
+    """Claims grow with the room, up to all that fit."""
+    everything = sum(offer.slots * offer.match.fits for offer in offers)
+    assert claims_within(room, offers) <= claims_within(room + more, offers) <= everything
+    assert claims_within(float("inf"), offers) == everything
+
+
+@given(OFFERS, ROOMS)
+def test_only_the_last_match_goes_over_the_quota(offers: list[Offer], room: float) -> None:
+    """Without the last claim, the others are within the room."""
+    count = claims_within(room, offers)
+    each = sorted(offer.usage_each for offer in offers for _ in range(offer.slots * offer.match.fits))
+    before = sum(each[: count - 1]) if count else 0.0
+    assert before < room or isclose(before, room) or not count
+
+
+# ---- kinds, and files
+
+
+NAMES = st.sampled_from(
+    ["Cpus", "Memory", "Start", "Requirements", "SlotWeight", "Name", "Extra", "RequestCpus"]
+)
+TEXTS = st.sampled_from(["1", "2", "Cpus", "Extra > 1", 'eval("Name")', '"a"', "TARGET.RequestCpus", "Start"])
+ADS = st.lists(st.dictionaries(NAMES, TEXTS, max_size=5), max_size=8)
+
+
+@given(ADS, ADS)
+def test_kinds_share_out_all_ads(slots: list[dict[str, str]], jobs: list[dict[str, str]]) -> None:
+    """Each slot and each job is of exactly one kind, and what is seen of a kind is in each of its members."""
+    for ads, found in zip((slots, jobs), kinds(slots, jobs)):
+        assert sorted(number for kind in found for number in kind.members) == list(range(len(ads)))
+        assert [kind.members[0] for kind in found] == sorted(kind.members[0] for kind in found)
+        for kind in found:
+            assert all(ads[member].items() >= kind.ad.items() for member in kind.members)
+
+
+@given(
+    st.lists(st.one_of(st.floats(0, 1e12), st.sampled_from(["undefined", "1 + 1", "-3", "nan"])), min_size=1)
+)
+def test_disk_makes_kinds_in_steps_of_a_hundredth(disks: list[object]) -> None:
+    """Slots of a kind differ by no more than 1 % of Disk, and the kind has the least of it."""
+    slots = [{"MachineResources": '"Cpus Disk"', "Disk": str(disk)} for disk in disks]
+    found, _ = kinds(slots, [])
+    for kind in found:
+        members = [disks[member] for member in kind.members]
+        numbers = [disk for disk in members if isinstance(disk, float)]
+        if len({str(disk) for disk in members}) > 1:
+            assert numbers == members
+            assert max(numbers) <= 1.0101 * min(numbers)
+        assert kind.ad["Disk"] == str(min(numbers) if numbers else members[0])
+
+
+@given(ADS, ADS)
+def test_ads_of_a_kind_do_not_differ_in_what_is_referred_to(
+    slots: list[dict[str, str]], jobs: list[dict[str, str]]
+) -> None:
+    """Attributes in which slots of a kind differ are named in nothing that is seen of any kind."""
+    of_slots, of_jobs = kinds(slots, jobs)
+    seen = {text for kind in (*of_slots, *of_jobs) for text in kind.ad.values()}
+    for kind in of_slots:
+        members = [slots[member] for member in kind.members]
+        differing = {
+            name for ad in members for name in ad if any(other.get(name) != ad[name] for other in members)
+        }
+        assert not any(name in text for name in differing for text in seen)
+
+
+HOSTILE = st.one_of(
+    st.text(max_size=200),
+    st.lists(
+        st.sampled_from(["A = 1\n", "\n", "= 2\n", '"', "[", "{", "}", "]", ",", '"A": 1', "-- x\n"])
+    ).map("".join),
+)
+
+
+@given(HOSTILE)
+@example("[" * 100_000)
+@example('[{"A": ' + "[" * 100_000)
+@example('{"A": ' + "[" * 900 + "]" * 900 + "}")
+def test_a_file_is_ads_or_errors_that_name_it(text: str) -> None:
+    """Whatever a file holds, it is read or refused by its name."""
+    places: tuple[str, ...]
+    try:
+        places = tuple(ad.place for ad in parse(text, "the file"))
+    except InputError as error:
+        places = error.problems
+    assert places
+    assert all(place.startswith("the file") for place in places)

@@ -1,0 +1,295 @@
+"""Laws of control. Each is of every control law unless it says why one is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from math import isclose, isfinite
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.control.laws import (
+    AGAINST_ERROR,
+    AVERAGE,
+    INTEGRAL,
+    LAWS,
+    MOST_HS06,
+    OUTPUT_LIMIT,
+    SLOPE,
+    STEPS,
+    Control,
+    Ewma,
+    Pid,
+    Reading,
+    Said,
+    step,
+)
+
+MOST = 1000.0
+
+powers = st.floats(-2000, 2000)
+intervals = st.floats(1, 20000)
+pids = st.builds(
+    Pid,
+    gain=st.floats(0.1, 10),
+    integral_seconds=st.none() | st.floats(60, 1e6),
+    derivative_seconds=st.floats(0, 5000),
+    filter_seconds=st.floats(1, 20000),
+    max_output_hs06=st.none() | st.floats(1, 2 * MOST),
+    gap_seconds=st.floats(60, 20000),
+)
+averages = st.builds(Ewma, st.floats(1, 1e6))
+controls = st.builds(Control, st.sampled_from(tuple(LAWS)), averages, pids)
+readings = st.builds(Reading, powers, powers, st.sampled_from((0.0, 50.0)), st.just(MOST))
+Past = Sequence[tuple[Reading, float]]
+pasts = st.lists(st.tuples(readings, intervals), max_size=8)
+lived = st.lists(st.tuples(readings, intervals), min_size=1, max_size=8)
+
+
+def after(control: Control, past: Past, state: Mapping[str, float] = {}) -> Said:
+    """What the controller said last, of all that it was given."""
+    return reduce(lambda said, one: step(control, said.state, *one), past, Said(state, 0.0))
+
+
+def same(one: float, other: float) -> bool:
+    return isclose(one, other, rel_tol=1e-9, abs_tol=1e-6)
+
+
+@given(controls, pasts, readings, intervals)
+def test_the_output_is_bounded(control: Control, past: Past, now: Reading, dt: float) -> None:
+    """No output is larger than the largest error so far, or than the output limit for `pid`, whatever the past was."""
+    output = step(control, after(control, past).state, now, dt).output_hs06
+    most = max(abs(reading.error_hs06) for reading in [*(one for one, _ in past), now])
+    if control.law == "pid":
+        most = min(MOST, control.pid.max_output_hs06 or MOST)
+    assert abs(output) <= most * (1 + 1e-12)
+
+
+@given(
+    controls, st.lists(intervals, min_size=1, max_size=9), st.floats(-50, 50), st.lists(powers, min_size=9)
+)
+def test_nothing_is_moved_for_errors_inside_the_deadband(
+    control: Control, dts: list[float], error: float, seen: list[float]
+) -> None:
+    """While errors are inside the deadband, whatever the power does, every output is 0."""
+    said = Said({}, 0.0)
+    for dt, power in zip(dts, seen):
+        said = step(control, said.state, Reading(error, power, 50.0, MOST), dt)
+        assert said.output_hs06 == 0
+
+
+@given(pasts, st.floats(-50, 50), powers, intervals, pids)
+def test_inside_the_deadband_the_past_does_not_count(
+    past: Past, error: float, power: float, dt: float, pid: Pid
+) -> None:
+    """`latest` and `pid` move nothing for an error inside the deadband, whatever was before; `ewma` acts on the average, not on this error."""
+    for control in (Control("latest"), Control("pid", pid=pid)):
+        now = Reading(error, power, 50.0, MOST)
+        assert step(control, after(control, past).state, now, dt).output_hs06 == 0
+
+
+@given(controls, pasts, readings, intervals)
+def test_no_output_is_inside_the_deadband(control: Control, past: Past, now: Reading, dt: float) -> None:
+    """An output is 0 or beyond the deadband: a plan needs no deadband of its own."""
+    output = step(control, after(control, past).state, now, dt).output_hs06
+    assert output == 0 or abs(output) > now.deadband_hs06
+
+
+@given(controls, st.lists(intervals, min_size=1, max_size=9), powers)
+def test_no_error_is_a_fixed_point(control: Control, dts: list[float], power: float) -> None:
+    """At the setpoint from the start, and with a steady power, nothing is ever moved and nothing builds up."""
+    past = [(Reading(0.0, power, 0.0, MOST), dt) for dt in dts]
+    first, last = after(control, past[:1]), after(control, past)
+    assert first.output_hs06 == last.output_hs06 == 0
+    assert first.state == last.state
+
+
+@given(controls, pasts)
+def test_over_and_under_are_mirror_images(control: Control, past: Past) -> None:
+    """With all errors and powers turned round, the output is turned round."""
+    turned = [(replace(one, error_hs06=-one.error_hs06, power_hs06=-one.power_hs06), dt) for one, dt in past]
+    assert same(after(control, past).output_hs06, -after(control, turned).output_hs06)
+
+
+@given(controls, pasts, readings, powers, intervals)
+def test_a_larger_error_never_moves_less(
+    control: Control, past: Past, now: Reading, other: float, dt: float
+) -> None:
+    """Of two errors after the same past, at the same power, the larger one's output is at least the smaller one's."""
+    state = after(control, past).state
+    low, high = sorted((now.error_hs06, other))
+    outputs = [step(control, state, replace(now, error_hs06=error), dt).output_hs06 for error in (low, high)]
+    assert outputs[0] <= outputs[1] + 1e-6
+
+
+@given(controls, pasts, pasts)
+def test_a_restart_that_keeps_the_state_is_no_restart(control: Control, before: Past, later: Past) -> None:
+    """All that a law remembers is in its state, plain finite numbers: with it, a new controller goes on as the old one."""
+    kept = after(control, before).state
+    assert all(type(number) is float and isfinite(number) for number in kept.values())
+    assert after(control, later, kept) == after(control, [*before, *later]) if later else True
+
+
+@given(controls, readings, st.floats(0, 20000))
+def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: float) -> None:
+    """Without a state the first output is proportional to the error alone, however much time has passed."""
+    gain, most = (
+        (control.pid.gain, control.pid.max_output_hs06 or MOST) if control.law == "pid" else (1.0, MOST)
+    )
+    wanted = gain * now.error_hs06
+    bounded = wanted if control.law != "pid" else max(-min(most, MOST), min(wanted, most, MOST))
+    output = step(control, {}, now, dt).output_hs06
+    assert output == (bounded if min(abs(bounded), abs(now.error_hs06)) > now.deadband_hs06 else 0)
+
+
+@given(averages, lived, readings, intervals, st.floats(0, 1))
+def test_an_interval_cut_in_two_is_the_same_interval(
+    ewma: Ewma, past: Past, now: Reading, dt: float, part: float
+) -> None:
+    """With the same error, a look more in between changes nothing for `ewma`; `latest` knows no time."""
+    control = Control("ewma", ewma)
+    said = after(control, past)
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, now, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    assert isclose(once.state[AVERAGE], twice.state[AVERAGE], rel_tol=1e-6, abs_tol=1e-3)
+
+
+@given(
+    pids,
+    st.floats(0, 300),
+    st.lists(st.tuples(st.floats(1, 2000), powers, intervals), min_size=1, max_size=8),
+    intervals,
+    st.floats(0.01, 0.99),
+    st.sampled_from((-1, 1)),
+)
+def test_without_a_bound_pid_does_not_know_how_often_it_looked(
+    pid: Pid, derivative: float, past: list[tuple[float, float, float]], dt: float, part: float, sign: int
+) -> None:
+    """With the same error, and a power that changes evenly, a look more in between leaves the same slope, integral and output.
+
+    Errors are of one sign, so that only a power that changes fast makes the output be against them: then the slope is the same.
+    """
+    wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None, gap_seconds=1e6)
+    control = Control("pid", pid=wide)
+    seen = [(Reading(sign * error, power), seconds) for error, power, seconds in past]
+    said = after(control, seen)
+    now = seen[0][0]
+    start = seen[-1][0].power_hs06
+    half = replace(now, power_hs06=start + part * (now.power_hs06 - start))
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, half, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    assert isclose(once.state[SLOPE], twice.state[SLOPE], rel_tol=1e-6, abs_tol=1e-6)
+    if not {*once.acted, *first.acted, *twice.acted}:
+        assert isclose(once.state[INTEGRAL], twice.state[INTEGRAL], rel_tol=1e-6, abs_tol=1e-3)
+        assert isclose(once.output_hs06, twice.output_hs06, rel_tol=1e-6, abs_tol=1e-3)
+
+
+@given(pids, lived, readings, intervals, st.floats(0.01, 0.99))
+def test_a_bounded_pid_stays_close_when_an_interval_is_cut_in_two(
+    pid: Pid, past: Past, now: Reading, dt: float, part: float
+) -> None:
+    """Where a bound may act, integrals differ by the square of the interval: of one half as long, by a fourth."""
+    seconds = pid.integral_seconds or 60.0
+    control = Control(
+        "pid", pid=replace(pid, integral_seconds=seconds, derivative_seconds=0.0, gap_seconds=20000.0)
+    )
+    said = after(control, past)
+    once = step(control, said.state, now, dt)
+    first = step(control, said.state, now, part * dt)
+    twice = step(control, first.state, now, (1 - part) * dt)
+    most = pid.gain * abs(now.error_hs06) + min(MOST, pid.max_output_hs06 or MOST)
+    assert abs(once.state[INTEGRAL] - twice.state[INTEGRAL]) <= 2 * most * min(1.0, dt / seconds) ** 2 + 1e-6
+
+
+@given(pids, pasts, readings, st.floats(0.1, 10), st.floats(0, 5000), st.floats(60, 1e6))
+def test_other_parameters_do_not_kick(
+    pid: Pid, past: Past, now: Reading, gain: float, derivative: float, integral: float
+) -> None:
+    """After a change of parameters `pid` says at once what it would have said without; what is bounded is left alone."""
+    before = Control("pid", pid=replace(pid, integral_seconds=pid.integral_seconds or 60.0))
+    other = replace(before.pid, gain=gain, derivative_seconds=derivative, integral_seconds=integral)
+    past = [(replace(one, deadband_hs06=0.0), dt) for one, dt in [*past, (now, 60.0)]]
+    said = after(before, past)
+    changed = step(Control("pid", pid=other), said.state, past[-1][0], 1e-6)
+    full = min(MOST, pid.max_output_hs06 or MOST)
+    bounded = {OUTPUT_LIMIT, AGAINST_ERROR} & {*said.acted, *changed.acted}
+    if not bounded and max(abs(said.state[INTEGRAL]), abs(changed.state[INTEGRAL])) < full:
+        unchanged = step(before, said.state, past[-1][0], 1e-6)
+        assert isclose(changed.output_hs06, unchanged.output_hs06, rel_tol=1e-3, abs_tol=1e-2)
+
+
+@given(controls, pasts, readings)
+def test_a_gap_does_not_kick(control: Control, past: Past, now: Reading) -> None:
+    """After days without a cycle `pid` says what it would after the longest interval that counts, but for the derivative."""
+    pid = Control("pid", pid=replace(control.pid, derivative_seconds=0.0))
+    state = after(pid, past).state
+    days = step(pid, state, now, 500_000.0)
+    assert same(days.output_hs06, step(pid, state, now, pid.pid.gap_seconds).output_hs06)
+
+
+broken = st.sampled_from((float("nan"), float("inf"), float("-inf"), 1e308, -1e308))
+
+
+@given(controls, pasts, st.sampled_from(("error_hs06", "power_hs06")), broken, readings, intervals)
+def test_broken_numbers_do_no_harm(
+    control: Control, past: Past, name: str, number: float, now: Reading, dt: float
+) -> None:
+    """An error or a power that is no number moves nothing; none of them, nor a huge one, makes a later output none."""
+    state = after(control, past).state
+    said = step(control, state, replace(now, **{name: number}), dt)
+    assert isfinite(said.output_hs06)
+    assert all(isfinite(value) for value in said.state.values())
+    if not isfinite(number):
+        assert said.output_hs06 == 0
+        assert said.state == state
+    assert isfinite(step(control, said.state, now, dt).output_hs06)
+
+
+@given(controls, pasts, broken, readings, intervals | broken)
+def test_a_broken_state_is_a_fresh_controller(
+    control: Control, past: Past, number: float, now: Reading, dt: float
+) -> None:
+    """A state with a number that cannot be, or one of another law, is dropped."""
+    state = dict(after(control, past).state)
+    fresh = step(control, {}, now, dt)
+    for name in state:
+        assert step(control, {**state, name: number}, now, dt) == fresh
+    for other in LAWS:
+        if other != control.law:
+            foreign = after(replace(control, law=other), past).state
+            assert step(control, foreign, now, dt) == fresh
+
+
+@given(st.lists(powers, min_size=2, max_size=6), st.lists(intervals, max_size=5), st.floats(60, 1e6))
+def test_what_some_give_others_get(errors: list[float], dts: list[float], seconds: float) -> None:
+    """Errors that sum to zero make outputs that sum to zero, for groups with one law and parameters.
+
+    `pid` only while nothing bounds it: an output that may not go against its own error has no counterpart.
+    """
+    errors = [*errors, -sum(errors)]
+    for control in (Control("latest"), Control("ewma", Ewma(seconds)), Control("pid", pid=Pid(1.0, seconds))):
+        pasts = [[(Reading(error, 0.0, 0.0, MOST_HS06), dt) for dt in [0.0, *dts]] for error in errors]
+        outputs = [after(control, past).output_hs06 for past in pasts]
+        assert isclose(sum(outputs), 0, abs_tol=1e-9 * (1 + sum(map(abs, outputs))))
+
+
+@given(st.floats(1, 1e6), st.lists(st.tuples(powers, intervals), min_size=1, max_size=9))
+def test_the_average_is_by_age(half_life: float, past: list[tuple[float, float]]) -> None:
+    """`ewma` is the mean of the errors weighted by time, each halved for every half-life since."""
+    said = after(Control("ewma", Ewma(half_life)), [(Reading(error, 0.0), dt) for error, dt in past])
+    ages = [sum(dt for _, dt in past[number + 1 :]) for number in range(len(past))]
+    weights = [
+        2 ** (-age / half_life) - (2 ** (-(age + dt) / half_life) if number else 0)
+        for number, (age, (_, dt)) in enumerate(zip(ages, past))
+    ]
+    wanted = sum(weight * error for weight, (error, _) in zip(weights, past))
+    assert isclose(said.state[AVERAGE], wanted, rel_tol=1e-6, abs_tol=1e-3)
+    assert isclose(sum(weights), 1, rel_tol=1e-6)
+
+
+def test_every_law_has_a_sentence_and_a_function() -> None:
+    assert set(LAWS) == set(STEPS)

@@ -1,0 +1,271 @@
+"""Laws of setpoints: what is shared out, lent, borrowed, and carried over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import fsum, isclose
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.control.laws import LAWS, REMEMBERING, Control, Ewma, Pid
+from sharectl.control.setpoints import (
+    ACCOUNT,
+    SETPOINTS,
+    CarryOver,
+    Entitlement,
+    Loans,
+    account_after,
+    demand_hs06,
+    entitlements,
+    loans,
+    mean_hs06_per_core,
+    nominal_hs06,
+    repaid_setpoints,
+)
+from sharectl.control.steering import SEED, SteeringConfig, steer
+from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot
+from sharectl.shares.errors import group_errors, usage_by_group
+from tests.fakes import NOW
+
+GROUPS = ("alice", "atlas", "cms", "lhcb")
+NODES = (Node("wn-0", "wn-0", 64, 8.0, controlled=True), Node("wn-1", "wn-1", 32, 12.5, controlled=True))
+POWER = {node.name: node.hs06_per_core for node in NODES}
+
+held = st.builds(
+    lambda node, group, cores, jobs: RunningJobs(node, group, cores, POWER[node], 60, jobs),
+    st.sampled_from(tuple(POWER)),
+    st.sampled_from((*GROUPS, "other")),
+    st.sampled_from((1, 8)),
+    st.integers(1, 20),
+)
+waiting = st.builds(
+    PendingJobs, st.sampled_from((*GROUPS, "other")), st.sampled_from((1, 4, 8)), st.integers(1, 30)
+)
+snapshots = st.builds(
+    lambda jobs, pending: Snapshot(NOW, NODES, tuple(jobs), tuple(pending)),
+    st.lists(held, max_size=12),
+    st.lists(waiting, max_size=6),
+)
+pledges = st.fixed_dictionaries({group: st.just(0.0) | st.floats(1, 1e5) for group in GROUPS}).filter(
+    lambda pledge: any(pledge.values())
+)
+amounts = st.dictionaries(st.sampled_from(GROUPS), st.floats(0, 2000))
+limits = st.builds(Loans, amounts, amounts)
+carried = st.none() | st.builds(
+    CarryOver, st.floats(0.1, 100), st.none(), st.floats(60, 1e6), st.floats(60, 1e6)
+)
+entitled = st.builds(Entitlement, st.sampled_from(tuple(SETPOINTS)), limits, carried)
+accounts = st.fixed_dictionaries({group: st.floats(-1e8, 1e8) for group in GROUPS})
+ONE_CYCLE = dict.fromkeys(GROUPS, 1020.0)
+
+
+def shared(mode: str, pledge: Mapping[str, float], taken: Snapshot) -> float:
+    """Power that is shared out."""
+    return fsum(nominal_hs06(mode, pledge, usage_by_group(taken, pledge), taken).values())
+
+
+@given(snapshots, pledges, entitled, accounts)
+def test_setpoints_sum_to_no_more_than_what_is_shared_out(
+    taken: Snapshot, pledge: dict[str, float], config: Entitlement, account: dict[str, float]
+) -> None:
+    """Whatever is lent, borrowed, collected and paid back: nobody is entitled to power that is not there."""
+    said = entitlements(config, pledge, 0.0, usage_by_group(taken, pledge), taken, account, ONE_CYCLE)
+    most = shared(config.setpoint, pledge, taken)
+    assert fsum(one.setpoint_hs06 for one in said.values()) <= most * (1 + 1e-9) + 1e-6
+    assert all(one.setpoint_hs06 >= 0 for one in said.values())
+
+
+@given(snapshots, pledges, entitled, accounts)
+def test_no_setpoint_is_beyond_the_borrowed_limit(
+    taken: Snapshot, pledge: dict[str, float], config: Entitlement, account: dict[str, float]
+) -> None:
+    """A group with max_borrowed_hs06 never gets more than its share and that, not even to collect what it is owed."""
+    usage = usage_by_group(taken, pledge)
+    share = nominal_hs06(config.setpoint, pledge, usage, taken)
+    for group, one in entitlements(config, pledge, 0.0, usage, taken, account, ONE_CYCLE).items():
+        most = config.loans.max_borrowed_hs06.get(group)
+        assert most is None or one.setpoint_hs06 <= share[group] + most + 1e-6
+
+
+@given(snapshots, pledges, limits, st.sampled_from(tuple(SETPOINTS)))
+def test_loans_keep_to_every_limit(
+    taken: Snapshot, pledge: dict[str, float], limit: Loans, mode: str
+) -> None:
+    """What all lend is what all borrow; no one lends what it has work for, or borrows what it has none for."""
+    usage = usage_by_group(taken, pledge)
+    nominal = nominal_hs06(mode, pledge, usage, taken)
+    core = mean_hs06_per_core(taken)
+    demand = {group: demand_hs06(usage[group], core) for group in pledge}
+    said = loans(nominal, demand, pledge, limit)
+    lent = fsum(one.lent_hs06 for one in said.values())
+    assert isclose(lent, fsum(one.borrowed_hs06 for one in said.values()), rel_tol=1e-9, abs_tol=1e-6)
+    for group, one in said.items():
+        assert 0 <= one.lent_hs06 <= limit.max_lent_hs06.get(group, 0.0) * (1 + 1e-9)
+        assert one.lent_hs06 <= max(0.0, nominal[group] - demand[group]) * (1 + 1e-9)
+        assert one.borrowed_hs06 <= max(0.0, demand[group] - nominal[group]) * (1 + 1e-9)
+        assert one.borrowed_hs06 <= limit.max_borrowed_hs06.get(group, 1e12) * (1 + 1e-9)
+        assert not (one.lent_hs06 and one.borrowed_hs06)
+
+
+@given(snapshots, pledges, amounts)
+def test_the_default_is_the_seed(
+    taken: Snapshot, pledge: dict[str, float], borrowed: dict[str, float]
+) -> None:
+    """With no max_lent_hs06 written, errors are DHS to the last bit, whatever may be borrowed, and outputs are the errors."""
+    config = SteeringConfig(entitlement=Entitlement(loans=Loans({}, borrowed)))
+    for row, one, other in zip(
+        group_errors(usage_by_group(taken, pledge), pledge),
+        steer(pledge, 0.0, SEED, {}, taken, NOW),
+        steer(pledge, 0.0, config, {}, taken, NOW),
+    ):
+        assert one.control_error_hs06 == one.output_hs06 == other.output_hs06 == row.error_hs06
+        assert one.error == row
+        assert one.state == {}
+
+
+@given(snapshots, pledges)
+def test_errors_sum_to_zero_in_shares_of_what_is_in_use(taken: Snapshot, pledge: dict[str, float]) -> None:
+    """With `in_use` the controllers' errors, which are power, sum to zero, also when groups lend."""
+    lending = Entitlement("in_use", Loans(dict.fromkeys(GROUPS, 300.0), {"cms": 50.0}))
+    for config in (SEED, SteeringConfig(entitlement=lending)):
+        said = steer(pledge, 0.0, config, {}, taken, NOW)
+        total = fsum(one.error.usage.power_hs06 for one in said)
+        assert isclose(fsum(one.control_error_hs06 for one in said), 0, abs_tol=1e-9 * (1 + total))
+
+
+laws = st.builds(
+    Control,
+    st.sampled_from(tuple(LAWS)),
+    st.builds(Ewma, st.floats(60, 1e5)),
+    st.builds(Pid, st.floats(0.1, 5)),
+)
+configs = st.builds(
+    SteeringConfig, laws, st.dictionaries(st.sampled_from(GROUPS), laws, max_size=2), entitled
+)
+
+
+@given(st.lists(snapshots, min_size=1, max_size=4), pledges, configs, st.randoms(use_true_random=False))
+def test_the_order_of_groups_does_not_matter(
+    looks: list[Snapshot], pledge: dict[str, float], config: SteeringConfig, source: Random
+) -> None:
+    """With groups and jobs in another order, every group's controller says and remembers the same."""
+    order = source.sample(GROUPS, len(GROUPS))
+    turned = {group: pledge[group] for group in order}
+    one: dict[str, Mapping[str, float]] = {}
+    other: dict[str, Mapping[str, float]] = {}
+    for number, look in enumerate(looks):
+        mixed = replace(look, running=tuple(source.sample(look.running, len(look.running))))
+        first = {row.group: row for row in steer(pledge, 10.0, config, one, look, NOW + 1020 * number)}
+        second = {row.group: row for row in steer(turned, 10.0, config, other, mixed, NOW + 1020 * number)}
+        for group in GROUPS:
+            assert isclose(first[group].output_hs06, second[group].output_hs06, rel_tol=1e-6, abs_tol=1e-6)
+            assert first[group].acted == second[group].acted
+        one = {group: row.state for group, row in first.items()}
+        other = {group: row.state for group, row in second.items()}
+
+
+@given(st.lists(snapshots, min_size=2, max_size=5), pledges, configs, st.integers(0, 5))
+def test_a_restart_between_cycles_is_no_restart(
+    looks: list[Snapshot], pledge: dict[str, float], config: SteeringConfig, cut: int
+) -> None:
+    """What `steer` says depends on the states that it is handed alone: read from a file, in any order, they are as good."""
+    kept: dict[str, Mapping[str, float]] = {}
+    for number, look in enumerate(looks):
+        said = steer(pledge, 0.0, config, kept, look, NOW + 1020 * number)
+        read = {group: dict(kept[group]) for group in reversed(kept)} if number >= cut else kept
+        assert steer(pledge, 0.0, config, read, look, NOW + 1020 * number) == said
+        kept = {row.group: row.state for row in said}
+
+
+@given(snapshots, pledges, laws, st.lists(st.floats(1, 1e5), min_size=1, max_size=6))
+def test_without_work_nothing_is_built_up(
+    taken: Snapshot, pledge: dict[str, float], law: Control, dts: list[float]
+) -> None:
+    """While no job waits, a controller that begins fresh remembers nothing to collect and nothing to pay back."""
+    idle = replace(taken, pending=())
+    kept: dict[str, Mapping[str, float]] = {}
+    now = float(NOW)
+    for dt in dts:
+        said = steer(pledge, 0.0, SteeringConfig(law), kept, idle, int(now))
+        if law.law in REMEMBERING:
+            assert [one.output_hs06 for one in said] == [0.0] * len(GROUPS)
+        kept = {row.group: row.state for row in said}
+        now += dt
+    busy = replace(taken, pending=tuple(PendingJobs(group, 8, 100) for group in GROUPS))
+    then = steer(pledge, 0.0, SteeringConfig(Control("latest")), {}, busy, int(now))
+    for one, other in zip(steer(pledge, 0.0, SteeringConfig(law), kept, busy, int(now)), then):
+        gain = (
+            law.pid.gain * (1 + 1e-9 + law.pid.gap_seconds / (law.pid.integral_seconds or 1))
+            if law.law == "pid"
+            else 1
+        )
+        assert abs(one.output_hs06) <= abs(other.output_hs06) * gain + 1e-6
+
+
+errors = st.floats(-1e4, 1e4)
+carrying = st.builds(CarryOver, st.floats(0.1, 100), st.none(), st.floats(60, 1e6))
+
+
+@given(carrying, st.floats(-1e8, 1e8), errors, st.floats(0, 3000), st.floats(0, 1), st.booleans())
+def test_an_account_does_not_know_how_often_it_is_looked_at(
+    config: CarryOver,
+    before: float,
+    error: float,
+    dt: float,
+    part: float,
+    contested: bool,  # noqa: FBT001 - drawn
+) -> None:
+    """With the same error, an interval cut in two leaves the same account."""
+
+    def after(start: float, seconds: float) -> float:
+        return account_after(config, start, error, seconds, 1e4, contested=contested)
+
+    # Within the limit from the start: an account cut to it is cut at once.
+    start = after(before, 0.0)
+    whole, halves = after(start, dt), after(after(start, part * dt), (1 - part) * dt)
+    assert isclose(whole, halves, rel_tol=1e-6, abs_tol=1e-3 + 1e-9 * abs(start))
+
+
+@given(carrying, st.floats(-1e8, 1e8), errors, st.floats(0, 1e6), st.booleans())
+def test_an_account_is_bounded_and_forgets(
+    config: CarryOver,
+    before: float,
+    error: float,
+    dt: float,
+    contested: bool,  # noqa: FBT001 - drawn
+) -> None:
+    """It is never larger than what may be carried over; of contested errors it never grows, nor does it change its sign."""
+    after = account_after(config, before, error, dt, 100.0, contested=contested)
+    assert abs(after) <= config.most_hs06_seconds(100.0) * (1 + 1e-9)
+    if contested:
+        assert abs(after) <= abs(before)
+        assert after * before >= 0
+
+
+@given(
+    st.fixed_dictionaries({group: st.floats(0, 1e5) for group in GROUPS}),
+    st.fixed_dictionaries({group: st.floats(-1e5, 1e5) for group in GROUPS}),
+)
+def test_collecting_and_paying_back_keep_the_sum(points: dict[str, float], claims: dict[str, float]) -> None:
+    """What one group collects, others have less; nobody has less than half of its setpoint then."""
+    after = repaid_setpoints(points, claims, {})
+    assert isclose(fsum(after.values()), fsum(points.values()), rel_tol=1e-9, abs_tol=1e-6)
+    assert all(power >= 0.5 * points[group] * (1 - 1e-9) for group, power in after.items())
+
+
+@given(snapshots, pledges, carrying)
+def test_states_are_of_configured_groups_and_small(
+    taken: Snapshot, pledge: dict[str, float], config: CarryOver
+) -> None:
+    """The state of a law or a group that is gone is dropped; an account stays when only the law changes."""
+    kept = {
+        "gone": {"average_hs06": 5.0},
+        "cms": {"average_hs06": 5.0, ACCOUNT: 7.0, "stepped_at_seconds": NOW - 60.0},
+    }
+    said = steer(pledge, 0.0, SteeringConfig(entitlement=Entitlement(carry_over=config)), kept, taken, NOW)
+    assert [row.group for row in said] == list(pledge)
+    assert all(set(row.state) == {ACCOUNT, "stepped_at_seconds"} for row in said)
+    assert all(row.state == {} for row in steer(pledge, 0.0, SEED, kept, taken, NOW))

@@ -1,0 +1,58 @@
+"""Laws of the choice of nodes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.plan.nodes import selected_by_hosts, selected_by_share
+
+names = st.from_regex(r"[a-z]{1,3}-[0-9]{1,3}(\.example\.org)?", fullmatch=True)
+pools = st.lists(names, unique=True, max_size=40)
+percents = st.integers(0, 100)
+
+
+@given(percents, pools)
+def test_a_share_has_exactly_its_number_of_nodes(percent: int, machines: list[str]) -> None:
+    """floor(ratio * n) nodes, all of them in the pool."""
+    chosen = selected_by_share(percent / 100, machines)
+    assert chosen <= set(machines)
+    assert len(chosen) == percent * len(machines) // 100
+
+
+@given(st.floats(0, 1), pools)
+def test_any_ratio_rounds_down(ratio: float, machines: list[str]) -> None:
+    """The number of nodes is at most the ratio of the pool, and less than one node below it."""
+    exact = Fraction(repr(ratio)) * len(machines)
+    assert exact - 1 < len(selected_by_share(ratio, machines)) <= exact
+
+
+@given(percents, st.data(), pools)
+def test_the_choice_hangs_on_names_alone(percent: int, data: st.DataObject, machines: list[str]) -> None:
+    """Any order of the same pool gives the same nodes."""
+    shuffled = data.draw(st.permutations(machines))
+    assert selected_by_share(percent / 100, shuffled) == selected_by_share(percent / 100, machines)
+
+
+@given(percents, percents, pools)
+def test_a_larger_share_holds_the_smaller(one: int, other: int, machines: list[str]) -> None:
+    """Growing a share takes no node out of it."""
+    small, large = sorted((one, other))
+    assert selected_by_share(small / 100, machines) <= selected_by_share(large / 100, machines)
+
+
+@given(percents, pools, names)
+def test_a_node_that_comes_displaces_at_most_one(percent: int, machines: list[str], new: str) -> None:
+    """With one node more, at most one of those chosen before is not chosen any more."""
+    before = selected_by_share(percent / 100, machines)
+    after = selected_by_share(percent / 100, [*machines, new])
+    assert len(before - after) <= 1
+
+
+@given(names)
+def test_a_name_matches_itself_in_any_case(name: str) -> None:
+    """Every host is selected by its own name and by its short name, whatever the case."""
+    assert selected_by_hosts([name.upper()], name)
+    assert selected_by_hosts([name.partition(".")[0]], name.upper())

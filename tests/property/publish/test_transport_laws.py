@@ -1,0 +1,145 @@
+"""Laws of what targets travel in: texts, signatures, key files."""
+
+from __future__ import annotations
+
+import string
+from typing import Optional
+
+import classad2
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+
+from sharectl.errors import InputError
+from sharectl.model import Plan, Target
+from sharectl.publish import collector, signing
+from sharectl.publish import text as sharectl_file
+from sharectl.publish.signing import Key
+from sharectl.publish.text import Seal
+
+NOW = 1_700_000_000
+HOSTILE = 'x" || True || "\\'
+names = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
+targets = st.builds(Target, names, names, st.integers(0, 10**6), names, st.integers(1, 10**6))
+plans = st.builds(
+    Plan,
+    sequence=st.integers(0, 2**40),
+    generated_at=st.integers(0, 2**40),
+    valid_until=st.integers(0, 2**40),
+    groups=st.lists(names, max_size=4).map(tuple),
+    targets=st.lists(targets, max_size=5).map(tuple),
+    reason=st.just("targets"),
+)
+keys = st.builds(Key, st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True), st.binary(min_size=32, max_size=64))
+pools = st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}", fullmatch=True)
+SIGNED = sharectl_file.render(
+    Plan(1, NOW, NOW + 60, ("a", "b"), (Target("wn-1", "a", 8, "b", 8),), "targets"),
+    Seal("p", Key("k", b"s" * 32)),
+).encode()
+# Near enough to a published text to reach every check.
+mutated = st.tuples(st.integers(0, len(SIGNED)), st.integers(0, 40), st.binary(max_size=30)).map(
+    lambda cut: SIGNED[: cut[0]] + cut[2] + SIGNED[cut[0] + cut[1] :]
+)
+
+
+@given(plans, pools, st.none() | keys)
+def test_what_is_rendered_is_read(plan: Plan, pool: Optional[str], key: Optional[Key]) -> None:
+    """parse(render(plan)) has the plan's targets and times, the pool, and the id of the key."""
+    read = sharectl_file.parse_text(sharectl_file.render(plan, Seal(pool, key)).encode(), "F")
+    assert (read.targets, read.pool, read.sequence) == (plan.targets, pool, plan.sequence)
+    assert (read.generated_at, read.valid_until) == (plan.generated_at, plan.valid_until)
+    assert (read.signature and read.signature.key_id) == (key and key.key_id)
+
+
+@given(plans, pools, keys, st.lists(keys, max_size=1))
+def test_a_signature_is_believed_by_those_who_have_its_key(
+    plan: Plan, pool: Optional[str], key: Key, others: list[Key]
+) -> None:
+    """problem_of(signed with k, keys) is None if k is among the keys."""
+    content = sharectl_file.render(plan, Seal(pool, key)).encode()
+    rest = [other for other in others if other.key_id != key.key_id]
+    assert signing.problem_of(content, [*rest, key]) is None
+    assert signing.problem_of(content, rest) is not None
+
+
+@given(st.integers(0, len(SIGNED) - 1), st.integers(1, 255))
+def test_no_byte_of_a_signed_text_can_be_changed(place: int, change: int) -> None:
+    """problem_of(signed, but for one byte) is a problem, or the text is refused as a whole."""
+    content = bytearray(SIGNED)
+    content[place] ^= change
+    try:
+        problem = signing.problem_of(bytes(content), [Key("k", b"s" * 32)])
+    except ValueError:
+        return
+    assert problem is not None
+
+
+@given(st.binary(max_size=400) | mutated)
+@example(b"# sequence: " + b"9" * 5000 + b"\n")
+@example(b"# sharectl: \xc2\xb2\n")
+@example(b"x" * (sharectl_file.TEXT_MAX_BYTES + 1))
+def test_whatever_bytes_come_they_are_a_document_or_an_input_error(content: bytes) -> None:
+    """parse(any bytes) returns a document whose targets are well formed, or raises InputError."""
+    problems: tuple[str, ...] = ("none",)
+    found: tuple[Target, ...] = ()
+    try:
+        found = sharectl_file.parse_text(content, "F").targets
+    except InputError as error:
+        problems = error.problems
+    assert 0 < len(problems) <= 20
+    assert sum(map(len, problems)) < 10_000
+    assert all(_line(target) in content.decode("ascii") for target in found)
+
+
+@given(st.text(max_size=300))
+def test_whatever_a_key_file_holds_no_long_word_of_it_is_said(text: str) -> None:
+    """No problem of a key file has a word of it that could be a key."""
+    secret = "ab" * 31
+    keys, problems = signing.parsed(f"{text}\nk {secret}\n".encode())
+    assert problems
+    assert not any(secret in problem for problem in problems)
+    assert len(keys) <= 300
+
+
+attributes = st.sampled_from([*collector.PROJECTION, "t1_TargetNode"])
+values = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=40),
+    st.sampled_from(["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]),
+    st.lists(st.integers(), max_size=3),
+)
+
+
+@given(st.lists(st.dictionaries(attributes, values), max_size=8), st.none() | st.just("sharectl@example.org"))
+def test_whatever_ads_a_collector_returns_they_are_counted(
+    ads: list[dict[str, object]], identity: Optional[str]
+) -> None:
+    """holding(any ads) counts each ad of a target once, as of the plan, older, or somebody else's."""
+    held = collector.held_ads(ads)
+    found = collector.holding(held, identity)
+    counted = found.targets + found.older + sum(found.foreign.values())
+    assert counted == len(held) - (found.sequence is not None) - _own_plans_beside(held, found)
+    assert identity is None or found.identity in (None, identity)
+
+
+@given(values.filter(lambda value: isinstance(value, str)), st.integers(0, 2**40))
+def test_an_identity_cannot_leave_its_quotes(identity: str, sequence: int) -> None:
+    """other_ads(identity) compares with that very identity, whatever is in it."""
+    assume("\x00" not in identity)  # no ad holds it
+    tree = classad2.ExprTree(collector.other_ads(identity, sequence, [identity]))
+    own = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": identity})
+    other = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": f"{identity}x"})
+    assert tree.eval(own) in (True, 1)
+    assert tree.eval(other) in (False, 0)
+
+
+def _own_plans_beside(held: list[collector.HeldAd], found: collector.Holding) -> int:
+    """Plans of the identity beside the one that counts."""
+    own = sum(ad.is_plan and ad.identity == found.identity for ad in held)
+    return own - (found.sequence is not None)
+
+
+def _line(target: Target) -> str:
+    return f"{target.node} {target.held_back} "

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from itertools import islice
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.ledger.series import Series
+from sharectl.report import series as html_curves
+from sharectl.report.svg import (
+    SPACING,
+    TOLERANCE,
+    Point,
+    Unit,
+    apart,
+    element,
+    number_ticks,
+    rounded_limits,
+    runs,
+    simplified,
+    time_ticks,
+)
+from sharectl.report.tables import printable
+from tests.made_series import APRIL, series
+
+HEIGHTS = st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60)
+
+
+class Reader(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.values: list[str | None] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.values += [value for _name, value in attrs]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def at(line: list[Point], place: float) -> float:
+    (x, y), (to_x, to_y) = next((a, b) for a, b in zip(line, islice(line, 1, None)) if a[0] <= place <= b[0])
+    return y + (to_y - y) * (place - x) / (to_x - x)
+
+
+@given(HEIGHTS)
+def test_simplified(heights: list[float]) -> None:
+    """No point that is left out lies further from the line than the tolerance."""
+    points = [(float(number), height) for number, height in enumerate(heights)]
+    line = simplified(points)
+    assert set(line) <= set(points)
+    assert (line[0], line[-1]) == (points[0], points[-1])
+    assert len(line) == 1 or all(abs(at(line, x) - y) <= TOLERANCE + 1e-6 for x, y in points)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.none() | st.integers(0, 9)), max_size=40),
+    st.lists(st.integers(0, 50), max_size=3),
+)
+def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
+    """Stretches keep every value that there is, in order, and none spans a break."""
+    ordered = sorted(points, key=lambda point: point[0])
+    found = runs(ordered, breaks)
+    assert [point for run in found for point in run] == [point for point in ordered if point[1] is not None]
+    assert not any(run[0][0] <= stop < run[-1][0] for run in found for stop in breaks)
+
+
+@given(st.lists(st.floats(20, 200), min_size=1, max_size=8))
+def test_apart(wanted: list[float]) -> None:
+    """Labels that have room keep their distance and stay within the limits, in order."""
+    placed = apart(sorted(wanted), 20, 200)
+    assert all(after - before >= SPACING - 1e-6 for before, after in zip(placed, islice(placed, 1, None)))
+    assert placed[0] >= 20 - 1e-6
+    assert placed[-1] <= 200 + 1e-6
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
+def test_number_ticks(least: float, span: float) -> None:
+    """An axis with rounded limits holds both values and has some ticks within, no two with the same label."""
+    limits = rounded_limits(least, least + span, 4)
+    low, high = limits.least, limits.most
+    grace = 1e-6 * max(1, abs(least), span)
+    assert low - grace <= least <= least + span <= high + grace
+    ticks = number_ticks(limits, Unit(1.0, ""))
+    assert 2 <= len(ticks) <= 7
+    assert ticks[0].value == pytest.approx(low)
+    assert ticks[-1].value == pytest.approx(high)
+    assert len({tick.label for tick in ticks}) == len(ticks)
+    assert all(low - grace <= tick.value <= high + grace for tick in ticks)
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(60, 2_000_000_000))
+def test_time_ticks(since: int, span: int) -> None:
+    """Ticks of a period lie within it, ascending, and are few."""
+    ticks = time_ticks(since, since + span, 5)
+    assert len(ticks) <= 7
+    assert all(since <= tick.value <= since + span for tick in ticks)
+    assert [tick.value for tick in ticks] == sorted({tick.value for tick in ticks})
+
+
+@given(st.text(max_size=40))
+def test_escaping(text: str) -> None:
+    """Whatever a name is, it is text of the element that it was given to, and value of the attribute."""
+    read = Reader(element("p", text, data_name=text))
+    narrow_kept = "\u202f".join(printable(part) for part in text.split("\u202f"))
+    assert (read.tags, read.text, read.values) == (["p"], narrow_kept, [narrow_kept])
+
+
+@given(
+    st.floats(1, 40),
+    st.lists(st.tuples(st.floats(0, 40), st.floats(0, 3)), max_size=3),
+    st.lists(st.floats(0, 40), max_size=3),
+)
+def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) -> None:
+    """Gaps lie within the period, apart and in order, and no value is drawn in one."""
+    made = series(days, missing=[(begin, begin + length) for begin, length in holes], incomplete=lost)
+    found = html_curves.gaps(made)
+    ends = [moment for gap in found for moment in gap]
+    assert ends == sorted(ends)
+    assert all(made.since <= moment <= made.until for moment in ends)
+    drawn = [bucket.start for bucket in made.buckets if bucket.pool.complete_cycles]
+    assert not any(
+        begin <= start and start + made.bucket_seconds <= end for begin, end in found for start in drawn
+    )
+
+
+@given(st.floats(0.5, 40), st.lists(st.tuples(st.floats(0, 40), st.floats(0, 3)), max_size=3))
+def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
+    """Summed work never falls, ends at all that is recorded, and moves forward in time."""
+    made = series(days, missing=[(begin, begin + length) for begin, length in holes])
+    curve = html_curves.cumulative(made, "cms", "work", lambda point: point.work_hs06_seconds)
+    known = [value.mean for value in curve.values if value.mean is not None]
+    moments = [value.seconds for value in curve.values]
+    assert known == sorted(known)
+    assert moments == sorted(moments)
+    worked = sum(bucket.groups["cms"].work_hs06_seconds for bucket in made.buckets if bucket.groups) / 3600
+    assert abs((known or [0.0])[-1] - worked) <= 1e-6 * max(1.0, worked)
+
+
+def test_nothing_recorded_is_one_gap() -> None:
+    """A period without cycles is a gap from end to end."""
+    assert html_curves.gaps(Series(APRIL, APRIL + 86400, 300)) == ((APRIL, APRIL + 86400),)

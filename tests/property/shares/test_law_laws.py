@@ -1,0 +1,158 @@
+"""Laws of errors and plans."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, isclose
+from random import Random
+from typing import TypeVar
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.model import PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.shares.errors import cores_by_node, group_errors, usage_by_group
+from tests.fakes import NOW, snapshot
+
+Thing = TypeVar("Thing")
+
+GROUPS = ("alice", "atlas", "cms", "lhcb")
+NODES = tuple(f"wn-{number}" for number in range(6))
+POWER = {node: 8.0 + number for number, node in enumerate(NODES)}
+
+held = st.builds(
+    lambda node, group, cores, jobs: RunningJobs(node, group, cores, POWER[node], 60, jobs),
+    st.sampled_from(NODES),
+    st.sampled_from((*GROUPS, "other")),
+    st.sampled_from((1, 2, 8)),
+    st.integers(1, 40),
+)
+waiting = st.dictionaries(
+    st.tuples(st.sampled_from((*GROUPS, "other")), st.sampled_from((1, 4, 8))), st.integers(1, 30)
+)
+snapshots = st.builds(
+    lambda jobs, pending, out: snapshot(jobs, pending, uncontrolled=out),
+    st.lists(held, max_size=15),
+    waiting,
+    st.sets(st.sampled_from(NODES), max_size=3),
+)
+pledges = st.fixed_dictionaries({group: st.floats(1, 1e6) for group in GROUPS})
+limits = st.builds(
+    PlanLimits,
+    multicore_cores=st.sampled_from((4, 8)),
+    deadband_hs06=st.sampled_from((0.0, 100.0)),
+    max_nodes=st.none() | st.integers(1, 4),
+)
+configs = st.builds(PlanConfig, pledges, limits, st.just(3060), strategy=st.just("pair"))
+
+
+@given(snapshots, pledges)
+def test_errors_sum_to_zero(taken: Snapshot, pledge: dict[str, float]) -> None:
+    """What some groups have too much, the others lack: errors in HS06 and in cores sum to zero."""
+    rows = group_errors(usage_by_group(taken, pledge), pledge)
+    power = sum(row.usage.power_hs06 for row in rows) + 1
+    assert isclose(sum(row.error_hs06 for row in rows), 0, abs_tol=1e-9 * power)
+    assert isclose(sum(row.error_cores for row in rows), 0, abs_tol=1e-9 * power)
+
+
+@given(snapshots, pledges, st.floats(0.01, 100))
+def test_only_the_ratio_of_pledges_counts(taken: Snapshot, pledge: dict[str, float], factor: float) -> None:
+    """Scaling all pledges alike changes no error."""
+    usage = usage_by_group(taken, pledge)
+    scaled = {group: value * factor for group, value in pledge.items()}
+    for row, other in zip(group_errors(usage, pledge), group_errors(usage, scaled)):
+        assert isclose(row.error_hs06, other.error_hs06, rel_tol=1e-6, abs_tol=1e-6)
+
+
+@given(snapshots, configs, st.randoms(use_true_random=False))
+def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, source: Random) -> None:
+    """The order of groups, jobs and nodes does not change who gets which target."""
+
+    def shuffled(items: tuple[Thing, ...]) -> tuple[Thing, ...]:
+        return tuple(source.sample(items, len(items)))
+
+    other = replace(
+        taken,
+        running=shuffled(taken.running),
+        pending=shuffled(taken.pending),
+        nodes=shuffled(taken.nodes),
+    )
+    turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
+    assert (
+        decide(config, State(), taken, NOW).plan.targets == decide(turned, State(), other, NOW).plan.targets
+    )
+
+
+@given(snapshots, configs)
+def test_targets_stay_within_every_limit(taken: Snapshot, config: PlanConfig) -> None:
+    """No more targets than pending jobs, than max_nodes, than the smaller error; each on a controlled node once."""
+    decided = decide(config, State(), taken, NOW).plan
+    if not decided.targets:
+        return
+    block = config.limits.multicore_cores
+    errors = {
+        row.group: row for row in group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
+    }
+    over, under = errors[decided.held_back or ""], errors[decided.helped or ""]
+    nodes = [target.node for target in decided.targets]
+    removed = sum(block * POWER[node] for node in nodes)
+    (request,) = {target.request_cores for target in decided.targets}
+    assert len(nodes) <= ceil(under.usage.pending_by_cores[request] / (block // request))
+    assert config.limits.max_nodes is None or len(nodes) <= config.limits.max_nodes
+    assert removed <= min(over.error_hs06, -under.error_hs06) + 1e-3
+    assert len(set(nodes)) == len(nodes)
+    assert set(nodes) <= {node.name for node in taken.nodes if node.controlled}
+
+
+@given(snapshots, configs)
+def test_a_cap_takes_one_block_from_what_is_held(taken: Snapshot, config: PlanConfig) -> None:
+    """A cap is what the group holds now, less one block, for the largest pending jobs that a block holds."""
+    decided = decide(config, State(), taken, NOW).plan
+    for target in decided.targets:
+        held_now = cores_by_node(taken, target.held_back)[target.node]
+        assert target.cap_cores == held_now - config.limits.multicore_cores >= 0
+        assert target.request_cores == max(
+            jobs.cores
+            for jobs in taken.pending
+            if jobs.group == target.helped and jobs.cores <= config.limits.multicore_cores
+        )
+
+
+@given(snapshots, configs)
+def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(taken: Snapshot, config: PlanConfig) -> None:
+    """The held-back group has the largest error, above the deadband; no waiting group is owed more than the helped."""
+    decided = decide(config, State(), taken, NOW).plan
+    if decided.held_back is None or decided.helped is None:
+        return
+    rows = group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
+    error = {row.group: row.error_hs06 for row in rows}
+    waits = [
+        row.group
+        for row in rows
+        if min(row.usage.pending_by_cores, default=99) <= config.limits.multicore_cores
+    ]
+    assert error[decided.held_back] == max(error.values()) > config.limits.deadband_hs06
+    assert error[decided.helped] == min(error[group] for group in waits) < -config.limits.deadband_hs06
+
+
+@given(snapshots, configs)
+def test_jobs_of_groups_without_a_pledge_change_nothing(taken: Snapshot, config: PlanConfig) -> None:
+    """Jobs of `other`, running or pending, move no error and no target."""
+    without = replace(
+        taken,
+        running=tuple(job for job in taken.running if job.group != "other"),
+        pending=tuple(jobs for jobs in taken.pending if jobs.group != "other"),
+    )
+    assert (
+        decide(config, State(), taken, NOW).plan.targets == decide(config, State(), without, NOW).plan.targets
+    )
+
+
+@given(st.lists(st.builds(PendingJobs, st.sampled_from(GROUPS), st.integers(1, 9), st.integers(1, 9))))
+def test_every_pending_job_is_counted_once(pending: list[PendingJobs]) -> None:
+    """Single and multicore pending jobs of all groups come to all jobs."""
+    taken = Snapshot(NOW, (), (), tuple(pending))
+    usage = usage_by_group(taken, GROUPS).values()
+    counted = sum(used.pending_single_jobs + used.pending_multi_jobs for used in usage)
+    assert counted == sum(jobs.jobs for jobs in pending)

@@ -1,0 +1,171 @@
+"""Laws of groups within groups."""
+
+from __future__ import annotations
+
+from math import fsum
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.model import OTHER, GroupControl, GroupUsage
+from sharectl.shares.errors import group_errors
+from sharectl.shares.groups import (
+    NESTED_GROUP_NAME,
+    GroupTree,
+    controls_with_subgroups,
+    first_level,
+    group_of,
+    in_order,
+    levels_above,
+    with_subgroups,
+)
+
+PARTS = st.sampled_from(("a", "b", "prod", "production", "prod_x", "prod-x", "user", "1"))
+NAMES = st.lists(PARTS, min_size=1, max_size=4).map(".".join)
+TREES = st.sets(NAMES, min_size=1, max_size=12).map(lambda names: in_order(sorted(names)))
+"""Names with all that they are within."""
+HOSTILE = st.text(max_size=30) | st.text(alphabet='ab.@:\\"(*)|$^ \n\0{}', max_size=20)
+
+
+def cased(name: str, random: Random) -> str:
+    return "".join(random.choice((letter.upper(), letter)) for letter in name)
+
+
+@given(TREES, NAMES, st.randoms(use_true_random=False))
+def test_a_job_belongs_to_the_longest_configured_name_that_its_own_begins_with(
+    configured: tuple[str, ...], name: str, random: Random
+) -> None:
+    """Of all configured names that are the job's, or end where a part of it ends, the longest; case does not count."""
+    prefixes = [one for one in configured if f"{name}.".startswith(f"{one}.")]
+    assert group_of(cased(name, random), configured) == max(prefixes, key=len, default=OTHER)
+
+
+@given(TREES, NAMES, st.sampled_from(("bob", "prod", "user", "a")))
+def test_the_user_of_a_slots_name_is_no_part_of_the_group(
+    configured: tuple[str, ...], name: str, user: str
+) -> None:
+    """A slot's AccountingGroup is the job's group, the user and the domain: it counts as the job's AcctGroup does."""
+    assert group_of(f"{name}.{user}@example.org", configured) == group_of(name, configured)
+
+
+@given(HOSTILE, TREES)
+def test_what_is_no_configured_name_is_other(text: str, configured: tuple[str, ...]) -> None:
+    """Whatever a user writes, only a configured name comes out."""
+    assert group_of(text, configured) in (*configured, OTHER)
+
+
+@given(TREES, NAMES, st.sampled_from((".", "a.", ".b@", "prod.")))
+def test_a_long_name_belongs_where_its_beginning_does(
+    configured: tuple[str, ...], name: str, more: str
+) -> None:
+    """What a user writes behind a name changes its group by whole parts only, and costs no more than reading it."""
+    padded = f"{name}.no-group." + more * 100_000
+    assert group_of(padded, configured) == group_of(name, configured)
+
+
+@given(HOSTILE)
+def test_names_are_safe(text: str) -> None:
+    """A nested name has no character that means something in a ClassAd, a file, a regular expression but for the dot."""
+    if NESTED_GROUP_NAME.fullmatch(text):
+        assert set(text) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+        assert len(text) <= 64
+        assert all(part[:1].isalnum() for part in text.split("."))
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[GroupTree, dict[str, GroupUsage]]:
+    """Groups with pledges that their subgroups do not exceed, and what each uses itself."""
+    names = draw(TREES)
+    own = {name: draw(st.integers(0, 10**6)) for name in names}
+    pledges = {
+        name: float(sum(p for one, p in own.items() if f"{one}.".startswith(f"{name}."))) for name in names
+    }
+    pledges[names[0]] += 0 if sum(own.values()) else 1
+    usage = {
+        name: GroupUsage(
+            single_cores=draw(st.integers(0, 1000)),
+            multi_cores=8 * draw(st.integers(0, 100)),
+            power_hs06=float(draw(st.integers(0, 10**5))),
+            pending_single_jobs=draw(st.integers(0, 100)),
+            pending_by_cores={1: draw(st.integers(1, 100))},
+        )
+        for name in names
+    }
+    return GroupTree(pledges), usage
+
+
+def shared(tree: GroupTree) -> dict[str, float]:
+    """What errors are computed by: each group's own pledge, in order."""
+    own = {**tree.steered_hs06, **tree.own_hs06}
+    return {name: own[name] for name in tree.names}
+
+
+@given(pools())
+def test_pledges_of_the_parts_are_the_whole(pool: tuple[GroupTree, dict[str, GroupUsage]]) -> None:
+    """Steered groups and what is left for jobs of the others' own sum to what the first level was promised."""
+    tree, _ = pool
+    whole = sum(tree.pledge_hs06[name] for name in first_level(tree.names))
+    assert fsum(shared(tree).values()) == pytest.approx(whole)
+
+
+@given(pools())
+def test_a_level_sums_to_the_one_above(pool: tuple[GroupTree, dict[str, GroupUsage]]) -> None:
+    """A group's row is the sum of the rows directly within it and of its own jobs; the first level sums to no error."""
+    tree, usage = pool
+    own = {row.group: row for row in group_errors(usage, shared(tree))}
+    rows = {row.group: row for row in with_subgroups(own.values(), tree.own_hs06)}
+    for name in tree.own_hs06:
+        inner = [rows[one] for one in tree.names if levels_above(one)[-1:] == (name,)]
+        parts = [*inner, own[name]]
+        assert rows[name].pledge_hs06 == pytest.approx(tree.pledge_hs06[name])
+        assert rows[name].error_hs06 == pytest.approx(fsum(row.error_hs06 for row in parts), abs=1e-4)
+        assert rows[name].error_cores == pytest.approx(fsum(row.error_cores for row in parts), abs=1e-4)
+        assert rows[name].usage.cores == sum(row.usage.cores for row in parts)
+        assert rows[name].usage.pending_by_cores[1] == sum(row.usage.pending_by_cores[1] for row in parts)
+    assert fsum(rows[name].error_hs06 for name in first_level(rows)) == pytest.approx(0, abs=1e-4)
+
+
+@given(pools())
+def test_a_subgroup_is_due_its_share_of_what_is_due_above_it(
+    pool: tuple[GroupTree, dict[str, GroupUsage]],
+) -> None:
+    """Setpoints divide as pledges do, at every level."""
+    tree, usage = pool
+    rows = {row.group: row for row in with_subgroups(group_errors(usage, shared(tree)), tree.own_hs06)}
+    due = {name: row.usage.power_hs06 - row.error_hs06 for name, row in rows.items()}
+    for name in tree.names:
+        for above in levels_above(name)[-1:]:
+            share = tree.pledge_hs06[name] / tree.pledge_hs06[above] if tree.pledge_hs06[above] else 0.0
+            assert due[name] == pytest.approx(share * due[above], abs=1e-4)
+
+
+@given(pools())
+def test_groups_with_subgroups_put_out_nothing(pool: tuple[GroupTree, dict[str, GroupUsage]]) -> None:
+    """Nothing is steered twice: a group with subgroups has output 0, and its error and setpoint are the sums."""
+    tree, usage = pool
+    controls = [
+        GroupControl(row, row.usage.power_hs06 - row.error_hs06, row.error_hs06, row.error_hs06)
+        for row in group_errors(usage, shared(tree))
+    ]
+    for before, after in zip(controls, controls_with_subgroups(controls, tree.own_hs06)):
+        if after.group in tree.own_hs06:
+            assert (after.output_hs06, after.acted) == (0, ("by-subgroups",))
+            assert after.control_error_hs06 == pytest.approx(after.error.error_hs06, abs=1e-4)
+        else:
+            assert after == before
+
+
+@given(TREES, st.randoms(use_true_random=False))
+def test_a_group_comes_before_those_within_it_and_none_is_lost(
+    names: tuple[str, ...], random: Random
+) -> None:
+    """Whatever order names come in, each follows what it is within, and nothing else stands between it and those."""
+    mixed = list(names)
+    random.shuffle(mixed)
+    ordered = in_order(mixed)
+    assert sorted(ordered) == sorted(names)
+    for name in ordered:
+        inner = [place for place, one in enumerate(ordered) if f"{one}.".startswith(f"{name}.")]
+        assert inner == list(range(ordered.index(name), ordered.index(name) + len(inner)))

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.shares.groups import GroupTree
+from sharectl.shares.quotas import DIGITS, central_manager_configuration, nested_quota_shares, quota_shares
+
+NAMES = st.from_regex(r"[a-z0-9][a-z0-9_]{0,8}", fullmatch=True)
+PLEDGES = st.dictionaries(NAMES, st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=40).filter(
+    lambda pledges: sum(pledges.values()) > 0
+)
+
+
+@given(PLEDGES)
+def test_shares_sum_to_one(pledges: dict[str, float]) -> None:
+    """All of the pool is shared, and no more."""
+    assert sum(map(Decimal, quota_shares(pledges).values())) == 1
+
+
+@given(PLEDGES)
+def test_a_share_is_the_pledges_part_of_all(pledges: dict[str, float]) -> None:
+    """No share is a whole last digit away from what the pledge calls for."""
+    total = sum(map(Fraction, pledges.values()))
+    for group, share in quota_shares(pledges).items():
+        assert abs(Fraction(share) - Fraction(pledges[group]) / total) < Fraction(1, 10**DIGITS)
+
+
+@given(PLEDGES, st.randoms(use_true_random=False))
+def test_the_order_of_groups_does_not_matter(pledges: dict[str, float], random: Random) -> None:
+    """The same pledges give the same text."""
+    items = list(pledges.items())
+    random.shuffle(items)
+    assert central_manager_configuration(GroupTree(dict(items))) == central_manager_configuration(
+        GroupTree(pledges)
+    )
+
+
+@given(PLEDGES)
+def test_within_a_group_no_more_is_shared_than_it_has(own: dict[str, float]) -> None:
+    """The shares within one group sum to at most 1, and what they leave is its own part of its pledge."""
+    pledges = {"top": float(sum(map(Fraction, own.values())) + Fraction(own[min(own)]))}
+    pledges.update((f"top.{name}", pledge) for name, pledge in own.items())
+    tree = GroupTree(pledges)
+    left = 1 - sum(map(Fraction, nested_quota_shares(tree).values()))
+    assert 0 <= left <= 1
+    assert abs(float(left) - tree.own_hs06["top"] / pledges["top"]) < 2 * len(own) * 10**-DIGITS

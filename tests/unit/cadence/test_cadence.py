@@ -1,0 +1,196 @@
+from __future__ import annotations
+
+import random
+from math import ceil, log, sqrt
+from typing import Callable, Optional
+
+import pytest
+
+from sharectl.cadence.choice import Knobs, Option, beside, choose, default_option
+from sharectl.cadence.loading import cycles_held, loading_factor
+from sharectl.cadence.loads import MOST_ROWS, Jobs, expected_loading, loads
+from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, normal
+
+DRAWS = 100_000
+
+
+@pytest.mark.parametrize(
+    ("run_time", "cadence", "factor"),
+    [
+        (255, 60, 0.85),
+        (255, 300, 0.85),
+        # Ten minutes and a second at one minute, and 90 s at 50 s: the examples of the text, about 90 %.
+        (601, 60, 601 / 660),
+        (90, 50, 0.9),
+        (300, 300, 1.0),
+        (300.001, 300, 300.001 / 600),
+        (600, 300, 1.0),
+        (1, 300, 1 / 300),
+        (3 * 0.1, 0.1, 1.0),
+        (5e-324, 300, 0.0),
+    ],
+)
+def test_known_values(run_time: float, cadence: float, factor: float) -> None:
+    assert loading_factor(run_time, cadence) == pytest.approx(factor, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("run_time", "cadence"),
+    [(0, 60), (-1, 60), (60, 0), (float("nan"), 60), (float("inf"), 60), (1e300, 1e-300)],
+)
+def test_what_is_no_time_is_refused(run_time: float, cadence: float) -> None:
+    with pytest.raises(ValueError, match=r"seconds above 0|too many cycles"):
+        cycles_held(run_time, cadence)
+
+
+def test_exponential_run_times_by_the_closed_sum() -> None:
+    run_times = Exponential(255)
+    # 255 / (C / (1 - exp(-C / 255))), worked out by hand.
+    assert expected_loading(run_times, 60) == pytest.approx(0.8910619573, abs=1e-9)
+    assert expected_loading(run_times, 300) == pytest.approx(0.5878896073, abs=1e-9)
+
+
+def _truncated(draws: random.Random) -> float:
+    while True:
+        seconds = draws.gauss(100, 80)
+        if seconds > 0:
+            return seconds
+
+
+def _log_normal(draws: random.Random) -> float:
+    spread = sqrt(log(1 + (400 / 255) ** 2))
+    return draws.lognormvariate(log(255) - spread**2 / 2, spread)
+
+
+LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
+    ("exponential", Exponential(255), lambda draws: draws.expovariate(1 / 255)),
+    ("normal", normal(255, 50), lambda draws: draws.gauss(255, 50)),
+    ("normal cut off", normal(100, 80), _truncated),
+    ("log-normal", log_normal(255, 400), _log_normal),
+    (
+        "seen",
+        Seen({5: 3, 60: 2, 61: 1, 300: 4, 5000: 0.1}),
+        lambda draws: draws.choices([5, 60, 61, 300, 5000], [3, 2, 1, 4, 0.1])[0],
+    ),
+]
+
+
+@pytest.mark.parametrize("worklife", [0, 1200])
+@pytest.mark.parametrize("cadence", [60, 300])
+@pytest.mark.parametrize(("run_times", "draw"), [law[1:] for law in LAWS], ids=[law[0] for law in LAWS])
+def test_the_expectation_is_what_sampling_gives(
+    run_times: RunTimes, draw: Callable[[random.Random], float], cadence: float, worklife: float
+) -> None:
+    draws = random.Random(7)
+    busy = held = 0.0
+    jobs = 0
+    while jobs < DRAWS:
+        claim = 0.0
+        while claim <= worklife:
+            claim += draw(draws)
+            jobs += 1
+        busy += claim
+        held += cadence * ceil(claim / cadence)
+    # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
+    assert expected_loading(run_times, cadence, worklife) == pytest.approx(busy / held, abs=0.006)
+
+
+def test_the_mean_of_the_jobs_own_factors_is_something_else() -> None:
+    draws = random.Random(7)
+    own = [loading_factor(draws.expovariate(1 / 255), 300) for _ in range(DRAWS)]
+    assert sum(own) / DRAWS == pytest.approx(0.5068, abs=0.005)
+    assert expected_loading(Exponential(255), 300) == pytest.approx(0.5879, abs=0.0001)
+
+
+def test_a_normal_law_is_cut_off_at_zero_and_says_its_mean() -> None:
+    assert normal(255, 10).mean_seconds == pytest.approx(255)
+    assert normal(100, 80).mean_seconds == pytest.approx(116.338, abs=0.001)
+    assert log_normal(255, 400).mean_seconds == pytest.approx(255)
+
+
+@pytest.mark.parametrize(("worklife", "jobs"), [(0, 1), (254, 1), (255, 2), (1200, 5), (1275, 6), (-1, None)])
+def test_a_claim_ends_with_the_job_after_which_it_is_too_old(worklife: float, jobs: int | None) -> None:
+    expected = 1.0 if jobs is None else loading_factor(255 * jobs, 60)
+    assert expected_loading(Seen({255: 1}), 60, worklife) == expected
+
+
+def test_a_job_counts_by_its_cores() -> None:
+    jobs = Jobs({("cms", 8, 300): 10, ("atlas", 1, 30): 10})
+    everything, one_core, eight_cores = loads(jobs, "size")
+    assert [load.name for load in (one_core, eight_cores)] == ["1 core", "8 cores"]
+    assert one_core.loading(300) == pytest.approx(0.1)
+    assert eight_cores.loading(300) == 1.0
+    # 24,300 core seconds of work, slots held for 24,000 and 3,000.
+    assert everything.loading(300) == pytest.approx(24_300 / 27_000)
+    assert everything.jobs == 20
+
+
+def test_many_groups_become_others() -> None:
+    jobs = Jobs({(f"group{number:02}", 1, 60): number for number in range(1, 31)})
+    rows = loads(jobs, "group")
+    assert [row.name for row in rows[:2]] == ["all", "group12"]
+    assert rows[-1].name == "others (11)"
+    assert (len(rows), sum(row.jobs or 0 for row in rows[1:])) == (MOST_ROWS + 1, rows[0].jobs)
+
+
+def test_no_job_is_no_load() -> None:
+    with pytest.raises(ValueError, match="no job"):
+        loads(Jobs({}))
+
+
+def test_the_three_knobs_mean_different_things() -> None:
+    knobs = Knobs(interval_seconds=60, cycle_delay_seconds=20, min_interval_seconds=5)
+    assert [knobs.period_seconds(duration) for duration in (1, 40, 41, 100)] == [60, 60, 61, 120]
+    assert [knobs.shortest_period_seconds(duration) for duration in (1, 40)] == [21, 60]
+    assert Knobs(10, 1, 30).period_seconds(2) == 30
+
+
+DEFAULT = Option(60, 0.9, 0.5)
+
+
+def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
+    offered = tuple(Option(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
+    choice = choose(offered[:3], DEFAULT, 10, 30, 0.25, 0.001, lambda _: 0.9)
+    assert choice is not None
+    assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
+    assert choose(offered, DEFAULT, 10, 100, 0.25, 0.001, lambda _: 1.0) is None
+
+
+@pytest.mark.parametrize(
+    ("cores", "chosen"),
+    [
+        # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100 cores, 24 of 1,000.
+        (100, 120),
+        (1000, None),
+        (None, None),
+    ],
+)
+def test_what_costs_more_core_hours_than_it_saves_is_not_recommended(
+    cores: Optional[int], chosen: Optional[int]
+) -> None:
+    choice = choose((Option(120, 0.899, 0.25),), DEFAULT, cores, 30, 0.25, 0.01, lambda _: 0.9)
+    assert (choice and choice.option.interval_seconds) == chosen
+
+
+def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
+    (option,) = offered = (Option(30, 0.95, 0.6),)
+    choice = choose(offered, DEFAULT, 100, 5, 0.25, 0.01, lambda _: 0.9)
+    assert choice is not None
+    assert choice.beside_default == beside(option, DEFAULT, 100)
+    cost = choice.beside_default
+    assert cost.idle_core_hours_per_day == pytest.approx(-120)
+    assert cost.negotiating_hours_per_day == pytest.approx(2.4)
+    assert not cost.costs_more_than_it_saves
+    assert beside(option, DEFAULT, 1).costs_more_than_it_saves
+
+
+def test_a_default_that_cannot_be_kept_is_what_comes_of_it() -> None:
+    assert default_option(lambda seconds: 1 / seconds, 30) == Option(60, 1 / 60, 0.5)
+    assert default_option(lambda seconds: 1 / seconds, 100) == Option(60, 1 / 120, 100 / 120, 120)
+
+
+def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
+    offered = (Option(50, 0.9, 0.02), Option(60, 0.75, 0.02))
+    choice = choose(offered, Option(60, 0.75, 0.02), 10, 1, 0.25, 0.01, lambda _: 0.6)
+    assert choice is not None
+    assert (choice.phase, choice.knobs) == (True, Knobs(50, 20, 50))

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import VERBS, main
+from sharectl.model import Source
+from sharectl.plan.plan import State
+from sharectl.publish import text as sharectl_file
+from sharectl.publish.state import StateFile
+from sharectl.report import as_json
+from sharectl.report.tables import snapshot_tables
+from tests.fakes import NOW, snapshot
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(
+        f"""
+groups:
+  alice: {{pledge_hs06: 100}}
+  cms: {{pledge_hs06: 300}}
+nodes: {{controlled: "cn-*"}}
+publish:
+  - file: {tmp_path}/sharectl.txt
+history: {{jobs_file: {tmp_path}/jobs, errors_log: {tmp_path}/log}}
+state_directory: {tmp_path}
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture
+def jobs(tmp_path: Path) -> Path:
+    path = tmp_path / "AcctGroup_hs06.txt"
+    rows = ["2 cn-1 alice 60 1 10"] * 64 + ["2 cn-2 Alice.prod 60 8 12.5"] * 2 + ["2 vm-1 alice 60 1 10"] * 64
+    rows += ["2 cn-1 nobody 60 1 10"] * 5 + ["1 PEND cms 0 8 10"] * 3 + ["1 PEND cms 0 1 10"]
+    path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_errors_prints_the_header_and_the_rows(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    code, out, _ = run(capsys, "errors", "--jobs", jobs, "--config", config, "--taken-at", NOW)
+    assert code == 0
+    # alice: 64 * 10 + 16 * 12.5 + 64 * 10 = 1480 HS06, of which three quarters are due to cms.
+    header = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n"
+    assert out == f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
+
+
+def test_plan_prints_the_lines_of_sharectl_txt_and_nothing_else(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    code, out, _ = run(capsys, "plan", "--jobs", jobs, "--config", config)
+    assert code == 0
+    assert out == "cn-2 alice 8 cms 8\ncn-1 alice 56 cms 8\n"
+
+
+def test_json_is_a_plan_that_publish_takes(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path, tmp_path: Path
+) -> None:
+    taken = int(jobs.stat().st_mtime)
+    _, out, _ = run(capsys, "plan", "--jobs", jobs, "--config", config, "--json")
+    plan = tmp_path / "plan.json"
+    plan.write_text(out, encoding="utf-8")
+    code, text, _ = run(capsys, "publish", "--plan", plan, "--config", config, "--dry-run")
+    assert code == 0
+    assert not (tmp_path / "sharectl.txt").exists()
+    assert run(capsys, "publish", "--plan", plan, "--config", config)[0] == 0
+    published = tmp_path / "sharectl.txt"
+    assert published.read_text(encoding="ascii") == text
+    content = sharectl_file.read(published)
+    assert len(content.targets) == 2
+    assert (content.generated_at, content.valid_until) == (taken, taken + 3060)
+    code, _, err = run(capsys, "publish", "--plan", plan, "--config", config)
+    assert (code, "published already" in err) == (65, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"kind": "errors"}, '"kind" is not "plan"'),
+        ({"schema_version": 2}, "schema_version is not 1"),
+        ({"valid_until": 1, "generated_at": 0}, "no longer valid"),
+        ({"valid_until": "soon"}, "valid_until: Input should be a valid integer"),
+        ({"extra": 1}, "extra: Unexpected keyword argument"),
+        ({"reason": "because"}, "reason 'because' is none of"),
+        ({"groups": ["alice", "cms", "lhcb"]}, "its groups are not those of"),
+        (
+            {
+                "targets": [
+                    _t := {
+                        "node": "a b",
+                        "held_back": "alice",
+                        "cap_cores": 1,
+                        "helped": "cms",
+                        "request_cores": 8,
+                    }
+                ]
+            },
+            "'a b' is no host name",
+        ),
+        ({"targets": [{**_t, "node": "x\nevil"}]}, "is no host name"),
+        ({"targets": [{**_t, "node": "wn", "cap_cores": -1}]}, "cap_cores is below 0"),
+        ({"targets": [{**_t, "node": "wn", "helped": "alice"}]}, "holds back and helps one group"),
+        ({"targets": [{**_t, "node": "wn", "helped": "lhcb"}]}, "'lhcb' of a target is not among the groups"),
+        ({"targets": [{**_t, "node": "wn"}] * 2}, "'wn' has two targets"),
+    ],
+)
+def test_a_plan_that_was_tampered_with_is_refused(
+    capsys: pytest.CaptureFixture[str],
+    config: Path,
+    jobs: Path,
+    tmp_path: Path,
+    change: dict[str, object],
+    problem: str,
+) -> None:
+    _, out, _ = run(capsys, "plan", "--jobs", jobs, "--config", config, "--json")
+    plan = tmp_path / "plan.json"
+    plan.write_text(json.dumps({**json.loads(out), **change}), encoding="utf-8")
+    code, _, err = run(capsys, "publish", "--plan", plan, "--config", config)
+    assert (code, problem in err) == (65, True), err
+    assert not (tmp_path / "sharectl.txt").exists()
+
+
+def test_a_constraint_cannot_be_replayed_from_a_file(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    text = config.read_text(encoding="utf-8").replace('"cn-*"', '"Memory > 1000"')
+    config.write_text(text, encoding="utf-8")
+    code, out, err = run(capsys, "plan", "--jobs", jobs, "--config", config)
+    assert (code, out) == (78, "")
+    assert "nodes.controlled" in err
+
+
+def test_power_present_is_not_taken_from_a_file_of_jobs(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    """Nodes without known cores would make every setpoint 0."""
+    config.write_text(config.read_text(encoding="utf-8") + "control: {setpoint: present}\n", encoding="utf-8")
+    code, out, said = run(capsys, "plan", "--jobs", jobs, "--config", config)
+    assert (code, out) == (78, "")
+    assert "control.setpoint" in said
+    assert run(capsys, "errors", "--jobs", jobs, "--config", config)[0] == 0
+
+
+def test_a_bad_jobs_file_is_named(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
+    jobs.write_text("2 cn-1 alice 60 1\n", encoding="utf-8")
+    code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)
+    assert (code, out) == (65, "")
+    assert f"{jobs}:1: needs 6 columns" in err
+
+
+def test_a_broken_state_file_names_itself_and_the_remedy(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "state.json").write_text("{", encoding="utf-8")
+    code, _, err = run(capsys, "status", "--config", config)
+    assert code == 74
+    assert "state.json: cannot be read" in err
+
+
+def test_state_survives(tmp_path: Path) -> None:
+    store = StateFile(tmp_path / "state.json")
+    assert store.load() == State()
+    store.note_cycle({"seconds": 1})
+    store.save(State(7))
+    assert (store.load(), store.last_cycle()) == (State(7), {"seconds": 1})
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "--help"])
+    assert caught.value.code == 0
+    assert "usage: sharectl" in capsys.readouterr().out
+
+
+def test_control_characters_of_a_message_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    _, _, err = run(capsys, "errors", "--config", tmp_path / "no\x1b[31m")
+    assert "\x1b" not in err
+
+
+def test_what_a_replay_assumes_is_said_beside_the_rows(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    jobs.write_text("2 cn-1 alice 60 1 undefined\n2 undefined cms 60 1 10\n", encoding="utf-8")
+    code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)
+    assert (code, len(out.splitlines())) == (0, 3)
+    assert "1 running jobs count by default" in err
+    assert "1 rows left out" in err
+    jobs.write_text("", encoding="utf-8")
+    assert "no job is in it" in run(capsys, "errors", "--jobs", jobs, "--config", config)[2]
+
+
+def test_a_time_before_1970_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, "errors", "--jobs", jobs, "--config", config, "--taken-at=-5")
+    assert caught.value.code == 2
+
+
+def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
+    content = as_json.snapshot(snapshot(sources=[Source("collector", 1.0, "no answer")]), ("alice",))
+    snapshot_tables(content, sys.stdout)
+    out = capsys.readouterr().out
+    assert "no answer" in out
+    assert "alice" not in out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["erors"], "there is no verb 'erors'; write errors"),
+        (["xyzzy"], "it is one of snapshot, errors, "),
+        (["--config", "x", "errors"], "options are written behind the verb: sharectl errors --config ..."),
+        (
+            ["ledger", "--config=x", "info"],
+            "options are written behind the second word: sharectl ledger WORD --config ",
+        ),
+        (["check", "--config", "x"], "`sharectl check --help` has the words"),
+        (["errors", "--jbs", "x"], "there is no option --jbs; write --jobs (`sharectl errors --help` "),
+        (["errors", "--jbs=x", "--taken=1", "-q"], "--jbs; write --jobs; there is no option -q ("),
+        (["errors", "x"], "'x' is one word too many (`sharectl errors --help` "),
+        (["ledger", "export", "--teapot"], "no option --teapot (`sharectl ledger export --help` "),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_what_to_write(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+def test_no_verb_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert "VERB" in capsys.readouterr().err

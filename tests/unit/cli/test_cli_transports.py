@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from sharectl.cli import status
+from sharectl.cli.main import main
+from sharectl.config.load import load
+from sharectl.model import Plan, Target
+from sharectl.publish import signing, text
+from sharectl.publish.collector import Holding
+from sharectl.publish.signing import Key
+from sharectl.publish.text import Seal
+from sharectl.report import as_json
+from tests.web_server import WebServer, serving, web_server
+
+SECRET = "0123456789abcdef" * 4
+KEY = Key("a", bytes.fromhex(SECRET))
+NOW = int(time.time())
+PLAN = Plan(
+    NOW,
+    NOW,
+    NOW + 3060,
+    ("alice", "cms"),
+    (Target("cn-1", "alice", 56, "cms", 8),),
+    "targets",
+    "alice",
+    "cms",
+)
+COLLECTOR = "collector:cm.example.org"
+
+
+def configured(folder: Path, publish: str, more: str = "") -> Path:
+    path = folder / "sharectl.yaml"
+    path.write_text(
+        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 3}}}}\nstate_directory: {folder}\n"
+        f"publish: [{publish}]\n{more}",
+        encoding="utf-8",
+    )
+    return path
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    path = tmp_path / "keys"
+    path.touch(mode=0o600)
+    path.write_text(f"a {SECRET}\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def signed(tmp_path: Path, keys: Path) -> Path:
+    """A configuration that signs what it publishes."""
+    more = f"signing_key_file: {keys}\npool: {{name: pool-1}}\n"
+    return configured(tmp_path, f"{{file: {tmp_path}/sharectl.txt}}", more)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[WebServer]:
+    with web_server(tmp_path, serving(b"")) as running:
+        yield running
+
+
+def publish(config: Path, *options: str) -> int:
+    plan = config.parent / "plan.json"
+    plan.write_text(as_json.dumps("plan", as_json.plan(PLAN)), encoding="utf-8")
+    return main(["publish", "--plan", str(plan), "--config", str(config), *options])
+
+
+def test_a_dry_run_prints_the_very_bytes(signed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert publish(signed, "--dry-run") == 0
+    printed = capsys.readouterr().out.encode()
+    assert publish(signed) == 0
+    assert (signed.parent / "sharectl.txt").read_bytes() == printed
+    assert signing.problem_of(printed, [KEY]) is None
+    assert b"\n# pool: pool-1\n" in printed
+
+
+def test_a_key_that_cannot_be_used_ends_it_before_anything_is_written(
+    signed: Path, keys: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keys.write_text(f"a {SECRET[:-1]}\n", encoding="utf-8")
+    keys.chmod(0o644)
+    for verb in (["cycle"], ["cycle", "--dry-run"]):
+        assert main([*verb, "--config", str(signed)]) == 78
+    assert publish(signed) == 78
+    err = capsys.readouterr().err
+    assert f"{keys}: has mode 0644" in err
+    assert f"{keys}:1: is not `KEYID HEX`" in err
+    assert SECRET[:32] not in err
+    assert not (signed.parent / "sharectl.txt").exists()
+    assert not (signed.parent / "state.json").exists()
+
+
+def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
+    assert publish(signed) == 0
+    config = load(signed)
+    (place,) = status.places(config, NOW + 60)
+    assert place == {
+        "place": f"{signed.parent}/sharectl.txt",
+        "sequence": NOW,
+        "targets": 1,
+        "valid_for_seconds": 3000,
+        "signed_by": "a",
+        "verified": True,
+        "problem": None,
+        "way": "file",
+        "older": False,
+    }
+    (older,) = status.places(config, NOW + 60, NOW + 1)
+    assert f"an older plan stands there: sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
+    assert status.line(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
+    (late,) = status.places(config, NOW + 3060)
+    assert "expired 0 s ago: no node has a target" in late["problem"]
+    keys.write_text(f"b {SECRET}\n", encoding="utf-8")
+    (other,) = status.places(config, NOW)
+    assert "is signed with the key a, which is none of b: nodes with the key refuse it" in other["problem"]
+    assert "not verified" in status.line(other)
+    keys.unlink()
+    assert "cannot be read" in status.places(config, NOW)[-1]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("seal", "problem"),
+    [
+        (Seal("pool-1"), "is not signed"),
+        (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
+        (Seal(None, KEY), "is for pool None"),
+        (Seal("pool-1", Key("a", b"x" * 32)), "has a signature that its text and the key a do not make"),
+    ],
+)
+def test_what_nodes_would_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:
+    (signed.parent / "sharectl.txt").write_text(text.render(PLAN, seal), encoding="ascii")
+    (place,) = status.places(load(signed), NOW)
+    assert problem in place["problem"]
+
+
+def test_what_a_server_serves_is_told(
+    tmp_path: Path, server: WebServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "sharectl.txt"
+    entry = f"{{https: {{file: {file}, url: '{server.url()}', ca_file: {server.certificate}}}}}"
+    config = configured(tmp_path, entry)
+    assert publish(config) == 74
+    assert f"{server.url()}: is not what {file} holds" in capsys.readouterr().err
+    (place,) = status.places(load(config), NOW)
+    assert (place["served"], place["targets"], place["place"]) == (False, 1, server.url())
+    assert "NOT served" in status.line(place)
+    server.answer = serving(file.read_bytes())
+    (place,) = status.places(load(config), NOW)
+    assert (place["served"], place["problem"]) == (True, None)
+    server.answer = serving(b"", 503)
+    assert "the server answers 503" in status.places(load(config), NOW)[0]["problem"]
+
+
+@pytest.mark.parametrize(
+    ("held", "problem"),
+    [
+        (Holding("s@x", 7, NOW + 60, targets=3), None),
+        (None, "holds no plan of sharectl"),
+        (Holding(None, older=2), "holds no plan of sharectl"),
+        (Holding("s@x", 7, NOW), "expired 0 s ago"),
+        (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
+        (Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}), "not sharectl's: 1 of a@x, 2 of b@x"),
+    ],
+)
+def test_what_a_collector_holds_is_told(
+    tmp_path: Path, held: Optional[Holding], problem: Optional[str]
+) -> None:
+    config = load(configured(tmp_path, "{collector: {}}"))
+    place = status.in_collector(COLLECTOR, held, None, config, NOW)
+    if problem is None:
+        assert place["problem"] is None
+        assert status.line(place) == "3 targets, sequence 7, valid for 60 s, from s@x"
+    else:
+        assert problem in place["problem"]
+
+
+def test_the_configuration_that_is_printed_names_the_key_file_only(
+    signed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["check", "config", str(signed), "--json"])
+    shown = json.loads(capsys.readouterr().out)["config"]
+    assert shown["signing_key_file"] == str(signed.parent / "keys")
+    assert shown["publish"] == [{"file": str(signed.parent / "sharectl.txt")}]

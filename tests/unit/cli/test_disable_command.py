@@ -1,0 +1,358 @@
+"""`sharectl disable` and `enable`, without any pool: a withdrawal needs none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.errors import StateError
+from sharectl.files.files import only_one
+from sharectl.model import Plan, Target
+from sharectl.publish import text
+from sharectl.publish.state import StateFile
+
+NOWHERE = "127.0.0.1:1"
+ROWS = ["2 cn-1 alice 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "sharectl.yaml"
+    (tmp_path / "web").mkdir()
+    path.write_text(
+        f"""
+groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}
+pool: {{collector: "{NOWHERE}"}}
+publish: [{{file: {tmp_path}/sharectl.txt}}, {{file: {tmp_path}/web/sharectl.txt}}]
+state_directory: {tmp_path}
+lock_wait_seconds: 0
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], config: Path, *arguments: object) -> tuple[int, str, str]:
+    code = main([*map(str, arguments), "--config", str(config)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def publish_targets(capsys: pytest.CaptureFixture[str], config: Path) -> tuple[int, str]:
+    jobs, plan = config.parent / "jobs", config.parent / "plan.json"
+    jobs.write_text("".join(f"{row}\n" for row in ROWS), encoding="utf-8")
+    _, out, _ = run(capsys, config, "plan", "--jobs", jobs, "--json")
+    state = StateFile(config.parent / "state.json").load()
+    sequence = max(json.loads(out)["sequence"], state.sequence + 1)
+    plan.write_text(json.dumps({**json.loads(out), "sequence": sequence}), encoding="utf-8")
+    code, _, err = run(capsys, config, "publish", "--plan", plan)
+    return code, err
+
+
+def places(config: Path) -> tuple[Path, Path]:
+    return config.parent / "sharectl.txt", config.parent / "web" / "sharectl.txt"
+
+
+def targets(path: Path) -> int:
+    return len(text.read(path).targets)
+
+
+def audit(config: Path) -> list[dict[str, Any]]:
+    lines = (config.parent / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
+    return [said for said in map(json.loads, lines) if said]
+
+
+def test_targets_go_from_every_place_and_none_is_published_until_enable(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    assert publish_targets(capsys, config)[0] == 0
+    assert [targets(path) for path in places(config)] == [1, 1]
+    before = text.read(places(config)[0]).sequence
+    code, out, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, err) == (0, "")
+    assert [f"no targets at {path}" for path in places(config)] == out.splitlines()[1:]
+    assert [targets(path) for path in places(config)] == [0, 0]
+    after = text.read(places(config)[0]).sequence
+    assert before is not None
+    assert after is not None
+    assert after > before
+    code, err = publish_targets(capsys, config)
+    assert (code, "not published: disabled" in err, "cooling" in err) == (1, True, True)
+    assert [targets(path) for path in places(config)] == [0, 0]
+    assert run(capsys, config, "enable")[0] == 0
+    assert publish_targets(capsys, config)[0] == 0
+    assert [targets(path) for path in places(config)] == [1, 1]
+    assert [(line["event"], line.get("change"), line["who"]["verb"]) for line in audit(config)] == [
+        ("target", "added", "publish"),
+        ("disabled", None, "disable"),
+        ("target", "removed", "disable"),
+        ("enabled", None, "enable"),
+        ("target", "added", "publish"),
+    ]
+
+
+def test_one_place_that_fails_does_not_keep_the_other_and_the_next_cycle_tries_again(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    first, second = places(config)
+    first.unlink()
+    first.mkdir()
+    code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, str(first) in err, targets(second)) == (74, True, 0)
+    # The pool does not answer either: a withdrawal needs no look at it.
+    code, out, err = run(capsys, config, "cycle")
+    assert (code, str(first) in err, "disabled=true" in out) == (75, True, True)
+    first.rmdir()
+    run(capsys, config, "cycle")
+    assert targets(first) == 0
+    sequence = text.read(first).sequence
+    _, out, _ = run(capsys, config, "cycle")
+    assert "targets=unchanged" in out
+    assert text.read(first).sequence == sequence
+
+
+def test_beside_a_cycle_that_hangs_the_switch_and_the_withdrawal_stand(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    state = (config.parent / "state.json").read_bytes()
+    with only_one(config.parent / "lock", 0):
+        code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, "another cycle holds the lock" in err) == (75, True)
+    assert [targets(path) for path in places(config)] == [0, 0]
+    assert (config.parent / "disabled").exists()
+    assert (config.parent / "state.json").read_bytes() == state, "that is for who has the lock"
+
+
+def test_a_state_that_cannot_be_read_does_not_keep_targets_there(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "state.json").write_text("{", encoding="utf-8")
+    code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, err.count("state.json: cannot be read"), "moved to" in err) == (74, 1, True)
+    assert [targets(path) for path in places(config)] == [0, 0]
+    assert run(capsys, config, "disable", "--reason", "cooling")[0] == 0, "it is said once"
+    (aside,) = config.parent.glob("state.json.broken-*")
+    assert aside.read_bytes() == b"{"
+
+
+def test_a_switch_that_cannot_be_set_is_said_and_targets_go_all_the_same(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").mkdir()
+    code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, "stop sharectl.timer" in err) == (74, True)
+    assert [targets(path) for path in places(config)] == [0, 0]
+
+
+def test_without_switch_and_transports_nothing_is_said_to_be_off(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").mkdir()
+    for path in places(config):
+        path.unlink()
+        path.mkdir()
+    code, out, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert code == 74
+    assert out.startswith("NOT disabled: the switch could not be set; no target is withdrawn\n")
+    assert "withdrawn once" not in out + err
+    assert "the switch could not be set; no target is withdrawn; cycles go on publishing" in err
+    assert "disabled all the same" not in err
+    assert [line["event"] for line in audit(config)] == ["target"], "nothing was switched"
+    said = json.loads(run(capsys, config, "disable", "--reason", "cooling", "--json")[1])
+    assert (said["disabled"], said["published"]) == (None, [])
+
+
+def test_without_switch_what_was_withdrawn_is_said_to_be_so_once(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").mkdir()
+    first, second = places(config)
+    first.unlink()
+    first.mkdir()
+    _, out, _ = run(capsys, config, "disable", "--reason", "cooling")
+    lines = out.splitlines()
+    assert (
+        lines[0]
+        == "NOT disabled: the switch could not be set; targets are withdrawn once, and not everywhere"
+    )
+    assert "what was there stands: disabled since" in lines[1]
+    assert lines[2:] == [f"no targets at {second}"]
+
+
+def test_a_second_disable_says_what_it_replaces(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    _, out, _ = run(capsys, config, "disable", "--reason", "maintenance", "--for", "2h")
+    assert "was disabled" not in out
+    first = out.splitlines()[0]
+    _, out, _ = run(capsys, config, "disable", "--reason", "again")
+    assert out.splitlines()[1] == f"was {first}; now without an end"
+    said = json.loads(run(capsys, config, "disable", "--reason", "third", "--for", "1h", "--json")[1])
+    assert (said["was"]["reason"], said["was"]["until"], said["disabled"]["reason"]) == (
+        "again",
+        None,
+        "third",
+    )
+
+
+def test_one_whose_time_is_over_is_not_said_to_be_replaced(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    over = {"schema_version": 1, "reason": "old", "who": "ann", "since": 1, "until": 2}
+    (config.parent / "disabled").write_text(json.dumps(over), encoding="utf-8")
+    assert "was disabled" not in run(capsys, config, "disable", "--reason", "new")[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [("30s", 30), ("10m", 600), ("2h", 7200), ("7d", 604_800), ("90", 90), ("1h30m", 5400)],
+)
+def test_durations(capsys: pytest.CaptureFixture[str], config: Path, given: str, seconds: int) -> None:
+    _, out, _ = run(capsys, config, "disable", "--reason", "r", "--for", given, "--json")
+    said = json.loads(out)["disabled"]
+    assert said["until"] - said["since"] == seconds
+
+
+@pytest.mark.parametrize(
+    "given", ["", "0", "-5", "soon", "0.5s", "1y", "400d", "1e9d", "2 h x", "nan", "9" * 80]
+)
+def test_what_is_no_duration_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str], config: Path, given: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, config, "disable", "--reason", "r", f"--for={given}")
+    assert caught.value.code == 2
+    assert not (config.parent / "disabled").exists()
+
+
+def test_a_negative_time_is_no_option_and_a_bare_number_is_said_to_be_seconds(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, config, "disable", "--reason", "r", "--for=-3m")
+    assert caught.value.code == 2
+    assert "--for: '-3m': write a time from 1s to 366d" in capsys.readouterr().err
+    _, out, _ = run(capsys, config, "disable", "--reason", "r", "--for", "5")
+    assert "for 5 s: the first cycle after 2" in out
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "two\nlines", "\x1b[31m", "x" * 501])
+def test_a_reason_is_one_line_that_can_be_seen(
+    capsys: pytest.CaptureFixture[str], config: Path, reason: str
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run(capsys, config, "disable", f"--reason={reason}")
+    assert caught.value.code == 2
+    assert not (config.parent / "disabled").exists()
+
+
+def test_a_collector_that_does_not_answer_is_named_by_its_address(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    (config.parent / "disabled").touch()
+    for verb in ("cycle", "status"):
+        _, _, err = run(capsys, config, verb)
+        assert f"collector: {NOWHERE}: nobody listens at {NOWHERE}: COLLECTOR does not run there" in err
+        assert "Exception" not in err
+
+
+def test_a_reason_is_needed(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    with pytest.raises(SystemExit):
+        run(capsys, config, "disable")
+    assert "--reason" in capsys.readouterr().err
+
+
+def test_enable_without_disable_is_no_error(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    assert run(capsys, config, "enable")[:2] == (0, "sharectl was not disabled\n")
+    code, out, _ = run(capsys, config, "enable", "--json")
+    assert (code, json.loads(out)["was"]) == (0, None)
+
+
+def test_status_shows_it(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+    publish_targets(capsys, config)
+    (config.parent / "disabled").touch()
+    _, out, err = run(capsys, config, "status")
+    assert "made by hand" in out
+    assert "not withdrawn everywhere" in err
+    run(capsys, config, "disable", "--reason", "cooling")
+    _, out, err = run(capsys, config, "status")
+    assert "cooling" in out
+    assert "not withdrawn everywhere" not in err
+    assert json.loads(run(capsys, config, "status", "--json")[1])["disabled"]["reason"] == "cooling"
+
+
+def test_publishing_counts_for_the_next_cycle_s_limits(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    state = StateFile(config.parent / "state.json").load()
+    assert [stood.target.node for stood in state.standing] == ["cn-1"]
+    assert (state.uncertain_nodes, state.unaudited, state.withdrawn) == (0, None, False)
+
+
+def signing(config: Path) -> Path:
+    """The configuration asks for signatures from now on; the file of keys."""
+    keys = config.parent / "keys"
+    keys.touch(mode=0o600)
+    keys.write_text(f"a {'0123456789abcdef' * 4}\n", encoding="utf-8")
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f"signing_key_file: {keys}\n")
+    return keys
+
+
+@pytest.mark.parametrize("broken", ["", "no key"])
+def test_a_withdrawal_needs_no_key(capsys: pytest.CaptureFixture[str], config: Path, broken: str) -> None:
+    keys = signing(config)
+    publish_targets(capsys, config)
+    assert text.read(places(config)[0]).signature is not None
+    keys.write_text(broken, encoding="utf-8") if broken else keys.unlink()
+    code, out, err = run(capsys, config, "disable", "--reason", "cooling")
+    assert (code, "disabled since" in out, "disabled all the same" in err) == (74, True, True)
+    for path in places(config):
+        assert f"no targets at {path}" in out
+        assert f"{path}: targets are withdrawn, unsigned: {keys}" in err
+        left = text.read(path)
+        assert (left.targets, left.signature) == ((), None)
+
+
+def test_a_cycle_withdraws_without_a_key_what_was_switched_off_by_hand(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    keys = signing(config)
+    publish_targets(capsys, config)
+    keys.unlink()
+    before = [path.read_bytes() for path in places(config)]
+    assert run(capsys, config, "cycle")[0] == 78, "targets are not published unsigned"
+    assert [path.read_bytes() for path in places(config)] == before
+    (config.parent / "disabled").touch()
+    _, _, err = run(capsys, config, "cycle")
+    assert "withdrawn, unsigned" in err
+    assert [targets(path) for path in places(config)] == [0, 0]
+    assert StateFile(config.parent / "state.json").load().withdrawn
+
+
+def test_targets_are_never_published_unsigned_instead(tmp_path: Path) -> None:
+    publisher = text.FilePublisher(tmp_path / "x", text.Seal(key_problem="no key"))
+    target = Target("cn-1", "alice", 56, "cms", 8)
+    with pytest.raises(StateError, match="not published, for it cannot be signed: no key"):
+        publisher.publish(Plan(7, 1000, 4060, ("alice", "cms"), (target,), "targets"))
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
+    publish_targets(capsys, config)
+    config.write_text(config.read_text(encoding="utf-8") + "contrl: {}\n", encoding="utf-8")
+    code, _, err = run(capsys, config, "disable", "--reason", "cooling")
+    first, last = err.splitlines()
+    assert (code, "contrl" in first, "NOT disabled" in last, "publish:" in last) == (78, True, True, True)
+    assert not (config.parent / "disabled").exists()

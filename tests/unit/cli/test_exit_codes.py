@@ -1,0 +1,119 @@
+"""One table of exit codes: the code has it, docs/operations.md shows it, commands keep it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sharectl import errors
+from sharectl.cli.main import main
+from sharectl.config.advice import missing_extras
+from sharectl.config.load import parse
+from sharectl.errors import EXIT_CODES, SharectlError
+from sharectl.ledger.ledger import PLACE, Ledger
+from tests.made_cycles import made
+
+OPERATIONS = Path(__file__).parents[3] / "docs" / "operations.md"
+EMPTY_PERIOD = ("--from", "2001-01-01", "--to", "2001-01-02")
+ABSENT = (
+    ("explain", "group", "nobody"),
+    ("explain", "group", "other"),
+    ("explain", "node", "nowhere"),
+    ("explain", "cycle", "77"),
+    ("explain", "group", "cms", "--cycle", "77"),
+    ("explain", "group", "cms", "--at", "2001-01-01"),
+    ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
+    ("report", "-o", "{folder}/page", "--from", "2001-01-01", "--compare", "2001-01-01", "2001-01-02"),
+    ("replay", *EMPTY_PERIOD),
+    ("ledger", "export", *EMPTY_PERIOD),
+    ("ledger", "export", "-o", "{folder}/out.csv", *EMPTY_PERIOD),
+)
+EXTRAS = (
+    (("ledger", "export", "--format", "parquet", "-o", "{folder}/x.parquet"), "pyarrow", "parquet"),
+    (("cadence", "--run-time", "constant:255", "--plot", "{folder}/x.svg"), "matplotlib", "plot"),
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    (tmp_path / "state").mkdir()
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(
+        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}/state\n"
+    )
+    return path
+
+
+@pytest.fixture
+def without_extras() -> Iterator[None]:
+    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in _LIBRARIES}
+    sys.modules.update(dict.fromkeys(_LIBRARIES))  # type: ignore[arg-type]
+    yield
+    for name in _LIBRARIES:
+        del sys.modules[name]
+    sys.modules.update(hidden)
+
+
+_LIBRARIES = ("pyarrow", "matplotlib")
+
+
+def asked(arguments: tuple[str, ...], config: Path) -> list[str]:
+    words = [word.format(folder=config.parent) for word in arguments]
+    return words if words[0] == "cadence" else [*words, "--config", str(config)]
+
+
+@pytest.mark.parametrize("arguments", ABSENT, ids=lambda words: " ".join(words[:3]))
+@pytest.mark.parametrize("recorded", [True, False])
+def test_what_is_not_there_is_1_everywhere(
+    config: Path, arguments: tuple[str, ...], *, recorded: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if recorded:
+        Ledger(config.parent / "state" / PLACE).record(*made(0))
+    assert main(asked(arguments, config)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("sharectl: ")
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("without_extras")
+@pytest.mark.parametrize(("arguments", "library", "extra"), EXTRAS)
+def test_a_missing_extra_is_69_everywhere(
+    config: Path,
+    arguments: tuple[str, ...],
+    library: str,
+    extra: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Ledger(config.parent / "state" / PLACE).record(*made(0))
+    assert main(asked(arguments, config)) == 69
+    err = capsys.readouterr().err
+    assert f"needs {library}, which is not installed: in the checkout `pip install '.[{extra}]'`" in err
+
+
+def test_check_config_says_once_what_is_not_installed() -> None:
+    groups = "groups: {cms: {pledge_hs06: 1}}\n"
+    assert missing_extras(parse(groups, "F"), lambda _library: True) == ([], [])
+    problems, (line,) = missing_extras(parse(groups, "F"), lambda library: library == "pyarrow")
+    assert problems == []
+    assert "optimise (plans are chosen greedily); plot (`cadence --plot` exits 69);" in line
+    assert "'.[optimise,plot]'" in line
+    exact = parse(f"{groups}control: {{solver: highs}}\n", "F")
+    (problem,), _ = missing_extras(exact, lambda _library: False)
+    assert problem.startswith("control.solver: `highs` needs scipy, which is not installed; ")
+
+
+def test_the_page_has_the_table_of_the_code() -> None:
+    page = OPERATIONS.read_text().partition("## Exit codes")[2]
+    assert [line for line in page.splitlines() if line.startswith("| ")][1:] == [
+        f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items()
+    ]
+
+
+def test_every_error_has_a_code_of_the_table() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type)]
+    codes = {kind.exit_code for kind in kinds if issubclass(kind, SharectlError)}
+    assert {1, 65, 69, 74, 75, 78} <= codes <= set(EXIT_CODES)

@@ -1,0 +1,339 @@
+"""No verb ends in a traceback, whatever streams, user and numbers it is given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any, Callable
+
+import pytest
+
+from sharectl.cli.explain_source import known_of, ledger_of
+from sharectl.cli.main import TRACEBACK
+from sharectl.cli.wiring import state_to_read
+from sharectl.config.load import load, parse
+from sharectl.config.problems import SECTIONS, keys_of
+from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, ConfigError
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.plan.plan import Known, State
+from sharectl.publish.state import StateFile
+from tests.fakes import NOW
+from tests.made_cycles import made
+from tests.verbs import Ended, Verb, all_verbs, run, set_output
+
+NOBODY = 65534
+DIGITS = "9" * 5000
+VERBS = all_verbs()
+VALUES = {
+    "explain group name": "cms",
+    "explain node name": "wn-0",
+    "explain cycle cycle": "latest",
+    "reason": "cooling",
+}
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    """Configuration, state and ledger of a pool that does not answer, which another user may pass through."""
+    place = Path(tempfile.mkdtemp(prefix="sharectl-verbs-"))
+    place.chmod(0o755)
+    try:
+        (place / "sharectl.yaml").write_text(
+            "groups: {alice: {pledge_hs06: 5000}, cms: {pledge_hs06: 5000}}\n"
+            f"pool: {{collector: '127.0.0.1:{_closed_port()}', collector_deadline_seconds: 5}}\n"
+            f"state_directory: {place}/state\nlock_wait_seconds: 5\n"
+        )
+        (place / "empty").touch()
+        yield place
+    finally:
+        shutil.rmtree(place)
+
+
+@pytest.fixture
+def config(folder: Path) -> Path:
+    """The same, with a state directory that no earlier run has touched."""
+    state = folder / "state"
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir(mode=0o700)
+    for number in range(2):
+        Ledger(state / PLACE).record(*made(number))
+    StateFile(state / "state.json").save(State(5))
+    return folder / "sharectl.yaml"
+
+
+def _closed_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
+
+
+def least(verb: Verb, config: Path) -> list[str]:
+    values = {**VALUES, "output": str(config.parent / "out"), "jobs": str(config.parent / "empty")}
+    return verb.arguments({**values, "file": str(config.parent / "empty")}, config)
+
+
+def ended_badly(verb: Verb, ended: Ended) -> list[str]:
+    said = [line for line in (*ended.err.splitlines(), *ended.out.splitlines()) if _is_of_python(line)]
+    if ended.code not in EXIT_CODES or ended.code == INTERNAL:
+        said.append(f"exit code {ended.code}: {ended.err}")
+    return [f"{verb}: {line}" for line in said]
+
+
+def _is_of_python(line: str) -> bool:
+    return any(text in line for text in ("Traceback", "Exception ignored", "internal error"))
+
+
+# ---- what a shell, cron or a service manager does with streams, folder and environment
+
+
+def closed(*numbers: int) -> Callable[[], None]:
+    def close() -> None:
+        for number in numbers:
+            os.close(number)
+            setattr(sys, ("stdin", "stdout", "stderr")[number], None)
+
+    return close
+
+
+def full(number: int) -> Callable[[], object]:
+    return lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), number)
+
+
+def without_reader() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    os.dup2(writing, 1)
+
+
+def nowhere() -> None:
+    """No folder, no home, and neither input nor output."""
+    gone = tempfile.mkdtemp()
+    os.chdir(gone)
+    os.rmdir(gone)  # noqa: PTH106 - it is this process's folder
+    os.environ.pop("HOME", None)
+    closed(0, 1)()
+
+
+WAYS: dict[str, Callable[[], object]] = {
+    "nowhere": nowhere,
+    "errors-closed": closed(2),
+    "output-ascii": lambda: set_output("ascii"),
+    "output-full": full(1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_streams_and_folders(config: Path, way: str) -> None:
+    bad = []
+    for verb in VERBS:
+        bad += ended_badly(verb, run(least(verb, config), WAYS[way]))
+    assert bad == []
+
+
+def test_a_full_standard_output_is_named_and_a_failure(config: Path) -> None:
+    ended = run(["explain", "codes"], full(1))
+    assert ended.code == 74
+    assert ended.err == "sharectl: standard output: No space left on device; make room\n"
+    assert (run(["--help"], full(1)).code, run(["explain", "codes"], without_reader).code) == (74, 0)
+    assert run(["explain", "nobody", "--config", str(config)], full(2)).code == 2
+    assert run(["status", "--config", str(config)], closed(1)).code == 1
+
+
+def test_a_locale_without_utf_8(config: Path) -> None:
+    """A process of its own: names of files go by the locale too, and that is decided when Python starts."""
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]}
+    config.write_text(config.read_text() + "publish: [{file: /srv/\u00fc/sharectl.txt}]\n", encoding="utf-8")
+    try:
+        for words in (["check", "config"], ["status"], ["plan"], ["cycle", "--dry-run"]):
+            done = subprocess.run(
+                [sys.executable, "-m", "sharectl", *words, "--config", str(config)],
+                env=environment,
+                capture_output=True,
+                check=False,
+            )
+            assert b"Traceback" not in done.stderr
+            assert b"internal error" not in done.stderr
+            assert done.returncode in EXIT_CODES
+    finally:
+        config.write_text("".join(config.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]))
+
+
+# ---- a person
+
+
+def interrupted() -> None:
+    """Press Ctrl-C as soon as the verb runs."""
+
+    def look(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "run" and "cli" in frame.f_code.co_filename:
+            sys.setprofile(None)
+            signal.raise_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.setprofile(look)
+
+
+def test_ctrl_c(config: Path) -> None:
+    for verb in VERBS:
+        ended = run(least(verb, config), interrupted)
+        assert (ended.code, ended.err) == (INTERRUPTED, "sharectl: interrupted\n"), str(verb)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_another_user(config: Path) -> None:
+    def become_nobody() -> None:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+
+    bad = []
+    for verb in VERBS:
+        bad += ended_badly(verb, run(least(verb, config), become_nobody))
+    assert bad == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_a_plan_of_another_user_goes_without_state_and_ledger(config: Path) -> None:
+    """With a warning for each. Only a pool that answers gets so far, so the parts are called here."""
+
+    def look() -> None:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        loaded = load(config)
+        assert (state_to_read(loaded, NOW), known_of(loaded)) == (State(), Known())
+        assert not ledger_of(loaded).is_readable()
+
+    ended = run(["explain", "codes"], look)
+    assert ended.code == 0
+    assert [line.partition(": cannot be ")[0] for line in ended.err.splitlines()] == [
+        f"sharectl: {config.parent}/state/state.json",
+        f"sharectl: {config.parent}/state/ledger/ledger.sqlite",
+    ]
+
+
+# ---- numbers
+
+
+def test_numbers_of_5000_digits_in_options(config: Path) -> None:
+    bad = []
+    for verb in VERBS:
+        for action in verb.actions:
+            if action.nargs == 0 or action.dest == "config":
+                continue
+            given = least(verb, config)
+            bad += ended_badly(verb, run([*given, *action.option_strings[-1:], DIGITS]))
+    assert bad == []
+
+
+def values_of() -> list[tuple[str, ...]]:
+    return [(*map(str, path), key) for path, section in SECTIONS.items() for key in keys_of(section)]
+
+
+@pytest.mark.parametrize("digits", [DIGITS, f"-{DIGITS}", f"1.{DIGITS}", f"1e{DIGITS}"])
+def test_numbers_of_5000_digits_in_the_configuration(digits: str) -> None:
+    for path in values_of():
+        nested: Any = digits
+        for key in reversed(path):
+            nested = f"[{nested}]" if key == "0" else f"{{{key}: {nested}}}"
+        text = f"{'groups: {cms: {pledge_hs06: 1}}' if path[0] != 'groups' else ''}\n{nested[1:-1]}\n"
+        with contextlib.suppress(ConfigError):
+            parse(text, "F")
+
+
+def test_numbers_of_5000_digits_in_files_that_sharectl_keeps(config: Path) -> None:
+    content = (
+        '{"schema_version": 1, "sequence": N, "since": N, "until": N, "who": "x", "reason": "x", "places": N}'
+    )
+    for name in ("state.json", "places.json", "disabled"):
+        (config.parent / "state" / name).write_text(content.replace("N", DIGITS))
+    bad = []
+    for verb in VERBS:
+        bad += ended_badly(verb, run(least(verb, config)))
+    assert bad == []
+
+
+def test_numbers_of_5000_digits_in_files_that_are_given(config: Path) -> None:
+    file = config.parent / "digits"
+    bad = []
+    for content in (
+        f"{DIGITS} " * 6,
+        f'{{"schema_version": {DIGITS}, "sequence": {DIGITS}}}',
+        f"a: {DIGITS}\n",
+    ):
+        file.write_text(content)
+        for verb in VERBS:
+            for action in verb.actions:
+                if action.nargs != 0 and action.dest in ("file", "jobs", "plan", "diff", "log", "files"):
+                    given = verb.arguments({**VALUES, action.dest: str(file)}, config)
+                    bad += ended_badly(verb, run([*given, *action.option_strings[-1:], str(file)]))
+    assert bad == []
+
+
+def test_an_internal_error_is_one_line_too() -> None:
+    def broken() -> None:
+        os.environ.pop(TRACEBACK, None)
+
+        def look(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call" and frame.f_code.co_name == "run" and "cli" in frame.f_code.co_filename:
+                sys.setprofile(None)
+                raise KeyError("gone")
+
+        sys.setprofile(look)
+
+    ended = run(["explain", "codes"], broken)
+    assert ended.code == 70
+    assert ended.err.startswith("sharectl: internal error at ")
+    assert ended.err.count("\n") == 1
+
+
+PIPES = """
+import sys
+from sharectl.cli import main
+
+def verb(arguments):
+    {body}
+
+main._run = verb
+sys.exit(main.main([]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "reads", "code"),
+    [
+        ("print('no job came'); return 1", False, 1),
+        ("print('x' * 10**6); return 1", False, 0),
+        ("raise BrokenPipeError(32, 'Broken pipe', 'fifo')", True, 74),
+    ],
+)
+def test_only_a_reader_who_has_had_enough_ends_a_verb_in_silence(
+    body: str, code: int, *, reads: bool
+) -> None:
+    """A verb that ended keeps its exit code; a broken pipe of another kind is a failure."""
+    reading, writing = os.pipe()
+    if not reads:
+        os.close(reading)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run(
+        [sys.executable, "-c", PIPES.format(body=body)],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    if reads:
+        os.close(reading)
+    assert done.returncode == code
+    assert (b"fifo" in done.stderr) is (code == 74)

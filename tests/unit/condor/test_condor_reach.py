@@ -1,0 +1,44 @@
+"""Addresses of daemons, and why none answers there."""
+
+from __future__ import annotations
+
+import socket
+from typing import Optional
+
+import htcondor2
+import pytest
+
+from sharectl.condor.reach import Address, address_of, why_collector, why_daemon
+
+FAILED = htcondor2.HTCondorException("Failed communication with collector.")
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("cm.example.org", ("cm.example.org", 9618, "")),
+        ("cm:9619?sock=collector", ("cm", 9619, "?sock=collector")),
+        ("<10.0.0.1:42?addrs=10.0.0.1-42&alias=cm>", ("10.0.0.1", 42, "?addrs=10.0.0.1-42&alias=cm")),
+        ("[::1]:9618", ("::1", 9618, "")),
+        ("<[::1]:9618?sock=x>", ("::1", 9618, "?sock=x")),
+        ("cm:123456", None),
+        ("", None),
+    ],
+)
+def test_addresses_as_htcondor_writes_them(text: str, address: Optional[tuple[str, int, str]]) -> None:
+    assert address_of(text) == (None if address is None else Address(*address))
+
+
+def test_where_nobody_listens_and_where_is_no_host() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = why_daemon({"MyAddress": f"<{place}?sock=x>"}, "SCHEDD", FAILED)
+        assert said.startswith(f"nobody listens at {place}: SCHEDD does not run there")
+    assert why_collector("nowhere.invalid", FAILED).startswith("no such host: nowhere.invalid (")
+    assert why_collector("127.0.0.1:99999", FAILED)
+
+
+def test_what_is_no_failure_of_a_query_is_told_as_it_is() -> None:
+    assert why_collector("127.0.0.1:1", ValueError("no number")) == "ValueError: no number"
+    assert why_daemon({}, "SCHEDD", FAILED) == "Failed communication with collector"

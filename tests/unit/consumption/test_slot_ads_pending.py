@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import classad2
+import pytest
+
+from sharectl.consumption.asks import MOST_ALONE, MOST_SHAPES, shapes
+
+SLOT = {
+    "PartitionableSlot": "true",
+    "MachineResources": '"Cpus Memory Disk GPUs Licence"',
+    "ConsumptionCpus": "target.RequestCpus",
+    "Requirements": "Start",
+    "Start": "TARGET.Tier =!= 3",
+}
+JOB = {
+    "ProcId": "0",
+    "JobStatus": "1",
+    "JobUniverse": "5",
+    "AccountingGroup": '"cms.bob"',
+    "RequestCpus": "1",
+    "RequestMemory": "100",
+    "RequestDisk": "10",
+    "Requirements": "TARGET.Memory >= RequestMemory",
+}
+
+
+class FakeSchedd:
+    """A queue that groups jobs as HTCondor's does: by the keys, and by what those refer to in the job."""
+
+    def __init__(self, *jobs: Mapping[str, str], tells_ids: bool = True) -> None:
+        self.jobs = [{"ClusterId": str(number), **JOB, **job} for number, job in enumerate(jobs, 1)]
+        self.tells_ids = tells_ids
+        self.gone: set[str] = set()
+
+    def query(
+        self, *, constraint: str, projection: Sequence[str] = (), opts: object = None, limit: int = -1
+    ) -> list[Any]:
+        met = [job for job in self.jobs if job["ClusterId"] not in self.gone and is_met(constraint, job)]
+        rows = self.grouped(met, projection, constraint) if opts is not None else map(made, met)
+        return list(rows)[: None if limit < 0 else limit]
+
+    def grouped(self, jobs: Sequence[Mapping[str, str]], keys: Sequence[str], constraint: str) -> list[Any]:
+        groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
+        for job in jobs:
+            by_name = {name.lower(): text for name, text in job.items()}
+            seen = {key.lower() for key in keys} & set(by_name)
+            seen |= {
+                word.lower()
+                for key in seen
+                for word in re.findall(r"\w+", by_name[key])
+                if word.lower() in by_name
+            }
+            row = tuple((name, by_name[name]) for name in sorted(seen))
+            groups.setdefault(row, []).append(f"{job['ClusterId']}.{job['ProcId']}")
+        return [
+            made(
+                {
+                    **dict(row),
+                    "JobCount": str(len(ids)),
+                    **({"JobIds": f'"{ids[0]} {ids[-1]}"'} if self.tells_ids else {}),
+                }
+            )
+            for row, ids in groups.items()
+            if is_met(constraint, dict(row))
+        ]
+
+
+def made(ad: Mapping[str, str]) -> Any:
+    return classad2.ClassAd("[" + ";".join(f"{name} = {text}" for name, text in ad.items()) + "]")
+
+
+def is_met(constraint: str, ad: Mapping[str, str]) -> bool:
+    found = made({**ad, "_asked": constraint}).eval("_asked")
+    return found is True
+
+
+def found(schedd: FakeSchedd, constraint: str | None = None, **slot: str) -> list[tuple[str, int]]:
+    given, left_out = shapes(schedd, "ap-1", [{**SLOT, **slot}], constraint)
+    assert left_out == 0
+    return [(shape.ad.place, shape.jobs) for shape in given]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"RequestGPUs": "1"},
+        {"RequestLicence": "1"},
+        {"Tier": "3"},
+        {"AccountingGroup": '"atlas.bob"'},
+        {"RequestMemory": "50 + 50"},
+        {"Requirements": 'TARGET.Arch == "X86_64"'},
+        {"RequestDisk": "10 * Factor", "Factor": "1"},
+        {"AccountingGroup": '"cms.alice"'},
+    ],
+)
+def test_jobs_without_an_autocluster_are_told_apart_by_all_that_counts(other: dict[str, str]) -> None:
+    schedd = FakeSchedd({"Cmd": '"a"'}, other, {"Cmd": '"b"'})
+    assert found(schedd) == [("job 1.0 of ap-1", 2), ("job 2.0 of ap-1", 1)]
+
+
+def test_what_an_expression_refers_to_tells_jobs_apart() -> None:
+    jobs = [{"RequestCpus": "Wanted", "Wanted": str(cores)} for cores in (1, 8, 8)]
+    assert found(FakeSchedd(*jobs)) == [("job 2.0 of ap-1", 2), ("job 1.0 of ap-1", 1)]
+
+
+def test_what_only_the_constraint_asks_tells_no_jobs_apart() -> None:
+    schedd = FakeSchedd(*({"QDate": str(second)} for second in range(9)))
+    assert found(schedd, "QDate >= 4") == [("job 5.0 of ap-1", 5)]
+
+
+@pytest.mark.parametrize("hidden", ["slot", "job", "constraint", "old schedd"])
+def test_jobs_that_cannot_be_grouped_are_counted_alone(hidden: str) -> None:
+    asked = 'eval("Tier") =!= 7'
+    jobs = [{"Requirements": asked} if hidden == "job" else {} for _ in range(3)]
+    schedd = FakeSchedd(*jobs, {"JobUniverse": "7"}, tells_ids=hidden != "old schedd")
+    start = {"Start": asked} if hidden == "slot" else {}
+    constraint = asked if hidden == "constraint" else None
+    assert [jobs for _, jobs in found(schedd, constraint, **start)] == [1, 1, 1]
+
+
+def test_what_is_left_out_is_counted() -> None:
+    many = FakeSchedd(*({"RequestMemory": str(mib)} for mib in range(MOST_SHAPES + 3)))
+    given, left_out = shapes(many, "ap-1", [SLOT], None)
+    assert (len(given), left_out) == (MOST_SHAPES, 3)
+    alone = FakeSchedd(*({} for _ in range(MOST_ALONE + 5)), tells_ids=False)
+    given, left_out = shapes(alone, "ap-1", [SLOT], None)
+    assert (len(given), left_out) == (MOST_ALONE, 5)
+
+
+class HastySchedd(FakeSchedd):
+    """Its first job goes right after the first question."""
+
+    def query(
+        self, *, constraint: str, projection: Sequence[str] = (), opts: object = None, limit: int = -1
+    ) -> list[Any]:
+        rows = super().query(constraint=constraint, projection=projection, opts=opts, limit=limit)
+        self.gone.add("1")
+        return rows
+
+
+def test_jobs_whose_example_has_gone_are_left_out_by_number() -> None:
+    assert shapes(HastySchedd({}, {}), "ap-1", [SLOT], None) == ([], 2)

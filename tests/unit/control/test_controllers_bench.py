@@ -1,0 +1,99 @@
+"""The simulated plant of ``bench/controllers.py``, and that the laws do on it what they are for."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from bench.controllers import CORES, LAWS, SCENARIOS, Figures, Moment, figures_of, simulate
+from sharectl.control.laws import REMEMBERING, Control, Ewma, Pid
+
+STEP = "step in demand"
+STOPS = "a group stops"
+NOISY = "\u2013"
+"""What the page has where no settling time is told."""
+
+
+@cache
+def moments(law: str, scenario: str) -> tuple[Moment, ...]:
+    return tuple(simulate(LAWS.get(law, Control()), SCENARIOS[scenario], steered=law in LAWS))
+
+
+def figures(law: str, scenario: str) -> Figures:
+    return figures_of(moments(law, scenario), SCENARIOS[scenario].event_hours)
+
+
+def test_the_plant_is_the_same_at_every_run() -> None:
+    noise = SCENARIOS["noise"]
+    assert tuple(simulate(LAWS["pid"], noise)) == moments("pid", "noise")
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_nobody_holds_cores_that_are_not_there(scenario: str) -> None:
+    for moment in moments("pid", scenario):
+        assert all(cores >= 0 for cores in moment.cores.values())
+        assert sum(moment.cores.values()) <= CORES * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_leaves_less_than_half_of_the_error(law: str, scenario: str) -> None:
+    row = figures(law, scenario)
+    assert row.steady_ratio < 0.5 * figures("none", scenario).steady_ratio
+    assert row.overshoot_ratio < 0.05
+    assert row.idle_ratio < 0.005
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_the_integral_takes_away_what_latest_leaves(scenario: str) -> None:
+    assert figures("pid", scenario).steady_ratio < 0.4 * figures("latest", scenario).steady_ratio
+
+
+@pytest.mark.parametrize("scenario", [STEP, STOPS])
+@pytest.mark.parametrize("law", sorted(REMEMBERING))
+def test_a_group_without_work_collects_nothing(law: str, scenario: str) -> None:
+    """What it did not use for a day is not made up for: with all those errors remembered it goes 1.3 to 1.8 % beyond its share."""
+    assert figures(law, scenario).overshoot_ratio < 0.01
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_nothing_is_kept_for_a_group_that_is_away(law: str) -> None:
+    away = [moment for moment in moments(law, STOPS) if 25 <= moment.hours < 48]
+    assert min(sum(moment.cores.values()) for moment in away) > 0.999 * CORES
+
+
+@pytest.mark.parametrize("scenario", [name for name, scenario in SCENARIOS.items() if not scenario.noise])
+@pytest.mark.parametrize("law", LAWS)
+def test_every_law_settles_within_a_day(law: str, scenario: str) -> None:
+    assert figures(law, scenario).settling_hours < 24
+
+
+def test_the_page_has_the_figures_of_now() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "control.md").read_text(encoding="utf-8")
+    printed = re.findall(r"(\d[\d.]* h|\u2013), ([\d.]+) %, ([\d.]+) %", page)
+    made = [
+        (
+            NOISY if scenario.noise else f"{row.settling_hours:.1f} h",
+            f"{100 * row.overshoot_ratio:.1f}",
+            f"{100 * row.steady_ratio:.1f}",
+        )
+        for name, scenario in SCENARIOS.items()
+        for row in (figures(law, name) for law in ("none", *LAWS))
+    ]
+    assert printed == made
+
+
+def test_settling_takes_about_as_long_as_jobs_do() -> None:
+    """Power moves only as jobs end, after six to eight hours in the mean: no law is faster than that by much, none needs days."""
+    assert all(2 < figures(law, STEP).settling_hours < 12 for law in LAWS)
+
+
+def test_a_long_memory_overshoots_and_a_strong_integral_does_not_swing() -> None:
+    wanted = SCENARIOS[STEP]
+    slow = figures_of(tuple(simulate(Control("ewma", Ewma(6 * 3600.0)), wanted)), wanted.event_hours)
+    assert slow.overshoot_ratio > 2 * figures("ewma", STEP).overshoot_ratio
+    strong = figures_of(tuple(simulate(Control("pid", pid=Pid(5.0, 1800.0)), wanted)), wanted.event_hours)
+    assert strong.steady_ratio < 0.05

@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sharectl.control.laws import (
+    ACTED,
+    AGAINST_ERROR,
+    AVERAGE,
+    BORROWED_LIMIT,
+    BORROWS,
+    DEADBAND,
+    GAP,
+    HALF_LIFE,
+    INTEGRAL,
+    LENDS,
+    LENT_LIMIT,
+    NO_CLAIMANT,
+    NO_DEMAND,
+    NO_NUMBER,
+    OUTPUT_LIMIT,
+    PAID_BACK,
+    PAYS_BACK,
+    Control,
+    Ewma,
+    Pid,
+    Reading,
+    step,
+)
+from sharectl.control.setpoints import ACCOUNT, SETPOINTS, CarryOver, Entitlement, Loans, nominal_hs06
+from sharectl.control.steering import SEED, STEPPED_AT, SteeringConfig, steer
+from sharectl.model import GroupControl, PlanLimits, Snapshot
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.shares.errors import usage_by_group
+from tests.fakes import NOW, running, snapshot
+
+PLEDGES = {"alice": 100.0, "cms": 300.0, "lhcb": 100.0}
+CYCLE = 1000
+HOUR = 3600.0
+ALICE_HAS_ALL = (running("wn-1", "alice", 1, 40), running("wn-2", "lhcb", 1, 10))
+CMS_WAITS = {("cms", 8): 100}
+
+
+def control_of(said: tuple[GroupControl, ...], group: str) -> GroupControl:
+    return next(row for row in said if row.group == group)
+
+
+def cycles(
+    config: SteeringConfig,
+    looks: list[Snapshot],
+    kept: Mapping[str, Mapping[str, float]] = {},
+    start: int = NOW,
+) -> list[tuple[GroupControl, ...]]:
+    said = []
+    for number, look in enumerate(looks):
+        said.append(steer(PLEDGES, 0.0, config, kept, look, start + CYCLE * number))
+        kept = {row.group: row.state for row in said[-1]}
+    return said
+
+
+def setpoints(said: tuple[GroupControl, ...]) -> list[float]:
+    return [round(row.setpoint_hs06, 6) for row in said]
+
+
+def test_setpoints_by_mode() -> None:
+    # 500 HS06 in use of 2 * 64 cores * 10 HS06 that are there.
+    taken = snapshot(ALICE_HAS_ALL)
+    usage = usage_by_group(taken, PLEDGES)
+    said = {mode: list(nominal_hs06(mode, PLEDGES, usage, taken).values()) for mode in SETPOINTS}
+    assert said == {"in_use": [100, 300, 100], "present": [256, 768, 256], "pledge": [100, 300, 100]}
+
+
+@pytest.mark.parametrize(
+    ("loans", "pending", "expected", "codes"),
+    [
+        # cms, entitled to 300, uses 0 and waits for 80 HS06: 220 are left, if it lends them.
+        (Loans(), {("cms", 8): 1, ("lhcb", 8): 9}, [100, 300, 100], [(), (), ()]),
+        (Loans({"cms": 500}), {("cms", 8): 1}, [320, 80, 100], [(BORROWS,), (LENDS,), ()]),
+        (Loans({"cms": 50}), {("cms", 8): 1}, [150, 250, 100], [(BORROWS,), (LENDS, LENT_LIMIT), ()]),
+        # lhcb could use 720 more, alice 300: equal pledges, equal parts.
+        (Loans({"cms": 500}), {("cms", 8): 1, ("lhcb", 8): 9}, [210, 80, 210], [(BORROWS,), (LENDS,), (BORROWS,)]),
+        (
+            Loans({"cms": 500}, {"alice": 20}),
+            {("cms", 8): 1, ("lhcb", 8): 1},
+            [120, 200, 180],
+            [(BORROWS, BORROWED_LIMIT), (LENDS,), (BORROWS,)],
+        ),
+        # cms has work for its share: there is nothing to lend.
+        (Loans({"cms": 500}), {("cms", 8): 4}, [100, 300, 100], [(), (), ()]),
+    ],
+)  # fmt: skip
+def test_loans(
+    loans: Loans, pending: dict[tuple[str, int], int], expected: list[float], codes: list[tuple[str, ...]]
+) -> None:
+    said = steer(
+        PLEDGES,
+        0.0,
+        SteeringConfig(entitlement=Entitlement(loans=loans)),
+        {},
+        snapshot(ALICE_HAS_ALL, pending),
+        NOW,
+    )
+    assert setpoints(said) == expected
+    assert [row.acted for row in said] == codes
+
+
+def test_the_average_takes_up_what_is_left_of_the_error_by_age() -> None:
+    config = SteeringConfig(Control("ewma", Ewma(CYCLE)))
+    said = cycles(
+        config, [snapshot(ALICE_HAS_ALL, CMS_WAITS), snapshot((running("wn-1", "cms", 1, 50),), CMS_WAITS)]
+    )
+    assert [round(row.output_hs06) for row in said[0]] == [300, -300, 0]
+    # cms is over now, alice and lhcb are under and have nothing waiting: nobody's loss, so nothing is remembered.
+    assert [round(row.output_hs06) for row in said[1]] == [150, -150, 0]
+    assert [row.acted for row in said[1]] == [(NO_DEMAND,), (NO_CLAIMANT,), (NO_DEMAND,)]
+
+
+@pytest.mark.parametrize("law", ["ewma", "pid"])
+def test_an_idle_group_comes_back_without_a_claim(law: str) -> None:
+    """A week without work, and then the law says what it says to a group that was never there."""
+    config = SteeringConfig(Control(law, Ewma(CYCLE), Pid()))
+    idle, busy = snapshot(ALICE_HAS_ALL), snapshot(ALICE_HAS_ALL, CMS_WAITS)
+    week = cycles(config, [idle] * 600)
+    kept = {row.group: row.state for row in week[-1]}
+    back = cycles(config, [busy], kept, NOW + 600 * CYCLE)[-1]
+    fresh = cycles(config, [idle, busy])[-1]
+    for group in PLEDGES:
+        assert control_of(back, group).output_hs06 == pytest.approx(control_of(fresh, group).output_hs06)
+
+
+def carrying(**numbers: float) -> SteeringConfig:
+    carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR, gap_seconds=1e6)
+    return SteeringConfig(
+        Control("latest"), entitlement=Entitlement(carry_over=CarryOver(**{**carry.__dict__, **numbers}))
+    )
+
+
+def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
+    idle, busy = snapshot(ALICE_HAS_ALL), snapshot(ALICE_HAS_ALL, CMS_WAITS)
+    # cms leaves 300 HS06 to others for 1000 s, twice: 167 HS06-hours.
+    without = cycles(carrying(), [idle] * 3)[-1]
+    assert {row.group: round(row.state[ACCOUNT] / HOUR) for row in without} == {
+        "alice": 167,
+        "cms": -167,
+        "lhcb": 0,
+    }
+    assert setpoints(without) == [100, 300, 100]
+    kept = {row.group: row.state for row in without}
+    then = cycles(carrying(), [busy], kept, NOW + 2 * CYCLE)[-1]
+    # 167 HS06 for an hour. Alice, which owes as much, pays half of its setpoint; all others in proportion what is lacking.
+    assert setpoints(then) == [50, 379.166667, 70.833333]
+    assert control_of(then, "cms").acted == (PAID_BACK,)
+    assert control_of(then, "alice").acted == (PAYS_BACK,)
+    assert sum(setpoints(then)) == pytest.approx(500)
+
+
+def test_nobody_collects_beyond_what_it_may_borrow() -> None:
+    kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
+    carry = carrying().entitlement.carry_over
+    config = SteeringConfig(entitlement=Entitlement(loans=Loans({}, {"cms": 30.0}), carry_over=carry))
+    said = steer(PLEDGES, 0.0, config, kept, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    assert control_of(said, "cms").setpoint_hs06 == pytest.approx(330)
+
+
+@pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, (NO_CLAIMANT,))])
+def test_a_lack_inside_the_deadband_is_nobodys_loss(deadband_hs06: float, acted: tuple[str, ...]) -> None:
+    """Cms waits and is 300 HS06 under: what alice has too much is at its cost only if that is beyond the deadband."""
+    said = steer(PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    assert control_of(said, "alice").acted == acted
+
+
+def test_what_is_collected_is_off_the_account() -> None:
+    kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
+    over = snapshot(
+        (running("wn-1", "cms", 1, 40), running("wn-2", "alice", 1, 10)), {**CMS_WAITS, ("alice", 8): 1}
+    )
+    said = control_of(steer(PLEDGES, 0.0, carrying(), kept, over, NOW + 1800), "cms")
+    # 100 HS06 over its share of 300 for half an hour; alice and lhcb have no loss, so it is not contested either.
+    assert said.state[ACCOUNT] / HOUR == pytest.approx(-50)
+
+
+def test_no_more_than_the_limit_is_carried_over_and_it_is_forgotten() -> None:
+    idle = snapshot(ALICE_HAS_ALL)
+    much = cycles(carrying(hs06_hours=20.0), [idle] * 20)[-1]
+    assert control_of(much, "cms").state[ACCOUNT] == -20 * HOUR
+    kept = {row.group: row.state for row in much}
+    late = steer(
+        PLEDGES, 0.0, carrying(half_life_seconds=CYCLE, gap_seconds=1e-9), kept, idle, NOW + 20 * CYCLE
+    )
+    assert control_of(late, "cms").state[ACCOUNT] == pytest.approx(-10 * HOUR)
+
+
+def test_hours_nobody_saw_are_not_carried_over() -> None:
+    idle = snapshot(ALICE_HAS_ALL)
+    first = steer(PLEDGES, 0.0, carrying(gap_seconds=HOUR), {}, idle, NOW)
+    kept = {row.group: row.state for row in first}
+    later = steer(PLEDGES, 0.0, carrying(gap_seconds=HOUR), kept, idle, NOW + 40 * 3600)
+    assert control_of(later, "cms").state[ACCOUNT] / HOUR == pytest.approx(-300)
+
+
+PID = Control("pid", pid=Pid(gain=1.0, integral_seconds=1000.0, gap_seconds=3000.0))
+
+
+def test_the_integral_doubles_the_output_in_its_time() -> None:
+    fresh = step(PID, {}, Reading(100, 0), 500)
+    assert fresh.output_hs06 == 100
+    assert step(PID, fresh.state, Reading(100, 0), 1000).output_hs06 == 200
+
+
+@pytest.mark.parametrize(
+    ("reading", "dt_seconds", "code"),
+    [
+        (Reading(100, 0, most_hs06=50), 1000, OUTPUT_LIMIT),
+        (Reading(-1, 0), 1000, AGAINST_ERROR),
+        (Reading(100, 0), 3001, GAP),
+        (Reading(100, 0), 0, GAP),
+        (Reading(100, 0), -60, GAP),
+        (Reading(100, 0, deadband_hs06=100), 1000, DEADBAND),
+        (Reading(float("nan"), 0), 1000, NO_NUMBER),
+    ],
+)
+def test_what_acted_is_said(reading: Reading, dt_seconds: float, code: str) -> None:
+    state = step(PID, {}, Reading(100, 0), 0).state
+    said = step(PID, step(PID, state, Reading(100, 0), 500).state, reading, dt_seconds)
+    assert said.acted == (code,)
+    assert code in ACTED
+
+
+def test_the_integral_does_not_wind_up_behind_a_limit() -> None:
+    """A day at the limit, and the first error the other way turns the output round at once."""
+    limited = Control("pid", pid=Pid(1.0, 3600.0, max_output_hs06=50.0))
+    state = dict(step(limited, {}, Reading(1000, 0), 0).state)
+    for _ in range(85):
+        state = dict(step(limited, state, Reading(1000, 0), 1020).state)
+    assert step(limited, state, Reading(-60, 0), 1020).output_hs06 < 0
+
+
+@pytest.mark.parametrize("error_hs06", [0.0, 50.0, -1.0])
+def test_an_integral_that_may_not_act_fades_in_its_time(error_hs06: float) -> None:
+    """At the setpoint, inside the deadband or on the other side of it, 1 / e of it is left after its time constant."""
+    state = {**step(PID, {}, Reading(1, 0), 0).state, INTEGRAL: 1000.0}
+    deadband = Reading(error_hs06, 0, deadband_hs06=50.0 if error_hs06 > 0 else 0.0)
+    assert step(PID, state, deadband, 1000).state[INTEGRAL] == pytest.approx(1000 / 2.71828, abs=3)
+
+
+def test_a_new_setpoint_is_no_change_of_the_power() -> None:
+    """The derivative is of the measurement: an error that jumps while the power stands still has none."""
+    derivative = Control("pid", pid=Pid(1.0, None, derivative_seconds=5000.0))
+    state = step(derivative, {}, Reading(0, 500), 0).state
+    assert step(derivative, state, Reading(300, 500), 1020).output_hs06 == 300
+    assert step(derivative, state, Reading(300, 800), 1020).output_hs06 > 300
+
+
+def test_the_deadband_is_the_plans_too() -> None:
+    """After steering, an error inside the deadband is an output of 0, and no plan looks at it again."""
+    config = PlanConfig(PLEDGES, PlanLimits(deadband_hs06=300.0), 3060)
+    decision = decide(config, State(), snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    assert [row.output_hs06 for row in decision.groups] == [0, 0, 0]
+    assert decision.plan.reason == "no-group-over"
+
+
+def test_states_go_from_cycle_to_cycle_with_the_plan() -> None:
+    config = PlanConfig(PLEDGES, PlanLimits(), 3060, steering=SteeringConfig(Control("ewma")))
+    first = decide(
+        config, State(controllers={"gone": {AVERAGE: 1.0}}), snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
+    )
+    assert set(first.state.controllers) == set(PLEDGES)
+    assert first.state.controllers["cms"] == {AVERAGE: -300.0, HALF_LIFE: 3600.0, STEPPED_AT: float(NOW)}
+    seed = PlanConfig(PLEDGES, PlanLimits(), 3060)
+    assert seed.steering == SEED
+    assert decide(seed, first.state, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW + 60).state.controllers == {}
+
+
+def test_another_parameter_set_takes_over_without_a_kick() -> None:
+    steady = [snapshot(ALICE_HAS_ALL, CMS_WAITS)] * 3
+    kept = {row.group: row.state for row in cycles(SteeringConfig(PID), steady)[-1]}
+    slower = SteeringConfig(Control("pid", pid=Pid(gain=0.5, integral_seconds=1e6)))
+    now = NOW + 2 * CYCLE + 1
+    same = steer(PLEDGES, 0.0, SteeringConfig(PID), kept, steady[0], now)
+    other = steer(PLEDGES, 0.0, slower, kept, steady[0], now)
+    assert control_of(other, "cms").output_hs06 == pytest.approx(
+        control_of(same, "cms").output_hs06, rel=1e-2
+    )
+    assert (
+        control_of(kept_nothing := steer(PLEDGES, 0.0, slower, {}, steady[0], now), "cms").output_hs06 == -150
+    )
+    assert INTEGRAL in control_of(kept_nothing, "cms").state
+
+
+def test_every_code_is_documented() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "control.md").read_text(encoding="utf-8")
+    assert [code for code in ACTED if f"`{code}`" not in page] == []

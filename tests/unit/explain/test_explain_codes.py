@@ -1,0 +1,121 @@
+"""The set of codes is closed: whatever a module emits has its sentence, and the page has every one."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.explain.codes import CODES, FAMILIES, UNKNOWN, says
+from sharectl.report.tables import HEADING, reference
+
+PAGE = Path(__file__).parents[3] / "docs" / "why.md"
+SOURCES = Path(__file__).parents[3] / "central" / "sharectl"
+EMITTERS = {
+    "Wanted": "plan",
+    "LimitNote": "limit",
+    "Knob": "what-if",
+    "TargetChange": "change",
+    "Obstacle": "obstacle",
+}
+"""Record whose first argument is a code -> family of the code."""
+
+
+def literals(node: ast.AST) -> Iterator[str]:
+    """Texts that an expression can come to, where it says so itself."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.IfExp):
+        yield from literals(node.body)
+        yield from literals(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from literals(value)
+
+
+def emitted(path: Path) -> Iterator[tuple[str, str]]:
+    """Family and code of each code that a module writes down as it emits it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EMITTERS:
+            for code in literals(node.args[0]) if node.args else ():
+                yield EMITTERS[node.func.id], code
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            holder = node.targets[0].value
+            if isinstance(holder, ast.Name) and holder.id == "reasons":
+                yield from (("node", code) for code in literals(node.value))
+
+
+def test_every_code_that_is_written_in_the_source_is_in_the_table() -> None:
+    found = {pair for path in SOURCES.rglob("*.py") for pair in emitted(path)}
+    assert len(found) > 10, "nothing was looked at"
+    assert not {(family, code) for family, code in found if code not in CODES[family]}
+
+
+def test_every_family_and_every_code_has_a_sentence() -> None:
+    assert set(FAMILIES) == set(CODES)
+    for codes in CODES.values():
+        for code, sentence in codes.items():
+            assert re.fullmatch(r"[a-z][a-z0-9_-]*", code), code
+            assert sentence.strip(), code
+            assert "\n" not in sentence, code
+            assert not sentence.endswith("."), code
+
+
+def test_every_setting_that_a_sentence_names_is_one() -> None:
+    """By the page of settings, which is made from the models."""
+    settings = set()
+    for part in (PAGE.parent / "configuration.md").read_text(encoding="utf-8").split("\n## ")[1:]:
+        section = part.partition("\n")[0]
+        settings |= {f"{section}.{key}" for key in re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)}
+    sections = "|".join({setting.partition(".")[0] for setting in settings})
+    named = re.compile(rf"(?<![\w.])(?:{sections})(?:\.[a-z]\w*)+")
+    found = {name for codes in CODES.values() for says in codes.values() for name in named.findall(says)}
+    assert len(found) > 10, "nothing was looked at"
+    assert found <= settings
+
+
+def test_a_code_of_another_version_is_told_so() -> None:
+    assert says("plan", "teapot") == UNKNOWN
+
+
+def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
+    before, heading, _ = PAGE.read_text(encoding="utf-8").partition(HEADING)
+    if request.config.getoption("--update-golden"):
+        PAGE.write_text(before + reference(), encoding="utf-8")
+    assert heading == HEADING
+    assert PAGE.read_text(encoding="utf-8") == before + reference(), (
+        "run pytest --update-golden and look at the difference"
+    )
+
+
+def test_why_nobody_is_helped_is_worded_for_both_strategies() -> None:
+    assert "of the multicore size" not in says("plan", "no-group-under")
+    assert "of a size that the strategy helps" in says("plan", "no-group-under")
+
+
+def test_what_is_no_code_is_named_with_one_that_is_near(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "codes", "could-nver", "zzz"]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no code 'could-nver'; did you mean could-never" in captured.err
+    assert "no code 'zzz'; `sharectl explain codes` prints all" in captured.err
+
+
+def test_case_does_not_count_in_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "codes", "Could-NEVER"]) == 0
+    assert "could-never" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 200])
+def test_codes_are_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["explain", "codes"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    assert all(code in out for codes in CODES.values() for code in codes)

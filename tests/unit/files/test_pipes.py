@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.config import load
+from sharectl.files import files
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Path:
+    path = tmp_path / "fifo"
+    os.mkfifo(path)
+    return path
+
+
+@pytest.fixture
+def written(fifo: Path) -> Iterator[Path]:
+    """A FIFO into which somebody writes, slowly, and then goes."""
+
+    def write() -> None:
+        with fifo.open("wb", buffering=0) as file:
+            for line in (b"groups: {cms: ", b"{pledge_hs06: 1}}\n"):
+                time.sleep(0.1)
+                file.write(line)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    yield fifo
+    writer.join()
+
+
+def test_a_pipe_without_a_writer_is_given_up(fifo: Path) -> None:
+    with (
+        pytest.raises(TimeoutError, match=r"nobody wrote into this pipe for 0\.05 s"),
+        files.open_text(fifo, 0.05) as file,
+    ):
+        file.read()
+
+
+def test_so_is_one_whose_writer_says_nothing(fifo: Path) -> None:
+    descriptor = os.open(fifo, os.O_RDWR)
+    try:
+        with pytest.raises(TimeoutError), files.open_text(fifo, 0.05) as file:
+            file.read()
+    finally:
+        os.close(descriptor)
+
+
+def test_what_comes_through_a_pipe_is_read_to_its_end(written: Path) -> None:
+    assert list(load.load(written).groups) == ["cms"]
+
+
+def test_what_a_pipe_held_when_its_writer_went_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"text")
+    os.close(writing)
+    with files.open_text(Path(f"/dev/fd/{reading}")) as file:
+        assert file.read() == "text"
+    with files.open_text(Path(f"/dev/fd/{reading}")) as file:
+        assert file.read() == ""
+    os.close(reading)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/null", "/"])
+def test_what_is_neither_file_nor_pipe_is_refused(path: str) -> None:
+    with pytest.raises(OSError):  # noqa: PT011 - two kinds, of no common text
+        files.open_text(Path(path))
+
+
+def test_every_verb_that_reads_a_named_file_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "sharectl.yaml"
+    config.write_text(f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8")
+    for arguments in (["plan", "--jobs", "/dev/zero"], ["publish", "--plan", "/dev/zero"]):
+        assert main([*arguments, "--config", str(config)]) == 65
+        assert "/dev/zero: cannot be read: it is neither a regular file nor a pipe" in capsys.readouterr().err

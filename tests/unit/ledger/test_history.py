@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
+from sharectl.errors import StateError
+from sharectl.ledger import logs
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.ledger.logs import Histories, HistoryFiles
+from sharectl.model import PlanLimits, Source
+from sharectl.plan.plan import PlanConfig, State
+from tests.fakes import (
+    NOW,
+    FakeAudit,
+    FakeLeftPlaces,
+    FakePool,
+    FakePublisher,
+    FakeStateStore,
+    FakeSwitch,
+    running,
+    snapshot,
+)
+from tests.made_cycles import incomplete, made
+
+CONFIG = PlanConfig({"alice": 1.0, "cms": 1.0}, PlanLimits(), validity_seconds=3060)
+UNEVEN = snapshot([running("wn-1", "alice", 1, 64)], {("cms", 8): 3}, sources=[Source("collector", 0.1)])
+
+WET = Circumstances()
+
+
+@pytest.fixture
+def histories(tmp_path: Path) -> Histories:
+    files = HistoryFiles(tmp_path / "jobs.txt", tmp_path / "errors.log", 10**6, 1)
+    return Histories(files, Ledger(tmp_path / PLACE, busy_seconds=0.2))
+
+
+def cycle(
+    histories: Histories, publisher: FakePublisher, number: int = 0, how: Circumstances = WET
+) -> CycleResult:
+    ports = Ports(
+        publishers=[publisher],
+        state=FakeStateStore(State(5)),
+        switch=FakeSwitch(),
+        audit=FakeAudit(),
+        left=FakeLeftPlaces(),
+        pool=FakePool(replace(UNEVEN, taken_at=NOW + number * 1020)),
+        history=histories,
+    )
+    return run_cycle(CONFIG, ports, NOW + number * 1020, how)
+
+
+def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
+    publisher = FakePublisher()
+    result = cycle(histories, publisher, how=Circumstances(elapsed=lambda: 2.5, configuration="0123456789ab"))
+    assert result.problems == ()
+    kept = histories.ledger.latest()
+    assert kept is not None
+    assert (kept.seconds, kept.configuration, kept.complete) == (2.5, "0123456789ab", True)
+    assert (kept.sequence, kept.published, kept.sources) == (
+        publisher.plans[0].sequence,
+        ("fake",),
+        UNEVEN.sources,
+    )
+    assert {node.target for node in kept.nodes if node.target} == set(publisher.plans[0].targets)
+    assert [row[1].group for row in logs.read_error_log(histories.files.errors_log)] == [
+        "alice",
+        "cms",
+    ]
+
+
+def test_what_stands_after_a_failed_publication_is_not_said_to_be_published(histories: Histories) -> None:
+    cycle(histories, FakePublisher(broken="no room"))
+    kept = histories.ledger.latest()
+    assert kept is not None
+    assert (kept.sequence, kept.published, kept.problems) == (None, (), ("no room",))
+
+
+def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) -> None:
+    cycle(histories, FakePublisher())
+    histories.ledger.path.write_bytes(b"no database at all" * 1000)
+    publisher = FakePublisher()
+    result = cycle(histories, publisher, 1)
+    assert publisher.plans == [result.plan]
+    (problem,) = result.problems
+    assert "is broken: file is not a database: moved to" in problem
+    assert len(logs.read_error_log(histories.files.errors_log)) == 4
+    assert cycle(histories, publisher, 2).problems == ()
+    assert len(list(histories.ledger.cycles(0, 2**40))) == 2
+
+
+def test_a_dry_run_says_what_the_next_cycle_does_with_a_broken_ledger(histories: Histories) -> None:
+    cycle(histories, FakePublisher())
+    histories.ledger.path.write_bytes(b"no database at all" * 1000)
+    (warning,) = cycle(histories, FakePublisher(), 1, Circumstances(dry_run=True)).warnings
+    assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
+
+
+def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(histories: Histories) -> None:
+    histories.files.errors_log.mkdir()
+    with pytest.raises(StateError, match=r"errors\.log"):
+        histories.record(*made())
+    assert histories.ledger.latest() is not None
+
+
+def test_a_dry_run_writes_nothing_at_all(histories: Histories, tmp_path: Path) -> None:
+    dry = Circumstances(dry_run=True)
+    cycle(histories, FakePublisher(), how=dry)
+    assert list(tmp_path.iterdir()) == []
+    cycle(histories, FakePublisher())
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    cycle(histories, FakePublisher(), 1, dry)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_incomplete_cycle_is_in_the_ledger_alone(histories: Histories) -> None:
+    histories.record(*incomplete())
+    kept = histories.ledger.latest()
+    assert kept is not None
+    assert not kept.complete
+    assert not histories.files.errors_log.exists()

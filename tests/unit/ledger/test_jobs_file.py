@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sharectl.errors import InputError
+from sharectl.ledger import logs
+from sharectl.model import PendingJobs
+from tests.fakes import running, snapshot
+
+GROUPS = frozenset(("alice", "cms"))
+
+
+def parse(text: str) -> logs.JobRows:
+    return logs.parse(text.splitlines(), "jobs", GROUPS)
+
+
+def test_what_condor_q_prints_is_read() -> None:
+    rows = parse(
+        "2 cn-609-05-06 alice 1200 1 10.3\n"
+        "2 CN-609-05-06 Alice 1200 8 10\n"
+        "1 PEND cms 0 8 10.0\n"
+        "1 PEND cms 0 8 10.0\n"
+        "5 PEND cms 0 8 10.0\n"
+        "All queues are empty\n"
+    )
+    assert [(job.node, job.group, job.cores, job.hs06_per_core) for job in rows.running] == [
+        ("cn-609-05-06", "alice", 1, 10.3),
+        ("cn-609-05-06", "alice", 8, 10.0),
+    ]
+    assert rows.pending == (PendingJobs("cms", 8, 2),)
+    assert rows.ignored_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("group", "counted_as"),
+    [
+        ("cms", "cms"),
+        ("CMS", "cms"),
+        ("cms.prod", "cms"),
+        ("undefined", "other"),
+        ("error", "other"),
+        ("nobody", "other"),
+        ("other", "other"),
+        ('x" || True', "other"),
+        ("my cms", "other"),
+        ("cms2", "other"),
+        ("", "other"),
+        ("  cms  ", "cms"),
+    ],
+)
+def test_groups_are_matched_by_their_first_part_without_case(group: str, counted_as: str) -> None:
+    assert parse(f"1 PEND {group} 0 1 10").pending == (PendingJobs(counted_as, 1, 1),)
+
+
+def test_values_that_condor_q_could_not_evaluate_take_the_seeds_defaults() -> None:
+    (job,) = parse("2 wn-1 cms undefined error undefined").running
+    assert (job.cores, job.hs06_per_core, job.seconds) == (1, 10.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("requested", "counted_as"),
+    [("8.0", 8), ("2.5", 2), ("0", 1), ("-5", 1), ("error", 1), ("nan", 1), ("inf", 1_000_000), ("cores", 1)],
+)
+def test_a_user_who_requests_nonsense_does_not_make_the_file_unreadable(
+    requested: str, counted_as: int
+) -> None:
+    assert parse(f"1 PEND cms 0 {requested} -3").pending == (PendingJobs("cms", counted_as, 1),)
+
+
+def test_a_job_of_no_core_holds_one() -> None:
+    assert parse("2 wn-1 cms 60 0 10").running == (running("wn-1", "cms", 1),)
+
+
+def test_a_job_that_runs_without_a_slot_uses_no_power_of_the_pool() -> None:
+    rows = parse("2 PEND cms 60 1 10")
+    assert (rows.running, rows.ignored_rows) == ((), 1)
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("2 wn-1 cms 60 1", "needs 6 columns"),
+        ("two wn-1 cms 60 1 10", "JobStatus is 'two'"),
+        ("2 wn-1 cms 60 -1 10", "cores is '-1'; write a number from 0"),
+        ("2 wn-1 cms 60 1.5 10", "cores is '1.5'; write a whole number"),
+        ("2 wn-1 cms 60 1 nan", "HS06 per core is 'nan'"),
+        ("2 wn-1 cms 60 1 0", "HS06 per core is 0"),
+        ("2 wn-1 cms 60 1 1e400", "HS06 per core is '1e400'"),
+        ("2 wn;1 cms 60 1 10", "node is 'wn;1'"),
+    ],
+)
+def test_a_bad_row_is_named_with_its_line(row: str, problem: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(f"2 wn-1 cms 60 1 10\n{row}")
+    assert str(caught.value).startswith("jobs:2: ")
+    assert problem in str(caught.value)
+
+
+def test_all_bad_rows_are_named_but_not_thousands() -> None:
+    with pytest.raises(InputError) as caught:
+        parse("bad\n" * 1000)
+    assert len(caught.value.problems) == logs.MAX_PROBLEMS + 1
+    assert "980 more" in caught.value.problems[-1]
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    taken = snapshot(
+        [running("wn-1", "alice", 1, 3), running("wn-2", "cms", 8, hs06_per_core=10.37)],
+        {("cms", 8): 2500, ("other", 1): 1},
+    )
+    path = tmp_path / "AcctGroup_hs06.txt"
+    logs.write(path, taken)
+    rows = logs.read_jobs(path, GROUPS)
+    assert len(rows.running) == 4
+    assert rows.running[-1] == running("wn-2", "cms", 8, hs06_per_core=10.37)
+    assert set(rows.pending) == set(taken.pending)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no-such: cannot be read"):
+        logs.read_jobs(tmp_path / "no-such", GROUPS)

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sharectl.ledger.database import PAGE_BYTES
+from sharectl.ledger.ledger import PLACE, Keep, Ledger, problems
+from sharectl.ledger.nodes import CYCLES_A_CHAIN
+from tests.made_cycles import PERIOD_SECONDS, as_kept, made
+
+DAY = 86400
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / PLACE
+
+
+def record(ledger: Ledger, numbers: range, nodes: int = 5, later_seconds: int = 0) -> None:
+    for number in numbers:
+        kept, seen = made(number, nodes)
+        ledger.record(
+            replace(kept, taken_at=kept.taken_at + later_seconds),
+            replace(seen, taken_at=seen.taken_at + later_seconds, running=()),
+        )
+
+
+def numbers_in(ledger: Ledger) -> list[int]:
+    return [kept.number for kept in ledger.cycles(0, 2**40)]
+
+
+def test_cycles_go_when_they_are_too_old_some_at_a_time(path: Path) -> None:
+    ledger = Ledger(path, Keep(days=1, cycles_a_time=3, doubted_cycles=1))
+    record(ledger, range(10))
+    left = [numbers_in(ledger)]
+    for number in range(4):
+        record(ledger, range(number, number + 1), later_seconds=5 * DAY)
+        left.append(numbers_in(ledger))
+    assert left[0] == list(range(1, 11))
+    assert [numbers[0] for numbers in left[1:]] == [4, 7, 10, 11]
+    assert problems(ledger, every_cycle=True) == []
+
+
+def test_what_is_left_of_a_chain_is_read(path: Path) -> None:
+    ledger = Ledger(path, Keep(days=1, cycles_a_time=CYCLES_A_CHAIN // 2, doubted_cycles=1))
+    record(ledger, range(CYCLES_A_CHAIN))
+    record(ledger, range(CYCLES_A_CHAIN, CYCLES_A_CHAIN + 2), later_seconds=0)
+    kept, seen = made(CYCLES_A_CHAIN + 2)
+    ledger.record(replace(kept, taken_at=kept.taken_at + DAY), replace(seen, taken_at=seen.taken_at + DAY))
+    numbers = numbers_in(ledger)
+    assert 1 < numbers[0] <= CYCLES_A_CHAIN
+    for number in numbers[:-1]:
+        assert ledger.cycle(number) == as_kept(made(number - 1)[0], number)
+
+
+def test_a_wrong_clock_for_some_hours_removes_nothing(path: Path) -> None:
+    ledger = Ledger(path, Keep(days=1))
+    record(ledger, range(5))
+    record(ledger, range(45), later_seconds=9000 * DAY)
+    assert numbers_in(ledger)[:5] == [1, 2, 3, 4, 5]
+    record(ledger, range(45, 50), later_seconds=9000 * DAY)
+    assert numbers_in(ledger)[0] == 6, "what lasts is no wrong clock"
+
+
+def test_a_file_too_large_lets_go_of_what_nodes_held_first(path: Path) -> None:
+    unbounded = Ledger(path)
+    record(unbounded, range(60), nodes=20)
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        # As large as those of some more nodes would be.
+        connection.execute("UPDATE node_blocks SET block = CAST(block || zeroblob(20000) AS BLOB)")
+    most = path.stat().st_size - 30 * PAGE_BYTES
+    ledger = Ledger(path, Keep(max_bytes=most, cycles_a_time=10, doubted_cycles=1))
+    record(ledger, range(60, 75), nodes=20)
+    assert path.stat().st_size <= most
+    assert numbers_in(ledger) == list(range(1, 76)), "the figures of groups stay"
+    with_nodes = [kept.number for kept in ledger.with_nodes(0, 2**40) if kept.nodes]
+    assert with_nodes == list(range(with_nodes[0], 76))
+    assert with_nodes[0] > 1
+    assert ledger.cycle(75) == as_kept(made(74, 20)[0], 75)
+    assert problems(ledger, every_cycle=True) == []
+
+
+def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path) -> None:
+    ledger = Ledger(path, Keep(max_bytes=PAGE_BYTES, cycles_a_time=4, doubted_cycles=1))
+    record(ledger, range(20))
+    left = numbers_in(ledger)
+    assert left == list(range(left[0], 21))
+    assert len(left) < 20
+    assert ledger.cycle(20) == as_kept(made(19)[0], 20)
+
+
+def test_free_pages_go_back_to_the_disk(path: Path) -> None:
+    record(Ledger(path), range(20))
+    with contextlib.closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE node_blocks SET block = CAST(block || zeroblob(20000) AS BLOB)")
+    before = path.stat().st_size
+    record(Ledger(path, Keep(days=1, doubted_cycles=1)), range(2), later_seconds=9 * DAY)
+    assert path.stat().st_size <= before - 10 * PAGE_BYTES
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
+        free, pages = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count")
+        )
+    assert free * 8 <= pages
+
+
+def test_sums_of_days_that_are_gone_go_too(path: Path) -> None:
+    ledger = Ledger(path, Keep(days=2, doubted_cycles=1))
+    record(ledger, range(0, 400, 20))
+    ends = made(380)[0].taken_at
+    record(ledger, range(1), later_seconds=380 * PERIOD_SECONDS + 10 * DAY)
+    assert [bucket.pool.cycles for bucket in ledger.series(0, ends + 20 * DAY, 1).buckets] == [1]

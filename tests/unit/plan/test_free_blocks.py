@@ -1,0 +1,203 @@
+"""Blocks of cores that stand free, as plans, records and explanations see them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import classad2
+import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
+import pytest
+
+from sharectl.condor import node_words
+from sharectl.cycle.record import record_of
+from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.plan.free_blocks import (
+    ALL_NODES,
+    BackOff,
+    BlockMemory,
+    GiveUp,
+    IdleCores,
+    TakenBlocks,
+    expected_wait_seconds,
+    idle_cores,
+)
+from sharectl.plan.options import Prices
+from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from tests.fakes import NOW
+
+TARGET = Target("wn-1", "alice", 24, "cms", 8)
+PLEDGES = {"alice": 100.0, "cms": 100.0, "lhcb": 100.0}
+
+
+def law(strategy: str = "many", **limits: object) -> PlanConfig:
+    bounds = PlanLimits(**limits)  # type: ignore[arg-type]
+    return PlanConfig(PLEDGES, bounds, 86_400, strategy=strategy, give_up=GiveUp(600.0))
+
+
+def pool(at: int, *more: RunningJobs, waiting: tuple[str, ...] = ("cms",)) -> Snapshot:
+    """One node of 32 cores under control, of which alice holds 24; and much of hers elsewhere."""
+    return Snapshot(
+        at,
+        (
+            Node("wn-1", "wn-1", 32, 10.0, controlled=True),
+            Node("far", "far", 640, 10.0, controlled=False),
+        ),
+        (
+            RunningJobs("wn-1", "alice", 1, 10.0, 900, 24),
+            RunningJobs("far", "alice", 1, 10.0, 900, 640),
+            *more,
+        ),
+        tuple(PendingJobs(group, 8, 9) for group in waiting),
+    )
+
+
+def begun() -> State:
+    return State(5, standing=(Standing(TARGET, NOW - 900),), standing_until=NOW + 86_400)
+
+
+def reason(decision: Decision) -> str:
+    return {node.node: node.reason for node in decision.nodes}["wn-1"] or ""
+
+
+@pytest.mark.parametrize("strategy", ["many", "pair"])
+@pytest.mark.parametrize("dwell", [0, 100_000])
+def test_a_block_that_no_job_takes_is_given_back_at_its_time_whatever_dwells(
+    strategy: str, dwell: int
+) -> None:
+    how = law(strategy, dwell_seconds=dwell)
+    seen = decide(how, begun(), pool(NOW), NOW)
+    waits = decide(how, seen.state, pool(NOW + 599), NOW + 599)
+    assert [target.node for target in waits.plan.targets] == ["wn-1"]
+    gone = decide(how, waits.state, pool(NOW + 600), NOW + 600)
+    assert (gone.plan.targets, reason(gone)) == ((), "given-up")
+    assert LimitNote("given-up", 1) in gone.plan.limits
+    later = decide(how, gone.state, pool(NOW + 2999), NOW + 2999)
+    assert later.plan.targets == ()
+    again = decide(how, later.state, pool(NOW + 3000), NOW + 3000)
+    assert [target.node for target in again.plan.targets] == ["wn-1"]
+
+
+@pytest.mark.parametrize("strategy", ["many", "pair"])
+def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str) -> None:
+    seen = decide(law(strategy), begun(), pool(NOW), NOW)
+    # It started and eight more cores have come free since.
+    job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
+    taken = replace(
+        pool(NOW + 700, job), nodes=(Node("wn-1", "wn-1", 40, 10.0, controlled=True), *pool(NOW).nodes[1:])
+    )
+    after = decide(law(strategy), seen.state, taken, NOW + 700)
+    assert after.state.blocks.back_offs == ()
+    assert [row.free_since for row in after.state.blocks.open] == [NOW + 700]
+    (row,) = after.state.blocks.taken
+    assert (row.blocks, row.wait_seconds) == (1, 600.0)
+
+
+def test_a_job_in_a_slot_with_more_cores_than_it_requests_takes_a_block() -> None:
+    seen = decide(law(), begun(), pool(NOW), NOW)
+    job = RunningJobs("wn-1", "cms", 12, 10.0, seconds=100)
+    after = decide(law(), seen.state, pool(NOW + 700, job), NOW + 700)
+    assert [(row.cores, row.blocks) for row in after.state.blocks.taken] == [(8, 1)]
+    assert after.state.blocks.back_offs == ()
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(2, 180), (3, 360), (4, 720), (5, 1440), (99, 1440)])
+def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_long(
+    failures: int, seconds: int
+) -> None:
+    how = replace(law(), give_up=GiveUp())
+    row = BackOff("cms", 8, ALL_NODES, failures, 720.0, NOW)
+    state = replace(begun(), blocks=BlockMemory(back_offs=(row,)))
+    seen = decide(how, state, pool(NOW), NOW)
+    waits = decide(how, seen.state, pool(NOW + seconds - 1), NOW + seconds - 1)
+    assert [target.node for target in waits.plan.targets] == ["wn-1"]
+    gone = decide(how, waits.state, pool(NOW + seconds), NOW + seconds)
+    assert (gone.plan.targets, reason(gone)) == ((), "given-up")
+
+
+def test_the_node_may_serve_another_group_meanwhile() -> None:
+    both = ("cms", "lhcb")
+    seen = decide(law(), begun(), pool(NOW, waiting=both), NOW)
+    gone = decide(law(), seen.state, pool(NOW + 600, waiting=both), NOW + 600)
+    assert [(target.node, target.helped) for target in gone.plan.targets] == [("wn-1", "lhcb")]
+
+
+@pytest.mark.parametrize("strategy", ["many", "pair"])
+def test_a_kind_that_nobody_takes_anywhere_says_so(strategy: str) -> None:
+    state, now, failures = begun(), NOW, []
+    for _ in range(3):
+        for seconds in (0, 10, 610):
+            last = decide(law(strategy), state, pool(now + seconds), now + seconds)
+            state = last.state
+        failures.append(max(row.failures for row in state.blocks.back_offs if not row.node))
+        assert (last.plan.targets, last.plan.reason) == ((), "given-up")
+        now += 40_000
+    assert failures == [1, 2, 3]
+    assert LimitNote("given-up", 1) in last.plan.limits
+
+
+def test_a_target_is_worth_less_the_longer_its_cores_stand_free() -> None:
+    prices, values = Prices(), []
+    for stood in (0.0, 300.0, 3000.0):
+        wait = expected_wait_seconds(None, stood)
+        values.append(prices.value(8, 10.0, wait, 8 * wait))
+    assert values == sorted(values, reverse=True)
+    assert values[0] > values[-1]
+    first = decide(law(), begun(), pool(NOW), NOW)
+    later = decide(law(), first.state, pool(NOW + 540), NOW + 540)
+    costs = [each.nodes[-1].idle_core_seconds for each in (first, later)]
+    assert costs == [8 * 60.0, 8 * 540.0]
+
+
+def test_patience_follows_what_blocks_waited_that_were_taken() -> None:
+    row = TakenBlocks("cms", 8, 0, 0.0, 0.0)
+    assert GiveUp().patience_seconds(None) == 180.0
+    for _ in range(40):
+        row = row.after(300.0)
+    assert GiveUp().patience_seconds(row) == pytest.approx(120 + 300, rel=0.2)
+    for _ in range(40):
+        row = row.after(1e9)
+    assert GiveUp().patience_seconds(row) == 120 + 3600
+    assert GiveUp(5.0).patience_seconds(row) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("target", "sequence", "grace", "expected"),
+    [
+        (True, None, 0, IdleCores(8, 0)),
+        (True, 7, 8, IdleCores(8, 0)),
+        (True, 0, 8, IdleCores(0, 8)),
+        (False, None, 8, IdleCores(0, 8)),
+        (False, None, 32, IdleCores(0, 8)),
+        (False, None, 0, IdleCores(0, 0)),
+    ],
+)
+def test_an_idle_core_has_one_cause(target: bool, sequence: int, grace: int, expected: IdleCores) -> None:  # noqa: FBT001
+    seen = pool(NOW)
+    node = replace(seen.nodes[0], obeyed_sequence=sequence, grace_cores=grace)
+    seen = replace(seen, nodes=(node, *seen.nodes[1:]))
+    standing = begun().standing if target else ()
+    assert idle_cores(seen, standing) == expected
+    decision = decide(law(), replace(begun(), standing=standing), seen, NOW)
+    record = record_of(law(), seen, decision, decision.plan, ())
+    assert (record.idle_target_cores, record.idle_grace_cores) == (expected.target, expected.grace)
+    assert record.idle_cores == 8
+
+
+@pytest.mark.parametrize(
+    ("expression", "more", "is_in_grace"),
+    [
+        ("MY.Cpus >= 8 && time() > 0", {}, True),
+        ("MY.Cpus >= 8 && time() < 9", {}, False),
+        ("undefined", {}, False),
+        ("error", {}, False),
+        ("True", {"t1_Disabled": True}, False),
+        ("True", {"t1_Enabled": False}, False),
+        ("True", {"t1_GraceActive": False}, False),
+    ],
+)
+def test_a_slot_is_in_grace_if_its_expression_says_so(
+    expression: str, more: dict[str, bool], *, is_in_grace: bool
+) -> None:
+    ad = classad2.ClassAd({"Cpus": 9, **more})
+    ad["MC_GRACE"] = classad2.ExprTree(expression)
+    assert node_words.in_grace(ad, NOW) is is_in_grace

@@ -1,0 +1,187 @@
+"""Why a plan comes to no target, and what would change that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sharectl.control.laws import Control, Pid
+from sharectl.control.steering import SEED, SteeringConfig
+from sharectl.explain.again import Explained, of_now
+from sharectl.explain.group import explain_group
+from sharectl.explain.node import explain_node
+from sharectl.explain.what_if import Case
+from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.plan.nodes import NodeWords
+from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
+from sharectl.report import explain
+from sharectl.report.explain import unfit_words
+from tests.fakes import NOW
+
+SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=50.0)))
+BLANK = State()
+STOOD = Target("wn-1", "alice", 8, "cms", 8)
+
+
+def seen(*pending: PendingJobs, nodes: int = 2, alice: int = 16) -> Snapshot:
+    """Nodes of 16 cores and 32768 MiB, full of alice's jobs."""
+    names = [f"wn-{n}" for n in range(1, nodes + 1)]
+    return Snapshot(
+        NOW,
+        tuple(Node(name, name, 16, 10.0, controlled=True, memory_mib=32_768) for name in names),
+        tuple(RunningJobs(name, "alice", 1, 10.0, 600, alice, 2_048) for name in names),
+        pending,
+    )
+
+
+def config(strategy: str = "many", steering: SteeringConfig = SEED, **limits: object) -> PlanConfig:
+    bounds = PlanLimits(**limits)  # type: ignore[arg-type]
+    return PlanConfig({"alice": 100.0, "cms": 200.0}, bounds, 3060, strategy=strategy, steering=steering)
+
+
+def codes(decision: Decision) -> tuple[str, set[str]]:
+    return decision.plan.reason, {node.reason or "" for node in decision.nodes}
+
+
+def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explained:
+    return of_now(Case(how, state, taken, NOW), None, "the pool")
+
+
+@pytest.mark.parametrize(
+    ("taken", "plan", "node"),
+    [
+        (seen(PendingJobs("cms", 8, 5, 40_000)), "no-fit", "no-fit"),
+        (seen(PendingJobs("cms", 8, 5, 30_000)), "no-fit", "no-fit"),
+        (seen(PendingJobs("cms", 32, 5, 1_000)), "no-fit", "no-fit"),
+        (seen(PendingJobs("cms", 32, 5), PendingJobs("cms", 8, 5, 40_000)), "no-fit", "no-fit"),
+        (seen(PendingJobs("cms", 8, 5, 2_000), nodes=1, alice=8), "error-below-node", "no-call"),
+    ],
+)
+def test_what_is_too_large_is_told_from_an_error_that_is_too_small(
+    taken: Snapshot, plan: str, node: str
+) -> None:
+    decision = decide(config(), State(), taken, NOW)
+    assert decision.plan.targets == ()
+    assert codes(decision) == (plan, {node})
+    assert plan in REASONS
+    assert node in NODE_REASONS
+
+
+def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
+    # atlas waits for other jobs than the standing target is for, and alice holds 16 cores there.
+    for strategy in ("many", "pair"):
+        how = replace(
+            config(strategy, dwell_seconds=3600), pledge_hs06={"alice": 9.0, "cms": 9.0, "atlas": 99.0}
+        )
+        state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
+        decision = decide(how, state, seen(PendingJobs("atlas", 8, 5, 2_000), nodes=1), NOW)
+        assert (decision.plan.targets, codes(decision)) == ((STOOD,), ("no-room", {"dwell"}))
+
+
+@pytest.mark.parametrize("strategy", ["many", "pair"])
+def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> None:
+    taken = seen(PendingJobs("cms", 8, 5, 2_000))
+    found = explained(config(strategy, SMALL_OUTPUTS), taken)
+    assert codes(found.decision) == ("output-below-node", {"no-call"})
+    group = explain_group(found, "alice")
+    (flip,) = [flip for flip in group.flips if flip.code == "output-limit"]
+    assert (flip.what, flip.value, flip.outcome) == ("control.pid.max_output_hs06", 50.0, "gives on 2 nodes")
+    rows = explain.group_rows(found, group, everything=True)
+    assert any(label == "acted" and "output-limit" in text for label, text in rows)
+    assert ("limits", "none bounded the change of targets") in rows
+
+
+def test_what_waits_is_told_beside_what_nodes_have() -> None:
+    record = explained(config(), seen(PendingJobs("cms", 8, 5, 40_000))).record
+    assert unfit_words(record) == (
+        "cms waits for 8 cores with 40000 MiB; no node under control has that (largest: 16 cores, 32768 MiB)"
+    )
+    record = explained(config(), seen(PendingJobs("cms", 8, 5, 30_000))).record
+    assert "no group over its share could give that on a node under control" in unfit_words(record)
+
+
+def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:
+    how = config(deadband_hs06=1e6, dwell_seconds=3600)
+    state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
+    for taken in (seen(PendingJobs("cms", 8, 5, 2_000)), seen()):
+        node = decide(how, state, taken, NOW).nodes[0]
+        assert (node.target, node.reason) == (STOOD, "dwell")
+        assert node.wait_seconds > 0
+        assert node.idle_core_seconds > 0
+
+
+def test_what_was_not_estimated_is_no_zero() -> None:
+    how = config(deadband_hs06=1e6, dwell_seconds=3600)
+    state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
+    found = explained(how, seen(), state)
+    bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
+    page = explain_node(found, bare, None, None)
+    assert ("costs", "not estimated") in explain.node_rows(found, page, everything=True)
+    assert explain.node_as_data(found, page)["idle_core_seconds"] is None
+
+
+@pytest.mark.parametrize(
+    ("switch", "named"), [("file", "/etc/sharectl/disabled"), ("knob", "SHARECTL_ENABLED")]
+)
+def test_a_node_that_is_switched_off_is_said_to_be(switch: str, named: str) -> None:
+    """Whether it has a target or not: the plan goes by what the pool needs, and not by the switch."""
+    for pending in ((PendingJobs("cms", 8, 5, 2_000),), ()):
+        found = explained(config(), seen(*pending))
+        page = explain_node(found, found.record.nodes[0], None, NodeWords(0, switched_off=(switch,)))
+        said = [
+            text for label, text in explain.node_rows(found, page, everything=False) if label == "says now"
+        ]
+        assert said[0].startswith("sharectl is switched off there: ")
+        assert named in said[0]
+        assert said[1] == "it acts on no target"
+        data = explain.node_as_data(found, page)
+        assert [each["code"] for each in data["says"]["switched_off"]] == [switch]
+
+
+def test_only_the_condition_in_question_is_named() -> None:
+    taken = seen(nodes=1)
+    acting = replace(taken, nodes=(replace(taken.nodes[0], obeyed_sequence=NOW),))
+    how = config(deadband_hs06=1e6, dwell_seconds=3600)
+    state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
+    found = explained(how, acting, state)
+    page = explain_node(found, found.record.nodes[0], None, None)
+    assert [(flip.code, flip.what, flip.outcome) for flip in page.flips] == [
+        ("dwell", "control.dwell_seconds", "no target")
+    ]
+
+
+def test_of_conditions_that_are_needed_together_no_other_is_named() -> None:
+    taken = seen(PendingJobs("cms", 8, 5, 2_000), nodes=2)
+    first = replace(taken.nodes[0], reserved=True, draining=True)
+    found = explained(config(dwell_seconds=60), replace(taken, nodes=(first, taken.nodes[1])))
+    page = explain_node(found, found.record.nodes[0], None, None)
+    (flip,) = page.flips
+    assert flip.what == "the node is not reserved (nodes.reserved) and the node is not being drained"
+    assert flip.outcome == "a target"
+
+
+@pytest.mark.parametrize("only", [True, False])
+def test_a_node_for_multicore_jobs_alone_gets_no_target_for_single_core_jobs(only: bool) -> None:  # noqa: FBT001
+    taken = seen(PendingJobs("cms", 1, 50, 1_000))
+    first, second = taken.nodes
+    nodes = (replace(first, multicore_only=only), second)
+    decision = decide(config(), BLANK, replace(taken, nodes=nodes), NOW)
+    targets = {target.node: target.request_cores for target in decision.plan.targets}
+    assert targets.get("wn-1") == (None if only else 1)
+    assert targets["wn-2"] == 1
+    reason = next(node.reason for node in decision.nodes if node.node == "wn-1")
+    assert reason == ("multicore-only" if only else "target")
+
+
+def test_a_standing_target_for_single_core_jobs_ends_where_multicore_jobs_alone_are_taken() -> None:
+    taken = seen(PendingJobs("cms", 1, 50, 1_000), nodes=1)
+    nodes = (replace(taken.nodes[0], multicore_only=True),)
+    stood = State(
+        nodes=1,
+        sequence=NOW - 900,
+        standing=(Standing(Target("wn-1", "alice", 8, "cms", 1), NOW - 9000),),
+        standing_until=NOW + 900,
+    )
+    assert decide(config(), stood, taken, NOW).plan.targets
+    assert not decide(config(), stood, replace(taken, nodes=nodes), NOW).plan.targets

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from sharectl.model import Target
+from sharectl.plan.diff import TargetChange, plan_diff, power_moved_hs06
+from sharectl.plan.records import HeldJobs, NodeRecord
+
+
+def node(name: str, *held: tuple[str, int, int], idle_core_seconds: float = 0.0) -> NodeRecord:
+    return NodeRecord(
+        name,
+        cores=64,
+        hs06_per_core=10.0,
+        controlled=True,
+        held=tuple(HeldJobs(group, cores, jobs, 60) for group, cores, jobs in held),
+        idle_core_seconds=idle_core_seconds,
+    )
+
+
+OLD = [
+    Target("a", "alice", 56, "cms", 8),
+    Target("b", "alice", 56, "cms", 8),
+    Target("c", "alice", 56, "cms", 8),
+]
+NEW = [
+    OLD[0],
+    Target("b", "alice", 48, "cms", 8),
+    Target("d", "alice", 56, "cms", 8),
+    Target("e", "atlas", 0, "cms", 8),
+]
+
+
+def test_what_each_node_goes_through() -> None:
+    diff = plan_diff(OLD, NEW, {}, {}, "many")
+    assert diff.changes == (
+        TargetChange("moved", OLD[2], NEW[2]),
+        TargetChange("altered", OLD[1], NEW[1]),
+        TargetChange("added", None, NEW[3]),
+        TargetChange("kept", OLD[0], OLD[0]),
+    )
+    assert diff.effect.unknown_nodes == 4
+
+
+def test_the_effect_is_what_is_still_to_move_and_what_it_costs() -> None:
+    nodes = {
+        "a": node("a", ("alice", 1, 64), idle_core_seconds=900.0),
+        "b": node("b", ("alice", 1, 64), idle_core_seconds=500.0),
+        "c": node("c", ("alice", 1, 60)),
+        "d": node("d", ("alice", 1, 64), idle_core_seconds=100.0),
+        "e": node("e", ("atlas", 8, 1), ("alice", 1, 52), idle_core_seconds=10.0),
+    }
+    effect = plan_diff(OLD, NEW, nodes, {"a": 900.0, "b": 300.0, "c": 50.0}, "many").effect
+    # alice: 80 more on b, 40 less on c, 80 more on d; atlas: 80 on e; cms: 80 on b, -80 on c (4 idle + 4), 80 on d, 80 on e.
+    assert effect.power_hs06 == {"alice": -120.0, "atlas": -80.0, "cms": 160.0}
+    assert (effect.idle_core_seconds, effect.spared_idle_core_seconds) == (500 + 100 + 10, 300 + 50)
+    assert plan_diff(OLD, NEW, nodes, {"b": 300.0}, "many").effect.spared_idle_core_seconds is None
+
+
+def test_only_whole_jobs_gain() -> None:
+    target = Target("a", "alice", 54, "cms", 8)
+    assert power_moved_hs06(target, node("a", ("alice", 1, 64))) == (100.0, 80.0)
+    assert power_moved_hs06(target, node("a", ("alice", 1, 54), ("cms", 1, 8))) == (0.0, 0.0)

@@ -1,0 +1,125 @@
+"""Nodes that are kept free of targets: how they are written, and that every look at a pool knows them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Optional
+
+import pytest
+
+from sharectl.condor.collector import Slot
+from sharectl.condor.pool import CondorPool, PoolAccess
+from sharectl.config.load import parse
+from sharectl.config.text import as_data
+from sharectl.cycle.doubts import doubts
+from sharectl.cycle.record import record_of, snapshot_of
+from sharectl.errors import ConfigError
+from sharectl.ledger import logs
+from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.plan.nodes import ALL_NODES, Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.plan import STRATEGIES, PlanConfig, State, decide
+from tests.fakes import NOW
+
+GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "reserved"),
+    [
+        ("null", None),
+        ("[wn-0*, wn-117]", ControlledHosts(("wn-0*", "wn-117"))),
+        ('"10%"', ControlledShare(0.1)),
+        ("t1_room == 3", ControlledConstraint("t1_room == 3")),
+        ("{constraint: GPU}", ControlledConstraint("GPU")),
+    ],
+)
+def test_reserved_nodes_are_written_as_controlled_ones(written: str, reserved: Optional[Controlled]) -> None:
+    config = parse(f"{GROUPS}nodes: {{reserved: {written}}}\n", "F")
+    assert config.nodes.reserved == reserved
+    again: Any = as_data(config)["nodes"]
+    assert parse(f"{GROUPS}nodes: {again!r}\n".replace("None", "null"), "F").nodes.reserved == reserved
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("[]", "or null to reserve no node"),
+        ("7", "a bare number could mean anything"),
+        ("none", "none could be"),
+    ],
+)
+def test_what_reserves_nothing_is_refused(written: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=f"F:2: nodes.reserved: .*{said}"):
+        parse(f"{GROUPS}nodes: {{reserved: {written}}}\n", "F")
+
+
+def slot(machine: str, meets: frozenset[str] = frozenset(), **fields: Any) -> Slot:
+    return Slot(machine, 8, 8, 80.0, (), meets, memory_mib=1000, **fields)
+
+
+def nodes(reserved: Optional[Controlled], *slots: Slot) -> dict[str, tuple[bool, bool]]:
+    pool = CondorPool(PoolAccess(("cms",), ALL_NODES, reserved=reserved))
+    return {node.name: (node.controlled, node.reserved) for node in pool.nodes(slots)}
+
+
+def test_a_live_pool_knows_its_reserved_nodes() -> None:
+    slots = (slot("wn-1.x"), slot("wn-2.x", frozenset({"reserved"})))
+    assert nodes(None, *slots) == {"wn-1": (True, False), "wn-2": (True, False)}
+    assert nodes(ControlledHosts(("wn-1*",)), *slots) == {"wn-1": (True, True), "wn-2": (True, False)}
+    assert nodes(ControlledConstraint("GPU"), *slots) == {"wn-1": (True, False), "wn-2": (True, True)}
+
+
+def test_slots_of_one_node_are_one_node() -> None:
+    pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
+    (node,) = pool.nodes(
+        (
+            slot("wn-1.x", obeyed_sequence=0),
+            slot("wn-1.x", obeyed_sequence=7, draining=True, refusal="stale"),
+        )
+    )
+    assert (node.memory_mib, node.cores, node.draining) == (2000, 16, True)
+    assert (node.obeyed_sequence, node.refusal) == (7, "stale")
+
+
+def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
+    path = tmp_path / "jobs"
+    path.write_text("2 wn-1 cms 60 8 10\n2 wn-2 cms 60 8 10\n")
+    rows = logs.read_jobs(path, frozenset({"cms"}))
+    seen = logs.as_snapshot(rows, NOW, {"wn-1": True, "wn-2": True}, {"wn-2"})
+    assert {node.name: node.reserved for node in seen.nodes} == {"wn-1": False, "wn-2": True}
+    assert {job.memory_mib for job in seen.running} == {0}
+
+
+def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
+    """A cap is of the node, and each slot would compare its own cores with it. Static slots have none to compare."""
+    pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
+    seen = pool.nodes(
+        (
+            *(slot("wn-1.x", partitionable=True), slot("wn-1.x", partitionable=True)),
+            *(slot("wn-2.x", partitionable=True), slot("wn-2.x")),
+        )
+    )
+    assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_node_of_several_slots_is_left_out_and_named(strategy: str) -> None:
+    taken = Snapshot(
+        NOW,
+        tuple(Node(name, name, 16, 10.0, controlled=True) for name in ("wn-1", "wn-2")),
+        tuple(RunningJobs(name, "alice", 1, 10.0, 60, jobs=16) for name in ("wn-1", "wn-2")),
+        (PendingJobs("cms", 8, 9),),
+    )
+    config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
+    assert {target.node for target in decide(config, State(), taken, NOW).plan.targets} == {"wn-1", "wn-2"}
+    nodes = (replace(taken.nodes[0], several_slots=True), taken.nodes[1])
+    several = replace(taken, nodes=nodes)
+    decision = decide(config, State(), several, NOW)
+    assert [target.node for target in decision.plan.targets] == ["wn-2"]
+    assert [node.reason for node in decision.nodes if node.node == "wn-1"] == ["several-slots"]
+    (doubt,) = (text for text in doubts(config, State(), several, NOW) if "several" in text)
+    assert "(such as wn-1)" in doubt
+    record = record_of(config, several, decision, None, ())
+    again = decide(config, State(), snapshot_of(record), NOW)
+    assert again.plan.targets == decision.plan.targets

@@ -1,0 +1,418 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.pledges import cric
+from sharectl.pledges.cric import MAX_BYTES, CricAccess, CricPledges, Manner, ServerAccess
+from sharectl.pledges.sources import DAY_SECONDS, Wanted
+from sharectl.shares.pledges import Pledged
+from tests.web_server import Answer, WebServer, serving, web_server
+
+RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json").read_bytes()
+NOW = 1795000000
+"""In November 2026: 2026 Q3."""
+CMS, ATLAS = Wanted("cms", None, "groups.cms", "cms"), Wanted("atlas", None, "groups.atlas", "atlas")
+HOUR_SECONDS = 3600
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    with web_server(tmp_path_factory.mktemp("server"), serving(RECORDED)) as running:
+        yield running
+
+
+class Source:
+    """CRIC's pledges from one server, with their copy in one folder."""
+
+    def __init__(self, server: WebServer, folder: Path) -> None:
+        self.server = server
+        self.copy_file = folder / "copy.json"
+        self.access = CricAccess(
+            url=server.url("/api/?json&start_year={previous_year}"),
+            federations=("IT-INFN-CNAF",),
+            copy_file=self.copy_file,
+            server=ServerAccess(server.certificate, deadline_seconds=20),
+        )
+
+    def look(
+        self,
+        now: int = NOW,
+        answer: Answer | None = None,
+        wanted: tuple[Wanted, ...] = (CMS, ATLAS),
+        **manner: bool,
+    ) -> Pledged:
+        if answer is not None:
+            self.server.answer = answer
+        self.server.asked.clear()
+        return CricPledges(self.access, wanted, Manner(**manner)).resolve(now)
+
+    def changed(self, **values: Any) -> None:
+        self.access = replace(self.access, **values)
+
+
+@pytest.fixture
+def source(server: WebServer, tmp_path: Path) -> Source:
+    server.answer = serving(RECORDED, ETag='"one"', Last_Modified="Sun, 01 Nov 2026 00:00:00 GMT")
+    return Source(server, tmp_path)
+
+
+def saying(cms: object = 87100, atlas: object = 105300, federation: str = "IT-INFN-CNAF") -> Answer:
+    quarters = {f"Q{n}": {"cms": {"CPU": cms}, "atlas": {"CPU": atlas}} for n in range(1, 5)}
+    return serving(json.dumps({federation: {"pledges": {"2026": quarters}}}).encode())
+
+
+def failing(request: BaseHTTPRequestHandler) -> None:
+    serving(b"broken", 500)(request)
+
+
+def test_pledges_of_the_quarter_with_their_places(source: Source) -> None:
+    found = source.look()
+    assert found.source.problem is None
+    assert found.hs06 == {"cms": 87100, "atlas": 105300}
+    assert found.pledges[0].place == "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU"
+    assert (found.pledges[0].source, found.pledges[0].said_at, found.warnings) == ("cric", None, ())
+    assert source.server.asked == ["/api/?json&start_year=2025"]
+
+
+def test_a_part_of_them_where_other_sites_deliver_the_rest(source: Source) -> None:
+    source.changed(federation_ratio=0.25)
+    assert source.look().hs06 == {"cms": 21775, "atlas": 26325}
+
+
+def test_a_young_copy_is_used_without_asking(source: Source) -> None:
+    source.look()
+    later = source.look(NOW + HOUR_SECONDS)
+    assert source.server.asked == []
+    assert later.hs06["cms"] == 87100
+    assert (later.pledges[0].said_at, later.warnings) == (NOW, ())
+    assert source.look(NOW + HOUR_SECONDS, refresh=True).pledges[0].said_at is None
+    assert len(source.server.asked) == 1
+
+
+def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
+    seen: list[tuple[str | None, str | None]] = []
+
+    def unchanged(request: BaseHTTPRequestHandler) -> None:
+        seen.append((request.headers["If-None-Match"], request.headers["If-Modified-Since"]))
+        request.send_response(304)
+        request.end_headers()
+
+    source.look()
+    found = source.look(NOW + DAY_SECONDS, unchanged)
+    assert seen == [('"one"', "Sun, 01 Nov 2026 00:00:00 GMT")]
+    assert (found.hs06["cms"], found.pledges[0].said_at, found.warnings) == (87100, None, ())
+    assert source.look(NOW + DAY_SECONDS + HOUR_SECONDS).pledges[0].said_at == NOW + DAY_SECONDS
+    source.look(NOW + DAY_SECONDS, refresh=True)
+    assert seen[1] == (None, None), "a refresh wants the whole answer"
+
+
+def test_not_modified_without_a_copy_is_no_answer(source: Source) -> None:
+    found = source.look(answer=serving(b"", 304))
+    assert "redirects to" in (found.source.problem or "") or "304" in (found.source.problem or "")
+
+
+def hanging(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.end_headers()
+    for _ in range(600):
+        request.wfile.write(b" ")
+        request.wfile.flush()
+        time.sleep(0.1)
+
+
+def truncated(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.send_header("Content-Length", str(len(RECORDED)))
+    request.end_headers()
+    request.wfile.write(RECORDED[:1000])
+
+
+def endless(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.end_headers()
+    for _ in range(MAX_BYTES // 2**16 + 1):
+        request.wfile.write(b" " * 2**16)
+
+
+def in_a_chunk_of_minus_one(request: BaseHTTPRequestHandler) -> None:
+    request.send_response(200)
+    request.send_header("Transfer-Encoding", "chunked")
+    request.end_headers()
+    request.wfile.write(b"-1\r\n")
+    for _ in range(16 * MAX_BYTES // 2**16):
+        request.wfile.write(b" " * 2**16)
+
+
+def redirecting(request: BaseHTTPRequestHandler) -> None:
+    serving(b"", 302, Location="http://localhost/api/")(request)
+
+
+FAILURES = [
+    (failing, "the server answers 500"),
+    (serving(b"", 403), "the server answers 403"),
+    (redirecting, "redirects to http://localhost/api/; write the right place as pledges.cric.url"),
+    (hanging, "no answer within 0.3 s"),
+    (truncated, "cannot be asked: "),
+    (endless, f"sends more than {MAX_BYTES} bytes"),
+    (in_a_chunk_of_minus_one, "cannot be asked: "),  # not "sends more than": it was not all taken
+    (serving(b"<html>login</html>"), "is no JSON"),
+    (serving(b"{}"), "there is no federation"),
+    (saying(cms=-1), "Q3.cms.CPU: -1 is no pledge"),
+]
+NAMES = ["500", "403", "redirect", "hang", "truncated", "endless", "chunk of -1", "html", "empty", "negative"]
+
+
+@pytest.mark.parametrize(("answer", "problem"), FAILURES, ids=NAMES)
+def test_what_a_server_may_do_ends_in_the_copy_or_in_no_pledges_and_is_said(
+    source: Source, answer: Answer, problem: str
+) -> None:
+    patient = source.access.server
+    if answer is hanging:
+        source.changed(server=replace(patient, deadline_seconds=0.3))
+    without = source.look(answer=answer)
+    assert without.pledges == ()
+    assert problem in (without.source.problem or "")
+    assert f"there is no copy of it in {source.copy_file}" in (without.source.problem or "")
+    assert not source.copy_file.exists()
+    source.changed(server=patient)
+    source.look(answer=serving(RECORDED))
+    kept = source.copy_file.read_bytes()
+    if answer is hanging:
+        source.changed(server=replace(patient, deadline_seconds=0.3))
+    found = source.look(NOW + 2 * DAY_SECONDS, answer)
+    assert found.hs06 == {"cms": 87100, "atlas": 105300}
+    assert {pledge.said_at for pledge in found.pledges} == {NOW}
+    (warning,) = found.warnings
+    assert problem in warning
+    assert warning.endswith("the copy of 2.0 days ago is in use")
+    assert source.copy_file.read_bytes() == kept
+
+
+def test_a_server_that_is_gone(source: Source, tmp_path: Path) -> None:
+    with web_server(tmp_path, serving(RECORDED)) as running:
+        url = running.url("/x")
+    source.changed(url=url)
+    assert "refused" in (source.look().source.problem or "")
+
+
+def test_a_certificate_of_another_name_of_another_authority_or_expired(
+    source: Source, server: WebServer, tmp_path: Path
+) -> None:
+    for name, subject, why in (
+        ("other", "elsewhere.example.org", "Hostname mismatch"),
+        ("old", "localhost", "certificate has expired"),
+    ):
+        folder = tmp_path / name
+        folder.mkdir()
+        if name == "old":
+            _expired(folder)
+        with web_server(folder, serving(RECORDED), subject) as running:
+            source.changed(url=running.url("/x"), server=ServerAccess(running.certificate))
+            assert why in (source.look().source.problem or "")
+            assert running.asked == [], "nothing is said to a server that is not known"
+    source.changed(url=server.url("/x"), server=ServerAccess(tmp_path / "other" / "server.pem"))
+    assert "CERTIFICATE_VERIFY_FAILED" in (source.look().source.problem or "")
+    source.changed(server=ServerAccess())
+    assert "CERTIFICATE_VERIFY_FAILED" in (source.look().source.problem or ""), (
+        "this machine does not trust it"
+    )
+    source.changed(server=ServerAccess(tmp_path / "none.pem"))
+    assert "there are no certificates at" in (source.look().source.problem or "")
+
+
+def _expired(folder: Path) -> None:
+    made = [
+        *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"),
+        *("-addext", "subjectAltName=DNS:localhost", "-days", "1"),
+        *("-keyout", str(folder / "server.key"), "-out", str(folder / "server.pem")),
+    ]
+    old = ["-not_before", "20200101000000Z", "-not_after", "20200102000000Z"]
+    done = subprocess.run([*made, *old], check=False, capture_output=True)
+    if done.returncode != 0:
+        _expired_by_ca(folder)
+
+
+def _expired_by_ca(folder: Path) -> None:
+    """For an openssl whose `req` takes no dates."""
+    (folder / "index.txt").write_text("", encoding="ascii")
+    (folder / "serial").write_text("01\n", encoding="ascii")
+    (folder / "ca.cnf").write_text(
+        f"[ca]\ndefault_ca=d\n[d]\nnew_certs_dir={folder}\ndatabase={folder}/index.txt\nserial={folder}/serial\n"
+        "default_md=sha256\npolicy=p\nx509_extensions=e\n[p]\ncommonName=supplied\n"
+        "[e]\nsubjectAltName=DNS:localhost\nbasicConstraints=critical,CA:true\n",
+        encoding="ascii",
+    )
+    run = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    subprocess.run(
+        [*run, "-keyout", str(folder / "server.key"), "-out", str(folder / "r.csr")],
+        check=True,
+        capture_output=True,
+    )
+    subprocess.run(
+        [
+            *("openssl", "ca", "-batch", "-selfsign", "-config", str(folder / "ca.cnf")),
+            *("-startdate", "20200101000000Z", "-enddate", "20200102000000Z", "-notext"),
+            *(
+                "-keyfile",
+                str(folder / "server.key"),
+                "-in",
+                str(folder / "r.csr"),
+                "-out",
+                str(folder / "server.pem"),
+            ),
+        ],
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None:
+    folder = tmp_path / "certificates"
+    folder.mkdir()
+    (folder / "ca.pem").write_bytes(source.server.certificate.read_bytes())
+    subprocess.run(["openssl", "rehash", str(folder)], check=True, capture_output=True)
+    source.changed(server=ServerAccess(ca_directory=folder))
+    assert source.look().hs06["cms"] == 87100
+
+
+def test_a_copy_is_used_until_it_is_too_old(source: Source) -> None:
+    source.look()
+    assert source.look(NOW + 29 * DAY_SECONDS, failing).hs06["cms"] == 87100
+    found = source.look(NOW + 31 * DAY_SECONDS, failing)
+    assert found.pledges == ()
+    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in (found.source.problem or "")
+
+
+def test_a_copy_of_another_place_is_not_used(source: Source, server: WebServer) -> None:
+    source.look()
+    source.changed(url=server.url("/elsewhere"))
+    assert source.look(NOW + 1, failing).pledges == ()
+
+
+def test_the_next_year_is_asked_for_and_its_pledges_used(source: Source) -> None:
+    source.look()
+    in_april = NOW + 150 * DAY_SECONDS
+    source.changed(max_age_seconds=300 * DAY_SECONDS)
+    found = source.look(in_april, serving(RECORDED))
+    assert source.server.asked == ["/api/?json&start_year=2026"]
+    assert "has no 2027, which 2027 Q1 needs; there is 2025, 2026" in (found.source.problem or "")
+
+
+@pytest.mark.parametrize("cms", [174201, 43549])
+def test_a_pledge_that_jumps_waits_for_a_word(source: Source, cms: int) -> None:
+    source.look()
+    later = NOW + DAY_SECONDS
+    found = source.look(later, saying(cms=cms, atlas=110000))
+    assert found.hs06 == {"cms": 87100, "atlas": 110000}
+    (warning,) = found.warnings
+    assert f"CPU is {cms} HS06, after 87100: more than a factor of 2" in warning
+    assert "`sharectl pledges --confirm` takes it; the pledge before stays in use" in warning
+    assert {pledge.group: pledge.said_at for pledge in found.pledges} == {"cms": NOW, "atlas": None}
+    assert source.look(later + HOUR_SECONDS).hs06["cms"] == 87100
+    assert source.look(later + HOUR_SECONDS, confirm=True, refresh=True).hs06["cms"] == cms
+    after = source.look(later + 2 * HOUR_SECONDS)
+    assert (after.hs06["cms"], after.warnings) == (cms, ())
+
+
+def test_a_pledge_that_jumped_and_is_not_confirmed_does_not_last_for_ever(source: Source) -> None:
+    source.look()
+    source.look(NOW + 20 * DAY_SECONDS, saying(cms=1))
+    found = source.look(NOW + 31 * DAY_SECONDS)
+    assert found.pledges == ()
+    assert "the pledge before is of 31.0 days ago, too old to stay" in (found.source.problem or "")
+
+
+@pytest.mark.parametrize(("cms", "why"), [(0, "cms.CPU is 0"), ("0", "cms.CPU is 0")])
+def test_no_power_is_never_a_pledge(source: Source, cms: object, why: str) -> None:
+    source.look()
+    found = source.look(NOW + DAY_SECONDS, saying(cms=cms))
+    assert found.pledges == ()
+    assert (
+        f"groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.{why}; write pledge_hs06 there, or remove the group"
+        in (found.source.problem or "")
+    )
+
+
+def test_an_unknown_vo_is_named(source: Source) -> None:
+    found = source.look(wanted=(CMS, Wanted("belle", None, "groups.belle", "belle2")))
+    assert found.source.problem == (
+        "groups.belle: CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3; write pledge_hs06 there, "
+        "or remove the group"
+    )
+
+
+def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
+    written = replace(CMS, written_hs06=5.0)
+    found = source.look(wanted=(written, ATLAS))
+    assert found.hs06 == {"cms": 5, "atlas": 105300}
+    assert (found.pledges[0].source, found.pledges[0].instead_of_hs06) == ("yaml", 87100)
+    assert found.notes[0].startswith("groups.cms: 5 HS06 is written, and goes before the 87100 of ")
+    assert source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem is None
+
+
+def test_a_dry_run_keeps_nothing(source: Source) -> None:
+    assert source.look(keep=False).hs06["cms"] == 87100
+    assert not source.copy_file.exists()
+
+
+def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
+    source.changed(copy_file=source.copy_file / "none" / "x")
+    found = source.look()
+    assert found.hs06["cms"] == 87100
+    assert "the copy of CRIC's answer is not kept" in found.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"schema_version": 1}',
+        b'{"schema_version": 2}',
+        b"\xff" * 9,
+        b"[" * 99999,
+    ],
+)
+def test_a_broken_copy_is_said_and_replaced(source: Source, content: bytes) -> None:
+    source.copy_file.write_bytes(content)
+    found = source.look()
+    assert found.hs06["cms"] == 87100
+    assert found.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
+    assert source.look(NOW + 1).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("asked_at", "x"),
+        ("answer", 5),
+        ("accepted", {"cms": {"hs06": -1, "place": "", "said_at": 0}}),
+        ("url", None),
+    ],
+)
+def test_a_copy_of_another_shape_is_none(source: Source, key: str, value: object) -> None:
+    source.look()
+    content = json.loads(source.copy_file.read_bytes())
+    source.copy_file.write_text(json.dumps({**content, key: value}), encoding="utf-8")
+    assert "cannot be read" in source.look(NOW + 1).warnings[0]
+
+
+def test_a_copy_comes_back_as_it_was(source: Source) -> None:
+    source.look()
+    copy = cric.load(source.copy_file)
+    assert copy is not None
+    cric.save(source.copy_file, copy)
+    assert cric.load(source.copy_file) == copy
+    assert copy.accepted["cms"].hs06 == 87100

@@ -1,0 +1,248 @@
+"""The cached root, built by stand-ins for mmdebstrap and bwrap that are found on PATH."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Callable
+
+import pytest
+
+from poolbox.errors import CannotBuildError, PoolboxError
+from poolbox.machine import check_can_build, check_can_run, check_has_subordinate_ids
+from poolbox.root import cached_root, htcondor_version, installation_around, remove_tree
+
+CHECKOUT = Path(__file__).parents[3]
+# Writes the first half of a root, waits for a file to appear, writes the rest; notes that it was called.
+MMDEBSTRAP = """\
+#!{python} -IS
+import io, os, sys, tarfile, time
+home = {home!r}
+with open(home + "/calls", "a") as calls:
+    print(*sys.argv[1:], file=calls)
+if os.path.exists(home + "/fail"):
+    print("E: no such suite", file=sys.stderr)
+    sys.exit(1)
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+    def folder(name, mode):
+        entry = tarfile.TarInfo("./" + name)
+        entry.type, entry.mode = tarfile.DIRTYPE, mode
+        tar.addfile(entry)
+    def text(name, content, mode=0o644):
+        entry = tarfile.TarInfo("./" + name)
+        entry.size, entry.mode, entry.uid = len(content), mode, 0
+        tar.addfile(entry, io.BytesIO(content))
+    folder("usr", 0o755)
+    folder("usr/sbin", 0o755)
+    text("usr/sbin/condor_master", b"x" * 200000, 0o4755)
+    text("dev/null", b"")
+    sys.stdout.buffer.flush()
+    open(home + "/half", "w").close()
+    while os.path.exists(home + "/wait"):
+        time.sleep(0.01)
+    folder("var/lib/dpkg", 0o555)
+    text("var/lib/dpkg/status", b"Package: a\\nVersion: 1\\n\\nPackage: condor\\nVersion: 23.9.6+dfsg-2\\n\\n")
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the stand-ins on PATH, and the cache below it."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    texts = {
+        "mmdebstrap": MMDEBSTRAP.format(python=sys.executable, home=str(tmp_path)),
+        "bwrap": "#!/bin/sh\nexit 0\n",
+        "newuidmap": "#!/bin/sh\n",
+    }
+    for name, text in texts.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def builder(home: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
+    """Start another process that asks for the root; none is left afterwards.
+
+    It heeds an interrupt even where these tests run in the background, with interrupts ignored.
+    """
+    started: list[subprocess.Popen[str]] = []
+
+    def start() -> subprocess.Popen[str]:
+        program = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "from poolbox.root import cached_root; print(cached_root('trixie', lambda: None))"
+        )
+        argv = [sys.executable, "-c", program]
+        environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+        started.append(
+            subprocess.Popen(
+                argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            )
+        )
+        return started[-1]
+
+    yield start
+    (home / "wait").unlink(missing_ok=True)
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def anything_goes() -> None:
+    """A machine that has all it takes."""
+
+
+def appears(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} never came"
+        time.sleep(0.01)
+
+
+def calls(home: Path) -> list[str]:
+    return (home / "calls").read_text().splitlines()
+
+
+def test_a_root_is_built_once_and_found_again(home: Path) -> None:
+    path = cached_root("trixie", anything_goes)
+    assert path == cached_root("trixie", anything_goes)
+    assert (path / "usr/sbin/condor_master").stat().st_size == 200000
+    assert not (path / "dev").exists()
+    assert len(calls(home)) == 1
+    assert calls(home)[0].endswith("trixie -")
+
+
+def test_testing_is_taken_past_the_date_of_its_index_and_kept_apart(home: Path) -> None:
+    assert cached_root("forky", anything_goes) != cached_root("trixie", anything_goes)
+    assert ['Check-Valid-Until "false"' in call for call in calls(home)] == [True, False]
+
+
+def test_the_version_is_that_of_the_package(home: Path) -> None:
+    assert htcondor_version("trixie") == ""
+    cached_root("trixie", anything_goes)
+    assert (home / "calls").exists()
+    assert htcondor_version("trixie") == "23.9.6"
+
+
+@pytest.mark.usefixtures("home")
+def test_what_is_unpacked_is_the_users_own_and_not_setuid() -> None:
+    master = cached_root("trixie", anything_goes) / "usr/sbin/condor_master"
+    assert master.stat().st_uid == os.geteuid()
+    assert master.stat().st_mode & 0o7777 == 0o755
+
+
+def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
+    home: Path, builder: Callable[[], subprocess.Popen[str]]
+) -> None:
+    (home / "wait").touch()
+    first = builder()
+    appears(home / "half")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    cache = home / "cache" / "sharectl" / "poolbox"
+    assert [path.name for path in cache.iterdir() if not path.name.startswith(".") and path.is_dir()] == []
+    (home / "wait").unlink()
+    path = cached_root("trixie", anything_goes)
+    assert (path / "var/lib/dpkg/status").exists()
+    assert len(calls(home)) == 2
+    assert sorted(entry.name for entry in cache.iterdir()) == [path.name, f"{path.name}.lock"]
+
+
+def test_an_interrupted_builder_cleans_up_after_itself(
+    home: Path, builder: Callable[[], subprocess.Popen[str]]
+) -> None:
+    (home / "wait").touch()
+    first = builder()
+    appears(home / "half")
+    first.send_signal(signal.SIGINT)
+    first.wait(20)
+    cache = home / "cache" / "sharectl" / "poolbox"
+    assert [entry.suffix for entry in cache.iterdir()] == [".lock"]
+
+
+def test_two_who_ask_at_once_get_one_root_built_by_one(
+    home: Path, builder: Callable[[], subprocess.Popen[str]]
+) -> None:
+    (home / "wait").touch()
+    both = [builder(), builder()]
+    appears(home / "half")
+    (home / "wait").unlink()
+    said = {process.communicate(timeout=60)[0] for process in both}
+    assert len(said) == 1
+    assert len(calls(home)) == 1
+
+
+def test_a_failed_build_says_why_and_leaves_nothing(home: Path) -> None:
+    (home / "fail").touch()
+    with pytest.raises(PoolboxError, match=r"(?s)the trixie root could not be built.*E: no such suite"):
+        cached_root("trixie", anything_goes)
+    assert [entry.suffix for entry in (home / "cache" / "sharectl" / "poolbox").iterdir()] == [".lock"]
+
+
+def test_missing_programs_are_named_as_packages_all_at_once(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "bin/mmdebstrap").unlink()
+    (home / "bin/bwrap").unlink()
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    packages = "bubblewrap mmdebstrap tar debian-archive-keyring"
+    with pytest.raises(CannotBuildError, match=f"Install: apt install {packages}$") as raised:
+        check_can_build(home)
+    assert raised.value.exit_code == 1
+
+
+def test_a_kernel_that_forbids_sandboxes_is_told_how_to_allow_them(home: Path) -> None:
+    (home / "bin/bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n"
+    )
+    settings = home / "proc/sys/kernel"
+    settings.mkdir(parents=True)
+    (settings / "unprivileged_userns_clone").write_text("1\n")
+    (settings / "apparmor_restrict_unprivileged_userns").write_text("1\n")
+    with pytest.raises(CannotBuildError) as raised:
+        check_can_run(home)
+    assert "bwrap: No permissions to create new namespace\n" in str(raised.value)
+    assert ": as root, sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a" in str(raised.value)
+
+
+def test_a_user_without_ids_to_unpack_with_is_told_how_to_get_them(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/subuid").write_text("anna:100000:65536\n")
+    with pytest.raises(
+        CannotBuildError, match=r"(?s)subgid: no range for anna.*usermod --add-subuids \S+ .* anna"
+    ):
+        check_has_subordinate_ids("anna", tmp_path)
+    (tmp_path / "etc/subgid").write_text("anna:100000:65536\n")
+    check_has_subordinate_ids("anna", tmp_path)
+    with pytest.raises(CannotBuildError, match="subuid: no range for ann,"):
+        check_has_subordinate_ids("ann", tmp_path)
+
+
+def test_packages_and_tarballs_of_htcondor_are_both_understood(tmp_path: Path) -> None:
+    for folder in ("usr/libexec/condor", "usr/lib/condor", "opt/condor/libexec", "opt/condor/lib"):
+        (tmp_path / folder).mkdir(parents=True)
+    packaged = installation_around(tmp_path, Path("/usr/sbin/condor_master"))
+    assert (str(packaged.release), str(packaged.libexec)) == ("/usr", "/usr/libexec/condor")
+    unpacked = installation_around(tmp_path, Path("/opt/condor/sbin/condor_master"))
+    assert (str(unpacked.release), str(unpacked.lib)) == ("/opt/condor", "/opt/condor/lib")
+
+
+def test_a_tree_goes_whatever_its_modes(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "closed" / "below").mkdir(parents=True)
+    (tree / "closed" / "below" / "file").touch(mode=0o400)
+    (tree / "link").symlink_to(tmp_path)
+    for name in ("closed/below", "closed"):
+        (tree / name).chmod(0o000)
+    remove_tree(tree)
+    assert not tree.exists()
+    assert tmp_path.exists()

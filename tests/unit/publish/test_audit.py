@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sharectl.errors import StateError
+from sharectl.files.files import only_one_in
+from sharectl.model import Disabled, LimitNote, Plan, Source, Target
+from sharectl.plan.diff import Change, ChangeRecord
+from sharectl.publish.audit import AuditFile, Who, canonical, digest, who_runs
+from tests.fakes import NOW, running, snapshot
+
+WHO = Who("sharectl", "ann", "cm.example.org", "cycle")
+BEFORE, AFTER = Target("wn-1", "alice", 56, "cms", 8), Target("wn-1", "alice", 48, "cms", 8)
+PLAN = Plan(7, NOW, NOW + 60, ("alice", "cms"), (AFTER,), "targets", "alice", "cms", (LimitNote("dwell", 2),))
+SEEN = snapshot([running("wn-1", "alice", 1, 64), running("wn-2", "cms", 8)], {("cms", 8): 3})
+CONFIGURATION = {"groups": {"cms": {"pledge_hs06": 1.5}}, "control": {"max_nodes": None}}
+
+
+def audit(folder: Path, max_bytes: int = 10**6) -> AuditFile:
+    return AuditFile(folder, WHO, CONFIGURATION, max_bytes, keep=2)
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "ledger" / "changes.jsonl").read_text(encoding="utf-8").splitlines()
+    return [said for said in map(json.loads, lines) if said]
+
+
+def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
+    record = ChangeRecord((Change("wn-1", BEFORE, AFTER),), PLAN, "targets", snapshot=SEEN)
+    audit(tmp_path).changed(record, NOW)
+    target = {"held_back": "alice", "helped": "cms", "request_cores": 8}
+    assert read(tmp_path) == [
+        {
+            "schema_version": 1,
+            "time": NOW,
+            "event": "target",
+            "who": {"user": "sharectl", "sudo_user": "ann", "host": "cm.example.org", "verb": "cycle"},
+            "change": "altered",
+            "node": "wn-1",
+            "before": {**target, "cap_cores": 56},
+            "after": {**target, "cap_cores": 48},
+            "why": {"reason": "targets", "text": "", "limits": ["dwell"]},
+            "sequence": 7,
+            "recovered": False,
+            "inputs_sha256": {
+                "configuration": digest(CONFIGURATION),
+                "snapshot": digest(canonical(SEEN)),
+                "plan": None,
+            },
+        }
+    ]
+
+
+def test_only_the_owner_and_his_group_read_it(tmp_path: Path) -> None:
+    audit(tmp_path).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+    ledger = tmp_path / "ledger"
+    assert stat.S_IMODE((ledger / "changes.jsonl").stat().st_mode) == 0o640
+    assert stat.S_IMODE(ledger.stat().st_mode) & 0o027 == 0
+
+
+def test_switching_is_a_line_too(tmp_path: Path) -> None:
+    said = Disabled("cooling", "ann@cm", NOW, NOW + 60)
+    audit(tmp_path).switched(on=False, said=said, now=NOW)
+    audit(tmp_path).switched(on=True, said=said, now=NOW + 9)
+    assert [(line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)] == [
+        ("disabled", NOW, "ann@cm", NOW + 60),
+        ("enabled", NOW + 9, "ann@cm", NOW + 60),
+    ]
+
+
+def test_the_digest_is_the_same_on_every_machine_and_in_every_year() -> None:
+    # printf '{"a":"\\u00e9","b":[1.5,null,true]}' | sha256sum
+    assert digest({"b": [1.5, None, True], "a": "é"}) == (
+        "5c0f553610a1d665c1647faca2482c1e5b466e03e91cb37c5470dca4a4ecb9a4"
+    )
+
+
+def test_the_digest_of_a_look_hangs_on_what_was_seen_alone() -> None:
+    quick = replace(SEEN, sources=(Source("collector", 0.1), Source("schedd ap-1", 0.2)))
+    slow = replace(
+        SEEN,
+        nodes=SEEN.nodes[::-1],
+        running=SEEN.running[::-1],
+        sources=(Source("schedd ap-1", 3.0), Source("collector", 9.0)),
+    )
+    assert digest(canonical(quick)) == digest(canonical(slow))
+    other = replace(SEEN, sources=quick.sources, pending=())
+    assert digest(canonical(quick)) != digest(canonical(other))
+
+
+def test_every_line_is_json_and_the_longest_fits(tmp_path: Path) -> None:
+    said = Disabled("\U0001f600" * 500, "ann@cm", NOW)
+    long = Target("n" * 253, "a" * 64, 100_000, "b" * 64, 1024)
+    record = ChangeRecord((Change(long.node, None, long),), PLAN, "disabled", said.reason, SEEN)
+    for _ in range(20):
+        audit(tmp_path).switched(on=False, said=said, now=NOW)
+        audit(tmp_path).changed(record, NOW)
+    assert len(read(tmp_path)) == 40
+
+
+def test_it_is_rotated_by_size(tmp_path: Path) -> None:
+    for _ in range(60):
+        audit(tmp_path, 4096).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+    assert sorted(path.name for path in (tmp_path / "ledger").iterdir()) == [
+        "changes.jsonl",
+        "changes.jsonl.1",
+        "changes.jsonl.2",
+    ]
+
+
+def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
+    (tmp_path / "ledger").write_text("", encoding="utf-8")
+    with pytest.raises(StateError, match="ledger"):
+        audit(tmp_path).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+
+
+def test_two_writers_do_not_mix(tmp_path: Path) -> None:
+    slow = audit(tmp_path)
+    slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+    slow.wait_seconds = 0
+    with only_one_in(tmp_path / "ledger", 0), pytest.raises(StateError, match="another process holds"):
+        slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+
+
+def test_names_that_come_from_outside_are_cut_and_seen() -> None:
+    who = who_runs("disable", {"SUDO_USER": "a\n\x1b" + "b" * 900})
+    assert who.sudo_user == "a??" + "b" * 61
+    assert who.name == f"{who.sudo_user}@{who.host}"
+    assert who_runs("cycle", {}).sudo_user is None

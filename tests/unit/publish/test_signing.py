@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from sharectl.errors import ConfigError, InputError, PublishError
+from sharectl.model import Plan, Target
+from sharectl.publish import signing
+from sharectl.publish import text as sharectl_file
+from sharectl.publish.signing import Key
+from sharectl.publish.text import FilePublisher, Seal
+
+SECRET = "0123456789abcdef" * 4
+OTHER_SECRET = "fedcba9876543210" * 4
+KEY = Key("2026-a", bytes.fromhex(SECRET))
+PLAN = Plan(7, 100, 3160, ("alice", "cms"), (Target("cn-609-05-06", "alice", 56, "cms", 8),), "targets")
+SIGNED = sharectl_file.render(PLAN, Seal("pool-1", KEY)).encode()
+
+
+def key_file(tmp_path: Path, text: str, mode: int = 0o600) -> Path:
+    path = tmp_path / "keys"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)
+    return path
+
+
+def test_the_signed_text_is_that_of_the_contract() -> None:
+    body = (
+        b"# sharectl: 1\n# sequence: 7\n# pool: pool-1\n# generated: 100\n# valid_until: 3160\n"
+        b"# groups: alice,cms\n# targets: 1\ncn-609-05-06 alice 56 cms 8\n"
+    )
+    digest = hmac.new(bytes.fromhex(SECRET), body, hashlib.sha256).hexdigest()
+    assert body + f"# signature: hmac-sha256 2026-a {digest}\n".encode() == SIGNED
+    assert b"# pool" not in sharectl_file.render(PLAN).encode()
+
+
+def test_a_signed_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "sharectl.txt"
+    path.write_bytes(SIGNED)
+    content = sharectl_file.read(path)
+    assert (content.targets, content.pool, content.sequence) == (PLAN.targets, "pool-1", 7)
+    assert content.signature is not None
+    assert content.signature.key_id == "2026-a"
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "problem"),
+    [
+        (SIGNED, (KEY,), None),
+        (SIGNED, (Key("next", b"1" * 32), KEY), None),
+        (SIGNED, (Key("2026-a", b"1" * 32),), "has a signature that its text and the key 2026-a do not make"),
+        (
+            SIGNED,
+            (Key("b", KEY.secret), Key("c", KEY.secret)),
+            "with the key 2026-a, which is none of b and c",
+        ),
+        (SIGNED.replace(b"alice 56", b"alice 57"), (KEY,), "has a signature that"),
+        (SIGNED.replace(b"3160", b"9160"), (KEY,), "has a signature that"),
+        (sharectl_file.render(PLAN).encode(), (KEY,), "is not signed"),
+    ],
+)
+def test_only_what_a_key_signed_is_believed(
+    content: bytes, keys: tuple[Key, ...], problem: Optional[str]
+) -> None:
+    found = signing.problem_of(content, keys)
+    assert found is None if problem is None else problem in (found or "")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SIGNED + b"cn-1 alice 1 cms 8\n",
+        SIGNED + SIGNED.splitlines(keepends=True)[-1],
+        SIGNED[:-1],
+        SIGNED.replace(b"hmac-sha256", b"hmac-md5"),
+        SIGNED.replace(b" 2026-a ", b" 2026-A "),
+        b"# signature: none\n",
+    ],
+)
+def test_a_signature_that_is_not_the_last_line_or_of_another_kind_is_refused(content: bytes) -> None:
+    with pytest.raises(InputError, match="is not the last, or is not `# signature: hmac-sha256"):
+        sharectl_file.parse_text(content, "F")
+
+
+def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
+    text = f"# by hand\n\n2026-a {SECRET}\n  # next\nnext {OTHER_SECRET.upper()}\n"
+    assert signing.read_keys(key_file(tmp_path, text)) == (KEY, Key("next", bytes.fromhex(OTHER_SECRET)))
+
+
+@pytest.mark.parametrize(
+    ("text", "problems"),
+    [
+        ("", [": has no key"]),
+        (f"A {SECRET}\n", [":1: is not `KEYID HEX`"]),
+        (f"a {SECRET[:62]}\n", [":1: is not"]),
+        (f"a {SECRET}0\n", [":1: is not"]),
+        (f"a {SECRET * 2}00\n", [":1: is not"]),
+        (f"a {SECRET} b\n\xe9 {SECRET}\n", [":1: is not", ":2: is not"]),
+        (f"a {SECRET}\na {OTHER_SECRET}\n", [":2: a key of this name"]),
+        (f"a {SECRET}\nb {SECRET}\nc {SECRET}\n", [": has 3 keys; keep the one that signs first"]),
+        ("x" * 70000, [": has more than 65536 bytes"]),
+    ],
+)
+def test_everything_wrong_in_a_key_file_is_said_but_no_key(
+    tmp_path: Path, text: str, problems: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        signing.read_keys(key_file(tmp_path, text, mode=0o644))
+    said = caught.value.problems
+    assert [p.removeprefix(str(tmp_path / "keys"))[: len(w)] for p, w in zip(said[1:], problems)] == problems
+    assert "has mode 0644, so that others can read" in said[0]
+    assert len(said) == 1 + len(problems)
+    assert SECRET[:32] not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o600, 0o400, 0o440])
+def test_a_group_may_read_the_keys(tmp_path: Path, mode: int) -> None:
+    assert signing.read_keys(key_file(tmp_path, f"2026-a {SECRET}\n", mode)) == (KEY,)
+
+
+@pytest.mark.parametrize("mode", [0o660, 0o620, 0o604, 0o602, 0o601])
+def test_nobody_else_may(tmp_path: Path, mode: int) -> None:
+    with pytest.raises(ConfigError, match="chmod 0640"):
+        signing.read_keys(key_file(tmp_path, f"2026-a {SECRET}\n", mode))
+
+
+def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
+    """He could put other keys there, whatever the mode is."""
+    if os.geteuid():
+        pytest.skip("only root can give a file away")
+    path = key_file(tmp_path, f"2026-a {SECRET}\n")
+    os.chown(path, 12345, -1)
+    with pytest.raises(ConfigError, match="belongs to uid 12345; let root own it"):
+        signing.read_keys(path)
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo", 0o600)
+    (tmp_path / "folder").mkdir(mode=0o700)
+    for name, reason in (("fifo", "no regular"), ("folder", "no regular"), ("none", "No such file")):
+        with pytest.raises(ConfigError, match=reason):
+            signing.read_keys(tmp_path / name)
+        with pytest.raises(InputError, match=reason):
+            sharectl_file.read(tmp_path / name)
+
+
+def test_a_plan_that_no_node_would_read_leaves_the_one_before(tmp_path: Path) -> None:
+    publisher = FilePublisher(tmp_path / "sharectl.txt")
+    publisher.publish(PLAN)
+    many = replace(PLAN, targets=tuple(Target(f"cn-{n}", "alice", 56, "cms", 8) for n in range(60_000)))
+    with pytest.raises(PublishError, match="60000 targets make"):
+        publisher.publish(many)
+    assert sharectl_file.read(tmp_path / "sharectl.txt").targets == PLAN.targets
+
+
+def test_a_key_does_not_show_itself() -> None:
+    assert "secret" not in repr(Seal("pool-1", KEY))

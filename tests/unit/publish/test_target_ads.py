@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import classad2
+import pytest
+
+from sharectl.model import Plan, Target
+from sharectl.publish import collector
+from sharectl.publish.collector import Holding, ads_of, held_ads, holding
+
+PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
+OURS, HIS = "sharectl@example.org", "mallory@example.org"
+
+
+def ad(
+    sequence: int, identity: Optional[str] = OURS, name: str = "sharectl-cn-1", **more: Any
+) -> dict[str, Any]:
+    known = {} if identity is None else {"AuthenticatedIdentity": identity}
+    return {"MyType": "SharectlTarget", "Name": name, "t1_TargetSequence": sequence, **known, **more}
+
+
+def plan_ad(sequence: int, identity: str = OURS) -> dict[str, Any]:
+    return ad(sequence, identity, "sharectl", MyType="SharectlPlan", t1_TargetValidUntil=4060)
+
+
+def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
+    target, plan = ads_of(PLAN, "pool-1")
+    assert target["t1_TargetNode"] == "cn-1"
+    assert (plan["MyType"], plan["Name"], plan["t1_Targets"]) == ("SharectlPlan", "sharectl", 1)
+    assert "t1_TargetNode" not in plan
+    assert target["ClassAdLifetime"] == plan["ClassAdLifetime"] == 3060
+    for each in (target, plan):
+        times = (each["t1_TargetSequence"], each["t1_TargetGenerated"], each["t1_TargetValidUntil"])
+        assert times == (PLAN.sequence, PLAN.generated_at, PLAN.valid_until)
+    assert [each.get("t1_TargetPool") for each in ads_of(PLAN, None)] == [None, None]
+
+
+def test_what_is_held_is_counted_by_whose_it_is() -> None:
+    held = held_ads(
+        [ad(7), ad(6, name="sharectl-cn-2"), ad(7, HIS), ad(7, None), plan_ad(7), {"MyType": "Machine"}]
+    )
+    assert holding(held, None) == Holding(
+        identity=OURS,
+        sequence=7,
+        valid_until=4060,
+        targets=1,
+        older=1,
+        foreign={HIS: 1, collector.NOBODY: 1},
+    )
+
+
+def test_without_a_plan_of_ours_there_is_none_whatever_there_is() -> None:
+    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(None, older=1, foreign={HIS: 1})
+    assert holding([], None) == Holding(None)
+
+
+def test_another_name_makes_no_plan() -> None:
+    fake = {**plan_ad(99, HIS), "Name": "sharectl2"}
+    assert holding(held_ads([plan_ad(7), fake]), None).sequence == 7
+
+
+@pytest.mark.parametrize(
+    ("held", "problem"),
+    [
+        (Holding(OURS, 7), None),
+        (Holding(OURS, 6), "took the ads and does not show them"),
+        (Holding(None), "took the ads and does not show them"),
+        (Holding(collector.NOBODY, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
+        (Holding("ssl@unmapped", 7), "as anybody"),
+    ],
+)
+def test_ads_that_no_node_believes_are_an_error(held: Holding, problem: Optional[str]) -> None:
+    found = collector.why_useless(held, 7)
+    assert found is None if problem is None else problem in (found or "")
+
+
+@pytest.mark.parametrize(
+    ("known", "expected", "said", "unsaid"),
+    [
+        (
+            (HIS, "CLAIMTOBE"),
+            OURS,
+            f"it knows sharectl as {HIS} (by CLAIMTOBE), not as {OURS}",
+            "REQUIREMENTS",
+        ),
+        (
+            (OURS, "IDTOKENS"),
+            OURS,
+            f"it knows sharectl as {OURS} (by IDTOKENS); see whether COLLECTOR_REQ",
+            "not as",
+        ),
+        (
+            (HIS, "FS"),
+            None,
+            f"it knows sharectl as {HIS} (by FS); see whether COLLECTOR_REQUIREMENTS",
+            "not as",
+        ),
+        (None, OURS, "does not show them; see whether COLLECTOR_REQUIREMENTS", "knows"),
+    ],
+)
+def test_ads_that_are_not_shown_are_told_with_whom_the_collector_knew(
+    known: Optional[tuple[str, str]], expected: Optional[str], said: str, unsaid: str
+) -> None:
+    found = collector.why_useless(Holding(OURS, 6), 7, known, expected) or ""
+    assert found.startswith("took the ads and does not show them")
+    assert said in found
+    assert unsaid not in found
+    assert "condor_token_list" in found
+    assert "IDTOKENS" in found
+
+
+STRAYS = [
+    ad(6, name="sharectl-cn-2"),
+    ad(8, name="from-the-future"),
+    ad(7, name="evil"),
+    {"MyType": "SharectlTarget", "Name": 'no "sequence"', "AuthenticatedIdentity": OURS},
+]
+
+
+def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_are() -> None:
+    held = held_ads([ad(7), *STRAYS, ad(6, HIS), plan_ad(7)])
+    names = [stray.name for stray in collector.strays(held, PLAN, OURS)]
+    assert names == ["sharectl-cn-2", "from-the-future", "evil", 'no "sequence"']
+    withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7, names))
+    assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
+    assert not any(withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None)))
+
+
+def test_targets_that_come_after_the_look_are_withdrawn_by_their_sequence() -> None:
+    withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7))
+    gone = [stray["Name"] for stray in STRAYS if withdrawn.eval(classad2.ClassAd(stray))]
+    assert gone == ["sharectl-cn-2", "from-the-future", 'no "sequence"']
+
+
+def test_what_stays_beside_the_plan_is_named() -> None:
+    assert collector.why_not_whole(held_ads([ad(7), ad(6, HIS), plan_ad(7)]), PLAN, OURS) is None
+    problem = collector.why_not_whole(held_ads([ad(7), STRAYS[2], plan_ad(7)]), PLAN, OURS) or ""
+    assert "evil (sequence 7); see who else has the token" in problem
+    assert "of 1 targets" not in problem
+    problem = collector.why_not_whole(held_ads([ad(0, name=f"x{n}") for n in range(7)]), PLAN, OURS) or ""
+    assert "shows another plan by now" in problem
+    assert "holds 0 of 1 targets" in problem
+    assert "x4 (sequence 0) and 2 more" in problem
+
+
+@pytest.mark.parametrize(("expected", "useless"), [(None, False), (HIS, False), (OURS, True)])
+def test_another_identity_than_the_configured_one_is_named(expected: Optional[str], useless: object) -> None:
+    found = collector.why_unexpected(HIS, expected)
+    assert bool(found) is useless
+    assert found is None or f"knows sharectl as {HIS}, not as {OURS}" in found

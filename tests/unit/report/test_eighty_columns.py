@@ -1,0 +1,129 @@
+"""Tables on a terminal of 80 columns: no line is longer, and no number of the piped table is cut or lost."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.ledger.ledger import PLACE
+from sharectl.model import Node, OtherJobs, PendingJobs, RunningJobs, Snapshot, Source
+from sharectl.report import as_json
+from sharectl.report.tables import snapshot_tables
+from tests.fakes import NOW
+from tests.ledgers import PERIOD_SECONDS, busy, law, write
+
+WIDTH = 80
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+CONFIGURED = (
+    ("pledges",),
+    ("ledger", "info"),
+    ("ledger", "export", "--columns"),
+    ("ledger", "export", "--columns", "--what", "nodes"),
+    ("explain", "group", "cms", "--all"),
+    ("explain", "node", "cn-01", "--cycle", "3"),
+    ("explain", "cycle", "--all"),
+    ("replay", "--all"),
+    ("replay", "--law", "pid"),
+    ("plan", "--diff", "--all", "--jobs", "{folder}/jobs.txt"),
+)
+WITHOUT = (
+    ("explain", "codes"),
+    ("cadence", "--run-time", "exponential:900", "--cores", "123456", "--cycle-duration", "30"),
+    ("cadence", "--run-time", "exponential:900", "--run-time", "log-normal:123456,654321"),
+    ("cadence", "--run-time", "exponential:60", "--cycle-duration", "200", "--interval", "20,60,300"),
+)
+
+
+class Terminal(io.StringIO):
+    """What a terminal is written."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    write(tmp_path, law(), [busy(number) for number in range(4)])
+    assert (tmp_path / PLACE).exists()
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(
+        "groups: {alice: {pledge_hs06: 71400}, atlas: {pledge_hs06: 105300}, cms: {pledge_hs06: 87100}}\n"
+        f"state_directory: {tmp_path}\ncontrol: {{strategy: pair}}\n"
+    )
+    rows = ["2 cn-01 alice 60 1 10"] * 640 + ["2 cn-02 atlas 60 8 12.5"] * 9 + ["1 PEND cms 0 8 10"] * 3
+    (tmp_path / "jobs.txt").write_text("".join(f"{row}\n" for row in rows))
+    return path
+
+
+def numbers(text: str) -> Counter[str]:
+    return Counter(_NUMBER.findall(text))
+
+
+def refuse_loss(piped: str, shown: str) -> None:
+    lines = _ANSI.sub("", shown).splitlines()
+    assert [line for line in lines if len(line) > WIDTH] == []
+    lost = numbers(piped) - numbers("\n".join(lines))
+    assert not lost, lost
+
+
+def printed(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[str, str]:
+    """What a verb prints to a pipe and to a terminal."""
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.setenv("TERM", "xterm")
+    texts = []
+    for to in (io.StringIO(), Terminal()):
+        with contextlib.redirect_stdout(to):
+            assert main(list(words)) == 0
+        texts.append(to.getvalue())
+    return texts[0], texts[1]
+
+
+@pytest.mark.parametrize("words", [*CONFIGURED, *WITHOUT], ids=" ".join)
+def test_every_table_fits(words: tuple[str, ...], config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    more = ("--config", str(config)) if words in CONFIGURED else ()
+    piped, shown = printed(monkeypatch, *(word.format(folder=config.parent) for word in words), *more)
+    assert numbers(piped)
+    refuse_loss(piped, shown)
+
+
+def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    groups = ("atlas", "cms.production", "lhcb")
+    taken = Snapshot(
+        NOW + PERIOD_SECONDS,
+        tuple(
+            Node(f"cn-{n:03}-05-06", f"cn-{n:03}.x", 128, 12.345, controlled=True, memory_mib=524_288)
+            for n in range(3)
+        ),
+        tuple(
+            RunningJobs(f"cn-{n:03}-05-06", group, cores, 12.345, 99_999, 12_345)
+            for n, cores in ((0, 1), (1, 8))
+            for group in groups
+        ),
+        (PendingJobs("atlas", 8, 1_234_567), PendingJobs("other", 1, 7_654_321)),
+        (Source("schedd a-rather-long-name-17.example.org", 0.123, "no answer within 60 s: it is busy"),),
+    )
+    taken = replace(taken, others=(OtherJobs("belle", 12_345, 1_234_567),))
+    to = Terminal(), io.StringIO()
+    for stream in to:
+        snapshot_tables(as_json.snapshot(taken, groups), stream)
+    shown, piped = (stream.getvalue() for stream in to)
+    refuse_loss(piped, shown)
+    heads = [line for line in piped.splitlines() if line.startswith("group")]
+    assert heads
+    assert max(map(len, heads)) <= WIDTH, "piped tables have a line a row, and their headings fit too"
+
+
+def test_the_check_sees_a_lost_number() -> None:
+    with pytest.raises(AssertionError):
+        refuse_loss("1234 5", "123\n4 5")
+    with pytest.raises(AssertionError):
+        refuse_loss("1", f"1{' ' * WIDTH}")

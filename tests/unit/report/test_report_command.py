@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.cli.times import joined
+from sharectl.ledger.ledger import PLACE, Ledger
+from tests.fakes import NOW
+from tests.made_cycles import PERIOD_SECONDS, incomplete, made
+
+CYCLES = 20
+END = NOW + CYCLES * PERIOD_SECONDS
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A configuration whose ledger has some cycles, the tenth of them incomplete."""
+    ledger = Ledger(tmp_path / PLACE)
+    for number in range(CYCLES):
+        ledger.record(*(incomplete(number) if number == 10 else made(number)))
+    return written(tmp_path)
+
+
+def written(folder: Path) -> Path:
+    path = folder / "sharectl.yaml"
+    path.write_text(
+        f"groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}\npublish: [file: {folder}/sharectl.txt]\n"
+        f"pool: {{name: t1}}\nstate_directory: {folder}\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], config: Path, out: Path, *more: object) -> tuple[int, str, str]:
+    words = ["report", "--config", config, "-o", out, "--from", NOW, "--to", END, *more]
+    code = main([str(word) for word in words])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_the_page_is_all_that_is_written(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "new" / "folder"
+    code, said, problems = run(capsys, config, out)
+    assert (code, problems) == (0, "")
+    assert said.startswith(f"{out}/index.html: 2023-11-14 22:13:20 UTC to ")
+    assert said.rstrip().endswith("20 cycles, 2 groups")
+    assert [path.name for path in out.iterdir()] == ["index.html"]
+    assert stat.S_IMODE((out / "index.html").stat().st_mode) == 0o644
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert page.count('<svg class="figure"') == 2 + 4 + 2 * 5
+    assert not any(
+        word in page for word in ("<script", "http:", "https:", "url(h", "@import", "style=", "onload")
+    )
+
+
+def test_an_older_report_is_replaced_and_what_is_beside_it_left(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert run(capsys, config, out)[0] == 0
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    before = (out / "index.html").stat().st_ino
+    assert run(capsys, config, out, "--compare", NOW, NOW + 3 * PERIOD_SECONDS)[0] == 0
+    assert (out / "index.html").stat().st_ino != before
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert sorted(path.name for path in out.iterdir()) == ["index.html", "notes.txt"]
+
+
+@pytest.mark.parametrize("kind", ["page", "link", "fifo", "folder"])
+def test_what_is_somebody_elses_is_left_alone(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, kind: str
+) -> None:
+    there, target = tmp_path / "index.html", tmp_path / "target"
+    target.write_text("<html>home</html>", encoding="utf-8")
+    if kind == "page":
+        there.write_text("<html>home</html>", encoding="utf-8")
+    elif kind == "link":
+        there.symlink_to(target)
+    elif kind == "fifo":
+        os.mkfifo(there)
+    else:
+        there.mkdir()
+    code, _, problems = run(capsys, config, tmp_path)
+    assert (code, "not replaced" in problems) == (74, True)
+    assert target.read_text(encoding="utf-8") == "<html>home</html>"
+    assert (
+        stat.S_IFMT(there.lstat().st_mode) != stat.S_IFREG
+        or there.read_text(encoding="utf-8") == "<html>home</html>"
+    )
+
+
+def test_where_nothing_can_be_written_is_said(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    code, _, problems = run(capsys, config, tmp_path / "file" / "below")
+    assert code == 74
+    assert "no report can be written there" in problems
+    assert "name another folder" in problems
+
+
+def test_a_file_in_the_place_of_the_folder_is_called_one(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "page.html").write_text("mine", encoding="utf-8")
+    code, _, problems = run(capsys, config, tmp_path / "page.html")
+    assert (code, "page.html: is a file and not a folder: name a folder" in problems) == (74, True)
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_period_without_a_cycle_replaces_no_page(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    assert run(capsys, config, tmp_path / "out")[0] == 0
+    before = (tmp_path / "out" / "index.html").read_bytes()
+    code, said, problems = run(capsys, config, tmp_path / "out", "--from", END, "--to", END + 86400)
+    assert (code, said) == (1, "")
+    assert "no cycle in that time: the ledger has cycles from 2023-11-14 22:13:20 UTC to " in problems
+    assert (tmp_path / "out" / "index.html").read_bytes() == before
+
+
+def test_json_has_the_numbers_of_the_page(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    code, said, _ = run(capsys, config, tmp_path / "out", "--json", "--compare", NOW, NOW + PERIOD_SECONDS)
+    content = json.loads(said)
+    assert (code, content["schema_version"], content["kind"]) == (0, 1, "report")
+    before, period = content["periods"]
+    assert (period["since"], period["until"]) == (NOW, END), "both begin at once: the shorter one is first"
+    assert (before["since"], before["pool"]["cycles"]) == (NOW, 1)
+    assert (period["pool"]["cycles"], period["pool"]["complete_cycles"]) == (20, 19)
+    for group in period["groups"]:
+        assert group["work_ratio"] == pytest.approx(group["work_hs06_hours"] / group["pledge_hs06_hours"])
+    nodes = {group["group"]: (group["held_back_nodes"], group["helped_nodes"]) for group in period["groups"]}
+    assert nodes["alice"] == (period["pool"]["targets"], 0)
+    assert nodes["cms"] == (0, period["pool"]["targets"])
+
+
+def test_no_ledger_is_told_with_what_begins_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    code, _, problems = run(capsys, written(tmp_path), tmp_path / "out")
+    assert (code, "`sharectl cycle` begins it" in problems) == (1, True)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [(["--from", "now", "--to", "-1d"], "--from"), (["--compare", "-1d", "-2d"], "--compare")],
+)
+def test_periods_are_in_order(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, words: list[str], place: str
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["report", "--config", str(config), "-o", str(tmp_path / "out"), *words])
+    assert ended.value.code == 2
+    assert f"{place} is not before" in capsys.readouterr().err.replace("FROM of ", "")
+
+
+def test_both_times_of_a_comparison_may_be_before_now(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    assert joined(["--compare", "-60d", "-30d", "-o", "x"]) == ["--compare", " -60d", " -30d", "-o", "x"]
+    code, _, said = run(capsys, config, tmp_path / "out", "--compare", "-60d", "-30d")
+    assert (code, (tmp_path / "out").exists()) == (1, False)
+    assert "sharectl: --compare: no cycle in that time: the ledger has cycles from" in said
+
+
+def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["report", "--help"])
+    assert "sharectl report --from 2022-01-01 --to 2022-02-01 -o january" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("before", "notes"), [(30 * 86400, 1), (360, 1), (0, 0)])
+def test_the_page_begins_where_the_ledger_does(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path, before: int, notes: int
+) -> None:
+    _, said, _ = run(capsys, config, tmp_path / "out", "--from", NOW - before, "--json")
+    (period,) = json.loads(said)["periods"]
+    assert (period["since"], period["until"]) == (NOW, END)
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert page.count("The ledger begins at 2023-11-14 22:13:20 UTC, and the page with it") == notes
+    assert ", 30 d." not in page
+
+
+def test_a_period_within_the_ledger_is_told_as_it_was_asked_for(
+    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
+) -> None:
+    _, said, _ = run(capsys, config, tmp_path / "out", "--from", NOW + 7, "--to", NOW + 9000, "--json")
+    (period,) = json.loads(said)["periods"]
+    assert (period["since"], period["until"]) == (NOW + 7, NOW + 9000)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sharectl.control.setpoints import contested_errors, demand_hs06
+from sharectl.cycle.doubts import doubts
+from sharectl.errors import InputError
+from sharectl.model import OTHER, PendingJobs, Plan, PlanLimits, Snapshot, Source, UnplaceableJobs
+from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
+from sharectl.publish import text as sharectl_file
+from sharectl.shares.demand import multicore_pending, pending_rows, unplaceable_jobs
+from sharectl.shares.errors import usage_by_group
+from tests.fakes import NOW, running, snapshot
+
+CONFIG = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060)
+HELD = [running(f"wn-{number}", "alice", 1, 16) for number in range(4)]
+NOBODY = UnplaceableJobs("cms", 8, 5, "ap#1.0", "TARGET.HasFoo")
+
+
+def waiting(*rows: PendingJobs, untried: str | None = None) -> Snapshot:
+    return replace(snapshot(HELD), pending=rows, untried=untried)
+
+
+def test_rows_part_what_no_node_could_run() -> None:
+    counted = {("cms", 8, 0): 7, ("atlas", 1, 0): 3}
+    assert pending_rows(counted, {("cms", 8, 0): 5, ("atlas", 1, 0): 9, ("x", 1, 0): 1}) == (
+        PendingJobs("atlas", 1, 3, 0, placeable=False),
+        PendingJobs("cms", 8, 2),
+        PendingJobs("cms", 8, 5, placeable=False),
+    )
+
+
+def test_the_largest_part_tells_the_reason() -> None:
+    rows = pending_rows({("cms", 8, 0): 7}, {("cms", 8, 0): 6})
+    parts = [replace(NOBODY, jobs=1, reason="TARGET.HasBar"), NOBODY]
+    assert unplaceable_jobs(rows, parts) == (replace(NOBODY, jobs=6),)
+    assert unplaceable_jobs([PendingJobs("cms", 8, 7)], parts) == ()
+
+
+@pytest.mark.parametrize("strategy", ["many", "pair"])
+def test_jobs_that_no_node_could_run_call_for_no_target(strategy: str) -> None:
+    config = replace(CONFIG, strategy=strategy)
+    nowhere = PendingJobs("cms", 8, 5, placeable=False)
+    decided = decide(config, State(), waiting(nowhere), NOW)
+    assert (decided.plan.targets, decided.plan.reason) == ((), "no-group-under")
+    both = decide(config, State(), waiting(PendingJobs("cms", 8, 1), nowhere), NOW)
+    assert len(both.plan.targets) == 1, "one job, one block"
+    usage = decided.groups[1].error.usage
+    assert (usage.pending_multi_jobs, usage.pending_by_cores, usage.demand_by_cores) == (5, {8: 5}, {})
+
+
+def test_they_are_no_demand_of_setpoints_either() -> None:
+    usage = usage_by_group(waiting(PendingJobs("cms", 8, 5, placeable=False)), CONFIG.pledge_hs06)
+    assert demand_hs06(usage["cms"], 10.0) == 0
+    assert contested_errors({"alice": 5.0, "cms": -5.0}, usage, 0.0) == {"alice": False, "cms": False}
+
+
+@pytest.mark.parametrize(
+    ("rows", "untried", "expected"),
+    [
+        ((), None, False),
+        ((PendingJobs("cms", 1, 9),), None, False),
+        ((PendingJobs("cms", 8, 9, placeable=False),), None, False),
+        ((PendingJobs("cms", 8, 9, placeable=False),), "why", False),
+        ((PendingJobs("cms", 8, 9),), None, True),
+        ((PendingJobs(OTHER, 2, 1),), None, True),
+        ((PendingJobs("cms", 8, 9),), "why", None),
+    ],
+)
+def test_a_plan_says_whether_multicore_jobs_wait(
+    rows: tuple[PendingJobs, ...],
+    untried: str | None,
+    expected: bool | None,  # noqa: FBT001
+) -> None:
+    seen = waiting(*rows, untried=untried)
+    assert multicore_pending(seen) is expected
+    plan = decide(CONFIG, State(), seen, NOW).plan
+    assert plan.multicore_pending is expected
+    text = sharectl_file.render(plan)
+    assert ("# multicore_pending: " in text) is (expected is not None)
+    sharectl_file.parse_text(text.encode(), "sharectl.txt")
+
+
+def test_neither_a_withdrawal_nor_a_silent_schedd_says_so() -> None:
+    assert withdrawal(CONFIG, State(), NOW)[0].multicore_pending is None
+    silent = replace(waiting(), sources=(Source("schedd ap", 1.0, "no answer"),))
+    assert multicore_pending(silent) is None
+
+
+def test_the_file_is_refused_if_it_says_neither_0_nor_1() -> None:
+    plan: Plan = decide(CONFIG, State(), waiting(), NOW).plan
+    text = sharectl_file.render(plan).replace("# multicore_pending: 0", "# multicore_pending: yes")
+    with pytest.raises(InputError, match="# multicore_pending: 'yes' is neither 0 nor 1"):
+        sharectl_file.parse_text(text.encode(), "sharectl.txt")
+
+
+def test_a_cycle_names_the_jobs_and_what_it_could_not_try() -> None:
+    seen = replace(
+        waiting(PendingJobs("cms", 8, 5, placeable=False)), unplaceable=(NOBODY,), untried="2 kinds"
+    )
+    assert doubts(CONFIG, State(), seen, NOW)[-2:] == (
+        (
+            "5 pending jobs of cms, 8 cores: no node could run them if it were empty (TARGET.HasFoo): "
+            "they are no demand; see `sharectl explain job ap#1.0`"
+        ),
+        "2 kinds: they count as demand",
+    )

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import pytest
+
+from sharectl.errors import ConfigError
+from sharectl.shares.groups import GroupTree
+from sharectl.shares.quotas import central_manager_configuration, nested_quota_shares, quota_shares
+
+
+def test_shares_of_the_seeds_pledges() -> None:
+    assert quota_shares({"cms": 87100, "atlas": 105300, "alice": 71400}) == {
+        "alice": "0.270660",
+        "atlas": "0.399166",
+        "cms": "0.330174",
+    }
+
+
+def test_a_group_without_a_pledge_has_a_quota_of_nothing() -> None:
+    assert quota_shares({"cms": 1, "guests": 0}) == {"cms": "1.000000", "guests": "0.000000"}
+
+
+def test_nothing_to_share_by() -> None:
+    with pytest.raises(ValueError, match="all pledges are 0"):
+        quota_shares({"cms": 0})
+
+
+def test_names_that_would_stop_a_daemon_are_refused_all_at_once() -> None:
+    with pytest.raises(ConfigError) as refusal:
+        central_manager_configuration(GroupTree({"belle-2": 1, "cms": 1, "cms.t-2-k": 1}))
+    assert len(refusal.value.problems) == 2
+    assert "groups.belle-2" in refusal.value.problems[0]
+    assert "groups.cms.groups.t-2-k:" in refusal.value.problems[1]
+
+
+NESTED = GroupTree(
+    {
+        "alice": 100,
+        "alice.user": 20,
+        "alice.user.bob": 20,
+        "alice.prod": 70,
+        "atlas": 300,
+        "none_yet": 0,
+        "none_yet.prod": 0,
+    }
+)
+
+
+def test_a_subgroup_has_its_share_of_the_group_above_it() -> None:
+    """What is left of 1 HTCondor gives to the group above itself."""
+    assert nested_quota_shares(NESTED) == {
+        "alice.prod": "0.700000",
+        "alice.user": "0.200000",
+        "alice.user.bob": "1.000000",
+        "none_yet.prod": "0.000000",
+    }
+
+
+def test_the_text_is_true_of_configured_subgroups_too() -> None:
+    text = central_manager_configuration(GroupTree({"cms": 100, "cms.production": 70}))
+    assert "counts for cms." not in text
+    assert "the longest of these names" in text
+
+
+def test_groups_of_all_levels_are_named_and_have_quotas() -> None:
+    lines = central_manager_configuration(NESTED).splitlines()
+    assert (
+        "GROUP_NAMES = alice, alice.prod, alice.user, alice.user.bob, atlas, none_yet, none_yet.prod" in lines
+    )
+    quotas = [line for line in lines if line.startswith("GROUP_QUOTA_DYNAMIC_")]
+    assert quotas == [
+        "GROUP_QUOTA_DYNAMIC_alice = 0.250000",
+        "GROUP_QUOTA_DYNAMIC_atlas = 0.750000",
+        "GROUP_QUOTA_DYNAMIC_none_yet = 0.000000",
+        "GROUP_QUOTA_DYNAMIC_alice.prod = 0.700000",
+        "GROUP_QUOTA_DYNAMIC_alice.user = 0.200000",
+        "GROUP_QUOTA_DYNAMIC_alice.user.bob = 1.000000",
+        "GROUP_QUOTA_DYNAMIC_none_yet.prod = 0.000000",
+    ]
