@@ -1,10 +1,12 @@
 """What the loading factor of a large job log costs: ``zcat | awk`` with the bare formula, against ``sharectl cadence``.
 
-    bench/cadence.py [LOG]      a log in Standard Workload Format, packed by gzip; without one, 500,000 jobs are made up
+    bench/cadence.py [LOG]      a log in Standard Workload Format, packed by gzip; without one,
+    500,000 jobs are made up
 
-Terms of the comparison: awk splits the lines and sums D and C * ceil(D / C) for one interval; sharectl does that for
-one interval (one job a claim), then for ten, then with claims that are reused too. Wall time of fresh processes, in
-turn; each figure is the median of its runs. Memory is the largest RSS, as the kernel noted it. MB are 10^6 bytes.
+Terms of the comparison: awk splits the lines and sums D and C * ceil(D / C) for one interval;
+sharectl does that for one interval (one job a claim), then for ten, then with claims that are
+reused too. Wall time of fresh processes, in turn; each figure is the median of its runs. Memory is
+the largest RSS, as the kernel noted it. MB are 10^6 bytes.
 
 Exit code 1 if a requirement is missed or the two do not find the same loading factor.
 """
@@ -64,13 +66,25 @@ def compare(log: Path) -> int:
         awk.append(run(["/bin/sh", "-c", AWK, "awk", str(log), str(INTERVAL)]))
         for name, options, _ in CASES:
             ours[name].append(
-                run([sys.executable, "-m", "sharectl", "cadence", "--json", "--swf", str(log), *options])
+                run(
+                    [
+                        sys.executable,
+                        "-m",
+                        "sharectl",
+                        "cadence",
+                        "--json",
+                        "--swf",
+                        str(log),
+                        *options,
+                    ]
+                )
             )
     told = json.loads(ours["one interval"][0].printed)["run_times"][0]
     factor = told["intervals"][0]["loading_factor"]
     if abs(factor - float(awk[0].printed)) > 1e-6:  # noqa: PLR2004 - digits that awk prints
         print(
-            f"not the same loading factor: awk {awk[0].printed.strip()}, sharectl {factor}", file=sys.stderr
+            f"not the same loading factor: awk {awk[0].printed.strip()}, sharectl {factor}",
+            file=sys.stderr,
         )
         return 1
     print(f"{told['jobs']:,} jobs, loading factor {factor:.4f} at {INTERVAL} s by both")
@@ -111,7 +125,8 @@ def made_up(path: Path) -> Path:
             seconds = max(1, round(draws.lognormvariate(7, 1.8)))
             cores = draws.choice((1, 1, 1, 8))
             file.write(
-                f"{number} {number} -1 {seconds} {cores} -1 -1 -1 -1 -1 1 1 {draws.randint(1, 20)} -1 -1 -1 -1 -1\n"
+                f"{number} {number} -1 {seconds} {cores} -1 -1 -1 -1 -1 1 1 "
+                f"{draws.randint(1, 20)} -1 -1 -1 -1 -1\n"
             )
     return path
 

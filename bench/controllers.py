@@ -1,11 +1,14 @@
 """How the control laws do on a simulated pool: settling time, overshoot and steady error, by law and scenario.
 
-The plant is a model of a pool, pure and the same at every run; the controllers are those of `sharectl.control.steering`. Cores
-are a fluid. Jobs end after exponential times. What ends is taken by the groups that have jobs waiting, in proportion to how
-eagerly the pool lets them in (single-core jobs fit everywhere), but for what targets keep for others: these act after a dead
-time, and give their cores only in whole blocks. So power moves only as jobs end, as in a pool; nobody is killed.
+The plant is a model of a pool, pure and the same at every run; the controllers are those of
+`sharectl.control.steering`. Cores are a fluid. Jobs end after exponential times. What ends is taken
+by the groups that have jobs waiting, in proportion to how eagerly the pool lets them in
+(single-core jobs fit everywhere), but for what targets keep for others: these act after a dead
+time, and give their cores only in whole blocks. So power moves only as jobs end, as in a pool;
+nobody is killed.
 
-settling   hours from the event until the error of the group that is watched stays where it ends: within 2 % of the power
+settling   hours from the event until the error of the group that is watched stays where it ends:
+within 2 % of the power
            in use of its mean in the last 12 hours; not told where there is noise
 overshoot  how far it went beyond that, % of the power in use
 steady     root of the mean square of the error in the last 12 hours, % of the power in use
@@ -122,7 +125,9 @@ class Pool:
     def tick(self, second: int) -> None:
         """One tick."""
         hours = second / HOUR
-        self._shrink_or_grow(next(cores for hour, cores in reversed(self.scenario.cores) if hour <= hours))
+        self._shrink_or_grow(
+            next(cores for hour, cores in reversed(self.scenario.cores) if hour <= hours)
+        )
         for name in GROUPS:
             arrived = (
                 self._noisy(_at(self.scenario.arrivals.get(name, ((0, ENDLESS),)), hours))
@@ -133,7 +138,9 @@ class Pool:
         while self.coming and self.coming[0][0] <= second:
             self.targets = self.coming.pop(0)[1]
         for name, kind in GROUPS.items():
-            ending = self.held[name] * min(1.0, self._noisy(1 - exp(-TICK_SECONDS / kind.mean_seconds)))
+            ending = self.held[name] * min(
+                1.0, self._noisy(1 - exp(-TICK_SECONDS / kind.mean_seconds))
+            )
             self._keep_for_others(name, ending)
             self.held[name] -= ending
         for name in GROUPS:
@@ -150,7 +157,9 @@ class Pool:
         part = 1 - capacity / self.capacity
         share = self.held[WATCHED] / (sum(self.held.values()) or 1.0)
         for name in GROUPS if part > 0 else ():
-            self.held[name] *= 1 - part * (1.5 if name == WATCHED else (1 - 1.5 * share) / (1 - share))
+            self.held[name] *= 1 - part * (
+                1.5 if name == WATCHED else (1 - 1.5 * share) / (1 - share)
+            )
             self.gathered[name] *= 1 - part
         self.capacity = capacity
 
@@ -177,7 +186,9 @@ class Pool:
         """All other free cores go to the groups that wait, by eagerness."""
         for _ in GROUPS:
             free = self.capacity - sum(self.held.values()) - sum(self.gathered.values())
-            eager = {name: kind.eagerness for name, kind in GROUPS.items() if self.waiting[name] > 0}
+            eager = {
+                name: kind.eagerness for name, kind in GROUPS.items() if self.waiting[name] > 0
+            }
             if free <= 0 or not eager:
                 return
             for name, weight in eager.items():
@@ -189,10 +200,13 @@ class Pool:
         """What a look at this pool finds."""
         node = Node("pool", "pool", round(self.capacity), CORE_HS06, controlled=True)
         held = tuple(
-            RunningJobs("pool", name, 1, CORE_HS06, 0, round(cores)) for name, cores in self.held.items()
+            RunningJobs("pool", name, 1, CORE_HS06, 0, round(cores))
+            for name, cores in self.held.items()
         )
         waiting = tuple(
-            PendingJobs(name, kind.request_cores, int(min(self.waiting[name], CORES)) // kind.request_cores)
+            PendingJobs(
+                name, kind.request_cores, int(min(self.waiting[name], CORES)) // kind.request_cores
+            )
             for name, kind in GROUPS.items()
         )
         return Snapshot(second, (node,), held, tuple(jobs for jobs in waiting if jobs.jobs))
@@ -274,7 +288,10 @@ def figures_of(moments: Sequence[Moment], event_hours: float) -> Figures:
 
 def main() -> int:
     """Print the table; 1 if a law is worse than none."""
-    print(f"{'scenario':18} {'law':8} {'settling h':>10} {'overshoot %':>11} {'steady %':>8} {'idle %':>6}")
+    print(
+        f"{'scenario':18} {'law':8} {'settling h':>10} {'overshoot %':>11} {'steady %':>8} "
+        f"{'idle %':>6}"
+    )
     worse = 0
     for name, scenario in SCENARIOS.items():
         none = figures_of(list(simulate(Control(), scenario, steered=False)), scenario.event_hours)
@@ -288,7 +305,8 @@ def main() -> int:
         for law, row in rows.items():
             hours = "-" if scenario.noise else f"{row.settling_hours:.1f}"
             print(
-                f"{name:18} {law:8} {hours:>10} {row.overshoot_ratio:11.1%} {row.steady_ratio:8.1%} {row.idle_ratio:6.2%}"
+                f"{name:18} {law:8} {hours:>10} {row.overshoot_ratio:11.1%} "
+                f"{row.steady_ratio:8.1%} {row.idle_ratio:6.2%}"
             )
         worse += sum(row.steady_ratio > none.steady_ratio for row in rows.values())
     return 1 if worse else 0

@@ -1,8 +1,8 @@
 """How many negotiation cycles it takes to fill one slot with 1-core jobs: by consumption policy, by schedd splitting, by neither.
 
-A pool of its own for each figure, with one slot of 16 cores; all jobs are known to the collector before the first cycle. Cycles
-are counted in the negotiator's log, from the first that matches a job to the last that does; seconds from the end of the
-first until all jobs run, as the schedds say.
+A pool of its own for each figure, with one slot of 16 cores; all jobs are known to the collector
+before the first cycle. Cycles are counted in the negotiator's log, from the first that matches a
+job to the last that does; seconds from the end of the first until all jobs run, as the schedds say.
 
 Exit code 1 if a requirement is missed.
 """
@@ -51,16 +51,21 @@ def main() -> int:
     missed = False
     for suite in SUITES:
         print(
-            f"HTCondor {htcondor_version(suite)} ({suite}), a slot of {CORES} cores, {CORES} jobs of 1 core,"
+            f"HTCondor {htcondor_version(suite)} ({suite}), a slot of {CORES} cores, {CORES} "
+            "jobs of 1 core,"
         )
         print(f"  a cycle every {INTERVAL_SECONDS} s")
-        print(f"  {'way':<20} {'schedds':>7} {'cycles':>7} {'/ policy':>9} {'seconds':>8}  matches by cycle")
+        print(
+            f"  {'way':<20} {'schedds':>7} {'cycles':>7} {'/ policy':>9} {'seconds':>8}  "
+            "matches by cycle"
+        )
         for count in (1, 2):
             filled = {way: fill(suite, way, count) for way in WAYS}
             with_policy = filled[POLICY]
             for way, found in filled.items():
                 print(
-                    f"  {way:<20} {count:>7} {found.cycles:>7} {found.cycles / with_policy.cycles:>9.1f}"
+                    f"  {way:<20} {count:>7} {found.cycles:>7} "
+                    f"{found.cycles / with_policy.cycles:>9.1f}"
                     f" {found.seconds:>8.1f}  {found.matches}"
                 )
             missed = missed or with_policy.cycles != 1 or filled[NEITHER].cycles < CORES

@@ -1,9 +1,10 @@
 """What ``sharectl explain job`` costs on 2,000 nodes, against ``condor_q -better-analyze`` of the same job.
 
-A real collector holds 2,000 copies of the ad of a real slot with sharectl's START, and a real schedd the job. Both
-commands are run in turn, and each figure is the median of its runs; the ratio compares runs of the same minutes on
-the same machine. The first also tells what would be if nothing ran on the nodes, the group's use and its quotas; the
-second runs inside the box. CPU is user + system time of the command and all its processes.
+A real collector holds 2,000 copies of the ad of a real slot with sharectl's START, and a real
+schedd the job. Both commands are run in turn, and each figure is the median of its runs; the ratio
+compares runs of the same minutes on the same machine. The first also tells what would be if nothing
+ran on the nodes, the group's use and its quotas; the second runs inside the box. CPU is user +
+system time of the command and all its processes.
 
 Exit code 1 if a requirement is missed, or the two do not count the same slots.
 """
@@ -65,10 +66,24 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder, Box(SPEC) as box:
         config = Path(folder) / "sharectl.yaml"
         config.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 300}\n")
-        environment = {**os.environ, **box.client_environment, "PYTHONPATH": str(CHECKOUT / "central")}
+        environment = {
+            **os.environ,
+            **box.client_environment,
+            "PYTHONPATH": str(CHECKOUT / "central"),
+        }
         job = f"{box.submit(JOB, ACCESS)}.0"
         subprocess.run([sys.executable, "-c", ADVERTISE], env=environment, check=True)
-        explain = [sys.executable, "-m", "sharectl", "explain", "job", job, "--json", "--config", str(config)]
+        explain = [
+            sys.executable,
+            "-m",
+            "sharectl",
+            "explain",
+            "job",
+            job,
+            "--json",
+            "--config",
+            str(config),
+        ]
 
         def ours() -> int:
             done = subprocess.run(explain, env=environment, stdout=subprocess.PIPE, check=True)

@@ -1,11 +1,13 @@
 """Idle cores under grace where no multicore job waits: as long as grace lasts, and looking whether anybody waits.
 
-One real pool, two nodes of 8 cores, the same workload on both at the same time: single-core jobs in plenty, and now
-and then an 8-core job ends after which none waits. One node reads a plan that says so, the other a plan that does not
-say. Idle core-seconds are counted from the end of the 8-core job to the start of each of the 8 single-core jobs that
-take its cores, by the jobs' event logs. Grace is scaled from 480 s to ``GRACE_SECONDS``.
+One real pool, two nodes of 8 cores, the same workload on both at the same time: single-core jobs in
+plenty, and now and then an 8-core job ends after which none waits. One node reads a plan that says
+so, the other a plan that does not say. Idle core-seconds are counted from the end of the 8-core job
+to the start of each of the 8 single-core jobs that take its cores, by the jobs' event logs. Grace
+is scaled from 480 s to ``GRACE_SECONDS``.
 
-Usage: ``bench/grace_idle.py [SUITE]``, a Debian suite of `poolbox`. Exit code 1 if looking saves less than half.
+Usage: ``bench/grace_idle.py [SUITE]``, a Debian suite of `poolbox`. Exit code 1 if looking saves
+less than half.
 """
 
 from __future__ import annotations
@@ -42,7 +44,9 @@ def one_round(box: Box, number: int) -> dict[str, float]:
         return event_log.times(log_of(box, node, f"single-{number}"), EXECUTE)
 
     box.wait_until(
-        lambda: all(len(starts(node)) == CORES for node in NODES), 3 * GRACE_SECONDS, "all cores are taken"
+        lambda: all(len(starts(node)) == CORES for node in NODES),
+        3 * GRACE_SECONDS,
+        "all cores are taken",
     )
     idle = {}
     for node in NODES:
@@ -58,16 +62,24 @@ def main(argv: list[str]) -> int:
     with Box(dataclasses.replace(pool_of(points), suite=(argv or ["trixie"])[0])) as box:
         for node, pending in NODES.items():
             publish(box, node, int(time.time()) + 3600, pending=pending)
-        box.wait_until(lambda: known(box, NODES, 't1_JobCtlReason == "no-line"'), 60, "the plan is read")
+        box.wait_until(
+            lambda: known(box, NODES, 't1_JobCtlReason == "no-line"'), 60, "the plan is read"
+        )
         rounds = [one_round(box, number) for number in range(ROUNDS)]
     looks, waits = (sum(idle[node] for idle in rounds) / ROUNDS for node in NODES)
     ratio = looks / waits
-    print(f"idle core-seconds for each 8-core job that ends, grace {GRACE_SECONDS} s, {ROUNDS} rounds")
     print(
-        f"grace as long as it lasts {waits:8.0f}\nlooks whether anybody waits {looks:6.0f}\nratio {ratio:.2f}"
+        f"idle core-seconds for each 8-core job that ends, grace {GRACE_SECONDS} s, {ROUNDS} rounds"
+    )
+    print(
+        f"grace as long as it lasts {waits:8.0f}\nlooks whether anybody waits "
+        f"{looks:6.0f}\nratio {ratio:.2f}"
     )
     saved = SITE_GRACE_SECONDS / GRACE_SECONDS * (waits - looks) / 3600
-    print(f"at {SITE_GRACE_SECONDS} s of grace some {saved:.1f} idle core-hours less for each such job")
+    print(
+        f"at {SITE_GRACE_SECONDS} s of grace some {saved:.1f} idle core-hours less for each "
+        "such job"
+    )
     return 0 if ratio <= MOST_RATIO else 1
 
 

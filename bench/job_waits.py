@@ -1,8 +1,9 @@
 """What waiting times of 100,000 queued jobs cost beside counting them.
 
-One real schedd, and questions to it in turn in one process; the figure is the median of the ratios, each of two
-questions that follow each other. Terms: counting is the schedd's own, as `sharectl snapshot` asks for it; waiting times
-are those of a bounded sample, and of jobs that have just started.
+One real schedd, and questions to it in turn in one process; the figure is the median of the ratios,
+each of two questions that follow each other. Terms: counting is the schedd's own, as `sharectl
+snapshot` asks for it; waiting times are those of a bounded sample, and of jobs that have just
+started.
 
 Exit code 1 if the requirement is missed.
 """
@@ -67,14 +68,23 @@ def main() -> int:
         for group, cores, count in MIX:
             text = JOBS.format(group=group, cores=cores, count=count)
             box.run(["condor_submit", "-terse", "-"], 300, ACCESS, input=text)
-        environment = {**os.environ, **box.client_environment, "PYTHONPATH": str(CHECKOUT / "central")}
+        environment = {
+            **os.environ,
+            **box.client_environment,
+            "PYTHONPATH": str(CHECKOUT / "central"),
+        }
         done = subprocess.run(
-            [sys.executable, "-c", ASK, str(RUNS)], env=environment, stdout=subprocess.PIPE, check=True
+            [sys.executable, "-c", ASK, str(RUNS)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
         )
     runs = [json.loads(line) for line in done.stdout.splitlines()]
     if {run[0] for run in runs} != {sum(count for _, _, count in MIX)}:
         raise SystemExit(f"not all jobs were counted: {runs}")
-    counting, waiting, sampled = (statistics.median(run[place] for run in runs) for place in (1, 2, 3))
+    counting, waiting, sampled = (
+        statistics.median(run[place] for run in runs) for place in (1, 2, 3)
+    )
     ratio = statistics.median(run[2] / run[1] for run in runs)
     print(f"counting {counting:.3f} s, waiting times {waiting:.3f} s of {sampled} jobs")
     print(f"ratio {ratio:.2f}, required <= {MOST_RATIO}")

@@ -1,12 +1,14 @@
 """What two years in the ledger cost: every 17 minutes a cycle of 1,000 nodes and 30 groups, 27,000 jobs.
 
-A synthetic pool (`ledger_pool`) goes on for a slice of cycles, which the ledger records one by one: what that takes, and
-how large it gets, is measured. The file of two years is then really built: the slice is copied inside SQLite, row by row and
-block by block, with later numbers and times, until 61,835 cycles are there, and roll-ups are made of all of them. The copies
-are as large as what was recorded; only their names and shapes of nodes are not written again, nor would they be.
+A synthetic pool (`ledger_pool`) goes on for a slice of cycles, which the ledger records one by one:
+what that takes, and how large it gets, is measured. The file of two years is then really built: the
+slice is copied inside SQLite, row by row and block by block, with later numbers and times, until
+61,835 cycles are there, and roll-ups are made of all of them. The copies are as large as what was
+recorded; only their names and shapes of nodes are not written again, nor would they be.
 
-Each query is asked by a process of its own, once with the file out of the kernel's cache and once with it in it. It is
-judged by the processor time of the second, since the clock says what else the machine did.
+Each query is asked by a process of its own, once with the file out of the kernel's cache and once
+with it in it. It is judged by the processor time of the second, since the clock says what else the
+machine did.
 
 Exit code 1 if a requirement is missed. MB are 10^6 bytes. ``--cycles N`` builds fewer.
 """
@@ -94,12 +96,16 @@ class Table:
 def main(argv: Sequence[str]) -> int:
     """Print the table; 1 if a requirement is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--cycles", type=int, default=TWO_YEARS, help="default: %(default)s, two years")
+    parser.add_argument(
+        "--cycles", type=int, default=TWO_YEARS, help="default: %(default)s, two years"
+    )
     wanted = parser.parse_args(argv).cycles
     table, began = Table(), time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger" / "ledger.sqlite"
-        cycles = islice(SyntheticPool(NODES, GROUPS, seed=5).cycles(BEGIN, WARM_UP + SLICE), WARM_UP, None)
+        cycles = islice(
+            SyntheticPool(NODES, GROUPS, seed=5).cycles(BEGIN, WARM_UP + SLICE), WARM_UP, None
+        )
         last = record_slice(table, path, cycles)
         copies = max(1, round(wanted / SLICE))
         fill(path, copies)
@@ -126,8 +132,13 @@ def record_slice(
     table.line("to record a cycle, median (most)", f"{median(took):.2f} s ({max(took):.2f})")
     text = median(texts)
     with sqlite3.connect(path) as connection:
-        rows = "SELECT avg(bytes) FROM (SELECT sum(length(block)) AS bytes FROM node_blocks WHERE depth {} 0 GROUP BY id / 65536)"
-        alone, chained = (connection.execute(rows.format(sign)).fetchone()[0] for sign in ("=", ">"))
+        rows = (
+            "SELECT avg(bytes) FROM (SELECT sum(length(block)) AS bytes FROM node_blocks WHERE depth "
+            "{} 0 GROUP BY id / 65536)"
+        )
+        alone, chained = (
+            connection.execute(rows.format(sign)).fetchone()[0] for sign in ("=", ">")
+        )
     table.line("nodes of a cycle: JSON, zlib", f"{text / 1e3:.1f} kB")
     table.line("nodes of a cycle: a block that stands alone", f"{alone / 1e3:.1f} kB")
     table.line("nodes of a cycle: what changed", f"{chained / 1e3:.1f} kB")
@@ -140,7 +151,11 @@ def fill(path: Path, copies: int) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA synchronous = OFF")
     for number in range(1, copies):
-        values = {"shift": number * SLICE, "seconds": number * SLICE * PERIOD_SECONDS, "last": SLICE}
+        values = {
+            "shift": number * SLICE,
+            "seconds": number * SLICE * PERIOD_SECONDS,
+            "last": SLICE,
+        }
         connection.execute("BEGIN")
         for statement in copying(connection):
             connection.execute(statement, values)
@@ -152,7 +167,8 @@ def fill(path: Path, copies: int) -> None:
     first = connection.execute("SELECT min(day) FROM remaining_times").fetchone()[0]
     for day in range(first + 1, end // 86400 + 1):
         connection.execute(
-            "INSERT OR IGNORE INTO remaining_times SELECT ?, group_id, bin, at_risk_seconds, ends FROM remaining_times "
+            "INSERT OR IGNORE INTO remaining_times SELECT ?, group_id, bin, at_risk_seconds, "
+            "ends FROM remaining_times "
             "WHERE day = ?",
             (day, first),
         )

@@ -67,7 +67,11 @@ class SyntheticPool:
             while free > 0 and self.dice.random() < 0.97:  # noqa: PLR2004 - some cores stay idle
                 cores = self._drawn(free)
                 length = int(self.dice.lognormvariate(9.9, 1.0)) + 60
-                spent = int(length * self.dice.random()) if warm else self.dice.randrange(PERIOD_SECONDS)
+                spent = (
+                    int(length * self.dice.random())
+                    if warm
+                    else self.dice.randrange(PERIOD_SECONDS)
+                )
                 group = self.dice.choices(self.groups, self.weights)[0]
                 memory = 500 * cores * self.dice.choice((2, 4, 4, 4, 6))
                 jobs.append(_Job(group, cores, now - spent, now - spent + length, memory))
@@ -80,7 +84,13 @@ class SyntheticPool:
     def _snapshot(self, now: int) -> Snapshot:
         running = tuple(
             RunningJobs(
-                node.name, job.group, job.cores, node.hs06_per_core, now - job.since, 1, job.memory_mib
+                node.name,
+                job.group,
+                job.cores,
+                node.hs06_per_core,
+                now - job.since,
+                1,
+                job.memory_mib,
             )
             for node in self.nodes
             for job in self.jobs[node.name]
@@ -99,10 +109,13 @@ class SyntheticPool:
     def _record(self, number: int, snapshot: Snapshot) -> CycleRecord:
         if number % LAST_CYCLE_INCOMPLETE == LAST_CYCLE_INCOMPLETE - 1:
             lost = Source("schedd ce-9.example.org", 60.0, "no answer within 60 s")
-            return CycleRecord(snapshot.taken_at, 61.2, complete=False, sources=(*snapshot.sources, lost))
+            return CycleRecord(
+                snapshot.taken_at, 61.2, complete=False, sources=(*snapshot.sources, lost)
+            )
         told = self.dice.sample(self.nodes, len(self.nodes) // 4)
         targets = [
-            Target(node.name, self.groups[0], 8 * self.dice.randrange(6), self.groups[1], 8) for node in told
+            Target(node.name, self.groups[0], 8 * self.dice.randrange(6), self.groups[1], 8)
+            for node in told
         ]
         waits = {
             node.name: Wait(self.dice.expovariate(1 / 7200), self.dice.expovariate(1 / 40000))

@@ -1,10 +1,13 @@
 """What it costs to price 50 shapes of jobs on 2,000 slots, and to count claims there: by kinds, against slot by slot.
 
-Ads are those of a startd of HTCondor 25.14.1 and of condor_submit, cut to what anybody refers to and filled up with attributes
-that nobody does. Four pools: slots that differ in nothing that is referred to, of 20 kinds, of one kind whose disks differ by up to
-10 %, and of 60 kinds. Slot by slot is measured on a few slots, a process for each. Each figure is the median of its runs in turn; a ratio compares runs of the same minutes on the same machine.
+Ads are those of a startd of HTCondor 25.14.1 and of condor_submit, cut to what anybody refers to
+and filled up with attributes that nobody does. Four pools: slots that differ in nothing that is
+referred to, of 20 kinds, of one kind whose disks differ by up to 10 %, and of 60 kinds. Slot by
+slot is measured on a few slots, a process for each. Each figure is the median of its runs in turn;
+a ratio compares runs of the same minutes on the same machine.
 
-Exit code 1 if a pool of 20 kinds takes longer than 10 s, or kinds and slot by slot do not come to the same.
+Exit code 1 if a pool of 20 kinds takes longer than 10 s, or kinds and slot by slot do not come to
+the same.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ SLOTS, SHAPES, FEW = 2000, 50, 12
 RUNS = 3
 LIMIT_SECONDS = 10.0
 _WITHIN = " && ".join(
-    f"ifThenElse(TARGET._cp_orig_Request{asset} isnt undefined, TARGET.Request{asset} <= MY.{asset}, "
+    f"ifThenElse(TARGET._cp_orig_Request{asset} isnt undefined, TARGET.Request{asset} <= "
+    f"MY.{asset}, "
     f"MY.Consumption{asset} <= MY.{asset})"
     for asset in ("Cpus", "Disk", "Memory")
 )
@@ -71,7 +75,8 @@ def jobs() -> list[Jobs]:
     """Shapes of jobs: 1, 2, 4 and 8 cores, memory and group."""
     requirements = (
         '(TARGET.Arch == "X86_64") && (TARGET.OpSys == "LINUX") && (TARGET.Disk >= RequestDisk) && '
-        "(TARGET.Memory >= RequestMemory) && (TARGET.Cpus >= RequestCpus) && (TARGET.HasFileTransfer)"
+        "(TARGET.Memory >= RequestMemory) && (TARGET.Cpus >= RequestCpus) && "
+        "(TARGET.HasFileTransfer)"
     )
     return [
         Jobs(
@@ -141,10 +146,12 @@ def main() -> int:
         slowest[name] = max(cost, capacity)
         print(f"{name:<16}{cost:>8.2f}{capacity:>10.2f}{apart:>12.0f}{apart / cost:>8.0f}")
     text = "\n\n".join(
-        "\n".join(f"{key} = {value}" for key, value in each.attributes.items()) for each in POOLS["alike"]
+        "\n".join(f"{key} = {value}" for key, value in each.attributes.items())
+        for each in POOLS["alike"]
     )
     print(
-        f"reading {len(text) / 1e6:.1f} MB that condor_status -long printed: {seconds(lambda: parse(text, 'bench')):.2f}"
+        f"reading {len(text) / 1e6:.1f} MB that condor_status -long printed: "
+        f"{seconds(lambda: parse(text, 'bench')):.2f}"
     )
     few = POOLS["20 kinds"][:FEW]
     same = costs(price(few, shapes, MOST_CLAIMS)) == one_by_one(few, shapes)

@@ -1,8 +1,9 @@
 """What it costs to see the memory of 100,000 queued jobs, by how many different requests for memory they have.
 
-One real schedd, and questions to it in processes of their own, in turn; each figure is the median of its runs, and a ratio
-compares runs of the same minutes on the same machine. The yardstick is `pool.mode: jobs`, one plain query for every
-job, as the original's ``condor_q -af`` is. Time is wall time of the question, memory the largest RSS of its process.
+One real schedd, and questions to it in processes of their own, in turn; each figure is the median
+of its runs, and a ratio compares runs of the same minutes on the same machine. The yardstick is
+`pool.mode: jobs`, one plain query for every job, as the original's ``condor_q -af`` is. Time is
+wall time of the question, memory the largest RSS of its process.
 
 Exit code 1 if a requirement is missed or a count is wrong.
 """
@@ -84,7 +85,10 @@ def look(box: Box, function: str, jobs: int) -> tuple[float, float, int]:
     runs = []
     for _ in range(RUNS):
         done = subprocess.run(
-            [sys.executable, "-c", ASK, function], env=environment, stdout=subprocess.PIPE, check=True
+            [sys.executable, "-c", ASK, function],
+            env=environment,
+            stdout=subprocess.PIPE,
+            check=True,
         )
         runs.append(json.loads(done.stdout))
         if runs[-1]["jobs"] != jobs:

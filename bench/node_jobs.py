@@ -1,17 +1,18 @@
 """What a run of ``job_ctl`` and of ``mc_grace`` costs a node, ``condor_status`` included: 40 ms and 20 MB at most.
 
-``job_ctl`` runs with ``target.py`` for one file of 2,000 targets, unsigned, which is the default; and, not judged, for
-a signed one.
+``job_ctl`` runs with ``target.py`` for one file of 2,000 targets, unsigned, which is the default;
+and, not judged, for a signed one.
 
-A real execute point with jobs of one and of eight cores. The node jobs are started as the startd starts them, by
-their first line, in its environment, on the Python of the box. They are run in turn with ``python3 -I -S -c pass``
-and with their ``condor_status`` alone, so that a ratio compares runs of the same minutes on the same machine.
+A real execute point with jobs of one and of eight cores. The node jobs are started as the startd
+starts them, by their first line, in its environment, on the Python of the box. They are run in turn
+with ``python3 -I -S -c pass`` and with their ``condor_status`` alone, so that a ratio compares runs
+of the same minutes on the same machine.
 
-Terms: wall time begins at fork and ends when the process has been waited for; the figure judged is the best of its
-runs, since everything else on the machine only adds to it, and the median stands beside it. Memory is the largest
-RSS of any one process of the run, as the kernel noted it, and, read every millisecond in runs of their own, the PSS
-of all of them together: a page that several processes share, the daemons' among them, counts in parts. MB are 10^6
-bytes.
+Terms: wall time begins at fork and ends when the process has been waited for; the figure judged is
+the best of its runs, since everything else on the machine only adds to it, and the median stands
+beside it. Memory is the largest RSS of any one process of the run, as the kernel noted it, and,
+read every millisecond in runs of their own, the PSS of all of them together: a page that several
+processes share, the daemons' among them, counts in parts. MB are 10^6 bytes.
 
 Exit code 1 if a limit is passed.
 """
@@ -78,7 +79,11 @@ def timed(argv: list[str]) -> dict[str, float]:
     if status:
         sys.exit(f"{' '.join(argv)} ended with wait status {status:#x}")
     cpu = usage.ru_utime + usage.ru_stime
-    return {"wall_seconds": seconds, "cpu_seconds": cpu, "largest_bytes": usage.ru_maxrss * BYTES_PER_KIB}
+    return {
+        "wall_seconds": seconds,
+        "cpu_seconds": cpu,
+        "largest_bytes": usage.ru_maxrss * BYTES_PER_KIB,
+    }
 
 
 def together(argv: list[str]) -> float:
@@ -159,7 +164,9 @@ def inside_a_box() -> dict[str, dict[str, list[float]]]:
     with Box(BoxSpec((ExecutePoint(NODE, CORES),))) as box:
         text = f"{lines}{NODE} alice 2 cms 8\n"
         digest = hmac.new(KEY, text.encode(), "sha256").hexdigest()
-        (box.shared_directory / "sharectl.txt").write_text(f"{text}# signature: hmac-sha256 key {digest}\n")
+        (box.shared_directory / "sharectl.txt").write_text(
+            f"{text}# signature: hmac-sha256 key {digest}\n"
+        )
         (box.shared_directory / "keys").write_text(f"key {KEY.hex()}\n")
         (box.shared_directory / "keys").chmod(0o600)
         for group, cores, count in MIX:
@@ -197,7 +204,8 @@ def report(figures: dict[str, dict[str, list[float]]]) -> bool:
         memory = max(*figures[name]["largest_bytes"], *figures[name]["together_bytes"]) / MOST_BYTES
         time_ratio = min(figures[name]["wall_seconds"]) / MOST_SECONDS
         print(
-            f"{name}: {time_ratio:.2f} of the {MOST_SECONDS * 1e3:.0f} ms, {memory:.2f} of the {MOST_BYTES / 1e6:.0f} MB"
+            f"{name}: {time_ratio:.2f} of the {MOST_SECONDS * 1e3:.0f} ms, {memory:.2f} of the "
+            f"{MOST_BYTES / 1e6:.0f} MB"
         )
     return kept
 

@@ -1,11 +1,12 @@
 """What it adds to a look at the pool to try its pending jobs: 2,000 kinds of jobs on 2,000 nodes of 20 kinds.
 
-A real collector holds 2,000 slots made of the ad of a real slot with sharectl's START; they differ in name and disk, and by
-kind in cores, memory and a custom attribute. A real schedd has 2,000 autoclusters. ``sharectl snapshot`` is run in turn with
-``pool.demand: placeable`` and ``pending``; a figure is the median of the differences of neighbours. CPU is user + system
-time of the command and all its processes, without the daemons. Memory is, at the worst moment, the RSS of the first process
-plus what its children do not share with anybody, in runs that are not timed. Wall time counts on an idle machine only: on a
-busy one read the ratio of neighbours, and CPU.
+A real collector holds 2,000 slots made of the ad of a real slot with sharectl's START; they differ
+in name and disk, and by kind in cores, memory and a custom attribute. A real schedd has 2,000
+autoclusters. ``sharectl snapshot`` is run in turn with ``pool.demand: placeable`` and ``pending``;
+a figure is the median of the differences of neighbours. CPU is user + system time of the command
+and all its processes, without the daemons. Memory is, at the worst moment, the RSS of the first
+process plus what its children do not share with anybody, in runs that are not timed. Wall time
+counts on an idle machine only: on a busy one read the ratio of neighbours, and CPU.
 
 Exit code 1 if a requirement is missed, or not the right jobs are found.
 """
@@ -69,7 +70,11 @@ pool.advertise(ads, "UPDATE_STARTD_AD", True)
 def main() -> int:
     """Print the figures; 1 if a requirement is missed."""
     with tempfile.TemporaryDirectory() as folder, Box(SPEC) as box:
-        environment = {**os.environ, **box.client_environment, "PYTHONPATH": str(CHECKOUT / "central")}
+        environment = {
+            **os.environ,
+            **box.client_environment,
+            "PYTHONPATH": str(CHECKOUT / "central"),
+        }
         subprocess.run([sys.executable, "-c", ADVERTISE], env=environment, check=True)
         box.run(["condor_submit", "-terse", "-"], 300, ACCESS, input=jobs())
         tried, counted = (command(Path(folder), demand) for demand in ("placeable", "pending"))
@@ -90,10 +95,16 @@ def main() -> int:
     base = statistics.median(without[0] for _, without in runs)
     ratio = statistics.median(with_trial[0] / without[0] for with_trial, without in runs)
     added = memory[0] - memory[1]
-    print(f"{JOB_KINDS} kinds of jobs on {NODES} nodes of {NODE_KINDS} kinds; without the trial {base:.2f} s")
+    print(
+        f"{JOB_KINDS} kinds of jobs on {NODES} nodes of {NODE_KINDS} kinds; without the trial "
+        f"{base:.2f} s"
+    )
     print(f"wall time added  {wall:.2f} s, required <= {MOST_SECONDS} s; ratio {ratio:.2f}")
     print(f"CPU added        {cpu:.2f} s, required <= {MOST_SECONDS} s")
-    print(f"memory added     {added:.1f} MiB, required <= {MOST_MIB:g} MiB; without {memory[1]:.1f} MiB")
+    print(
+        f"memory added     {added:.1f} MiB, required <= {MOST_MIB:g} MiB; without "
+        f"{memory[1]:.1f} MiB"
+    )
     return 0 if max(wall, cpu) <= MOST_SECONDS and added <= MOST_MIB else 1
 
 
@@ -133,7 +144,9 @@ def measured(asked: list[str], environment: dict[str, str]) -> tuple[float, floa
         output.seek(0)
         content: dict[str, Any] = json.load(output)
     if started.returncode or content["untried"]:
-        raise SystemExit(f"sharectl left with {started.returncode}; not tried: {content['untried']}")
+        raise SystemExit(
+            f"sharectl left with {started.returncode}; not tried: {content['untried']}"
+        )
     return wall, usage.ru_utime + usage.ru_stime, sum(row["jobs"] for row in content["unplaceable"])
 
 

@@ -1,6 +1,7 @@
 """How long a plan for a large pool takes, in what memory, and how good it is: greedy, by HiGHS and the seed's pair.
 
-Each is made in a process of its own, so that the memory is its own. ``--nodes`` and ``--groups`` say how large.
+Each is made in a process of its own, so that the memory is its own. ``--nodes`` and ``--groups``
+say how large.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ def pool(nodes: int, groups: int, seed: int) -> tuple[Snapshot, dict[str, float]
     for number in range(nodes):
         node, power = f"wn-{number:04}", draw.choice(POWERS)
         machine = f"{node}.example.org"
-        points.append(Node(node, machine, NODE_CORES, power, controlled=True, memory_mib=4096 * NODE_CORES))
+        points.append(
+            Node(node, machine, NODE_CORES, power, controlled=True, memory_mib=4096 * NODE_CORES)
+        )
         running += _jobs(draw, node, power, weight)
     pending = [
         PendingJobs(name, size, draw.randint(1, 400), 2048 * size)
@@ -55,7 +58,9 @@ def pool(nodes: int, groups: int, seed: int) -> tuple[Snapshot, dict[str, float]
         for size in SIZES
         if draw.random() < WAITING_RATIO
     ]
-    return Snapshot(NOW, tuple(points), tuple(running), tuple(pending)), dict.fromkeys(names, 1000.0)
+    return Snapshot(NOW, tuple(points), tuple(running), tuple(pending)), dict.fromkeys(
+        names, 1000.0
+    )
 
 
 def _jobs(draw: Random, node: str, power: float, weight: dict[str, float]) -> list[RunningJobs]:
@@ -74,7 +79,9 @@ def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, floa
     """Figures of one plan: seconds, MiB above what the pool itself takes, targets, power moved, waits."""
     strategy, solver = VARIANTS[variant]
     taken, pledges = pool(nodes, groups, seed)
-    config = PlanConfig(pledges, PlanLimits(), 3060, strategy=strategy, assigning=Assigning(solver=solver))
+    config = PlanConfig(
+        pledges, PlanLimits(), 3060, strategy=strategy, assigning=Assigning(solver=solver)
+    )
     began = time.perf_counter()
     if solver == "auto":
         # What a cycle loads once, and is no part of a plan.
@@ -103,7 +110,9 @@ def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
     waits = {record.node: record for record in decision.nodes}
     over = sum(control.output_hs06 for control in decision.groups if control.output_hs06 > 0)
     targets = decision.plan.targets
-    held = {group: cores_by_node(taken, group) for group in {target.held_back for target in targets}}
+    held = {
+        group: cores_by_node(taken, group) for group in {target.held_back for target in targets}
+    }
     # A target for single-core jobs is for as many as the held-back group gives up cores.
     cores = {
         target: held[target.held_back][target.node] - target.cap_cores
@@ -114,7 +123,10 @@ def _worth(decision: Decision, taken: Snapshot) -> dict[str, float]:
     moved = sum(power[target.node] * cores[target] for target in targets)
     value = sum(
         power[target.node]
-        * (cores[target] * (86400 - waits[target.node].wait_seconds) - waits[target.node].idle_core_seconds)
+        * (
+            cores[target] * (86400 - waits[target.node].wait_seconds)
+            - waits[target.node].idle_core_seconds
+        )
         for target in targets
     )
     return {
@@ -142,14 +154,22 @@ def main(argv: Sequence[str]) -> int:
     for variant in VARIANTS:
         asked = [sys.executable, __file__, "--one", variant, "--seed", str(chosen.seed)]
         size = ["--nodes", str(chosen.nodes), "--groups", str(chosen.groups)]
-        rows[variant] = json.loads(subprocess.run([*asked, *size], check=True, capture_output=True).stdout)
+        rows[variant] = json.loads(
+            subprocess.run([*asked, *size], check=True, capture_output=True).stdout
+        )
     print(f"{chosen.nodes} nodes of {NODE_CORES} cores, {chosen.groups} groups, seed {chosen.seed}")
-    print(f"{'':8}  load s  seconds     cpu   again  peak MiB  pool MiB  targets  moved/over  value/greedy")
+    print(
+        f"{'':8}  load s  seconds     cpu   again  peak MiB  pool MiB  targets  moved/over  "
+        "value/greedy"
+    )
     for variant, row in rows.items():
         print(
-            f"{variant:8}  {row['load_seconds']:6.2f}  {row['seconds']:7.2f} {row['cpu_seconds']:7.2f} {row['again_seconds']:7.2f}  "
-            f"{row['peak_mib']:8.0f}  {row['pool_mib']:8.0f}  {row['targets']:7.0f}  {row['moved_ratio']:10.3f}  "
-            f"{row['value'] / rows['greedy']['value']:12.4f}" + ("  (greedily)" if row["greedily"] else "")
+            f"{variant:8}  {row['load_seconds']:6.2f}  {row['seconds']:7.2f} "
+            f"{row['cpu_seconds']:7.2f} {row['again_seconds']:7.2f}  "
+            f"{row['peak_mib']:8.0f}  {row['pool_mib']:8.0f}  {row['targets']:7.0f}  "
+            f"{row['moved_ratio']:10.3f}  "
+            f"{row['value'] / rows['greedy']['value']:12.4f}"
+            + ("  (greedily)" if row["greedily"] else "")
         )
     return 0
 

@@ -1,9 +1,9 @@
 """How long a pool of eight nodes takes to stand, and what a node costs in memory, on both versions of HTCondor.
 
-The root is in the cache before anything is measured. Time runs from the call of ``Box.start`` until the collector
-knows the negotiator, both schedds and all eight startds. Each figure is the median of its runs. A node's memory is
-its condor_master with all it started (startd, procd), no job running: RSS, and PSS, which counts a page shared by n
-processes as 1/n.
+The root is in the cache before anything is measured. Time runs from the call of ``Box.start`` until
+the collector knows the negotiator, both schedds and all eight startds. Each figure is the median of
+its runs. A node's memory is its condor_master with all it started (startd, procd), no job running:
+RSS, and PSS, which counts a page shared by n processes as 1/n.
 
 Exit code 1 if a requirement is missed.
 """
@@ -43,11 +43,14 @@ def main() -> int:
     for suite in SUITES:
         find_root(suite)
         costs = [one_start(suite) for _ in range(RUNS)]
-        median = Cost(*(statistics.median(values) for values in zip(*map(dataclasses.astuple, costs))))
+        median = Cost(
+            *(statistics.median(values) for values in zip(*map(dataclasses.astuple, costs)))
+        )
         print(f"HTCondor {htcondor_version(suite)} ({suite}), {NODES} nodes, {RUNS} starts")
         print(f"  start, seconds            {median.start_seconds:6.2f}")
         print(
-            f"  start / {MOST_SECONDS:g} s, ratio       {median.start_seconds / MOST_SECONDS:6.2f}  required <= 1"
+            f"  start / {MOST_SECONDS:g} s, ratio       "
+            f"{median.start_seconds / MOST_SECONDS:6.2f}  required <= 1"
         )
         print(f"  stop, seconds             {median.stop_seconds:6.2f}")
         print(f"  memory of a node, RSS MiB {median.node_rss_kib / 1024:6.1f}")

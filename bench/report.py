@@ -1,8 +1,9 @@
 """What the page of a year costs: 30 groups, a cycle every 17 minutes, as `sharectl report` reads, draws and writes it.
 
-The ledger is that of bench/ledger.py with fewer nodes, which no figure shows. Each command is a process of its own, with one thread;
-what is required is of its processor time, so that other work on the machine does not decide. MB are 10^6 bytes. A month is there
-to see that a page grows with groups, not with time.
+The ledger is that of bench/ledger.py with fewer nodes, which no figure shows. Each command is a
+process of its own, with one thread; what is required is of its processor time, so that other work
+on the machine does not decide. MB are 10^6 bytes. A month is there to see that a page grows with
+groups, not with time.
 
 Exit code 1 if the year takes longer than 10 s, or its page is larger than `MOST_BYTES`.
 """
@@ -59,8 +60,13 @@ def main() -> int:
             "a year": [year, end],
             "a half-year beside another": [end - 182 * 86400, end, year, end - 183 * 86400],
         }
-        costs = {what: [report(folder, periods) for _ in range(RUNS)] for what, periods in asked.items()}
-    print(f"{GROUPS} groups; best of {RUNS} runs; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+        costs = {
+            what: [report(folder, periods) for _ in range(RUNS)] for what, periods in asked.items()
+        }
+    print(
+        f"{GROUPS} groups; best of {RUNS} runs; {os.cpu_count()} cores, load "
+        f"{os.getloadavg()[0]:.1f}"
+    )
     print(f"{'':<28}{'seconds':>10}{'CPU s':>10}{'memory MB':>12}{'page MB':>10}")
     for what, runs in costs.items():
         best = min(runs, key=lambda cost: cost.processor_seconds)
@@ -72,7 +78,10 @@ def main() -> int:
     )
     print(f"page of a year by page of a month: {best.page_mb / month.page_mb:.2f}")
     met = best.processor_seconds <= LIMIT_SECONDS and best.page_mb * 1e6 <= MOST_BYTES
-    print(f"a year within {LIMIT_SECONDS:g} s and {MOST_BYTES / 1e6:g} MB: {'ok' if met else 'MISSED'}")
+    print(
+        f"a year within {LIMIT_SECONDS:g} s and {MOST_BYTES / 1e6:g} MB: "
+        f"{'ok' if met else 'MISSED'}"
+    )
     return 0 if met else 1
 
 
@@ -91,13 +100,22 @@ def build(path: Path) -> int:
 
 def report(folder: Path, periods: list[int]) -> Cost:
     """Run the command once."""
-    command = [sys.executable, "-m", "sharectl", "report", "--config", str(folder / "sharectl.yaml")]
+    command = [
+        sys.executable,
+        "-m",
+        "sharectl",
+        "report",
+        "--config",
+        str(folder / "sharectl.yaml"),
+    ]
     command += ["-o", str(folder / "page"), "--from", f"@{periods[0]}", "--to", f"@{periods[1]}"]
     if periods[2:]:
         command += ["--compare", *(f"@{moment}" for moment in periods[2:])]
     began = time.perf_counter()
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(CHECKOUT / "central")}
+        command,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(CHECKOUT / "central")},
     )
     _pid, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began

@@ -1,14 +1,15 @@
 """What a look at 100,000 queued jobs costs: the seed's ``condor_q … -af`` piped to awk, against ``sharectl snapshot``.
 
-Two real schedds, 50,000 jobs each, none of which runs. Both commands are run in turn, and each figure is the median
-of its runs; a ratio compares runs of the same minutes on the same machine.
+Two real schedds, 50,000 jobs each, none of which runs. Both commands are run in turn, and each
+figure is the median of its runs; a ratio compares runs of the same minutes on the same machine.
 
-Terms of the comparison: ``condor_q`` and awk run inside the box, where HTCondor is installed, sharectl outside it,
-where the wheel of the bindings is; both talk to the same daemons over loopback. Wall time begins in the shell that
-starts the pipeline, or where the Python interpreter is started. CPU is user + system time of the whole tree of
-processes on the client's side; the schedds' own is not in it. Memory is, at the worst moment, the RSS of sharectl's
-first process plus what its children do not share with anybody (USS), read every few milliseconds in runs of their
-own, and the largest RSS of any one of them, as the kernel noted it. MB are 10^6 bytes.
+Terms of the comparison: ``condor_q`` and awk run inside the box, where HTCondor is installed,
+sharectl outside it, where the wheel of the bindings is; both talk to the same daemons over
+loopback. Wall time begins in the shell that starts the pipeline, or where the Python interpreter is
+started. CPU is user + system time of the whole tree of processes on the client's side; the schedds'
+own is not in it. Memory is, at the worst moment, the RSS of sharectl's first process plus what its
+children do not share with anybody (USS), read every few milliseconds in runs of their own, and the
+largest RSS of any one of them, as the kernel noted it. MB are 10^6 bytes.
 
 Exit code 1 if a requirement is missed or the two do not count the same.
 """
@@ -48,7 +49,13 @@ groups:
   alice: {pledge_hs06: 71400}
 """
 # accounting group, cores, share of a schedd's jobs
-MIX = (("cms.prod", 8, 0.4), ("atlas", 1, 0.2), ("atlas.user", 8, 0.1), ("alice", 1, 0.2), ("lhcb", 16, 0.1))
+MIX = (
+    ("cms.prod", 8, 0.4),
+    ("atlas", 1, 0.2),
+    ("atlas.user", 8, 0.1),
+    ("alice", 1, 0.2),
+    ("lhcb", 16, 0.1),
+)
 JOBS = """\
 executable = /bin/true
 accounting_group = {group}
@@ -107,7 +114,11 @@ def main() -> int:
         config = Path(folder) / "sharectl.yaml"
         config.write_text(CONFIG)
         command = [sys.executable, "-m", "sharectl", "snapshot", "--json", "--config", str(config)]
-        environment = {**os.environ, **box.client_environment, "PYTHONPATH": str(CHECKOUT / "central")}
+        environment = {
+            **os.environ,
+            **box.client_environment,
+            "PYTHONPATH": str(CHECKOUT / "central"),
+        }
         submit(box, FEW_JOBS)
         few = memory_mb(command, environment)
         submit(box, MANY_JOBS - FEW_JOBS)
@@ -118,7 +129,10 @@ def main() -> int:
             cost, our_waiting = run_sharectl(command, environment)
             ours.append(cost)
             if seed_waiting != our_waiting or sum(our_waiting.values()) != MANY_JOBS:
-                print(f"not the same jobs: condor_q {seed_waiting}, sharectl {our_waiting}", file=sys.stderr)
+                print(
+                    f"not the same jobs: condor_q {seed_waiting}, sharectl {our_waiting}",
+                    file=sys.stderr,
+                )
                 return 1
         many = memory_mb(command, environment)
     figures = list(judged(seed, ours, few, many))
@@ -192,7 +206,9 @@ def most_memory_mb(command: list[str], environment: dict[str, str]) -> float:
     started = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     most = 0.0
     while started.poll() is None:
-        children = sum(memory_kib(pid, "Private_Clean", "Private_Dirty") for pid in children_of(started.pid))
+        children = sum(
+            memory_kib(pid, "Private_Clean", "Private_Dirty") for pid in children_of(started.pid)
+        )
         most = max(most, (memory_kib(started.pid, "Rss") + children) * MB_PER_KIB)
         time.sleep(POLL_SECONDS)
     return most
@@ -210,7 +226,10 @@ def memory_kib(pid: int, *kinds: str) -> int:
     """Memory of the given kinds that a process has, KiB; 0 if it has ended."""
     with contextlib.suppress(OSError):
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-        found = {name: int(value.split()[0]) for name, _, value in (line.partition(":") for line in lines)}
+        found = {
+            name: int(value.split()[0])
+            for name, _, value in (line.partition(":") for line in lines)
+        }
         return sum(found.get(kind, 0) for kind in kinds)
     return 0
 
@@ -220,18 +239,27 @@ def judged(
 ) -> Iterator[Figure]:
     """The figures, each against its requirement."""
     for name, kind, least in TIMES:
-        theirs, own = (statistics.median(getattr(cost, kind) for cost in costs) for costs in (seed, ours))
+        theirs, own = (
+            statistics.median(getattr(cost, kind) for cost in costs) for costs in (seed, ours)
+        )
         yield Figure(f"{name}, condor_q | awk", f"{theirs:.3f} s", "", ok=True)
         yield Figure(f"{name}, sharectl snapshot", f"{own:.3f} s", "", ok=True)
-        yield Figure(f"{name}, ratio", f"{theirs / own:.1f}", f">= {least:g}", ok=theirs / own >= least)
+        yield Figure(
+            f"{name}, ratio", f"{theirs / own:.1f}", f">= {least:g}", ok=theirs / own >= least
+        )
     names = ("memory of all its processes", "memory of its largest process")
     for name, at_few, at_many in zip(names, few, many):
         for jobs, memory in ((FEW_JOBS, at_few), (MANY_JOBS, at_many)):
             within = memory <= MOST_MEMORY_MB
-            yield Figure(f"{name}, {jobs:,} jobs", f"{memory:.1f} MB", f"<= {MOST_MEMORY_MB:g} MB", ok=within)
+            yield Figure(
+                f"{name}, {jobs:,} jobs", f"{memory:.1f} MB", f"<= {MOST_MEMORY_MB:g} MB", ok=within
+            )
         growth = at_many / at_few
         yield Figure(
-            f"{name}, growth", f"{growth:.3f}", f"<= {MOST_GROWTH_RATIO:g}", ok=growth <= MOST_GROWTH_RATIO
+            f"{name}, growth",
+            f"{growth:.3f}",
+            f"<= {MOST_GROWTH_RATIO:g}",
+            ok=growth <= MOST_GROWTH_RATIO,
         )
 
 
@@ -241,7 +269,9 @@ def print_table(figures: list[Figure]) -> None:
     print(f"{'figure':<{width}}  {'measured':>10}  {'required':>10}")
     for figure in figures:
         verdict = "" if not figure.required else "ok" if figure.ok else "MISSED"
-        print(f"{figure.name:<{width}}  {figure.measured:>10}  {figure.required:>10}  {verdict}".rstrip())
+        print(
+            f"{figure.name:<{width}}  {figure.measured:>10}  {figure.required:>10}  {verdict}".rstrip()
+        )
 
 
 if __name__ == "__main__":

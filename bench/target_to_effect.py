@@ -1,10 +1,11 @@
 """How long from `sharectl publish` to START acting on the nodes, at the snippet's default settings for live actuation.
 
-A pool of four nodes with HTCondor's own UPDATE_INTERVAL (300 s). Plans with a target for every node and plans without
-are published in turn, at any moment of job_ctl's period. The clock starts before the command does and stops when START,
-as the startd has it, keeps out (or lets in again) a job of a third group. The collector's copy, which the negotiator
-goes by until the node is asked, is timed too: a new target makes job_ctl ask for an update, which HTCondor 23.9.6 does
-not send for slots, and later versions do; without it the copy follows at the next change on the node, or after 300 s.
+A pool of four nodes with HTCondor's own UPDATE_INTERVAL (300 s). Plans with a target for every node
+and plans without are published in turn, at any moment of job_ctl's period. The clock starts before
+the command does and stops when START, as the startd has it, keeps out (or lets in again) a job of a
+third group. The collector's copy, which the negotiator goes by until the node is asked, is timed
+too: a new target makes job_ctl ask for an update, which HTCondor 23.9.6 does not send for slots,
+and later versions do; without it the copy follows at the next change on the node, or after 300 s.
 
 Exit code 1 if a requirement is missed.
 """
@@ -53,7 +54,9 @@ def main() -> int:
             configuration.write_text(
                 json.dumps(
                     {
-                        "groups": {group: {"pledge_hs06": pledge} for group, pledge in GROUPS.items()},
+                        "groups": {
+                            group: {"pledge_hs06": pledge} for group, pledge in GROUPS.items()
+                        },
                         "publish": [{"file": str(box.shared_directory / "sharectl.txt")}],
                         "state_directory": str(box.shared_directory),
                     }
@@ -65,11 +68,15 @@ def main() -> int:
         slowest = max(slowest, *effects)
         print(f"HTCondor {htcondor_version(suite)} ({suite}), {NODES} nodes, {ROUNDS} plans")
         print(
-            f"  publish to START, seconds: median {statistics.median(effects):.1f}, most {max(effects):.1f}"
+            f"  publish to START, seconds: median {statistics.median(effects):.1f}, most "
+            f"{max(effects):.1f}"
         )
-        print(f"  most / {MOST_SECONDS:g} s, ratio {max(effects) / MOST_SECONDS:19.2f}  required <= 1")
         print(
-            f"  then the collector's copy within {COLLECTOR_SECONDS:g} s: {len(copies)} of {len(effects)}"
+            f"  most / {MOST_SECONDS:g} s, ratio {max(effects) / MOST_SECONDS:19.2f}  required <= 1"
+        )
+        print(
+            f"  then the collector's copy within {COLLECTOR_SECONDS:g} s: {len(copies)} of "
+            f"{len(effects)}"
             + (f", median {statistics.median(copies):.1f} s later" if copies else "")
         )
     return int(slowest > MOST_SECONDS)
@@ -90,10 +97,15 @@ def one_round(box: Box, configuration: Path, number: int) -> tuple[list[float], 
     copied: dict[str, float] = {}
     while len(copied) < NODES and time.monotonic() - begun - max(seen.values()) < COLLECTOR_SECONDS:
         for name, after in seen.items():
-            if name not in copied and keeps_out(box, ["-constraint", f'Machine == "{name}"']) == target:
+            if (
+                name not in copied
+                and keeps_out(box, ["-constraint", f'Machine == "{name}"']) == target
+            ):
                 copied[name] = max(0.0, time.monotonic() - begun - after)
         time.sleep(0.2)
-    return [seen.get(node.name, float("inf")) for node in box.spec.execute_points], list(copied.values())
+    return [seen.get(node.name, float("inf")) for node in box.spec.execute_points], list(
+        copied.values()
+    )
 
 
 def publish(box: Box, configuration: Path, *, target: bool) -> None:
@@ -108,7 +120,13 @@ def publish(box: Box, configuration: Path, *, target: bool) -> None:
         "valid_until": now + 3060,
         "groups": list(GROUPS),
         "targets": [
-            {"node": name, "held_back": "alice", "cap_cores": 0, "helped": "cms", "request_cores": 8}
+            {
+                "node": name,
+                "held_back": "alice",
+                "cap_cores": 0,
+                "helped": "cms",
+                "request_cores": 8,
+            }
             for name in names
         ],
         "reason": "targets" if target else "no-group-over",

@@ -1,6 +1,7 @@
 """How much longer it takes to explain a decision than to make it, and what memory a replay takes of ever more cycles.
 
-Each is measured in a process of its own, explanations by the processor's time. ``--nodes`` and ``--groups`` say how large the pool of the explanations is.
+Each is measured in a process of its own, explanations by the processor's time. ``--nodes`` and
+``--groups`` say how large the pool of the explanations is.
 """
 
 from __future__ import annotations
@@ -93,13 +94,17 @@ def main(argv: Sequence[str]) -> int:
     for strategy in ("pair", "many"):
         seen = _in_a_process(f"explain:{strategy}", arguments)
         print(
-            f"{strategy}: {arguments.nodes} nodes, {arguments.groups} groups: a decision is 1 ({seen['decide']:.2f} s), a "
-            f"group {seen['group'] / seen['decide']:.1f}, a node {seen['node'] / seen['decide']:.1f}, a cycle {seen['cycle'] / seen['decide']:.1f} ({seen['cycle']:.1f} s) "
+            f"{strategy}: {arguments.nodes} nodes, {arguments.groups} groups: a decision is 1 "
+            f"({seen['decide']:.2f} s), a "
+            f"group {seen['group'] / seen['decide']:.1f}, a node "
+            f"{seen['node'] / seen['decide']:.1f}, a cycle {seen['cycle'] / seen['decide']:.1f} "
+            f"({seen['cycle']:.1f} s) "
             f"({seen['flips']} changes found, all tried: {seen['tried_all']})"
         )
     few, many = (_in_a_process(f"replay:{cycles}", arguments) for cycles in REPLAY_CYCLES)
     print(
-        f"replay: {REPLAY_CYCLES[1] // REPLAY_CYCLES[0]} times as many cycles take {many['mib'] / few['mib']:.2f} times the "
+        f"replay: {REPLAY_CYCLES[1] // REPLAY_CYCLES[0]} times as many cycles take "
+        f"{many['mib'] / few['mib']:.2f} times the "
         f"memory ({few['mib']:.0f} MiB) and {many['seconds'] / few['seconds']:.1f} times as long"
     )
     return 0
@@ -121,7 +126,10 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
 def _in_a_process(what: str, arguments: argparse.Namespace) -> dict[str, Any]:
     size = ["--nodes", str(arguments.nodes), "--groups", str(arguments.groups)]
     done = subprocess.run(
-        [sys.executable, __file__, "--only", what, *size], check=True, capture_output=True, text=True
+        [sys.executable, __file__, "--only", what, *size],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured

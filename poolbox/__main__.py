@@ -67,7 +67,9 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = top.add_subparsers(required=True, metavar="up | down | status | run | submit")
     common = argparse.ArgumentParser(add_help=False)
-    common.add_argument("--name", default="default", help="which pool, when there are several (%(default)s)")
+    common.add_argument(
+        "--name", default="default", help="which pool, when there are several (%(default)s)"
+    )
     for name, verb, text in VERBS:
         added = verbs.add_parser(
             name,
@@ -89,11 +91,14 @@ def up(arguments: argparse.Namespace) -> int:
         arguments.cores,
         arguments.memory_mib,
         arguments.power_hs06,
-        access_points=tuple(f"ap-{number}.example.org" for number in range(1, arguments.access_points + 1)),
+        access_points=tuple(
+            f"ap-{number}.example.org" for number in range(1, arguments.access_points + 1)
+        ),
         suite=arguments.suite,
         groups=dict(arguments.group),
         **{
-            name: "".join(_text(path) for path in getattr(arguments, name)) for name, _whose in CONFIGURATIONS
+            name: "".join(_text(path) for path in getattr(arguments, name))
+            for name, _whose in CONFIGURATIONS
         },
     )
     box = Box(spec)
@@ -116,7 +121,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run a command on this terminal's streams."""
     if not arguments.command:
         raise PoolboxError("run: name a command, such as: run condor_q -global")
-    code = background.find(arguments.name).run_on_streams(arguments.command, (0, 1, 2), host=arguments.host)
+    code = background.find(arguments.name).run_on_streams(
+        arguments.command, (0, 1, 2), host=arguments.host
+    )
     return code if code >= 0 else SIGNALLED - code
 
 
@@ -129,18 +136,33 @@ def submit(arguments: argparse.Namespace) -> int:
 
 def _up_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
-        "--suite", choices=SUITES, default="trixie", help="trixie has 23.9.6, forky 25.14.1 (%(default)s)"
+        "--suite",
+        choices=SUITES,
+        default="trixie",
+        help="trixie has 23.9.6, forky 25.14.1 (%(default)s)",
     )
-    verb.add_argument("--nodes", type=_positive, default=2, metavar="N", help="execute points (%(default)s)")
-    verb.add_argument("--cores", type=_positive, default=8, metavar="N", help="cores of each (%(default)s)")
     verb.add_argument(
-        "--memory-mib", type=_positive, default=16384, metavar="N", help="memory of each (%(default)s)"
+        "--nodes", type=_positive, default=2, metavar="N", help="execute points (%(default)s)"
+    )
+    verb.add_argument(
+        "--cores", type=_positive, default=8, metavar="N", help="cores of each (%(default)s)"
+    )
+    verb.add_argument(
+        "--memory-mib",
+        type=_positive,
+        default=16384,
+        metavar="N",
+        help="memory of each (%(default)s)",
     )
     verb.add_argument(
         "--power-hs06", type=float, default=80.0, metavar="X", help="power of each (%(default)s)"
     )
     verb.add_argument(
-        "--access-points", type=_positive, default=2, metavar="N", help="access points (%(default)s)"
+        "--access-points",
+        type=_positive,
+        default=2,
+        metavar="N",
+        help="access points (%(default)s)",
     )
     verb.add_argument(
         "--group",
@@ -168,9 +190,13 @@ def _run_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def _submit_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--access-point", metavar="HOST", help="where to submit (the first access point)")
     verb.add_argument(
-        "file", metavar="FILE", help="a submit description, - for standard input; its paths are inside"
+        "--access-point", metavar="HOST", help="where to submit (the first access point)"
+    )
+    verb.add_argument(
+        "file",
+        metavar="FILE",
+        help="a submit description, - for standard input; its paths are inside",
     )
 
 
@@ -213,7 +239,10 @@ def _print_status(box: Box) -> int:
         print(f"{host:24} {' '.join(sorted(names)) or 'down'}")
     print(box.run(["condor_status"]).stdout.strip())
     print(f"shared folder: {box.shared_directory}")
-    print(f"for HTCondor tools outside: export CONDOR_CONFIG={box.client_environment['CONDOR_CONFIG']}")
+    print(
+        "for HTCondor tools outside: export "
+        f"CONDOR_CONFIG={box.client_environment['CONDOR_CONFIG']}"
+    )
     return 0
 
 

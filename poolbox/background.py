@@ -15,7 +15,11 @@ from poolbox.root import remove_tree
 def runtime_directory() -> Path:
     """The folder of this user's pools by name; made if need be, refused when it is somebody else's."""
     base = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(base) / "poolbox" if base else Path(tempfile.gettempdir()) / f"poolbox-of-{os.geteuid()}"
+    folder = (
+        Path(base) / "poolbox"
+        if base
+        else Path(tempfile.gettempdir()) / f"poolbox-of-{os.geteuid()}"
+    )
     folder.mkdir(mode=0o700, exist_ok=True)
     state = folder.lstat()
     if folder.is_symlink() or state.st_uid != os.geteuid() or state.st_mode & 0o022:
@@ -65,7 +69,9 @@ def _named(link: Path) -> Path:
     if not link.is_symlink():
         others = ", ".join(sorted(path.name for path in link.parent.iterdir())) or "none"
         start_it = f"python -m poolbox up --name {link.name}"
-        raise PoolboxError(f"no pool named {link.name!r} (there is: {others}); start it: {start_it}")
+        raise PoolboxError(
+            f"no pool named {link.name!r} (there is: {others}); start it: {start_it}"
+        )
     return link.readlink()
 
 
@@ -87,5 +93,6 @@ def _delete_what_is_left(directory: Path) -> None:
 
 def _taken(name: str) -> PoolboxError:
     return PoolboxError(
-        f"a pool named {name!r} runs already; end it (python -m poolbox down --name {name}) or name another"
+        f"a pool named {name!r} runs already; end it (python -m poolbox down --name {name}) or "
+        "name another"
     )

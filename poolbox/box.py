@@ -26,7 +26,8 @@ from poolbox.waiting import wait_for
 
 START_SECONDS = 60.0
 END_SECONDS = 30.0
-# Below the range from which the kernel hands out ports by itself, so that no daemon's own port takes it.
+# Below the range from which the kernel hands out ports by itself, so that no daemon's own port
+# takes it.
 COLLECTOR_PORTS = range(20000, 32000)
 HOST_FOLDERS = ("config.d", "log", "spool", "execute", "lock", "run")
 BOX_FOLDERS = ("home", "shared", "client", "etc")
@@ -35,8 +36,8 @@ BOX_FOLDERS = ("home", "shared", "client", "etc")
 class Box(Pool):
     """One pool, all its daemons in one sandbox that ends with this process.
 
-    A context manager; `start` and `stop` do the same. Everything it writes lies in ``directory``, a temporary
-    folder that `stop` deletes unless ``keep`` is true.
+    A context manager; `start` and `stop` do the same. Everything it writes lies in ``directory``, a
+    temporary folder that `stop` deletes unless ``keep`` is true.
     """
 
     def __init__(self, spec: BoxSpec, *, keep: bool = False) -> None:
@@ -72,8 +73,8 @@ class Box(Pool):
     def start(self, timeout_seconds: float = START_SECONDS) -> None:
         """Start every daemon and wait until the collector knows them all.
 
-        Raises `DeadlineError` or `BoxFailedError` with the daemons' logs, `CannotBuildError` when this machine
-        can have no pool; nothing is left running then.
+        Raises `DeadlineError` or `BoxFailedError` with the daemons' logs, `CannotBuildError` when
+        this machine can have no pool; nothing is left running then.
         """
         if self._sandbox is not None:
             raise PoolboxError(f"this box runs already, in {self.directory}")
@@ -87,7 +88,9 @@ class Box(Pool):
             self.wait_until(self._collector_answers, timeout_seconds, "the collector answers")
             for host in self.spec.hosts[1:]:
                 self.start_host(host)
-            self.wait_until(self.complete, timeout_seconds, "every daemon is known to the collector")
+            self.wait_until(
+                self.complete, timeout_seconds, "every daemon is known to the collector"
+            )
         except BaseException:
             self.stop()
             raise
@@ -99,7 +102,9 @@ class Box(Pool):
         with contextlib.suppress(PoolboxError, TimeoutError):
             control.ask(self.directory, "end", timeout_seconds=END_SECONDS)
         if self._sandbox is not None:
-            self._sandbox.communicate(timeout=END_SECONDS)  # closes the pipe whose end is the box's end, too
+            self._sandbox.communicate(
+                timeout=END_SECONDS
+            )  # closes the pipe whose end is the box's end, too
             self._sandbox = None
         elif self.namespace:
             wait_for(lambda: not self.processes(), END_SECONDS, "the box's processes end")
@@ -125,7 +130,9 @@ class Box(Pool):
             )
         listening = self.directory / "control"
         wait_for(
-            lambda: listening.exists() or sandbox.poll() is not None, START_SECONDS, "the sandbox starts"
+            lambda: listening.exists() or sandbox.poll() is not None,
+            START_SECONDS,
+            "the sandbox starts",
         )
         if sandbox.poll() is not None:
             check_can_run()
@@ -137,7 +144,10 @@ class Box(Pool):
         for name in (*BOX_FOLDERS, *host_folders):
             (self.directory / name).mkdir(parents=True)
         home, client = self.directory / "home", self.directory / "client"
-        texts = {self.directory / "etc" / name: text for name, text in system_files(self.spec, home).items()}
+        texts = {
+            self.directory / "etc" / name: text
+            for name, text in system_files(self.spec, home).items()
+        }
         for host in self.spec.hosts:
             local = self.local_directory(host)
             files = host_configurations(self.spec, host, local, self.port, root.installation)
@@ -160,7 +170,11 @@ class Box(Pool):
             "LOGNAME": POOL_USER,
             "LANG": "C.UTF-8",
         }
-        return {"master": str(sbin / "condor_master"), "hosts": self.spec.hosts, "environment": environment}
+        return {
+            "master": str(sbin / "condor_master"),
+            "hosts": self.spec.hosts,
+            "environment": environment,
+        }
 
 
 def free_port() -> int:

@@ -153,7 +153,11 @@ def client_configuration(directory: PurePath, port: int) -> str:
 
 def _role(spec: BoxSpec, host: str) -> tuple[str, str, str]:
     if host == spec.central_point:
-        return CENTRAL.format(schedd=spec.access_points[0]) + _groups(spec.groups), spec.central_config, ""
+        return (
+            CENTRAL.format(schedd=spec.access_points[0]) + _groups(spec.groups),
+            spec.central_config,
+            "",
+        )
     if host in spec.access_points:
         return ACCESS.format(host=host), spec.access_config, ""
     node = next(node for node in spec.execute_points if node.name == host)
@@ -175,5 +179,8 @@ def _groups(groups: Mapping[str, Union[int, float]]) -> str:
         else f"GROUP_QUOTA_{name} = {quota}"
         for name, quota in groups.items()
     ]
-    # As at a site that never leaves cores idle: a group may run past its quota while others have nothing to run.
-    return "\n".join([f"GROUP_NAMES = {', '.join(groups)}", *quotas, "GROUP_ACCEPT_SURPLUS = True", ""])
+    # As at a site that never leaves cores idle: a group may run past its quota while others have
+    # nothing to run.
+    return "\n".join(
+        [f"GROUP_NAMES = {', '.join(groups)}", *quotas, "GROUP_ACCEPT_SURPLUS = True", ""]
+    )

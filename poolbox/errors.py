@@ -33,7 +33,9 @@ class CommandError(PoolboxError):
     """A command inside the box failed; ``returncode``, ``stdout`` and ``stderr`` are what it left."""
 
     def __init__(self, argv: list[str], returncode: int, stdout: str, stderr: str) -> None:
-        super().__init__(f"{' '.join(argv)} exited with {returncode}: {(stderr or stdout).strip()[-2000:]}")
+        super().__init__(
+            f"{' '.join(argv)} exited with {returncode}: {(stderr or stdout).strip()[-2000:]}"
+        )
         self.returncode = returncode
         self.stdout = stdout
         self.stderr = stderr

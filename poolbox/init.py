@@ -1,12 +1,13 @@
 """What runs first inside a box: starts and stops the masters, runs commands, ends when its starter is gone.
 
-Run by path inside the box (``init.py DIRECTORY``), so standard library only and nothing of poolbox's.
+Run by path inside the box (``init.py DIRECTORY``), so standard library only and nothing of
+poolbox's.
 
-It serves the Unix socket ``DIRECTORY/control``: one request a connection, a JSON object on one line, answered by
-another. The server is the child of pid 1, which buries orphans and exits as soon as the server does; then the
-kernel kills every process of the box. The server exits when it is told to, and when its standard input ends: the
-starter holds the other end of that pipe, so a box never outlives a starter that was killed, whatever killed it.
-``detach`` lets go of that pipe.
+It serves the Unix socket ``DIRECTORY/control``: one request a connection, a JSON object on one
+line, answered by another. The server is the child of pid 1, which buries orphans and exits as soon
+as the server does; then the kernel kills every process of the box. The server exits when it is told
+to, and when its standard input ends: the starter holds the other end of that pipe, so a box never
+outlives a starter that was killed, whatever killed it. ``detach`` lets go of that pipe.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ class Init:
 
     def environment_of(self, host: str) -> dict[str, str]:
         """Environment variables with the configuration of that host."""
-        return {**self.environment, "CONDOR_CONFIG": str(self.directory / "hosts" / host / "condor_config")}
+        return {
+            **self.environment,
+            "CONDOR_CONFIG": str(self.directory / "hosts" / host / "condor_config"),
+        }
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
         """Start the condor_master of ``host``, unless it runs; answers its ``pid``, as seen inside."""
@@ -83,7 +87,9 @@ class Init:
         """Host name → pid of its master as seen inside, None when it does not run."""
         return {
             "masters": {
-                host: master.pid if (master := self.masters.get(host)) and master.poll() is None else None
+                host: master.pid
+                if (master := self.masters.get(host)) and master.poll() is None
+                else None
                 for host in self.hosts
             }
         }
@@ -123,7 +129,9 @@ class Init:
     def serve(self, connection: socket.socket) -> None:
         """Answer the one request of a connection."""
         with connection, contextlib.suppress(OSError):
-            data, streams, _flags, _address = socket.recv_fds(connection, REQUEST_BYTES, STANDARD_STREAMS)
+            data, streams, _flags, _address = socket.recv_fds(
+                connection, REQUEST_BYTES, STANDARD_STREAMS
+            )
             while data and not data.endswith(b"\n"):
                 data += connection.recv(REQUEST_BYTES)
             if not data:
@@ -135,7 +143,9 @@ class Init:
             else:
                 answer = OPERATIONS[operation](self, request)
             connection.sendall(json.dumps(answer).encode() + b"\n")
-            connection.shutdown(socket.SHUT_RDWR)  # the thread that still reads holds the socket open
+            connection.shutdown(
+                socket.SHUT_RDWR
+            )  # the thread that still reads holds the socket open
 
 
 OPERATIONS = {

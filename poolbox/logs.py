@@ -31,7 +31,11 @@ def log_files(hosts: Path) -> Iterator[Path]:
     """Yield the daemons' logs that hold anything, by host; of its starters' the newest two."""
     for folder in sorted(hosts.glob("*/log")):
         starters = sorted(folder.glob("StarterLog.*"), key=lambda path: path.stat().st_mtime)
-        for path in (*sorted(folder.glob("*Log")), *starters[-STARTER_LOGS:], *folder.glob("*.stderr")):
+        for path in (
+            *sorted(folder.glob("*Log")),
+            *starters[-STARTER_LOGS:],
+            *folder.glob("*.stderr"),
+        ):
             if path.name not in NOISE and path.stat().st_size:
                 yield path
 

@@ -31,7 +31,17 @@ FORBIDDING = (
 def check_can_run(system: Path = Path("/")) -> None:
     """Nothing, or `CannotBuildError` that says what to install or allow before a box can run here."""
     _check_programs(TO_RUN, [])
-    probe = ["bwrap", "--unshare-user", "--unshare-pid", "--ro-bind", "/", "/", "--proc", "/proc", "true"]
+    probe = [
+        "bwrap",
+        "--unshare-user",
+        "--unshare-pid",
+        "--ro-bind",
+        "/",
+        "/",
+        "--proc",
+        "/proc",
+        "true",
+    ]
     done = subprocess.run(probe, capture_output=True, text=True, timeout=PROBE_SECONDS, check=False)
     if done.returncode:
         remedies = "; ".join(_forbidden(system / "proc" / "sys"))
@@ -63,10 +73,13 @@ def check_has_subordinate_ids(user: str, system: Path) -> None:
 
 
 def _check_programs(programs: dict[str, str], missing: list[str]) -> None:
-    missing = [package for program, package in programs.items() if shutil.which(program) is None] + missing
+    missing = [
+        package for program, package in programs.items() if shutil.which(program) is None
+    ] + missing
     if missing:
         raise CannotBuildError(
-            "no pool can run here: there must be an HTCondor of this machine's own (condor_master on PATH) and "
+            "no pool can run here: there must be an HTCondor of this machine's own "
+            "(condor_master on PATH) and "
             f"bubblewrap, or the tools to build one.\nInstall: apt install {' '.join(missing)}"
         )
 

@@ -78,8 +78,9 @@ class Pool:
     ) -> subprocess.CompletedProcess[str]:
         """The outcome of a command run inside as the pool's user, with the configuration of a host.
 
-        ``host`` is the central manager unless given; the working directory is the pool user's home. Raises
-        `CommandError` when it fails and ``check`` is true, `DeadlineError` (it is killed) when it takes longer.
+        ``host`` is the central manager unless given; the working directory is the pool user's home.
+        Raises `CommandError` when it fails and ``check`` is true, `DeadlineError` (it is killed)
+        when it takes longer.
         """
         with (
             tempfile.TemporaryFile() as stdin,
@@ -92,7 +93,9 @@ class Pool:
             try:
                 returncode = self.run_on_streams(argv, streams, timeout_seconds, host, environment)
             except TimeoutError:
-                raise DeadlineError(f"{' '.join(argv)} took longer than {timeout_seconds:g} s") from None
+                raise DeadlineError(
+                    f"{' '.join(argv)} took longer than {timeout_seconds:g} s"
+                ) from None
             stdout, stderr = (_content(stream.fileno()) for stream in (out, err))
         if check and returncode:
             raise CommandError(list(argv), returncode, stdout, stderr)
@@ -156,8 +159,8 @@ class Pool:
     def _are_free(self, since: float) -> bool:
         """Whether there is no dynamic slot; one that stays although no job is left is vacated.
 
-        A job that is removed while its claim is made can leave one that nobody uses, for as long as a claim may be
-        silent: half an hour.
+        A job that is removed while its claim is made can leave one that nobody uses, for as long as
+        a claim may be silent: half an hour.
         """
         query = ["condor_status", "-constraint", 'SlotType == "Dynamic"', "-af", "Name"]
         busy = self.run(query).stdout.split()
@@ -208,7 +211,9 @@ class Pool:
         families: dict[str, list[processes.BoxProcess]] = {}
         for host, inner_pid in masters.items():
             own = {process.pid for process in everything if process.inner_pid == inner_pid}
-            families[host] = [each for each in everything if each.pid in own or each.parent_pid in own]
+            families[host] = [
+                each for each in everything if each.pid in own or each.parent_pid in own
+            ]
         return families
 
     def processes(self) -> list[processes.BoxProcess]:

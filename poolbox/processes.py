@@ -28,8 +28,8 @@ class BoxProcess:
 class Namespace:
     """A pid namespace, told by the pid of one of its processes.
 
-    It stays open as long as this object lives: the kernel gives the number of a namespace that is gone to the
-    next one made, and a box that has ended would be taken for another's.
+    It stays open as long as this object lives: the kernel gives the number of a namespace that is
+    gone to the next one made, and a box that has ended would be taken for another's.
     """
 
     def __init__(self, pid: int) -> None:

@@ -40,7 +40,9 @@ def find_root(suite: str) -> Root:
     """The root to run a box of that suite in, built first if need be; `CannotBuildError` says what is missing."""
     own = shutil.which("condor_master")
     if own is not None:
-        return Root(Path("/"), installation_around(Path("/"), Path(own).resolve()), Path(sys.executable))
+        return Root(
+            Path("/"), installation_around(Path("/"), Path(own).resolve()), Path(sys.executable)
+        )
     path = cached_root(suite)
     return Root(path, installation_around(path, PACKAGED_MASTER), Path("/usr/bin/python3"))
 
@@ -53,13 +55,17 @@ def installation_around(root: Path, master: Path) -> Installation:
         folder = release / name / "condor"
         return folder if (root / folder.relative_to("/")).is_dir() else release / name
 
-    return Installation(release=release, libexec=packaged("libexec"), lib=packaged("lib"), sbin=master.parent)
+    return Installation(
+        release=release, libexec=packaged("libexec"), lib=packaged("lib"), sbin=master.parent
+    )
 
 
 def cache_path(suite: str) -> Path:
     """Where the root of that suite is kept, in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
     cache = (
-        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "sharectl" / "poolbox"
+        Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
+        / "sharectl"
+        / "poolbox"
     )
     key = " ".join((str(RECIPE), os.uname().machine, *PACKAGES))
     return cache / f"{suite}-{hashlib.sha256(key.encode()).hexdigest()[:12]}"
@@ -68,8 +74,8 @@ def cache_path(suite: str) -> Path:
 def cached_root(suite: str, check: Callable[[], None] = check_can_build) -> Path:
     """The unpacked root of that suite. The first who asks builds it, others wait for it.
 
-    It gets its name by one rename when it is whole. What a killed builder left is deleted by the next.
-    ``check`` raises when nothing can be built here.
+    It gets its name by one rename when it is whole. What a killed builder left is deleted by the
+    next. ``check`` raises when nothing can be built here.
     """
     path = cache_path(suite)
     if path.is_dir():
@@ -129,7 +135,8 @@ def locked(path: Path) -> Iterator[int]:
 def _build(suite: str, target: Path, lock: int) -> None:
     """Fill ``target`` with the suite's root, everything in it owned by this user.
 
-    The lock goes to both programs: while they outlive a killed builder, the next one waits for them to end.
+    The lock goes to both programs: while they outlive a killed builder, the next one waits for them
+    to end.
     """
     make = [
         "mmdebstrap",
@@ -156,7 +163,10 @@ def _build(suite: str, target: Path, lock: int) -> None:
                 pass_fds=(lock,),
             ) as maker,
             subprocess.Popen(
-                [*unpack, "--directory", str(target)], stdin=maker.stdout, stderr=said, pass_fds=(lock,)
+                [*unpack, "--directory", str(target)],
+                stdin=maker.stdout,
+                stderr=said,
+                pass_fds=(lock,),
             ) as unpacker,
         ):
             if maker.stdout is not None:
@@ -170,7 +180,10 @@ def _build(suite: str, target: Path, lock: int) -> None:
 
 
 def _failed(pipeline: tuple[subprocess.Popen[bytes], ...]) -> str:
-    """Wait for the programs; why they failed, or an empty text. Whatever happens, none is left running."""
+    """Wait for the programs; why they failed, or an empty text.
+
+    Whatever happens, none is left running.
+    """
     deadline = time.monotonic() + BUILD_SECONDS
     try:
         codes = [program.wait(max(0.0, deadline - time.monotonic())) for program in pipeline]

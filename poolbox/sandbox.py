@@ -30,9 +30,23 @@ def system_files(spec: BoxSpec, home: Path) -> dict[str, str]:
 def command(root: Root, directory: Path) -> list[str]:
     """The argv that runs `poolbox.init` for the box in ``directory``, inside ``root``."""
     binds = [("--ro-bind", str(directory / "etc" / name), f"/etc/{name}") for name in SYSTEM_FILES]
-    binds += [("--ro-bind", str(CHECKOUT), str(CHECKOUT)), ("--bind", str(directory), str(directory))]
+    binds += [
+        ("--ro-bind", str(CHECKOUT), str(CHECKOUT)),
+        ("--bind", str(directory), str(directory)),
+    ]
     guests = [Path(target) for _option, _source, target in binds]
-    own = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run"]  # noqa: S108
+    own = [
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/tmp",  # noqa: S108
+        "--dir",
+        "/var/tmp",  # noqa: S108
+        "--dir",
+        "/run",
+    ]
     return [
         "bwrap",
         *("--unshare-user", "--uid", str(POOL_ID), "--gid", str(POOL_ID)),
@@ -48,8 +62,8 @@ def command(root: Root, directory: Path) -> list[str]:
 def expose(source: Path, target: Path, guests: Sequence[Path]) -> Iterator[tuple[str, ...]]:
     """Yield the bubblewrap options that show ``source`` read-only as ``target``, with room for the ``guests``.
 
-    Nothing can be mounted onto a name that a read-only tree does not have, so a folder that lacks a guest is
-    shown entry by entry instead of as a whole.
+    Nothing can be mounted onto a name that a read-only tree does not have, so a folder that lacks a
+    guest is shown entry by entry instead of as a whole.
     """
     for entry in sorted(source.iterdir()):
         here = target / entry.name

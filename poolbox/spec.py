@@ -20,8 +20,9 @@ GROUP_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.]*")
 class ExecutePoint:
     """One execute point: a condor_master and a condor_startd with one partitionable slot.
 
-    ``power_hs06`` is the whole node's, published as machine attribute ``t1_wn_hs06``; None publishes nothing.
-    ``config`` is extra HTCondor configuration of this node alone and wins over everything in the `BoxSpec`.
+    ``power_hs06`` is the whole node's, published as machine attribute ``t1_wn_hs06``; None
+    publishes nothing. ``config`` is extra HTCondor configuration of this node alone and wins over
+    everything in the `BoxSpec`.
     """
 
     name: str = "wn-001.example.org"
@@ -32,7 +33,11 @@ class ExecutePoint:
 
 
 def equal_nodes(
-    count: int, cores: int = 8, memory_mib: int = 16384, power_hs06: Optional[float] = 80.0, config: str = ""
+    count: int,
+    cores: int = 8,
+    memory_mib: int = 16384,
+    power_hs06: Optional[float] = 80.0,
+    config: str = "",
 ) -> tuple[ExecutePoint, ...]:
     """``count`` execute points alike, ``wn-001.example.org`` and up."""
     return tuple(
@@ -45,10 +50,11 @@ def equal_nodes(
 class BoxSpec:
     """One pool. HTCondor's defaults hold except for the short intervals of `poolbox.configuration`.
 
-    ``suite`` is the Debian suite whose HTCondor runs: trixie has 23.9.6, forky 25.14.1; a ``condor_master`` on
-    PATH goes before both. ``config`` goes to every daemon, then ``central_config``, ``access_config`` and
-    ``execute_config`` to their hosts: a knob set there wins over the box's own. ``groups`` maps an accounting
-    group to its quota: an int is cores (GROUP_QUOTA), a float up to 1 a share (GROUP_QUOTA_DYNAMIC).
+    ``suite`` is the Debian suite whose HTCondor runs: trixie has 23.9.6, forky 25.14.1; a
+    ``condor_master`` on PATH goes before both. ``config`` goes to every daemon, then
+    ``central_config``, ``access_config`` and ``execute_config`` to their hosts: a knob set there
+    wins over the box's own. ``groups`` maps an accounting group to its quota: an int is cores
+    (GROUP_QUOTA), a float up to 1 a share (GROUP_QUOTA_DYNAMIC).
     """
 
     execute_points: tuple[ExecutePoint, ...] = (ExecutePoint(),)
@@ -77,7 +83,11 @@ class BoxSpec:
     @property
     def hosts(self) -> tuple[str, ...]:
         """Every host: the central manager, the access points, the execute points."""
-        return (self.central_point, *self.access_points, *(node.name for node in self.execute_points))
+        return (
+            self.central_point,
+            *self.access_points,
+            *(node.name for node in self.execute_points),
+        )
 
     def check(self) -> None:
         """Nothing, or `SpecError` with every reason why this cannot be a pool."""
@@ -105,5 +115,9 @@ class BoxSpec:
 def _group_problems(group: str, quota: float) -> Iterator[str]:
     if not GROUP_NAME.fullmatch(group):
         yield f"group {group!r}: write letters, digits, _ and . only"
-    if isinstance(quota, bool) or not 0 <= quota < math.inf or (not isinstance(quota, int) and quota > 1):
+    if (
+        isinstance(quota, bool)
+        or not 0 <= quota < math.inf
+        or (not isinstance(quota, int) and quota > 1)
+    ):
         yield f"group {group}: quota {quota!r}: write cores as an int, or a share of 0.0 to 1.0"

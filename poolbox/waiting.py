@@ -18,8 +18,8 @@ POLL_SHARE = 0.05
 def wait_for(predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
     """The first true value of the predicate; `DeadlineError` when there is none in time.
 
-    A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet, except when the whole box has
-    ended (`BoxFailedError`): nothing more can be awaited of it.
+    A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet, except when the
+    whole box has ended (`BoxFailedError`): nothing more can be awaited of it.
     """
     began = time.monotonic()
     deadline = began + timeout_seconds

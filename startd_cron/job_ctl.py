@@ -1,16 +1,20 @@
 #!/usr/bin/python3 -I
 """JOB_CTL: tells a node which group it holds back and which it helps.
 
-A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each group holds, and
-target.py, which lies beside this file, for the node's target, "alice 56 cms 8". Published, all of it at every run:
-  t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by cores; "none:0".
-  t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped; {"none", "none"} without a target.
-  t1_Targetcores     {56, 8}: most cores the first may hold, cores a job of the second must request; {0, 0} without.
-  t1_TargetUntil, t1_TargetSequence  When the target ends, Unix seconds, and number of its plan; 0 without a target.
-  t1_MulticorePending, t1_MulticorePendingUntil  Boolean: multicore jobs wait that could run; its end, Unix seconds.
-  t1_JobCtlReason, t1_JobCtlTime  ok, or why there is no target: a code below; when this job ran, Unix seconds.
-A group is the longest in --groups and the plan that AccountingGroup begins with, else "other"; its first part if these name
-none. The highest sequence of right sources decides, if none higher was accepted before; else the highest exit status.
+A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each
+group holds, and target.py, which lies beside this file, for the node's target, "alice 56 cms 8".
+Published, all of it at every run:
+  t1_CurrentJobs     "alice:64:lhcb:3:atlas:5": cores by group, the held-back group first, then by
+  cores; "none:0". t1_TargetGroups    {"alice", "cms"}: the group held back, the group helped;
+  {"none", "none"} without a target. t1_Targetcores     {56, 8}: most cores the first may hold,
+  cores a job of the second must request; {0, 0} without. t1_TargetUntil, t1_TargetSequence  When
+  the target ends, Unix seconds, and number of its plan; 0 without a target. t1_MulticorePending,
+  t1_MulticorePendingUntil  Boolean: multicore jobs wait that could run; its end, Unix seconds.
+  t1_JobCtlReason, t1_JobCtlTime  ok, or why there is no target: a code below; when this job ran,
+  Unix seconds.
+A group is the longest in --groups and the plan that AccountingGroup begins with, else "other"; its
+first part if these name none. The highest sequence of right sources decides, if none higher was
+accepted before; else the highest exit status.
 """
 
 import os
@@ -20,25 +24,51 @@ import time
 
 HANDED_ON = "--host --max-age-seconds --key-file --pool --identity --ca-file"
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
-    "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "where targets are, with commas: see below"),
-    "--groups": ("", 0, 0, "groups to count by name, with commas, besides those that the plan names"),
-    "--state": ("/var/lib/condor/job_ctl.state", 0, 0, "what is remembered from run to run, on a local disk"),
+    "--source": (
+        "file:/var/lib/sharectl/sharectl.txt",
+        0,
+        0,
+        "where targets are, with commas: see below",
+    ),
+    "--groups": (
+        "",
+        0,
+        0,
+        "groups to count by name, with commas, besides those that the plan names",
+    ),
+    "--state": (
+        "/var/lib/condor/job_ctl.state",
+        0,
+        0,
+        "what is remembered from run to run, on a local disk",
+    ),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
     "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
-    "--timeout-seconds": ("10", 1, 300, "after so long this job ends, and kills what it has started"),
+    "--timeout-seconds": (
+        "10",
+        1,
+        300,
+        "after so long this job ends, and kills what it has started",
+    ),
     "--target-program": ("", 0, 0, "command in the place of target.py"),
     **dict.fromkeys(HANDED_ON.split(), ("", 0, 0, "handed to target.py: see below")),
 }
 REASONS = {  # exit status, meaning; more of them below, in target.py
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
-    "timeout": (75, "not through in --timeout-seconds: the startd, a source or a file system hangs"),
+    "timeout": (
+        75,
+        "not through in --timeout-seconds: the startd, a source or a file system hangs",
+    ),
     "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
     "startd-garbled": (76, "the answer is not what condor_status prints"),
     "backwards": (77, "a higher sequence was accepted before: an old copy, or two centres publish"),
     "disagree": (77, "sources have different targets of one sequence"),
     "no-state": (78, "the state file cannot be written: mend the folder of --state"),
-    "target-garbled": (78, "target.py cannot be run, or does not fit this file: install all files anew"),
+    "target-garbled": (
+        78,
+        "target.py cannot be run, or does not fit this file: install all files anew",
+    ),
 }
 AD = """\
 t1_CurrentJobs = "%s"
@@ -52,15 +82,35 @@ t1_JobCtlReason = "%s"
 t1_JobCtlTime = %d
 """
 TARGET = os.path.join(os.path.dirname(os.path.realpath(__file__)), "target.py")
-HELD = 'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", "Preempting"})'
+HELD = (
+    'PartitionableSlot =!= True && BackfillSlot =!= True && member(State, {"Claimed", '
+    '"Preempting"})'
+)
 COLUMNS = ("ifThenElse(%s, Cpus ?: 0, 0)" % HELD, "AccountingGroup")
-TOLD = ("source", "reason", "sequence", "until", "order", "groups", "")  # what target.py prints, a line each
+TOLD = (
+    "source",
+    "reason",
+    "sequence",
+    "until",
+    "order",
+    "groups",
+    "",
+)  # what target.py prints, a line each
 WHOLE, PENDING = ("ok", "no-line"), (("True",), ("False",), ("undefined",))
-NO_TARGET, NOTHING = ("none", "0", "none", "0", "undefined"), ("none", "none", 0, 0, 0, 0, "undefined", 0)
+NO_TARGET, NOTHING = (
+    ("none", "0", "none", "0", "undefined"),
+    ("none", "none", 0, 0, 0, 0, "undefined", 0),
+)
 STATE = "job_ctl 1, --pool %s: highest sequence accepted, last published\n%d\n%s\n"
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NAMED_GROUPS, MAX_SOURCES, MAX_DIGITS, MAX_DETAIL = 64, 32, 8, 10, 1000
-MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, SKEW_SECONDS = 8000, 2097152, 0.0003, -1, 300
+MAX_JOBS_BYTES, MAX_OUTPUT_BYTES, POLL_SECONDS, TOO_LATE, SKEW_SECONDS = (
+    8000,
+    2097152,
+    0.0003,
+    -1,
+    300,
+)
 
 
 class JobError(Exception):
@@ -74,13 +124,17 @@ def is_number(text: str) -> bool:
 
 def is_group(text: str) -> bool:
     """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
-    parts = text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    parts = (
+        text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    )
     return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
 
 
 def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple[str, ...], str]":
     """Exit status, code, sequence, until when, words of the order and groups that target.py found in a source."""
-    names, _, texts = zip(*(line.partition(" ") for line in output.decode("ascii", "replace").split("\n")))
+    names, _, texts = zip(
+        *(line.partition(" ") for line in output.decode("ascii", "replace").split("\n"))
+    )
     if names == TOLD and not status & 0xFF and GROUP_CHARACTERS.issuperset(texts[1]):
         _, code, sequence, until, order, groups, _ = texts
         words = tuple(order.split(" "))
@@ -91,7 +145,9 @@ def parse_target(status: int, output: bytes) -> "tuple[int, str, int, int, tuple
     return refused(code, "target.py: wait status %d, output %a" % (status, output[:MAX_DETAIL]))
 
 
-def refused(code: str, detail: str, groups: str = "") -> "tuple[int, str, int, int, tuple[str, ...], str]":
+def refused(
+    code: str, detail: str, groups: str = ""
+) -> "tuple[int, str, int, int, tuple[str, ...], str]":
     """The same without a target, for a reason of this program."""
     return REASONS[complain(code, detail)][0], code, 0, 0, NO_TARGET, groups
 
@@ -108,7 +164,9 @@ def choose(
     if 0 < highest < accepted:
         return refused("backwards", "sequence %d after %d" % (highest, accepted), groups)
     if len({each[4] for each in best}) > 1:
-        return refused("disagree", "sequence %d: %s" % (highest, sorted(each[4] for each in best)), groups)
+        return refused(
+            "disagree", "sequence %d: %s" % (highest, sorted(each[4] for each in best)), groups
+        )
     return min(best, key=lambda each: each[3])
 
 
@@ -116,7 +174,9 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
     """Add to ``cores``, by group, those of the slots that condor_status printed; JobError if it did not."""
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status or rest or not lines:
-        raise JobError("timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status)
+        raise JobError(
+            "timeout" if status == TOO_LATE else "no-startd", "condor_status: status %d" % status
+        )
     for line in lines:
         try:
             text, account = line.split(" ", 1)
@@ -127,7 +187,9 @@ def count_cores(status: int, output: bytes, known: "set[str]", cores: "dict[str,
         name = (name.rpartition(".")[0] or name) + "."  # without the user
         names = known or filter(is_group, [*cores, name.split(".", 1)[0]][:MAX_NAMED_GROUPS])
         if held:
-            name = max((each for each in names if name.startswith(each + ".")), key=len, default="other")
+            name = max(
+                (each for each in names if name.startswith(each + ".")), key=len, default="other"
+            )
             cores[name] = cores.get(name, 0) + held
 
 
@@ -136,7 +198,9 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     known = {name for name in options["--groups"].split(",") if name}
     sources = [source for source in options["--source"].split(",") if source]
     if not all(map(is_group, known)) or not 0 < len(sources) <= MAX_SOURCES:
-        raise JobError("bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"])
+        raise JobError(
+            "bad-arguments", "--groups %s: a-z, 0-9, _, -; --source: 1 to 8" % options["--groups"]
+        )
     children = {"": start(startd_command(options))}  # first, it is the slower one
     children.update((source, start(target_command(source, options))) for source in sources)
     answers = gather(children, time.monotonic() + int(options["--timeout-seconds"]))
@@ -148,15 +212,25 @@ def observe(options: "dict[str, str]", accepted: int) -> "tuple[int, int, tuple[
     names = sorted(cores, key=lambda name: (name != held_back, -cores[name], name))
     jobs = ":".join("%s:%d" % (name, cores[name]) for name in names) or "none:0"
     if len(jobs) > MAX_JOBS_BYTES:
-        raise JobError("internal-error", "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs))
+        raise JobError(
+            "internal-error", "%d bytes of groups, HTCondor reads 9 KiB in all" % len(jobs)
+        )
     shown = (until, sequence) if code == "ok" else (0, 0)
-    return status, sequence, (jobs, held_back, helped, int(cap), int(request), *shown, pending, until, code)
+    return (
+        status,
+        sequence,
+        (jobs, held_back, helped, int(cap), int(request), *shown, pending, until, code),
+    )
 
 
 def target_command(source: str, options: "dict[str, str]") -> "list[str]":
     """Argv of target.py for one source."""
     program = options["--target-program"].split() or [TARGET]
-    given = [item for item in options.items() if item[1] and item[0] not in ("--startd", "--target-program")]
+    given = [
+        item
+        for item in options.items()
+        if item[1] and item[0] not in ("--startd", "--target-program")
+    ]
     return [*program, *(word for item in given for word in item), "--source", source]
 
 
@@ -203,11 +277,16 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
                 os.close(pipe)  # who has more to say dies of it
-    return {name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()}
+    return {
+        name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
+    }
 
 
 def finish(pid: int, end: float) -> int:
-    """Its wait status. Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed."""
+    """Its wait status.
+
+    Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed.
+    """
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
         select.select([], [], [], POLL_SECONDS)
@@ -221,14 +300,19 @@ def read_state(options: "dict[str, str]", latest: int) -> "tuple[int, str]":
     try:
         descriptor = os.open(options["--state"], os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
         with open(descriptor, "rb") as stream:
-            content = stream.read(MAX_JOBS_BYTES if os.path.isfile(descriptor) else 0).decode("ascii")
+            content = stream.read(MAX_JOBS_BYTES if os.path.isfile(descriptor) else 0).decode(
+                "ascii"
+            )
         _, sequence, told, _ = content.split("\n")
         if content == STATE % (options["--pool"], int(sequence), told) and int(sequence) <= latest:
             return int(sequence), told
     except (OSError, ValueError) as error:
         content = str(error)
     if os.path.lexists(options["--state"]):  # or it is the first run
-        complain("fresh-start", "%a: not of this job, or with another --pool, or from the future" % content)
+        complain(
+            "fresh-start",
+            "%a: not of this job, or with another --pool, or from the future" % content,
+        )
     return 0, ""
 
 
@@ -238,7 +322,9 @@ def remember(options: "dict[str, str]", sequence: int, told: str) -> bool:
     try:
         if os.path.lexists(path + ".new"):
             os.unlink(path + ".new")  # of a run that was killed, or a FIFO that nobody reads
-        with open(os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb") as stream:
+        with open(
+            os.open(path + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644), "wb"
+        ) as stream:
             stream.write((STATE % (options["--pool"], sequence, told)).encode())
         os.replace(path + ".new", path)
     except OSError as error:
@@ -257,13 +343,17 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+            problems.append(
+                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
+            )
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    os.write(
+        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
+    )
     return code
 
 
@@ -275,20 +365,28 @@ def run(options: "dict[str, str]", problems: "list[str]", now: int) -> "tuple[in
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
         status, sequence, (*found, code) = observe(options, accepted)
     except Exception as error:  # noqa: BLE001  # whatever it is, the ad is complete
-        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        code = complain(
+            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        )
         status, sequence, found = REASONS[code][0], 0, ["none:0", *NOTHING]
     told = " ".join(map(str, (*found[1:5], bool(found[5]), found[7], code)))
-    written = (sequence > accepted or told != before) and remember(options, max(accepted, sequence), told)
+    written = (sequence > accepted or told != before) and remember(
+        options, max(accepted, sequence), told
+    )
     if sequence > accepted and not written:
         status, code, found = REASONS["no-state"][0], "no-state", [found[0], *NOTHING]
-    return status, AD % (*found, code, now) + ("- update:true\n" if written and told != before else "")
+    return status, AD % (*found, code, now) + (
+        "- update:true\n" if written and told != before else ""
+    )
 
 
 def main(argv: "list[str]") -> int:
     """Exit status of a whole run, as `REASONS` has it."""
     options, problems = parse_arguments(argv)
     if argv == ["--help"]:
-        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        rows = [
+            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
+        ]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         become([TARGET, *argv])
     status, text = run(options, problems, int(time.time()))

@@ -1,18 +1,20 @@
 #!/usr/bin/python3 -I
 """MC_GRACE: keeps the cores that a multicore job leaves for another multicore job, for a while.
 
-A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores of each partitionable slot are free,
-and publishes whether at least --cpus of them have been free for less than --grace-seconds. All of it at every run:
+A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores of each partitionable
+slot are free, and publishes whether at least --cpus of them have been free for less than
+--grace-seconds. All of it at every run:
 
-  MC_GRACE          An expression, true in a partitionable slot with so many cores free for so short a time. It
-                    begins by itself if the cores become free between two runs, and ends by itself, on time.
-                    False where there is nothing to guard, and when this job fails.
+  MC_GRACE          An expression, true in a partitionable slot with so many cores free for so short
+  a time. It
+                    begins by itself if the cores become free between two runs, and ends by itself,
+                    on time. False where there is nothing to guard, and when this job fails.
   t1_McGraceReason  ok, or why MC_GRACE is False, or began anew: one of the codes below.
   t1_McGraceTime    When this job ran, Unix seconds.
 
-Since when cores are free is kept in a file from run to run. Cores that are taken and given back between two runs go
-without grace: a period of a minute or so is short enough.
-Options come from STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
+Since when cores are free is kept in a file from run to run. Cores that are taken and given back
+between two runs go without grace: a period of a minute or so is short enough. Options come from
+STARTD_CRON_<name>_ARGS; details of a failure go to standard error.
 """
 
 import os
@@ -23,7 +25,12 @@ import time
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--cpus": ("8", 1, 100000, "free cores worth guarding"),
     "--grace-seconds": ("480", 0, 86400, "how long they are kept for multicore jobs"),
-    "--state": ("/var/lib/condor/mc_grace.state", 0, 0, "file that remembers since when cores are free"),
+    "--state": (
+        "/var/lib/condor/mc_grace.state",
+        0,
+        0,
+        "file that remembers since when cores are free",
+    ),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
     "--startd": ("", 0, 0, "name or address of a startd; empty: the one that runs this job"),
     "--timeout-seconds": ("10", 1, 300, "after so long this job ends itself"),
@@ -35,7 +42,10 @@ REASONS = {  # exit status, meaning
     "internal-error": (1, "a fault of this program, or no process could be started"),
     "bad-arguments": (2, "an option is wrong: mend STARTD_CRON_<name>_ARGS"),
     "no-state": (74, "the state file cannot be written: mend the folder of --state"),
-    "timeout": (75, "not through in --timeout-seconds: the startd or the file system of --state hangs"),
+    "timeout": (
+        75,
+        "not through in --timeout-seconds: the startd or the file system of --state hangs",
+    ),
     "no-startd": (75, "condor_status cannot be run, or had no answer from the startd"),
     "startd-garbled": (75, "the answer is not what condor_status prints"),
 }
@@ -45,7 +55,9 @@ GUARDED = "ifThenElse(PartitionableSlot =?= True && BackfillSlot =!= True, Total
 COLUMNS = ("SlotID ?: 0", GUARDED, "Cpus ?: 0", "NumDynamicSlotsTime ?: 0")
 STATE_TITLE = "mc_grace 1, --cpus %s: slots, and since when they are free"
 MAX_STATE_BYTES = 4096
-PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\')  # escaped in more than one way
+PLAIN_CHARACTERS = frozenset(map(chr, range(0x20, 0x7F))) - frozenset(
+    '"\\'
+)  # escaped in more than one way
 MAX_DIGITS, MAX_DETAIL = 10, 1000
 MAX_BYTES, MAX_AD_BYTES = 1048576, 9000  # of an ad HTCondor is sure to read nine blocks of 1 KiB
 
@@ -66,19 +78,27 @@ def parse_slots(lines: "list[str]", cpus: int) -> "dict[int, tuple[int, int]]":
 def read_state(path: str, cpus: int, now: int) -> "dict[int, int]":
     """Second since when it is free, 0 if it is not, by SlotID; nothing if there is no file.
 
-    Raises OSError for a file that cannot be read, ValueError for one that is not of this job, is for another number
-    of ``cpus``, or comes from the future.
+    Raises OSError for a file that cannot be read, ValueError for one that is not of this job, is
+    for another number of ``cpus``, or comes from the future.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     except FileNotFoundError:
         return {}
     with open(descriptor, "rb") as stream:
-        content = stream.read(MAX_STATE_BYTES) if os.path.isfile(descriptor) else b""  # a FIFO may give None
+        content = (
+            stream.read(MAX_STATE_BYTES) if os.path.isfile(descriptor) else b""
+        )  # a FIFO may give None
     title, *lines, rest = content.decode("ascii").split("\n")
     since = {int(slot): int(second) for slot, second in map(str.split, lines)}
-    if title != STATE_TITLE % cpus or rest or not all(0 <= second <= now for second in since.values()):
-        raise ValueError("%s: not written by this job, with --cpus %s, before %d" % (path, cpus, now))
+    if (
+        title != STATE_TITLE % cpus
+        or rest
+        or not all(0 <= second <= now for second in since.values())
+    ):
+        raise ValueError(
+            "%s: not written by this job, with --cpus %s, before %d" % (path, cpus, now)
+        )
     return since
 
 
@@ -97,12 +117,17 @@ def write_state(path: str, cpus: int, since: "dict[int, int]") -> None:
 
 
 def remember(
-    before: "dict[int, int]", slots: "dict[int, tuple[int, int]]", cpus: int, grace_seconds: int, now: int
+    before: "dict[int, int]",
+    slots: "dict[int, tuple[int, int]]",
+    cpus: int,
+    grace_seconds: int,
+    now: int,
 ) -> "dict[int, int]":
     """Second since when ``cpus`` cores are free, 0 if they are not, by SlotID; ``before`` is what the last run found.
 
-    Cores that have become free did so when the startd last made or ended a dynamic slot, or earlier. That second is
-    not believed if grace were over by now although the last run saw the cores taken.
+    Cores that have become free did so when the startd last made or ended a dynamic slot, or
+    earlier. That second is not believed if grace were over by now although the last run saw the
+    cores taken.
     """
     since = {}
     for slot, (free, changed) in slots.items():
@@ -116,8 +141,8 @@ def remember(
 def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> object:
     """The value of MC_GRACE: bytes, or False.
 
-    Cores that are free count until their time is over. Cores that are taken count from the moment they are free, and
-    that is less than the grace time ago for so long from ``now``.
+    Cores that are free count until their time is over. Cores that are taken count from the moment
+    they are free, and that is less than the grace time ago for so long from ``now``.
     """
     clauses = []
     for slot, second in sorted(since.items()):
@@ -131,7 +156,11 @@ def grace(since: "dict[int, int]", cpus: int, grace_seconds: int, now: int) -> o
 
 def observe(options: "dict[str, str]", now: int) -> "tuple[str, dict[str, object]]":
     """Code and attributes of one look at the node; JobError without an answer from the startd, or a place to write."""
-    cpus, grace_seconds, path = int(options["--cpus"]), int(options["--grace-seconds"]), options["--state"]
+    cpus, grace_seconds, path = (
+        int(options["--cpus"]),
+        int(options["--grace-seconds"]),
+        options["--state"],
+    )
     tool = start_tool(options)
     try:
         code, before = "ok", read_state(path, cpus, now)
@@ -183,13 +212,17 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+            problems.append(
+                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
+            )
     return values, problems
 
 
 def start_tool(options: "dict[str, str]") -> "tuple[list[str], int, int]":
     """Command, process id and output of condor_status, which asks the startd for the `COLUMNS` of its slots."""
-    inherited = os.environ.get("CONDOR_INHERIT", "").split()  # process id and address of the startd, and more
+    inherited = os.environ.get(
+        "CONDOR_INHERIT", ""
+    ).split()  # process id and address of the startd, and more
     startd = options["--startd"] or (inherited[1:2] or [os.uname().nodename])[0]
     argv = [options["--condor-status"], "-direct", startd, "-af:V", *COLUMNS]
     pipe, pipe_end = os.pipe()
@@ -210,13 +243,17 @@ def finish_tool(argv: "list[str]", pid: int, pipe: int) -> "list[str]":
         *lines, rest = stream.read(MAX_BYTES).decode("ascii", "replace").split("\n")
     status = os.waitpid(pid, 0)[1]  # a tool with more to say has died of the closed pipe
     if status or rest or not lines:
-        raise JobError("no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest))
+        raise JobError(
+            "no-startd", "%s: wait status %#x, last words %a" % (" ".join(argv[:3]), status, rest)
+        )
     return lines
 
 
 def failed(code: str, detail: object) -> "tuple[str, str]":
     """``code`` and the fail-safe ad; the detail goes to standard error."""
-    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    os.write(
+        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
+    )
     return code, render_ad(FAIL_SAFE)
 
 
@@ -243,7 +280,9 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
             os._exit(0)
     os.close(pipe_end)
     if not select.select([pipe], [], [], float(options["--timeout-seconds"]))[0]:
-        (os.killpg if os.getpgid(pid) == pid else os.kill)(pid, 9)  # it may not have made its group yet
+        (os.killpg if os.getpgid(pid) == pid else os.kill)(
+            pid, 9
+        )  # it may not have made its group yet
         return failed("timeout", "not through in %s s" % options["--timeout-seconds"])
     with open(pipe) as stream:
         code, _, text = stream.read().partition("\n")
@@ -254,13 +293,17 @@ def run_apart(options: "dict[str, str]", now: int) -> "tuple[str, str]":
 def main(argv: "list[str]") -> int:
     """Exit status of a whole run, as `REASONS` has it."""
     if argv == ["--help"]:
-        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        rows = [
+            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
+        ]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         return 0
     now = int(time.time())
     options, problems = parse_arguments(argv)
     try:
-        code, text = failed("bad-arguments", "; ".join(problems)) if problems else run_apart(options, now)
+        code, text = (
+            failed("bad-arguments", "; ".join(problems)) if problems else run_apart(options, now)
+        )
     except OSError as error:
         code, text = failed("internal-error", error)
     os.write(1, (text + render_ad({REASON: code, TIME: now})).encode())

@@ -1,20 +1,24 @@
 #!/usr/bin/python3 -I
 """target.py: what a source of targets says about this node, or why it is refused.
 
-job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val STARTD_CRON_JOB_CTL_ARGS):
+job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val
+STARTD_CRON_JOB_CTL_ARGS):
   target.py --source file:/shared/sharectl.txt,collector: --identity condor@pool --host cn-609-05-06
-For each source it prints source, reason (a code), sequence, until (Unix seconds), order and groups. The order "alice
-56 cms 8 True" is to hold alice back to 56 cores, to help jobs of cms that request 8, and that multicore jobs wait which
-could run in the pool: True, False, or undefined where the document does not tell. Nothing is changed. Sources are
-  file:/path               A file that all nodes see. Links are followed; everybody may not write to it.
-  https://host/path        What a web server has: see target_https.py below.
-  collector: or collector:ADDRESS   This node's ad in its own collector or another: see target_collector.py below.
-A document is refused as a whole if anything in it is wrong, or if it is not valid now. Its lines are such as
-"cn-609-05-06 alice 56 cms 8"; lines with # say "# sharectl: 1" (the format), sequence, generated, valid_until, targets
-(how many lines), groups, and maybe pool, multicore_pending (0 or 1) and signature. A file without "# sharectl: ",
-written by hand, is good for --max-age-seconds after its last change. --pool: only a document for that pool is right. --key-file: the last line of
-what file: and https: hold must be "# signature: hmac-sha256 KEYID HEX" by one of the keys, over all bytes before it.
-That file has one or two lines "KEYID HEX", 64 to 128 hexadecimal digits, belongs to root or the reader, mode 0640.
+For each source it prints source, reason (a code), sequence, until (Unix seconds), order and groups.
+The order "alice 56 cms 8 True" is to hold alice back to 56 cores, to help jobs of cms that request
+8, and that multicore jobs wait which could run in the pool: True, False, or undefined where the
+document does not tell. Nothing is changed. Sources are
+  file:/path               A file that all nodes see. Links are followed; everybody may not write to
+  it. https://host/path        What a web server has: see target_https.py below. collector: or
+  collector:ADDRESS   This node's ad in its own collector or another: see target_collector.py below.
+A document is refused as a whole if anything in it is wrong, or if it is not valid now. Its lines
+are such as "cn-609-05-06 alice 56 cms 8"; lines with # say "# sharectl: 1" (the format), sequence,
+generated, valid_until, targets (how many lines), groups, and maybe pool, multicore_pending (0 or 1)
+and signature. A file without "# sharectl: ", written by hand, is good for --max-age-seconds after
+its last change. --pool: only a document for that pool is right. --key-file: the last line of what
+file: and https: hold must be "# signature: hmac-sha256 KEYID HEX" by one of the keys, over all
+bytes before it. That file has one or two lines "KEYID HEX", 64 to 128 hexadecimal digits, belongs
+to root or the reader, mode 0640.
 """
 
 import os
@@ -24,13 +28,28 @@ import time
 OPTIONS = {  # default, lowest and highest value (0 and 0: a text), meaning
     "--source": ("file:/var/lib/sharectl/sharectl.txt", 0, 0, "where to look"),
     "--host": ("", 0, 0, "this node's name, short or full; empty: its host name"),
-    "--max-age-seconds": ("3600", 1, 86400, "life of a file that does not say until when it is valid"),
+    "--max-age-seconds": (
+        "3600",
+        1,
+        86400,
+        "life of a file that does not say until when it is valid",
+    ),
     "--key-file": ("", 0, 0, "keys, one of which has signed; empty: signatures do not matter"),
     "--pool": ("", 0, 0, "name of the pool that a document must be for; empty: any"),
-    "--identity": ("", 0, 0, "AuthenticatedIdentity of who may advertise targets; collector: needs it"),
+    "--identity": (
+        "",
+        0,
+        0,
+        "AuthenticatedIdentity of who may advertise targets; collector: needs it",
+    ),
     "--ca-file": ("", 0, 0, "certificates to trust for https:; empty: the system's"),
     "--state": ("", 0, 0, "job_ctl's file; what a web server had is kept beside it"),
-    "--groups": ("", 0, 0, "groups that targets may name, with commas, besides those of the document"),
+    "--groups": (
+        "",
+        0,
+        0,
+        "groups that targets may name, with commas, besides those of the document",
+    ),
     "--condor-status": ("condor_status", 0, 0, "that command, by its path or as found on PATH"),
     "--timeout-seconds": ("10", 1, 300, "a web server or a collector has seven tenths of it"),
 }
@@ -48,14 +67,23 @@ REASONS = {  # exit status, meaning; of several the highest counts
     "malformed": (76, "not ASCII, an unknown format, or a line is not as it should be"),
     "unknown-group": (76, "a target's group is neither in --groups nor in the document's own list"),
     "duplicate-node": (76, "more than one line is for this node"),
-    "future": (76, "made or numbered in the future, or valid for more than a day: compare the clocks"),
+    "future": (
+        76,
+        "made or numbered in the future, or valid for more than a day: compare the clocks",
+    ),
     "other-pool": (77, "not for --pool"),
     "unsigned": (77, "there is a --key-file, but no signature"),
-    "bad-signature": (77, "altered after it was signed, or signed with a key that is not in --key-file"),
+    "bad-signature": (
+        77,
+        "altered after it was signed, or signed with a key that is not in --key-file",
+    ),
     "no-key": (78, "the key file cannot be read"),
     "unsafe-key": (78, "the key file is another user's, or others have rights on it: chmod 0640"),
     "bad-key": (78, "the key file has not one or two lines KEYID HEX"),
-    "source-garbled": (78, "the program for a source cannot be run, or does not fit: install all files anew"),
+    "source-garbled": (
+        78,
+        "the program for a source cannot be run, or does not fit: install all files anew",
+    ),
 }
 TOLD = "source %s\nreason %s\nsequence %d\nuntil %d\norder %s\ngroups %s\n"
 PLACES = {"file": "/", "https": "//", "collector": ""}  # what a source goes on with
@@ -68,7 +96,13 @@ MALFORMED = "line %d: %a %.0s%a: write node " + " ".join(ORDER)
 NUMBERS = ("targets", "generated", "valid_until", "sequence")
 GROUP_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_-")
 MAX_GROUP_LENGTH, MAX_NODE_LENGTH, MAX_CORES, MAX_KEY_ID, MAX_KEYS = 64, 253, 100000, 32, 2
-MAX_DIGITS, MAX_DETAIL, MAX_BYTES, MAX_CLOCK_SKEW_SECONDS, DAY_SECONDS = 10, 1000, 1048576, 300, 86400
+MAX_DIGITS, MAX_DETAIL, MAX_BYTES, MAX_CLOCK_SKEW_SECONDS, DAY_SECONDS = (
+    10,
+    1000,
+    1048576,
+    300,
+    86400,
+)
 
 
 class JobError(Exception):
@@ -82,13 +116,18 @@ def is_number(text: str) -> bool:
 
 def is_group(text: str) -> bool:
     """Whether ``text`` may be a group's name: parts ``[a-z0-9][a-z0-9_-]*`` with dots, but neither none nor other."""
-    parts = text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    parts = (
+        text.split(".") if len(text) <= MAX_GROUP_LENGTH and text not in ("none", "other") else [""]
+    )
     return all(GROUP_CHARACTERS.issuperset(part) and part[:1] not in "_-" for part in parts)
 
 
 def is_node(text: str) -> bool:
     """Whether ``text`` may be the name of a host."""
-    return GROUP_CHARACTERS.issuperset(text.lower().replace(".", "")) and 0 < len(text) <= MAX_NODE_LENGTH
+    return (
+        GROUP_CHARACTERS.issuperset(text.lower().replace(".", ""))
+        and 0 < len(text) <= MAX_NODE_LENGTH
+    )
 
 
 def is_order(text: str) -> bool:
@@ -121,7 +160,9 @@ def read_keys(path: str) -> "dict[bytes, bytes]":
     try:
         content, facts = read_file(path)
     except JobError as error:
-        raise JobError("unsafe-key" if error.args[0] == "unsafe" else "no-key", error.args[1]) from None
+        raise JobError(
+            "unsafe-key" if error.args[0] == "unsafe" else "no-key", error.args[1]
+        ) from None
     if facts.st_mode & 0o027 or facts.st_uid not in (0, os.geteuid()):
         raise JobError("unsafe-key", "%s: owner %d, mode %#o" % (path, facts.st_uid, facts.st_mode))
     lines = content.decode("ascii", "replace").split("\n")
@@ -153,13 +194,20 @@ def check_signature(content: bytes, keys: "dict[bytes, bytes]") -> None:
 def parse(
     content: bytes, changed: int, options: "dict[str, str]", known: "set[str]", now: int
 ) -> "tuple[int, int, str, list[tuple[str, str]]]":
-    """Sequence, end, pending, orders by node, if valid ``now``; ``changed`` is 0 for no file. Adds to ``known`` groups."""
+    """Sequence, end, pending, orders by node, if valid ``now``; ``changed`` is 0 for no file.
+
+    Adds to ``known`` groups.
+    """
     try:
         *lines, rest = content.decode("ascii").split("\n")
     except UnicodeDecodeError as error:
         raise JobError("malformed", error) from None
-    header = dict(line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# "))
-    rows = [(n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")]
+    header = dict(
+        line[2:].partition(": ")[::2] for line in reversed(lines) if line.startswith("# ")
+    )
+    rows = [
+        (n, *line.partition(" ")) for n, line in enumerate(lines, 1) if line[:1] not in ("", "#")
+    ]
     orders = set(filter(is_order, {order for _, _, _, order in rows}))  # many nodes, few orders
     if "sharectl" not in header and changed:
         numbers = (len(rows), changed, changed + int(options["--max-age-seconds"]), 0)
@@ -167,15 +215,27 @@ def parse(
     groups = {group for group in header.get("groups", "").split(",") if group}
     pending = PENDING.get(header.get("multicore_pending", ""), "")
     wrong = [MALFORMED % row for row in rows if row[3] not in orders or not is_node(row[1])]
-    wrong += ["# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)]
-    wrong += ["# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))]
-    wrong += [] if pending else ["# multicore_pending: %a: write 0 or 1" % header["multicore_pending"]]
-    wrong += ["# sharectl: %a: write 1" % header.get("sharectl", "")] if header.get("sharectl") != "1" else []
+    wrong += [
+        "# groups: %a: write a-z, 0-9, _ and -" % group for group in groups if not is_group(group)
+    ]
+    wrong += [
+        "# %s: write a number" % name for name in NUMBERS if not is_number(header.get(name, ""))
+    ]
+    wrong += (
+        [] if pending else ["# multicore_pending: %a: write 0 or 1" % header["multicore_pending"]]
+    )
+    wrong += (
+        ["# sharectl: %a: write 1" % header.get("sharectl", "")]
+        if header.get("sharectl") != "1"
+        else []
+    )
     if wrong:
         raise JobError("malformed", "; ".join(wrong))
     count, begin, end, sequence = (int(header[name]) for name in NUMBERS)
     if rest or count != len(rows):
-        raise JobError("truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest))
+        raise JobError(
+            "truncated", "%d of %d lines, no newline after %a" % (len(rows), count, rest)
+        )
     if options["--pool"] not in ("", header.get("pool")):
         raise JobError("other-pool", "for %a" % header.get("pool"))
     known |= groups
@@ -184,7 +244,9 @@ def parse(
         raise JobError("unknown-group", ", ".join(sorted(strangers)))
     future = max(begin, sequence) > now + MAX_CLOCK_SKEW_SECONDS or end - begin > DAY_SECONDS
     if future or end <= now:
-        raise JobError("future" if future else "expired", "%d to %d, number %d" % (begin, end, sequence))
+        raise JobError(
+            "future" if future else "expired", "%d to %d, number %d" % (begin, end, sequence)
+        )
     return sequence, end, pending, [(node.lower(), order) for _, node, _, order in rows]
 
 
@@ -212,7 +274,9 @@ def fetch(source: str, options: "dict[str, str]") -> "tuple[int, str, bytes]":
         head, _, content = stream.read(2 * MAX_BYTES).partition(b"\n")
     status, code = os.waitpid(pid, 0)[1], head.decode("ascii", "replace")
     if status & 0xFF or not code or not GROUP_CHARACTERS.issuperset(code):
-        raise JobError("source-garbled", "%s: wait status %d, output %a" % (PROGRAMS[kind], status, code))
+        raise JobError(
+            "source-garbled", "%s: wait status %d, output %a" % (PROGRAMS[kind], status, code)
+        )
     return status >> 8, code, content
 
 
@@ -232,13 +296,17 @@ def look(source: str, options: "dict[str, str]", now: int) -> "tuple[int, str, i
             check_signature(content, read_keys(options["--key-file"]))
         sequence, until, pending, targets = parse(content, changed, options, known, now)
         names = (options["--host"], options["--host"].split(".", 1)[0])
-        mine = [order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]]
+        mine = [
+            order for node, order in targets if node in names or node.split(".", 1)[0] == names[0]
+        ]
         if len(mine) > 1:
             raise JobError("duplicate-node", names[0])  # noqa: TRY301  # all faults go one way
         code, order = ("ok" if mine else "no-line"), (mine or [NO_TARGET])[0]
         return 0, code, sequence, until, order + " " + pending, ",".join(sorted(known))
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
-        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        code = complain(
+            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        )
         return REASONS[code][0], code, 0, 0, NOTHING, ",".join(sorted(known))
 
 
@@ -251,7 +319,11 @@ def check(options: "dict[str, str]") -> "list[str]":
             wrong.append("--source %a: write file:/path, https://host/path or collector:" % source)
         if kind == "collector" and not options["--identity"]:
             wrong.append("--source %s needs --identity: who may advertise targets" % source)
-    return wrong if is_node(options["--host"]) else [*wrong, "--host %a: write its name" % options["--host"]]
+    return (
+        wrong
+        if is_node(options["--host"])
+        else [*wrong, "--host %a: write its name" % options["--host"]]
+    )
 
 
 def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
@@ -265,28 +337,38 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+            problems.append(
+                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
+            )
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    os.write(
+        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
+    )
     return code
 
 
 def main(argv: "list[str]") -> int:
     """The highest exit status of all sources, as `REASONS` has it."""
     if argv == ["--help"]:
-        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        rows = [
+            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
+        ]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         for name in PROGRAMS.values():
-            os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-IS", os.path.join(HERE, name), *argv])  # noqa: S606
+            os.spawnv(  # noqa: S606
+                os.P_WAIT, sys.executable, [sys.executable, "-IS", os.path.join(HERE, name), *argv]
+            )
         return 0
     options, problems = parse_arguments(argv)
     options["--host"] = (options["--host"] or os.uname().nodename).lower()
     problems += check(options)
-    bad = (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NOTHING, "") if problems else None
+    bad = (
+        (2, complain("bad-arguments", "; ".join(problems)), 0, 0, NOTHING, "") if problems else None
+    )
     worst = 0
     for source in options["--source"].split(","):
         found = bad or look(source, options, int(time.time()))

@@ -1,17 +1,20 @@
 #!/usr/bin/python3 -I
 """target_collector.py: the target that a collector has for this node, as a document.
 
-target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of the codes below,
-and then the document, made from the newest ad: the one for this node, or the plan's if that is newer, which has no line
-for this node. Whether the document is right is for target.py to say. By hand:
+target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of
+the codes below, and then the document, made from the newest ad: the one for this node, or the
+plan's if that is newer, which has no line for this node. Whether the document is right is for
+target.py to say. By hand:
   target_collector.py --identity condor@pool --host cn-609-05-06.example.org
 
-Anybody who may advertise to the collector can send such an ad, so only those count that the collector has marked as
-sent by --identity: AuthenticatedIdentity is what the collector found out about the sender, whatever he wrote there.
-What it is for the central manager is told by: condor_status -any -const 'MyType == "SharectlTarget"' -af
-AuthenticatedIdentity. The ad: MyType = "SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence,
-t1_TargetGenerated, t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool
-and t1_MulticorePending (boolean). The plan's: MyType = "SharectlPlan", Name = "sharectl", no node, groups and cores.
+Anybody who may advertise to the collector can send such an ad, so only those count that the
+collector has marked as sent by --identity: AuthenticatedIdentity is what the collector found out
+about the sender, whatever he wrote there. What it is for the central manager is told by:
+condor_status -any -const 'MyType == "SharectlTarget"' -af AuthenticatedIdentity. The ad: MyType =
+"SharectlTarget", t1_TargetNode (short or full name), t1_TargetSequence, t1_TargetGenerated,
+t1_TargetValidUntil, t1_TargetGroups, t1_Targetcores, t1_TargetKnownGroups, maybe t1_TargetPool and
+t1_MulticorePending (boolean). The plan's: MyType = "SharectlPlan", Name = "sharectl", no node,
+groups and cores.
 """
 
 import os
@@ -73,10 +76,16 @@ class JobError(Exception):
 
 def check(options: "dict[str, str]") -> "list[str]":
     """All that is wrong with the options beyond what `parse_arguments` finds."""
-    wrong = [] if HOST.fullmatch(options["--host"]) else ["--host %a: write its name" % options["--host"]]
+    wrong = (
+        []
+        if HOST.fullmatch(options["--host"])
+        else ["--host %a: write its name" % options["--host"]]
+    )
     if options["--collector"] and not ADDRESS.fullmatch(options["--collector"]):
         wrong.append("--collector %a: write host or host:port" % options["--collector"])
-    return wrong if options["--identity"] else [*wrong, "--identity: write who may advertise targets"]
+    return (
+        wrong if options["--identity"] else [*wrong, "--identity: write who may advertise targets"]
+    )
 
 
 def own_ads(lines: "list[str]", identity: str) -> "list[str]":
@@ -111,13 +120,22 @@ def find(options: "dict[str, str]") -> "tuple[str, str]":
     host = options["--host"]
     constraint = CONSTRAINT % (host, host.split(".", 1)[0], host)
     where = ["-pool", options["--collector"]] if options["--collector"] else []
-    argv = [options["--condor-status"], *where, "-any", "-constraint", constraint, "-af:V", *COLUMNS]
+    argv = [
+        options["--condor-status"],
+        *where,
+        "-any",
+        "-constraint",
+        constraint,
+        "-af:V",
+        *COLUMNS,
+    ]
     end = time.monotonic() + int(options["--timeout-seconds"])
     status, output = gather({"": start(argv)}, end)[""]
     *lines, rest = output.decode("ascii", "replace").split("\n")
     if status:
         raise JobError(
-            "timeout" if status == TOO_LATE else "no-collector", "condor_status: wait status %d" % status
+            "timeout" if status == TOO_LATE else "no-collector",
+            "condor_status: wait status %d" % status,
         )
     if rest:
         raise JobError("collector-garbled", "last words %a" % rest)
@@ -163,11 +181,16 @@ def gather(children: "dict[str, tuple[int, int]]", end: float) -> "dict[str, tup
             if not part or len(outputs[pipe]) > MAX_OUTPUT_BYTES:
                 waiting.remove(pipe)
                 os.close(pipe)  # who has more to say dies of it
-    return {name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()}
+    return {
+        name: (finish(pid, end), bytes(outputs[pipe])) for name, (pid, pipe) in children.items()
+    }
 
 
 def finish(pid: int, end: float) -> int:
-    """Its wait status. Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed."""
+    """Its wait status.
+
+    Then, or at ``end``, its process group is killed; nobody waits for what cannot be killed.
+    """
     options = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while not os.waitid(os.P_PID, pid, options) and time.monotonic() < end:
         select.select([], [], [], POLL_SECONDS)
@@ -187,20 +210,26 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+            problems.append(
+                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
+            )
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    os.write(
+        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
+    )
     return code
 
 
 def main(argv: "list[str]") -> int:
     """Exit status, as `REASONS` has it."""
     if argv == ["--help"]:
-        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        rows = [
+            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
+        ]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         return 0
     options, problems = parse_arguments(argv)
@@ -212,7 +241,9 @@ def main(argv: "list[str]") -> int:
             raise JobError("bad-arguments", "; ".join(problems))  # noqa: TRY301  # all faults go one way
         code, text = find(options)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
-        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        code = complain(
+            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        )
     os.write(1, (code + "\n" + text).encode())
     return REASONS[code][0]
 

@@ -1,14 +1,17 @@
 #!/usr/bin/python3 -I
 """target_https.py: the document that a web server has for the nodes.
 
-target.py runs it for a source https://host/path. It prints a first line, ok or one of the codes below, and then the
-document as the server has it: whether it is right is for target.py to say. By hand:
+target.py runs it for a source https://host/path. It prints a first line, ok or one of the codes
+below, and then the document as the server has it: whether it is right is for target.py to say. By
+hand:
   target_https.py --url https://cm.example.org/sharectl.txt
 
-The server's certificate must be valid, for its name, and from an authority that this machine trusts, or that of
---ca-file. Answers other than 200 and 304 count as none. A redirection is followed on the same host only, three times
-at most. Proxies are not used, whatever the environment says, and no credentials are sent.
-With --cache the document and its ETag are kept, so that a server that has nothing new need not send it again.
+The server's certificate must be valid, for its name, and from an authority that this machine
+trusts, or that of
+--ca-file. Answers other than 200 and 304 count as none. A redirection is followed on the same host
+only, three times at most. Proxies are not used, whatever the environment says, and no credentials
+are sent. With --cache the document and its ETag are kept, so that a server that has nothing new
+need not send it again.
 """
 
 import http.client
@@ -38,7 +41,10 @@ REASONS = {  # exit status, meaning
     "http-garbled": (76, "the answer is not HTTP, or not complete"),
     "too-big": (76, "the document is larger than 1 MiB"),
     "tls-failed": (77, "the server speaks no TLS that this node accepts"),
-    "bad-certificate": (77, "the server's certificate is not valid, or not for its name: see --ca-file"),
+    "bad-certificate": (
+        77,
+        "the server's certificate is not valid, or not for its name: see --ca-file",
+    ),
     "redirected": (77, "the server sends elsewhere: write that address, if it is right"),
     "bad-ca-file": (78, "the file has no certificates, or cannot be read"),
 }
@@ -137,7 +143,9 @@ def ask(url: str, etag: str, options: "dict[str, str]") -> http.client.HTTPRespo
         connection.connect()
         connection.sock.settimeout(int(options["--read-seconds"]))
         headers = {"User-Agent": "sharectl", "Connection": "close"}
-        connection.request("GET", path, headers={**headers, "If-None-Match": etag} if etag else headers)
+        connection.request(
+            "GET", path, headers={**headers, "If-None-Match": etag} if etag else headers
+        )
         answer = connection.getresponse()
         if answer.status not in REDIRECTIONS:
             return answer
@@ -177,7 +185,9 @@ def fetch(options: "dict[str, str]") -> bytes:
         document = receive(answer)
     except tuple(fault for fault, _ in FAULTS) as error:
         code = next(code for fault, code in FAULTS if isinstance(error, fault))
-        unverified = getattr(error, "reason", "") == "CERTIFICATE_VERIFY_FAILED"  # all that Python 3.6 tells
+        unverified = (
+            getattr(error, "reason", "") == "CERTIFICATE_VERIFY_FAILED"
+        )  # all that Python 3.6 tells
         raise JobError("bad-certificate" if unverified else code, error) from None
     tag = answer.getheader("ETag") or ""
     if cache and is_etag(tag):
@@ -201,20 +211,26 @@ def parse_arguments(argv: "list[str]") -> "tuple[dict[str, str], list[str]]":
         elif not highest or (is_number(text) and lowest <= int(text) <= highest):
             values[option] = text
         else:
-            problems.append("%s %a: write a whole number from %d to %d" % (option, text, lowest, highest))
+            problems.append(
+                "%s %a: write a whole number from %d to %d" % (option, text, lowest, highest)
+            )
     return values, problems
 
 
 def complain(code: str, detail: object) -> str:
     """``code``; the detail goes to standard error."""
-    os.write(2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode())
+    os.write(
+        2, ("%s: %s: %a\n" % (os.path.basename(__file__), code, str(detail)[:MAX_DETAIL])).encode()
+    )
     return code
 
 
 def main(argv: "list[str]") -> int:
     """Exit status, as `REASONS` has it."""
     if argv == ["--help"]:
-        rows = [(name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()]
+        rows = [
+            (name, row[-1], row[0]) for table in (OPTIONS, REASONS) for name, row in table.items()
+        ]
         print(__doc__, *map("  %-18s %s (%s)".__mod__, rows), sep="\n", flush=True)
         return 0
     options, problems = parse_arguments(argv)
@@ -228,7 +244,9 @@ def main(argv: "list[str]") -> int:
         signal.alarm(0)
     except Exception as error:  # noqa: BLE001  # whatever it is, the answer is complete
         signal.alarm(0)
-        code = complain(*error.args if isinstance(error, JobError) else ("internal-error", repr(error)))
+        code = complain(
+            *error.args if isinstance(error, JobError) else ("internal-error", repr(error))
+        )
     sys.stdout.buffer.write(code.encode() + b"\n" + document)
     sys.stdout.flush()
     return REASONS[code][0]

@@ -16,5 +16,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--update-golden``."""
     parser.addoption(
-        "--update-golden", action="store_true", help="write what the golden tests see as what they expect"
+        "--update-golden",
+        action="store_true",
+        help="write what the golden tests see as what they expect",
     )

@@ -16,7 +16,9 @@ from sharectl.plan.records import CycleRecord
 NOW = 1_700_000_000
 
 
-def running(node: str, group: str, cores: int, jobs: int = 1, hs06_per_core: float = 10.0) -> RunningJobs:
+def running(
+    node: str, group: str, cores: int, jobs: int = 1, hs06_per_core: float = 10.0
+) -> RunningJobs:
     """Jobs that run."""
     return RunningJobs(node, group, cores, hs06_per_core, seconds=60, jobs=jobs)
 
@@ -34,7 +36,9 @@ def snapshot(
     power = {job.node: job.hs06_per_core for job in held}
     return Snapshot(
         taken_at=NOW,
-        nodes=tuple(Node(name, name, 64, power[name], name not in kept_out) for name in sorted(power)),
+        nodes=tuple(
+            Node(name, name, 64, power[name], name not in kept_out) for name in sorted(power)
+        ),
         running=held,
         pending=tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items()),
         sources=tuple(sources),

@@ -1,16 +1,18 @@
 """Ends a cycle at any step of its publishing, for the tests of what the next one makes of that.
 
-Every call of a port is two steps: just before it, and just after it. `stopping` wraps the ports of a cycle, so that
-production code has no hook for it. In this process a test raises; a process of its own kills itself:
+Every call of a port is two steps: just before it, and just after it. `stopping` wraps the ports of
+a cycle, so that production code has no hook for it. In this process a test raises; a process of its
+own kills itself:
 
     python -m tests.killed --config sharectl.yaml --list      # the steps, one a line
     python -m tests.killed --config sharectl.yaml --at N      # a cycle that gets SIGKILL at step N
 
-With ``--fine`` a step is also whatever is about to happen to a file (opened to write, renamed, removed, made), as
-Python's own audit events tell: so also between a temporary file and its rename.
+With ``--fine`` a step is also whatever is about to happen to a file (opened to write, renamed,
+removed, made), as Python's own audit events tell: so also between a temporary file and its rename.
 
-It runs the cycle that ``sharectl cycle`` runs, under the same lock, with the configuration given; CONDOR_CONFIG tells
-where the pool is. Exit code -9 (137 in a shell): killed. 0: the cycle had fewer steps, and ended by itself.
+It runs the cycle that ``sharectl cycle`` runs, under the same lock, with the configuration given;
+CONDOR_CONFIG tells where the pool is. Exit code -9 (137 in a shell): killed. 0: the cycle had fewer
+steps, and ended by itself.
 """
 
 from __future__ import annotations
@@ -78,9 +80,12 @@ class Stepping:
 def stopping(ports: Ports, steps: Steps) -> Ports:
     """``ports``, each call of which is two steps."""
     one: Any = {
-        name: Stepping(name, getattr(ports, name), steps) for name in ("state", "switch", "audit", "history")
+        name: Stepping(name, getattr(ports, name), steps)
+        for name in ("state", "switch", "audit", "history")
     }
-    many: Any = [Stepping(f"publisher[{number}]", to, steps) for number, to in enumerate(ports.publishers)]
+    many: Any = [
+        Stepping(f"publisher[{number}]", to, steps) for number, to in enumerate(ports.publishers)
+    ]
     return replace(ports, publishers=many, **one)
 
 
@@ -90,7 +95,9 @@ def step_at_files(steps: Steps) -> None:
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         writes = event in FILE_EVENTS or (event == "open" and arguments[2] & WRITING)
-        if writes and os.getpid() == process:  # the questions to daemons are forked off, with this hook
+        if (
+            writes and os.getpid() == process
+        ):  # the questions to daemons are forked off, with this hook
             steps.step(f"before {event} {arguments[0]}")
 
     sys.addaudithook(hook)
@@ -101,12 +108,16 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.killed")
     parser.add_argument("--config", type=Path, required=True)
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--at", type=int, metavar="N", help="step at which this process kills itself")
+    which.add_argument(
+        "--at", type=int, metavar="N", help="step at which this process kills itself"
+    )
     which.add_argument("--list", action="store_true", help="run a whole cycle and print its steps")
     parser.add_argument("--fine", action="store_true", help="each change of a file is a step too")
     arguments = parser.parse_args(argv)
     config = load(arguments.config)
-    steps = Steps(-1 if arguments.list else arguments.at, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    steps = Steps(
+        -1 if arguments.list else arguments.at, lambda: os.kill(os.getpid(), signal.SIGKILL)
+    )
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
         ports = stopping(ports_of(config), steps)
         if arguments.fine:

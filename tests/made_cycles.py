@@ -36,7 +36,9 @@ def made(number: int = 0, nodes: int = 5, held: int = 40) -> tuple[CycleRecord, 
 def incomplete(number: int = 0) -> tuple[CycleRecord, Snapshot]:
     """A cycle for which a schedd did not answer."""
     taken_at = NOW + number * PERIOD_SECONDS
-    seen = Snapshot(taken_at, (), (), (), (*SOURCES, Source("schedd ce-2", 60.0, "no answer within 60 s")))
+    seen = Snapshot(
+        taken_at, (), (), (), (*SOURCES, Source("schedd ce-2", 60.0, "no answer within 60 s"))
+    )
     return record_of(CONFIG, seen, None, None, ()), seen
 
 

@@ -37,7 +37,8 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     incomplete
         Days since the begin whose bucket has a cycle that was not complete.
     imported
-        Whether outputs, targets, idle cores and durations are unknown, as in rows of shares_Error.log.
+        Whether outputs, targets, idle cores and durations are unknown, as in rows of
+        shares_Error.log.
     better
         Errors are divided by this.
     """
@@ -64,7 +65,9 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
             {}
             if lost
             else {
-                name: _group(number, pledge, day, cycles, covered, sizes, noise, better, imported=imported)
+                name: _group(
+                    number, pledge, day, cycles, covered, sizes, noise, better, imported=imported
+                )
                 for number, (name, pledge) in enumerate(pledges.items())
             }
         )
@@ -99,12 +102,15 @@ def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float 
         for name, ratio in ratios.items()
     }
     buckets = [
-        Bucket(since + 60 * minute, PoolPoint(1, 1, 60, 2.0, targets, 1.0), groups) for minute in range(6)
+        Bucket(since + 60 * minute, PoolPoint(1, 1, 60, 2.0, targets, 1.0), groups)
+        for minute in range(6)
     ]
     return Series(since, since + 600, 1, tuple(buckets))
 
 
-def _pool(day: float, cycles: int, complete: int, covered: int, noise: Optional[Random]) -> PoolPoint:
+def _pool(
+    day: float, cycles: int, complete: int, covered: int, noise: Optional[Random]
+) -> PoolPoint:
     if noise is None:
         return PoolPoint(cycles, complete, covered, None, None, None)
     swing = sin(2 * pi * day)
@@ -131,12 +137,17 @@ def _group(  # noqa: PLR0913, PLR0917 - a made-up world has many knobs
     imported: bool,
 ) -> GroupPoint:
     drift = (
-        0.18 * sin(day / 3 + 2 * number) + 0.05 * sin(2 * pi * day + number) + 0.04 * (noise.random() - 0.5)
+        0.18 * sin(day / 3 + 2 * number)
+        + 0.05 * sin(2 * pi * day + number)
+        + 0.04 * (noise.random() - 0.5)
     )
     setpoint = 0.82 * pledge
     error = setpoint * drift / better
     power = setpoint + error
-    parts = [1 + (0.7 if place % 2 else 0.4) * sin(day / 2 + number + place) for place in range(len(sizes))]
+    parts = [
+        1 + (0.7 if place % 2 else 0.4) * sin(day / 2 + number + place)
+        for place in range(len(sizes))
+    ]
     cores = power / 10
     swing = 12 * sin(day / 2 + number)
     return GroupPoint(

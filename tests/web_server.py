@@ -45,7 +45,9 @@ def serving(content: bytes, status: int = 200, **headers: str) -> Answer:
 
 
 @contextlib.contextmanager
-def web_server(folder: Path, answer: Answer, name: str = "localhost", port: int = 0) -> Iterator[WebServer]:
+def web_server(
+    folder: Path, answer: Answer, name: str = "localhost", port: int = 0
+) -> Iterator[WebServer]:
     """Serve ``answer`` until the body is through; the files of the certificate for ``name`` lie in ``folder``.
 
     Port 0 is any that is free. A certificate that is there already is used.

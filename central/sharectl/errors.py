@@ -41,7 +41,8 @@ class MissingExtraError(SharectlError):
 
     def __init__(self, need: str, library: str, extra: str, otherwise: str) -> None:
         super().__init__(
-            f"{need} needs {library}, which is not installed: in the checkout `pip install '.[{extra}]'`, or {otherwise}"
+            f"{need} needs {library}, which is not installed: in the checkout `pip install "
+            f"'.[{extra}]'`, or {otherwise}"
         )
 
 
@@ -112,7 +113,8 @@ class UnsignedError(PublishError):
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(
-            f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse what is not signed and "
+            f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse "
+            "what is not signed and "
             "have no target either (reason unsigned)"
         )
         self.place = place

@@ -1,7 +1,8 @@
 """The records that the rooms exchange. Frozen, with units in the names.
 
-A *group* is the longest configured name that AccountingGroup begins with, part by part, in lower case; all else is
-`OTHER`. A *node* is named by its short host name, or by its full name where two nodes share a short one.
+A *group* is the longest configured name that AccountingGroup begins with, part by part, in lower
+case; all else is `OTHER`. A *node* is named by its short host name, or by its full name where two
+nodes share a short one.
 
 x.
 """
@@ -246,13 +247,19 @@ class GroupControl:
     setpoint_hs06: float
     """Power that the group is entitled to now."""
     control_error_hs06: float
-    """Power used less the setpoint. Positive: over. Its law was given 0 instead where ``acted`` says so."""
+    """Power used less the setpoint.
+
+    Positive: over. Its law was given 0 instead where ``acted`` says so.
+    """
     output_hs06: float
     """Power to move: positive, to take from the group; negative, to give to it; 0 in the deadband."""
     law: str = "latest"
     """One of `sharectl.control.laws.LAWS`."""
     state: Mapping[str, float] = field(default_factory=dict)
-    """The controller's state after this cycle: name with unit -> number. Handed back to it in the next cycle."""
+    """The controller's state after this cycle: name with unit -> number.
+
+    Handed back to it in the next cycle.
+    """
     acted: tuple[str, ...] = ()
     """Codes of what bounded or changed the output (deadband, output limit, no demand …), in order."""
 
@@ -349,4 +356,7 @@ class Plan:
     limits: tuple[LimitNote, ...] = ()
     """The limits that acted on the targets."""
     multicore_pending: Optional[bool] = None
-    """Whether multicore jobs wait that some node could run, whoever's; None if unknown. Grace needs them."""
+    """Whether multicore jobs wait that some node could run, whoever's; None if unknown.
+
+    Grace needs them.
+    """

@@ -6,8 +6,10 @@ import re
 from datetime import datetime, timedelta, timezone
 
 FORMS = (
-    "Unix seconds (1627101243, or @ and any number), a date or time as ISO 8601 (2026-11-21, 2026-11-21T22:30, "
-    "2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before now (-2d, 1h30m, 2 days ago, today, "
+    "Unix seconds (1627101243, or @ and any number), a date or time as ISO 8601 (2026-11-21, "
+    "2026-11-21T22:30, "
+    "2026-11-21T22:30:05+01:00; UTC where no zone is written), or a time before now (-2d, "
+    "1h30m, 2 days ago, today, "
     "yesterday, now)"
 )
 """What `parse` understands, for ``--help`` and for messages."""
@@ -62,7 +64,9 @@ def parse(text: str, now: int) -> int:
     if folded in _DAYS:
         return _within(now - now % 86_400 - 86_400 * _DAYS[folded], text)
     if relative := _AGO.fullmatch(folded):
-        return _within(now - _span_seconds(next(part for part in relative.groups() if part), text), text)
+        return _within(
+            now - _span_seconds(next(part for part in relative.groups() if part), text), text
+        )
     raise _wrong(text)
 
 

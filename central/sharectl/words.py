@@ -80,7 +80,9 @@ MAX_SHOWN = 60
 
 def shown(text: str) -> str:
     """``text`` on one line, cut to `MAX_SHOWN` characters, without what could steer a terminal."""
-    seen = "".join(character if character.isprintable() else "?" for character in text[: MAX_SHOWN + 1])
+    seen = "".join(
+        character if character.isprintable() else "?" for character in text[: MAX_SHOWN + 1]
+    )
     return seen if len(seen) <= MAX_SHOWN else f"{seen[:MAX_SHOWN]}…"
 
 

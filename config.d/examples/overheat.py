@@ -1,10 +1,13 @@
 #!/usr/bin/python3 -I
 """OVERHEAT: tells HTCondor whether this node's processors are too hot for more jobs.
 
-A STARTD_CRON job of HTCondor, which 70-overheat.conf runs. It reads every processor's sensors from the kernel
-(/sys/class/hwmon with coretemp, k10temp or zenpower; /sys/class/thermal with x86_pkg_temp or cpu-thermal) and publishes
-  t1_overheat        True from --hot-celsius on until it is below --cool-celsius, as an expression that ends by itself
-                     --valid-seconds after the last run; False when it is cool; undefined without a sensor.
+A STARTD_CRON job of HTCondor, which 70-overheat.conf runs. It reads every processor's sensors from
+the kernel (/sys/class/hwmon with coretemp, k10temp or zenpower; /sys/class/thermal with
+x86_pkg_temp or cpu-thermal) and publishes
+  t1_overheat        True from --hot-celsius on until it is below --cool-celsius, as an expression
+  that ends by itself
+                     --valid-seconds after the last run; False when it is cool; undefined without a
+                     sensor.
   t1_HottestCelsius  Highest temperature, degrees Celsius; undefined without a sensor.
 While t1_overheat is True no job starts; running jobs go on.
 """
@@ -71,7 +74,9 @@ def main(argv: "list[str]") -> int:
     parser.add_argument(
         "--hot-celsius", type=float, default=90, help="no job starts from here on (%(default)s)"
     )
-    parser.add_argument("--cool-celsius", type=float, default=80, help="jobs start again below (%(default)s)")
+    parser.add_argument(
+        "--cool-celsius", type=float, default=80, help="jobs start again below (%(default)s)"
+    )
     parser.add_argument("--valid-seconds", type=int, default=180, help="life of True (%(default)s)")
     parser.add_argument(
         "--state", default="/var/lib/condor/overheat.state", help="what the last run published"

@@ -30,10 +30,14 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m poolbox.demo",
         description="Shows sharectl's loop on a real HTCondor pool in a sandbox on this machine: the same saturated "
-        f"pool for {OFF_SECONDS:.0f} s without sharectl and then with it. Ctrl-C ends it, and the pool with it.",
+        f"pool for {OFF_SECONDS:.0f} s without sharectl and then with it. Ctrl-C ends it, and "
+        "the pool with it.",
     )
     parser.add_argument(
-        "--suite", choices=SUITES, default=SUITES[0], help="Debian suite whose HTCondor runs (%(default)s)"
+        "--suite",
+        choices=SUITES,
+        default=SUITES[0],
+        help="Debian suite whose HTCondor runs (%(default)s)",
     )
     parser.add_argument(
         "--seconds", type=_seconds, default=ON_SECONDS, help="how long with sharectl (%(default)s)"
@@ -57,7 +61,8 @@ def main(argv: Optional[list[str]] = None) -> int:
     try:
         options.output.mkdir(parents=True, exist_ok=True)
         screen.say(
-            "starting a real HTCondor pool: a central manager, two access points, six nodes of 16 cores"
+            "starting a real HTCondor pool: a central manager, two access points, six nodes of "
+            "16 cores"
         )
         with box:
             return _perform(box, screen, options)
@@ -74,20 +79,26 @@ def _perform(box: Box, screen: Screen, options: argparse.Namespace) -> int:
     directory = box.shared_directory / "central"
     directory.mkdir()
     sharectl = Sharectl(box, directory)
-    pledges = " and ".join(f"{group} {pledge:.0f}" for group, pledge in scenario.PLEDGE_HS06.items())
+    pledges = " and ".join(
+        f"{group} {pledge:.0f}" for group, pledge in scenario.PLEDGE_HS06.items()
+    )
     screen.say(
-        f"promised, in HS06: {pledges}; small jobs of alice take every core, then 8-core jobs of cms come"
+        f"promised, in HS06: {pledges}; small jobs of alice take every core, then 8-core jobs "
+        "of cms come"
     )
     workload.saturate(box)
     screen.say(
-        "without sharectl. HTCondor knows the promises as group quotas. Watch: whenever a core gets free, the next "
+        "without sharectl. HTCondor knows the promises as group quotas. Watch: whenever a core "
+        "gets free, the next "
         "small job has it; eight are never free together, and cms waits"
     )
     before = _phase(screen, sharectl, MEASURE, "without sharectl", OFF_SECONDS)
     sharectl.switch(enabled=True)
     screen.say(
-        f"with sharectl, a cycle every {scenario.CYCLE_SECONDS:.0f} s. Watch: it tells some nodes to hold alice to fewer "
-        "cores. No job is killed: as alice's jobs end, their cores are kept (.) until eight are together for cms (C)"
+        f"with sharectl, a cycle every {scenario.CYCLE_SECONDS:.0f} s. Watch: it tells some "
+        "nodes to hold alice to fewer "
+        "cores. No job is killed: as alice's jobs end, their cores are kept (.) until eight are "
+        "together for cms (C)"
     )
     after = _phase(screen, sharectl, STEER, "with sharectl", options.seconds)
     screen.summary(before, after)
@@ -96,7 +107,9 @@ def _perform(box: Box, screen: Screen, options: argparse.Namespace) -> int:
     return _verdict(box, screen, before, after)
 
 
-def _phase(screen: Screen, sharectl: Sharectl, controlled: str, name: str, seconds: float) -> story.Phase:
+def _phase(
+    screen: Screen, sharectl: Sharectl, controlled: str, name: str, seconds: float
+) -> story.Phase:
     started = workload.large_jobs_started(sharectl.box)
     moments = []
     with screen.picture():
@@ -105,7 +118,9 @@ def _phase(screen: Screen, sharectl: Sharectl, controlled: str, name: str, secon
             screen.show(moment)
     phase = story.Phase(name, tuple(moments), workload.large_jobs_started(sharectl.box) - started)
     if not phase.measured:
-        raise PoolboxError(f"no cycle saw the pool: {moments[-1].cycle.said}\n{sharectl.box.log_tail()}")
+        raise PoolboxError(
+            f"no cycle saw the pool: {moments[-1].cycle.said}\n{sharectl.box.log_tail()}"
+        )
     return phase
 
 

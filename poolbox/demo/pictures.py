@@ -56,7 +56,9 @@ def picture(ad: Any, now: float) -> NodePicture:
     held: Counter[str] = Counter()
     for group, cores in zip(_list(ad, "ChildAccountingGroup"), _list(ad, "ChildCpus")):
         if isinstance(cores, int):
-            held[group.split(".")[0].split("@")[0].lower() if isinstance(group, str) else "other"] += cores
+            held[
+                group.split(".")[0].split("@")[0].lower() if isinstance(group, str) else "other"
+            ] += cores
     reason = ad.get("t1_JobCtlReason")
     return NodePicture(
         name=str(ad["Machine"]).split(".")[0],
@@ -87,18 +89,26 @@ def overshoots(before: Iterable[NodePicture], after: Iterable[NodePicture]) -> l
         was = earlier.get(node.name)
         if was is None or node.target is None or was.target is None:
             continue
-        if (node.target.held_back, node.target.cap_cores) == (was.target.held_back, was.target.cap_cores):
+        if (node.target.held_back, node.target.cap_cores) == (
+            was.target.held_back,
+            was.target.cap_cores,
+        ):
             group, cap = node.target.held_back, node.target.cap_cores
             allowed = max(cap, was.held_cores.get(group, 0))
             if node.held_cores.get(group, 0) > allowed:
                 found.append(
-                    f"{node.name}: {group} has {node.held_cores[group]} cores, cap {cap}, before {allowed}"
+                    f"{node.name}: {group} has {node.held_cores[group]} cores, cap {cap}, "
+                    f"before {allowed}"
                 )
     return found
 
 
 def _target(ad: Any, now: float) -> Optional[NodeTarget]:
-    cores, groups, until = _list(ad, "t1_Targetcores"), _list(ad, "t1_TargetGroups"), ad.get("t1_TargetUntil")
+    cores, groups, until = (
+        _list(ad, "t1_Targetcores"),
+        _list(ad, "t1_TargetGroups"),
+        ad.get("t1_TargetUntil"),
+    )
     if len(cores) != 2 or len(groups) != 2 or not isinstance(until, int):  # noqa: PLR2004  # {held back, helped}
         return None
     if cores[1] <= 0 or now >= until:

@@ -1,8 +1,9 @@
 """The one scenario of the demo and of the loop's test: a saturated pool whose fair share does not come about.
 
-Six nodes of 16 cores, half of them half as strong again, and two access points. Group alice has an endless supply of
-one-core jobs of 20 to 80 s, which hold every core; cms has jobs of 8 cores, which wait. The pledges make alice over
-and cms under. HTCondor has the pledges as group quotas, as classic fair share would.
+Six nodes of 16 cores, half of them half as strong again, and two access points. Group alice has an
+endless supply of one-core jobs of 20 to 80 s, which hold every core; cms has jobs of 8 cores, which
+wait. The pledges make alice over and cms under. HTCondor has the pledges as group quotas, as
+classic fair share would.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ GRACE_SECONDS = 20
 TARGETS_FILE = "sharectl.txt"
 TARGETS_FILE_ON_NODE = f"$(LOCAL_DIR)/../../shared/{TARGETS_FILE}"
 
-# After the quotas, all groups compete for what is left. With GROUP_ACCEPT_SURPLUS alone cores would stay idle beside
+# After the quotas, all groups compete for what is left. With GROUP_ACCEPT_SURPLUS alone cores would
+# stay idle beside
 # a group at its quota, as long as another is below its own and has jobs that fit nowhere.
 QUOTAS_WITHOUT_IDLE_CORES = """\
 GROUP_AUTOREGROUP = True
@@ -109,7 +111,9 @@ def node_config(
     *, enabled: bool, file: str = TARGETS_FILE_ON_NODE, grace_seconds: int = GRACE_SECONDS
 ) -> str:
     """What an admin would write after the snippet, in a later file."""
-    return NODE_CONFIG.format(enabled=enabled, file=file, grace_seconds=grace_seconds, checkout=CHECKOUT)
+    return NODE_CONFIG.format(
+        enabled=enabled, file=file, grace_seconds=grace_seconds, checkout=CHECKOUT
+    )
 
 
 def sharectl_yaml(directory: Path, file: Path, controlled: str) -> str:
@@ -117,7 +121,9 @@ def sharectl_yaml(directory: Path, file: Path, controlled: str) -> str:
 
     ``controlled`` is ``"0%"`` to measure only, ``"*"`` to steer every node.
     """
-    groups = "\n".join(f"  {group}: {{pledge_hs06: {pledge}}}" for group, pledge in PLEDGE_HS06.items())
+    groups = "\n".join(
+        f"  {group}: {{pledge_hs06: {pledge}}}" for group, pledge in PLEDGE_HS06.items()
+    )
     return SHARECTL_YAML.format(
         groups=groups,
         controlled=controlled,

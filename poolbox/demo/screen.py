@@ -87,7 +87,9 @@ def moment_picture(moment: Moment) -> Group:
 def moment_line(moment: Moment) -> str:
     """The same in a line."""
     held = cores_by_group(moment.nodes)
-    parts = [f"{group} {held[group]} cores{_error(moment, group)}" for group in scenario.PLEDGE_HS06]
+    parts = [
+        f"{group} {held[group]} cores{_error(moment, group)}" for group in scenario.PLEDGE_HS06
+    ]
     idle = sum(node.idle_cores for node in moment.nodes)
     return f"{', '.join(parts)}; {idle} idle; {_plan(moment)}"
 
@@ -147,7 +149,9 @@ def _nodes(moment: Moment) -> Table:
     for column in ("node", "HS06/core", f"its {scenario.NODE_CORES} cores", "told to"):
         table.add_column(column, no_wrap=True)
     for node, power_hs06 in zip(moment.nodes, scenario.NODE_POWERS_HS06):
-        table.add_row(node.name, f"{power_hs06 / scenario.NODE_CORES:.0f}", _cores(node), _told(node))
+        table.add_row(
+            node.name, f"{power_hs06 / scenario.NODE_CORES:.0f}", _cores(node), _told(node)
+        )
     return table
 
 
@@ -161,7 +165,9 @@ def _cores(node: NodePicture) -> Text:
 def _told(node: NodePicture) -> str:
     told = []
     if node.target:
-        told.append(f"{node.target.held_back} at most {node.target.cap_cores}, {node.target.helped} in")
+        told.append(
+            f"{node.target.held_back} at most {node.target.cap_cores}, {node.target.helped} in"
+        )
     if node.in_grace:
         told.append("grace")
     return "; ".join(told) or "-"
@@ -171,7 +177,8 @@ def _plan(moment: Moment) -> str:
     plan = moment.cycle.record["plan"] if moment.cycle.record else None
     if not plan:
         return (
-            f"this cycle changed nothing: {moment.cycle.said.splitlines()[-1] if moment.cycle.said else '?'}"
+            "this cycle changed nothing: "
+            f"{moment.cycle.said.splitlines()[-1] if moment.cycle.said else '?'}"
         )
     if not plan["targets"]:
         return PLAINLY.get(plan["reason"], f"no node told anything: {REASONS[plan['reason']]}")

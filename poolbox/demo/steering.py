@@ -79,7 +79,9 @@ class Sharectl:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise PoolboxError(f"{' '.join(command)} took longer than {CYCLE_DEADLINE_SECONDS:g} s") from None
+            raise PoolboxError(
+                f"{' '.join(command)} took longer than {CYCLE_DEADLINE_SECONDS:g} s"
+            ) from None
         record = json.loads(done.stdout) if done.stdout.startswith("{") else None
         return Cycle(done.returncode, done.stderr.strip(), record)
 

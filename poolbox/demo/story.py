@@ -58,7 +58,9 @@ class Phase:
     @property
     def measured(self) -> tuple[Cycle, ...]:
         """The cycles that saw the whole pool, in order."""
-        return tuple(moment.cycle for moment in self.moments if moment.fresh and moment.cycle.measured)
+        return tuple(
+            moment.cycle for moment in self.moments if moment.fresh and moment.cycle.measured
+        )
 
     @property
     def idle_cores_mean(self) -> float:

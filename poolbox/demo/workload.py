@@ -15,14 +15,19 @@ EXECUTE_EVENT = "001 ("
 
 def saturate(box: Box) -> None:
     """Let the small jobs take every core, then put the large ones in the queue behind more small ones."""
-    # In two portions, so that both access points get their part of the cores: the first to ask would have them all.
+    # In two portions, so that both access points get their part of the cores: the first to ask
+    # would have them all.
     share = scenario.POOL_CORES // len(box.spec.access_points)
     _submit_small(box, share)
     box.wait_until(
-        lambda: _each_runs(box, share // 2), FILL_DEADLINE_SECONDS, "small jobs of both access points run"
+        lambda: _each_runs(box, share // 2),
+        FILL_DEADLINE_SECONDS,
+        "small jobs of both access points run",
     )
     _submit_small(box, HELD_BACK_JOBS_EACH)
-    box.wait_until(lambda: _full(box), FILL_DEADLINE_SECONDS, "the small jobs hold nearly every core")
+    box.wait_until(
+        lambda: _full(box), FILL_DEADLINE_SECONDS, "the small jobs hold nearly every core"
+    )
     for access_point in box.spec.access_points:
         large = scenario.jobs(
             scenario.HELPED,

@@ -118,11 +118,19 @@ class Chromium:
         return self
 
     def _attach(self) -> None:
-        pages = [found for found in self.tell("Target.getTargets")["targetInfos"] if found["type"] == "page"]
+        pages = [
+            found
+            for found in self.tell("Target.getTargets")["targetInfos"]
+            if found["type"] == "page"
+        ]
         target = (
-            pages[0]["targetId"] if pages else self.tell("Target.createTarget", url="about:blank")["targetId"]
+            pages[0]["targetId"]
+            if pages
+            else self.tell("Target.createTarget", url="about:blank")["targetId"]
         )
-        self._session = self.tell("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.tell("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.tell(f"{domain}.enable")
 
@@ -195,9 +203,13 @@ class Chromium:
         deadline = time.monotonic() + _DEADLINE_SECONDS
         while not any(event["method"] == "Page.loadEventFired" for event in self._events):
             self._note(self._next(deadline, f"load of {path}"))
-        self.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => 1)")
+        self.evaluate(
+            "document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => 1)"
+        )
 
-    def look(self, *, width: int = 1200, height: int = 900, dark: bool = False, paper: bool = False) -> None:
+    def look(
+        self, *, width: int = 1200, height: int = 900, dark: bool = False, paper: bool = False
+    ) -> None:
         """Choose viewport, colour scheme and medium."""
         self.tell(
             "Emulation.setDeviceMetricsOverride",
@@ -213,7 +225,10 @@ class Chromium:
         )
 
     def evaluate(self, script: str, arguments: Optional[Mapping[str, object]] = None) -> Any:
-        """Value of an expression of JavaScript; ``arguments`` are names in it. The page's own policy does not bind the protocol."""
+        """Value of an expression of JavaScript; ``arguments`` are names in it.
+
+        The page's own policy does not bind the protocol.
+        """
         given = arguments or {}
         names = ",".join(given)
         values = ",".join(json.dumps(value) for value in given.values())

@@ -88,7 +88,9 @@ class Picture:
 
     image: Image.Image
 
-    def has(self, place: Iterable[float], colour: tuple[int, int, int], reach: int = _REACH) -> bool:
+    def has(
+        self, place: Iterable[float], colour: tuple[int, int, int], reach: int = _REACH
+    ) -> bool:
         """Whether a pixel near a place has about that colour: thin lines are mixed with the ground."""
         x, y = (round(part) for part in place)
         near = _NEAR * _difference(self.at(0, 0), colour)
@@ -115,16 +117,22 @@ def missing_curves(browser: Chromium) -> list[str]:
     """Lines and layers that are not there, do not go from end to end but for gaps, or have too few pixels of their colour."""
     seen = picture(browser)
     extents = browser.evaluate(_EXTENTS)
-    wrong = [f"{figure}: {extent['missing']}" for figure, extent in extents.items() if extent["missing"]]
+    wrong = [
+        f"{figure}: {extent['missing']}" for figure, extent in extents.items() if extent["missing"]
+    ]
     for curve in browser.evaluate(_CURVES, {"count": _SAMPLES}):
         hits = sum(seen.has(place, rgb(curve["stroke"])) for place in curve["places"])
         # Between two dashes there is nothing.
         least = 0.9 if curve["dash"] == "none" else 0.5
         extent = extents[curve["figure"]]
-        short = "dot" not in curve["name"] and curve["across"] + extent["gaps"] < _WHOLE * extent["plot"]
+        short = (
+            "dot" not in curve["name"]
+            and curve["across"] + extent["gaps"] < _WHOLE * extent["plot"]
+        )
         if short or hits < least * len(curve["places"]):
             wrong.append(
-                f"{curve['figure']} {curve['name']}: {hits} of {len(curve['places'])} places, {curve['across']} wide"
+                f"{curve['figure']} {curve['name']}: {hits} of {len(curve['places'])} places, "
+                f"{curve['across']} wide"
             )
     for area in browser.evaluate(_AREAS):
         left, top, right, bottom = area["box"]
@@ -209,7 +217,8 @@ def alike_without_colour(browser: Chromium) -> list[str]:
             signs.setdefault((curve["figure"], curve["dash"]), []).append(curve["name"])
     for area in browser.evaluate(_AREAS):
         hatch = browser.evaluate(
-            "(p => p.querySelector('.hatch') ? p.querySelector('.hatch').getAttribute('d') : 'none')"
+            "(p => p.querySelector('.hatch') ? p.querySelector('.hatch').getAttribute('d') : "
+            "'none')"
             "(document.querySelector(fill.match(/#[^\"')]+/)[0]))",
             {"fill": area["fill"]},
         )
@@ -220,7 +229,8 @@ def alike_without_colour(browser: Chromium) -> list[str]:
 def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
     """Pages of paper, and figures that do not end on the page on which they begin.
 
-    A printed page keeps its links: one to the begin and to the end of each figure tells on which page they are.
+    A printed page keeps its links: one to the begin and to the end of each figure tells on which
+    page they are.
     """
     names: list[str] = browser.evaluate("""(() => {
       const names = [];
@@ -239,13 +249,19 @@ def cut_figures(browser: Chromium) -> tuple[int, list[str]]:
         found[1].decode(): found[2].decode()
         for found in re.finditer(rb"/(at-[0-9]+-(?:begin|end))\s*\[\s*([0-9]+) 0 R", paper)
     }
-    assert len(places) == 2 * len(names), f"the paper tells of {len(places)} ends of {len(names)} figures"
-    return pages, [name for k, name in enumerate(names) if places[f"at-{k}-begin"] != places[f"at-{k}-end"]]
+    assert len(places) == 2 * len(names), (
+        f"the paper tells of {len(places)} ends of {len(names)} figures"
+    )
+    return pages, [
+        name for k, name in enumerate(names) if places[f"at-{k}-begin"] != places[f"at-{k}-end"]
+    ]
 
 
 def rgb(colour: str) -> tuple[int, int, int]:
     """Parts of ``rgb(1, 2, 3)``."""
-    red, green, blue = (round(float(part)) for part in re.findall(r"[0-9.]+", colour)[:3] or NO_COLOUR)
+    red, green, blue = (
+        round(float(part)) for part in re.findall(r"[0-9.]+", colour)[:3] or NO_COLOUR
+    )
     return red, green, blue
 
 

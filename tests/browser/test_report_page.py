@@ -55,7 +55,9 @@ def changed(page: Path, pattern: str, new: str) -> Path:
     broken, count = re.subn(pattern, new, text, count=1, flags=re.DOTALL)
     assert count
     copy = page.with_name(f"broken-{page.name}")
-    copy.write_text(re.sub(r"&#x27;sha256-[^;]*;", "&#x27;unsafe-inline&#x27;", broken), encoding="utf-8")
+    copy.write_text(
+        re.sub(r"&#x27;sha256-[^;]*;", "&#x27;unsafe-inline&#x27;", broken), encoding="utf-8"
+    )
     return copy
 
 
@@ -102,7 +104,11 @@ def test_what_is_drawn(browser: Chromium, pages: dict[str, Path], name: str, loo
         (r"\.line\.work\{stroke:var\(--work\)", ".line.work{stroke:none", looks.missing_curves),
         (r'(class="line held-back" d=")[^"]*', r"\1M60 60l1 1", looks.missing_curves),
         (r'<path class="line helped" d="[^"]*"', "<path", looks.missing_curves),
-        (r"\.line\.helped\{stroke:var\(--helped\)", ".line.helped{stroke:none", looks.missing_curves),
+        (
+            r"\.line\.helped\{stroke:var\(--helped\)",
+            ".line.helped{stroke:none",
+            looks.missing_curves,
+        ),
         (r"(--helped\);stroke-dasharray:)7 4", r"\1none", looks.alike_without_colour),
         (r"\.area\.layer1,", ".area.layerx,", looks.missing_curves),
         (r"--muted:#55606c", "--muted:#a9b0b8", looks.faint),
@@ -145,12 +151,18 @@ def test_lines_end_where_the_numbers_say(browser: Chromium, pages: dict[str, Pat
     assert looks.drawn_end(browser, "g1-work", "work") == pytest.approx(worked, rel=0.01)
     assert looks.drawn_end(browser, "g1-work", "pledge") == pytest.approx(pledged, rel=0.01)
     assert looks.drawn_end(browser, "g1-error", "error") == pytest.approx(last / 1000, abs=0.1)
-    percent = sum(100 * p.error_hs06 / (p.power_hs06 - p.error_hs06) * p.cycles for p in ends) / cycles
+    percent = (
+        sum(100 * p.error_hs06 / (p.power_hs06 - p.error_hs06) * p.cycles for p in ends) / cycles
+    )
     assert looks.drawn_end(browser, "all-error-share", "group0") == pytest.approx(percent, abs=0.3)
-    assert looks.drawn_end(browser, "all-error-hs06", "group0") == pytest.approx(last / 1000, abs=0.2)
+    assert looks.drawn_end(browser, "all-error-hs06", "group0") == pytest.approx(
+        last / 1000, abs=0.2
+    )
     assert looks.drawn_end(browser, "g1-targets", "held-back") == pytest.approx(held_back, abs=0.5)
     assert looks.drawn_end(browser, "g1-targets", "helped") == pytest.approx(helped, abs=0.5)
-    browser.open(changed(pages["month"], r'(class="line work" d="[^"]*M[0-9.]+ )[0-9.]+', r"\g<1>150"))
+    browser.open(
+        changed(pages["month"], r'(class="line work" d="[^"]*M[0-9.]+ )[0-9.]+', r"\g<1>150")
+    )
     assert looks.drawn_end(browser, "g1-work", "work") != pytest.approx(worked, rel=0.01)
 
 
@@ -190,7 +202,9 @@ def test_paper(browser: Chromium, pages: dict[str, Path]) -> None:
         count, cut = looks.cut_figures(browser)
         assert (name, cut) == (name, [])
         assert least <= count <= most, name
-    browser.open(changed(pages["compared"], r"figure,tr\{break-inside:avoid\}", "figure{margin-bottom:25mm}"))
+    browser.open(
+        changed(pages["compared"], r"figure,tr\{break-inside:avoid\}", "figure{margin-bottom:25mm}")
+    )
     assert looks.cut_figures(browser)[1]
 
 
@@ -200,17 +214,26 @@ def test_a_hostile_name_is_text(browser: Chromium, pages: dict[str, Path]) -> No
     assert browser.evaluate(
         "[document.scripts.length, document.images.length, document.title.slice(0, 6)]"
     ) == [0, 0, "Shares"]
-    names = browser.evaluate("[...document.querySelectorAll('section.group h2')].map(e => e.textContent)")
+    names = browser.evaluate(
+        "[...document.querySelectorAll('section.group h2')].map(e => e.textContent)"
+    )
     assert names[0] == HOSTILE.replace("\u202e", "\\u202e").replace("\x00", "\\x00")
     assert browser.evaluate(
         "document.getElementById('g1-work').querySelector('title').textContent"
     ).startswith("<script>")
 
 
-def test_the_policy_stops_what_would_get_past_the_escaping(browser: Chromium, pages: dict[str, Path]) -> None:
-    inserted = "<body><script>document.title='owned'</script><style>body{color:red}</style><img src='http://127.0.0.1:9/x'>"
+def test_the_policy_stops_what_would_get_past_the_escaping(
+    browser: Chromium, pages: dict[str, Path]
+) -> None:
+    inserted = (
+        "<body><script>document.title='owned'</script><style>body{color:red}</style><img "
+        "src='http://127.0.0.1:9/x'>"
+    )
     copy = pages["empty"].with_name("inserted.html")
-    copy.write_text(pages["empty"].read_text(encoding="utf-8").replace("<body>", inserted), encoding="utf-8")
+    copy.write_text(
+        pages["empty"].read_text(encoding="utf-8").replace("<body>", inserted), encoding="utf-8"
+    )
     browser.look()
     browser.open(copy)
     assert browser.evaluate("document.title").startswith("Shares")
@@ -230,7 +253,8 @@ def test_the_same_axes_side_by_side(browser: Chromium, pages: dict[str, Path]) -
         assert shown[0] == shown[1]
         assert len(shown[0]) >= 3
     left, right = browser.evaluate(
-        "[1, 2].map(n => document.getElementById(`g1-work-${n}`).getBoundingClientRect()).map(b => [b.left, b.top, b.width])"
+        "[1, 2].map(n => document.getElementById(`g1-work-${n}`).getBoundingClientRect()).map(b "
+        "=> [b.left, b.top, b.width])"
     )
     assert left[0] + left[2] < right[0]
     assert left[1:] == right[1:]
@@ -257,16 +281,21 @@ def test_without_a_mouse_and_without_sight(browser: Chromium, pages: dict[str, P
     browser.look()
     browser.open(pages["month"])
     for kind in ("keyDown", "keyUp"):
-        browser.tell("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+        browser.tell(
+            "Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9
+        )
     assert browser.evaluate(
-        "[document.activeElement.className, document.activeElement.getBoundingClientRect().top >= 0]"
+        "[document.activeElement.className, document.activeElement.getBoundingClientRect().top "
+        ">= 0]"
     ) == [
         "skip",
         True,
     ]
     tree = browser.tell("Accessibility.getFullAXTree")["nodes"]
     images = [
-        node for node in tree if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
+        node
+        for node in tree
+        if node.get("role", {}).get("value") in ("image", "img") and not node["ignored"]
     ]
     named = [
         node

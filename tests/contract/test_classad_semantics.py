@@ -8,7 +8,12 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-NODE = {"Cpus": 8, "t1_TargetGroups": ["alice", "cms"], "t1_Targetcores": [0, 8], "Text": "alice:64:lhcb:3"}
+NODE = {
+    "Cpus": 8,
+    "t1_TargetGroups": ["alice", "cms"],
+    "t1_Targetcores": [0, 8],
+    "Text": "alice:64:lhcb:3",
+}
 JOB = {"RequestCpus": 8, "AcctGroup": "Alice.prod", "Forged": True}
 EXPRESSIONS = {
     "Admits": "TARGET.RequestCpus == MY.t1_Targetcores[1]",
@@ -22,7 +27,9 @@ GROUP = r"^[^.@]*([^@]*(?=\\.[^.@]*@)|[^@]*$)?"
 
 def evaluated(expression: str) -> Any:
     """Value with NODE as MY and JOB as TARGET."""
-    node = classad2.ClassAd({**NODE, **{name: classad2.ExprTree(text) for name, text in EXPRESSIONS.items()}})
+    node = classad2.ClassAd(
+        {**NODE, **{name: classad2.ExprTree(text) for name, text in EXPRESSIONS.items()}}
+    )
     return classad2.ExprTree(expression).eval(node, classad2.ClassAd(JOB))
 
 
@@ -45,7 +52,8 @@ def evaluated(expression: str) -> Any:
         ('regexps("^[^.@]*", TARGET.AcctGroup, "\\\\0") == MY.t1_TargetGroups[0]', True),
         ('int(regexps("^([^:]+:[0-9]+:)*LHCB:([0-9]+)(:|$)", MY.Text, "\\\\2", "i"))', 3),
         ('regexp("^([^:]+:[0-9]+:)*hcb:([0-9]+)(:|$)", MY.Text, "i")', False),
-        # The group in an accounting group is what is before the user, if there is one; parts of it compare as a whole.
+        # The group in an accounting group is what is before the user, if there is one; parts of it
+        # compare as a whole.
         (f'regexps("{GROUP}", "cms.prod.bob@x", "\\\\0")', "cms.prod"),
         (f'regexps("{GROUP}", "cms.prod@x", "\\\\0")', "cms"),
         (f'regexps("{GROUP}", "cms@x", "\\\\0")', "cms"),
@@ -75,7 +83,8 @@ def evaluated(expression: str) -> Any:
         ("MY.Admits", True),
         ("MY.Admits =!= False && MY.Named", True),
         ("MY.Keeps_out", False),
-        # `ifThenElse` of what is undefined is undefined, of an error an error; neither keeps a job out.
+        # `ifThenElse` of what is undefined is undefined, of an error an error; neither keeps a job
+        # out.
         ("ifThenElse(MY.Missing, False, False) =!= False", True),
         ("ifThenElse(error, False, False) =!= False", True),
         # Latched booleans are numbers: 1 is not True, and `=?=` takes no 1.0 for 1.
@@ -108,5 +117,12 @@ def test_time_can_be_told_from_an_expression_later() -> None:
 
 
 def test_numbers_of_an_ad_come_as_plain_python_types() -> None:
-    (ad,) = classad2.parseAds('Cpus = 8\nPower = 10.5\nGroup = "cms"\nList = {1, undefined}\nBad = 1 +\n')
-    assert [type(ad.get(name)) for name in ("Cpus", "Power", "Group", "List")] == [int, float, str, list]
+    (ad,) = classad2.parseAds(
+        'Cpus = 8\nPower = 10.5\nGroup = "cms"\nList = {1, undefined}\nBad = 1 +\n'
+    )
+    assert [type(ad.get(name)) for name in ("Cpus", "Power", "Group", "List")] == [
+        int,
+        float,
+        str,
+        list,
+    ]

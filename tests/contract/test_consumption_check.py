@@ -35,7 +35,8 @@ EXAMPLES = sorted(
     for entry in resources.files("sharectl.consumption.examples").iterdir()
     if entry.name.endswith(".yaml")
 )
-# Configuration added to the good one → check that finds it, a piece of the problem, a piece of the remedy.
+# Configuration added to the good one → check that finds it, a piece of the problem, a piece of the
+# remedy.
 BROKEN: dict[str, tuple[str, str, str]] = {
     "CLAIM_PARTITIONABLE_LEFTOVERS = True": ("leftovers", "leftovers", "= False"),
     "CONSUMPTION_MEMORY = TARGET.RequestMemory * 1.1": ("claims", "asks for 1.1", "ceiling("),
@@ -57,14 +58,26 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "CONSUMPTION_CPUS = TARGET.RequestCpus, and take the attributes out",
     ),
     "CONSUMPTION_CPUS = TARGET.RequestCpu": ("scope", "no asset", "TARGET.RequestCpus"),
-    "CONSUMPTION_CPUS = quantize(TARGET.Foo, {1})": ("numbers", "no number", "a number for every job"),
+    "CONSUMPTION_CPUS = quantize(TARGET.Foo, {1})": (
+        "numbers",
+        "no number",
+        "a number for every job",
+    ),
     "CONSUMPTION_CPUS = TARGET.RequestCpus - 2": ("numbers", "negative", "max({0"),
     "CONSUMPTION_CPUS = 1000000": ("room", "no room", "take less"),
     "CONSUMPTION_CPUS = 0": ("cores", "one core at least", "be 1 at least"),
-    "SLOT_WEIGHT = 8 / Cpus": ("weight", "error where Cpus = 0: the negotiator ends", "nothing is divided"),
+    "SLOT_WEIGHT = 8 / Cpus": (
+        "weight",
+        "error where Cpus = 0: the negotiator ends",
+        "nothing is divided",
+    ),
     "CONSUMPTION_POLCY = True": ("knobs", "no knob", "write CONSUMPTION_POLICY"),
     "SLOT_TYPE_1_CONSUMTION_CPUS = 1": ("knobs", "no knob", "write SLOT_TYPE_1_CONSUMPTION_CPUS"),
-    "MACHINE_RESOURCE_GPUs = 2\nCONSUMPTION_GPU = 1": ("knobs", "no knob", "write CONSUMPTION_GPUS"),
+    "MACHINE_RESOURCE_GPUs = 2\nCONSUMPTION_GPU = 1": (
+        "knobs",
+        "no knob",
+        "write CONSUMPTION_GPUS",
+    ),
     "CONSUMPTION_GPU = 1": ("knobs", "no knob", "write CONSUMPTION_GPUS"),
     "SLOT_TYPE_1_CONSUMPTION_MEM = 1": ("knobs", "no knob", "write SLOT_TYPE_1_CONSUMPTION_MEMORY"),
     "MACHINE_RESOURCE_NAMES = tokens\nCONSUMPTION_TOKEN = 1": (
@@ -85,7 +98,11 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "in vain",
         "quantizing does not change",
     ),
-    "NEGOTIATOR_DEPTH_FIRST = True": ("combinations", "passes over", "NEGOTIATOR_MATCHLIST_CACHING = False"),
+    "NEGOTIATOR_DEPTH_FIRST = True": (
+        "combinations",
+        "passes over",
+        "NEGOTIATOR_MATCHLIST_CACHING = False",
+    ),
     "CLAIM_PARTITIONABLE_LEFTOVERS = True\nCLAIM_RECYCLING_CONSIDER_LIMITS = False": (
         "combinations",
         "whatever their concurrency limits say",
@@ -115,17 +132,37 @@ BROKEN: dict[str, tuple[str, str, str]] = {
         "PARTITIONABLE = True",
     ),
     TYPE_1 + "SLOT_TYPE_12_CONSUMPTION_CPUS = 1": ("slot types", "from 10 on", "below 10"),
-    "CONSUMPTION_POLICY = Yes": ("knobs", "no boolean: the startd ends", "write CONSUMPTION_POLICY = True"),
+    "CONSUMPTION_POLICY = Yes": (
+        "knobs",
+        "no boolean: the startd ends",
+        "write CONSUMPTION_POLICY = True",
+    ),
     "CLAIM_PARTITIONABLE_LEFTOVERS = Flase": (
         "knobs",
         "no boolean: the schedd or startd ends",
         "write CLAIM_PARTITIONABLE_LEFTOVERS = False",
     ),
-    "SCHEDD.CLAIM_PARTITIONABLE_LEFTOVERS = n": ("knobs", "no boolean: the schedd ends", "LEFTOVERS = False"),
-    "NEGOTIATOR_USE_SLOT_WEIGHTS = 2 apples": ("knobs", "ends as soon as it reads that", "= True, or False"),
-    "SLOT_TYPE_3_BACKFILL = t": ("knobs", "no boolean: the startd ends", "write SLOT_TYPE_3_BACKFILL = True"),
+    "SCHEDD.CLAIM_PARTITIONABLE_LEFTOVERS = n": (
+        "knobs",
+        "no boolean: the schedd ends",
+        "LEFTOVERS = False",
+    ),
+    "NEGOTIATOR_USE_SLOT_WEIGHTS = 2 apples": (
+        "knobs",
+        "ends as soon as it reads that",
+        "= True, or False",
+    ),
+    "SLOT_TYPE_3_BACKFILL = t": (
+        "knobs",
+        "no boolean: the startd ends",
+        "write SLOT_TYPE_3_BACKFILL = True",
+    ),
     "CONSUMPTION_POLICY = False": ("slot types", "have no effect", "CONSUMPTION_POLICY = True"),
-    TYPE_1 + "SLOT_TYPE_1 = cpus=4, foo=3": ("slot types", "the machine has no foo", "MACHINE_RESOURCE_foo"),
+    TYPE_1 + "SLOT_TYPE_1 = cpus=4, foo=3": (
+        "slot types",
+        "the machine has no foo",
+        "MACHINE_RESOURCE_foo",
+    ),
     TYPE_1 + "SLOT_TYPE_1 = cpus=4, ram=1000, cpu=50%, gpu=3": (
         "slot types",
         "the machine has no gpu",
@@ -153,10 +190,18 @@ ADVICE: dict[str, tuple[str, str, str]] = {
     'NUM_CLAIMS = "many"': ("claims", "is no number", "whole number"),
     "SLOT_WEIGHT = 1": ("weight", "costs nothing", "sharectl consumption render"),
     "SLOT_WEIGHT = floor(Cpus / 2)": ("weight", "costs nothing", "sharectl consumption render"),
-    "SLOT_WEIGHT = Cpus + 3": ("weight", "no further job fits (W = 0), but the weight is 3", "render"),
+    "SLOT_WEIGHT = Cpus + 3": (
+        "weight",
+        "no further job fits (W = 0), but the weight is 3",
+        "render",
+    ),
     "SLOT_WEIGHT = 1000 - Cpus": ("cost", "costs -1", "falls as Cpus"),
     "SLOT_WEIGHT = Cpus - 4": ("weight", "is -4 where Cpus = 0", "max({0"),
-    'SLOT_WEIGHT = strcat("a", Cpus)': ("weight", "its own SLOT_WEIGHT instead", "Cpus, Memory, Disk"),
+    'SLOT_WEIGHT = strcat("a", Cpus)': (
+        "weight",
+        "its own SLOT_WEIGHT instead",
+        "Cpus, Memory, Disk",
+    ),
     "SLOT_WEIGHT = TARGET.RequestCpus": ("scope", "without a job", "Cpus, Memory, Disk"),
     "SLOT_WEIGHT = Cpus + 0 * time()": ("weight", "depends on time", "assets only"),
     "SLOT_WEIGHT = Cpus + LoadAvg": ("weight", "asks for LoadAvg", "Cpus, Memory, Disk"),
@@ -258,7 +303,9 @@ def test_what_is_rendered_has_no_fault(golden: Path) -> None:
     assert advised(check([golden], {}).findings) == ADVICE_ON_EXAMPLES.get(golden.stem, [])
 
 
-def test_threads_of_the_negotiator_do_no_harm_to_what_takes_all_that_is_requested(tmp_path: Path) -> None:
+def test_threads_of_the_negotiator_do_no_harm_to_what_takes_all_that_is_requested(
+    tmp_path: Path,
+) -> None:
     assert found(tmp_path, f"{GOOD}NEGOTIATOR_NUM_THREADS = 8\n") == []
 
 
@@ -292,7 +339,9 @@ def findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Finding
     seen = check(tuple(files), {}).findings
     return {
         added: [
-            finding for finding in seen if finding.place.startswith(f"{path}:") and finding.check != "nodes"
+            finding
+            for finding in seen
+            if finding.place.startswith(f"{path}:") and finding.check != "nodes"
         ]
         for path, added in files.items()
     }
@@ -309,7 +358,9 @@ def test_a_broken_policy_is_found(added: str, findings: dict[str, list[Finding]]
 
 
 @pytest.mark.parametrize("added", ADVICE)
-def test_what_works_but_is_not_meant_is_advice(added: str, findings: dict[str, list[Finding]]) -> None:
+def test_what_works_but_is_not_meant_is_advice(
+    added: str, findings: dict[str, list[Finding]]
+) -> None:
     check_name, problem, remedy = ADVICE[added]
     assert [str(finding) for finding in findings[added] if not finding.advice] == []
     assert any(
@@ -345,7 +396,9 @@ def test_nodes_that_charge_the_same_job_differently_are_found(tmp_path: Path) ->
     assert found(tmp_path, GOOD, GOOD.replace("= Cpus", "= 1.0 * Cpus + 0")) == []
 
 
-def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_policy(tmp_path: Path) -> None:
+def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_policy(
+    tmp_path: Path,
+) -> None:
     access_point = "DAEMON_LIST = MASTER, SCHEDD\nCLAIM_PARTITIONABLE_LEFTOVERS = True\n"
     (finding,) = found(tmp_path, GOOD, access_point)
     assert finding.place == f"{tmp_path / 'node-1.conf'}:2"
@@ -354,12 +407,15 @@ def test_an_access_point_that_wants_leftovers_is_found_beside_a_node_with_a_poli
 def test_nodes_are_compared_like_with_like(tmp_path: Path) -> None:
     def of(*weights: str) -> str:
         return "".join(
-            f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\nSLOT_TYPE_{n}_SLOT_WEIGHT = {weight}\n"
+            f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = "
+            f"True\nSLOT_TYPE_{n}_SLOT_WEIGHT = {weight}\n"
             for n, weight in enumerate(weights, 1)
         )
 
     def compared(*texts: str) -> list[Finding]:
-        return [one for one in found(tmp_path, *(GOOD + text for text in texts)) if one.check == "nodes"]
+        return [
+            one for one in found(tmp_path, *(GOOD + text for text in texts)) if one.check == "nodes"
+        ]
 
     two = of("Cpus", "2 * Cpus")
     assert compared(two, two) == []
@@ -421,10 +477,16 @@ def test_a_weight_that_no_schedd_takes_or_that_counts_a_job_is_not_one_for_acces
 
 
 def test_the_dump_of_an_access_point_is_judged_by_what_its_schedd_weighs(tmp_path: Path) -> None:
-    head = "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, SCHEDD\nCLAIM_PARTITIONABLE_LEFTOVERS = False\n"
+    head = (
+        "# Configuration from machine: ap-1\nDAEMON_LIST = MASTER, "
+        "SCHEDD\nCLAIM_PARTITIONABLE_LEFTOVERS = False\n"
+    )
     (finding,) = found(tmp_path, head + WEIGHED)
     assert (finding.check, finding.advice) == ("access points", False)
-    assert "on an access point: an idle job with RequestCpus = 1, RequestMemory = 128" in finding.problem
+    assert (
+        "on an access point: an idle job with RequestCpus = 1, RequestMemory = 128"
+        in finding.problem
+    )
     assert found(tmp_path, f"{head}{WEIGHED}SCHEDD_SLOT_WEIGHT = RequestCpus\n") == []
     # A snippet of slots is for execute points.
     assert [one for one in found(tmp_path, GOOD + WEIGHED) if one.check == "access points"] == []
@@ -433,7 +495,8 @@ def test_the_dump_of_an_access_point_is_judged_by_what_its_schedd_weighs(tmp_pat
 def test_claim_ids_are_counted_for_jobs_without_custom_resources_too(tmp_path: Path) -> None:
     of_resource = "".join(
         f"MACHINE_RESOURCE_{name} = {units}\n"
-        f"CONSUMPTION_{name} = ifThenElse((TARGET.Request{name} ?: 0) >= 0, TARGET.Request{name} ?: 0, -1)\n"
+        f"CONSUMPTION_{name} = ifThenElse((TARGET.Request{name} ?: 0) >= 0, "
+        f"TARGET.Request{name} ?: 0, -1)\n"
         for name, units in (("GPUs", 2), ("Licence", 10))
     )
     (finding,) = found(tmp_path, f"{GOOD}{of_resource}NUM_CLAIMS = 2\n")
@@ -470,7 +533,10 @@ def test_each_slot_type_has_its_own_amounts(shares: str, tmp_path: Path) -> None
 
 
 def test_a_type_without_gpus_has_no_room_for_a_policy_that_takes_one(tmp_path: Path) -> None:
-    text = f"{GOOD}{TWO_TYPES}CONSUMPTION_GPUS = 1\nSLOT_TYPE_1 = 50%, gpus=0\nSLOT_TYPE_2 = 50%, gpus=2\n"
+    text = (
+        f"{GOOD}{TWO_TYPES}CONSUMPTION_GPUS = 1\nSLOT_TYPE_1 = 50%, gpus=0\nSLOT_TYPE_2 = 50%, "
+        "gpus=2\n"
+    )
     (room,) = [one for one in found(tmp_path, text) if one.check == "room"]
     assert "slot type 1: no room" in room.problem
 
@@ -518,7 +584,10 @@ def test_a_type_with_gpus_where_none_are_detected_is_found(tmp_path: Path) -> No
 def test_slot_types_that_want_more_than_there_is_are_found(
     first: str, second: str, problem: str, tmp_path: Path
 ) -> None:
-    text = f"{GOOD}{TWO_TYPES}NUM_CPUS = 16\nMACHINE_RESOURCE_Licence = 10\nSLOT_TYPE_1 = {first}\nSLOT_TYPE_2 = {second}\n"
+    text = (
+        f"{GOOD}{TWO_TYPES}NUM_CPUS = 16\nMACHINE_RESOURCE_Licence = 10\nSLOT_TYPE_1 = "
+        f"{first}\nSLOT_TYPE_2 = {second}\n"
+    )
     findings = [one.problem for one in found(tmp_path, text) if one.check == "slot types"]
     assert len(findings) == bool(problem)
     assert all(f"more than the machine has, {problem}:" in one for one in findings)
@@ -553,7 +622,9 @@ def test_knobs_of_slot_type_0_are_found(tmp_path: Path) -> None:
         False,
         f"{tmp_path / 'node-0.conf'}:7",
     )
-    assert wrong.problem.startswith("SLOT_TYPE_0_CONSUMPTION_POLICY, SLOT_TYPE_0_CONSUMPTION_CPUS, ")
+    assert wrong.problem.startswith(
+        "SLOT_TYPE_0_CONSUMPTION_POLICY, SLOT_TYPE_0_CONSUMPTION_CPUS, "
+    )
     assert wrong.problem.endswith("this configuration has slots of type 1: nothing reads that")
     # A node without slot types reads them; whether a snippet is for one is not known.
     assert found(tmp_path, dump + of_0) == []
@@ -596,7 +667,8 @@ def test_a_boolean_of_a_type_that_the_startd_does_not_read_is_one_finding_and_no
     )
     report = check([path], {})
     assert [
-        finding.problem.endswith("as if it were CONSUMPTION_POLICY = True") for finding in report.findings
+        finding.problem.endswith("as if it were CONSUMPTION_POLICY = True")
+        for finding in report.findings
     ] == [True]
     assert len(report.slots) == 1
 
@@ -625,7 +697,9 @@ def test_what_is_recommended_where_nothing_is_taken_passes(tmp_path: Path) -> No
 
 def test_it_is_said_that_what_cannot_be_read_hides_other_faults(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, f"{GOOD}CONSUMPTION_DISK = (1\nSLOT_WEIGHT = 64 / Cpus\n")
-    assert finding.remedy.endswith("; nothing else of these slots' policies and weight is tried before")
+    assert finding.remedy.endswith(
+        "; nothing else of these slots' policies and weight is tried before"
+    )
 
 
 def test_knobs_of_the_startd_alone_go_before_those_of_all_daemons(tmp_path: Path) -> None:
@@ -696,7 +770,10 @@ def test_a_file_that_htcondor_refuses_is_told_of_by_its_own_line(
     assert finding.place == f"{tmp_path / 'node-0.conf'}:{LINE}"
     assert finding.problem.endswith('no daemon starts with it: it cannot read "FOO BAR"')
     (finding,) = check([tmp_path], {}).findings
-    assert (finding.place, finding.problem[-9:]) == (f"{tmp_path / 'node-0.conf'}:{LINE}", '"FOO BAR"')
+    assert (finding.place, finding.problem[-9:]) == (
+        f"{tmp_path / 'node-0.conf'}:{LINE}",
+        '"FOO BAR"',
+    )
     # The process's own standard input, as a shell's pipe would set it.
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
     assert main(["consumption", "check", "-"]) == 1
@@ -720,7 +797,10 @@ def test_the_seeds_static_slot_is_free_of_charge(tmp_path: Path) -> None:
 
 
 def test_a_weight_is_judged_for_the_slot_that_is_named(tmp_path: Path) -> None:
-    text = f"{GOOD}CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, {{1024}})\n"
+    text = (
+        f"{GOOD}CONSUMPTION_CPUS = 1\nCONSUMPTION_MEMORY = quantize(TARGET.RequestMemory, "
+        f"{{1024}})\n"
+    )
     text += "STARTD.SLOT_WEIGHT = floor(Memory / 1024)\n"
     assert found(tmp_path, text) == []
     assert found(tmp_path, text, size={"cpus": 8, "memory": 8192}) == []
@@ -732,7 +812,8 @@ def test_a_weight_is_judged_for_the_slot_that_is_named(tmp_path: Path) -> None:
 def test_a_dump_is_judged_with_its_own_size_and_places(tmp_path: Path) -> None:
     dump = "# Configuration from machine: wn-1\nNUM_CPUS = 8\nMEMORY = 65536\n"
     dump += (
-        "SLOT_WEIGHT = floor(Memory / 1024)\n # at: /etc/condor/config.d/50-cp.conf, line 9\n # expanded: 1\n"
+        "SLOT_WEIGHT = floor(Memory / 1024)\n # at: /etc/condor/config.d/50-cp.conf, line 9\n # "
+        "expanded: 1\n"
     )
     dump += GOOD.replace("SLOT_WEIGHT = Cpus\n", "").replace("{128}", "{1024}")
     (finding,) = found(tmp_path, dump)
@@ -745,7 +826,8 @@ def test_a_dump_neither_reads_files_nor_runs_commands(tmp_path: Path) -> None:
     other.write_text("SLOT_WEIGHT = 8 / Cpus\n")
     dump = f"# Configuration from machine: wn-1\n{GOOD}include : touch {mark} |\n"
     dump += (
-        f"include command : touch {mark}\nLOCAL_CONFIG_FILE = touch {mark} |\nLOCAL_CONFIG_DIR = {tmp_path}\n"
+        f"include command : touch {mark}\nLOCAL_CONFIG_FILE = touch {mark} |\nLOCAL_CONFIG_DIR = "
+        f"{tmp_path}\n"
     )
     dump += f"include : {other}\nuse FEATURE : GPUs\n"
     assert found(tmp_path, dump) == []
@@ -765,7 +847,9 @@ def test_a_file_that_runs_a_command_is_refused(
     assert not mark.exists()
 
 
-def test_the_command_prints_findings_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_findings_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "10-cp.conf").write_text(GOOD)
     assert main(["consumption", "check", str(tmp_path)]) == 0
     assert "nothing found" in capsys.readouterr().out
@@ -788,7 +872,9 @@ def test_the_help_lists_each_check_on_a_line_of_its_own(
     with pytest.raises(SystemExit):
         main([*command, "--help"])
     checks = (
-        capsys.readouterr().out.partition("checks, and what holds if nothing is found:\n")[2].splitlines()
+        capsys.readouterr()
+        .out.partition("checks, and what holds if nothing is found:\n")[2]
+        .splitlines()
     )
     known = CHECKS if command[0] == "consumption" else SNIPPET_CHECKS
     assert [line.split("  ")[1] for line in checks] == [name for name, *_ in known]
@@ -813,10 +899,16 @@ def test_an_amount_that_is_none_is_refused(text: str, capsys: pytest.CaptureFixt
     assert "cpus=64,memory=256000" in capsys.readouterr().err
 
 
-def test_amounts_of_a_slot_are_taken_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_amounts_of_a_slot_are_taken_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "a.conf"
     path.write_text(GOOD)
-    for more in (["cpus=64,memory=1"], ["memory=1", "--slot", "cpus=64"], ["cpus=64", "--slot", "memory=1"]):
+    for more in (
+        ["cpus=64,memory=1"],
+        ["memory=1", "--slot", "cpus=64"],
+        ["cpus=64", "--slot", "memory=1"],
+    ):
         assert main(["consumption", "check", str(path), "--slot", *more]) == 1
         assert "no room for any job" in capsys.readouterr().out
     for twice in (["cpus=1,CPUs=2"], ["cpus=1", "--slot", "memory=9,Cpus=1"]):
@@ -826,7 +918,9 @@ def test_amounts_of_a_slot_are_taken_together(tmp_path: Path, capsys: pytest.Cap
         assert "says cpus more than once; write each once" in capsys.readouterr().err
 
 
-def test_a_path_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_not_there_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["consumption", "check", str(tmp_path / "a"), str(tmp_path / "b")]) == 65
     assert capsys.readouterr().err.count("no such file or folder") == 2
 

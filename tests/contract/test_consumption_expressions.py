@@ -150,7 +150,11 @@ def test_no_hostile_request_is_consumed(
     Too large a number is consumed as too much.
     """
     policy, total, left = data.draw(slots(name))
-    job = {**job_ad(left, frozenset()), f"Request{attribute_of(asset)}": hostile, "RequestX": "error"}
+    job = {
+        **job_ad(left, frozenset()),
+        f"Request{attribute_of(asset)}": hostile,
+        "RequestX": "error",
+    }
     text = expanded(policy, consumed(policy)[asset])
     answer = library.evaluate([text], [slot_ad(total, left)], [job])[0]
     assert answer is not None
@@ -182,7 +186,9 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
             total * -(-asked * levels // total) // levels,
         ]
         assert taken[0][0] >= asked
-        assert fresh[0][0] == levels or (fresh[0][0] > levels and total < levels**2) or total < levels
+        assert (
+            fresh[0][0] == levels or (fresh[0][0] > levels and total < levels**2) or total < levels
+        )
         assert fresh[0][0] * taken[0][2] <= total
 
 
@@ -195,7 +201,9 @@ def test_steps(library: CondorProcess, asked: int, step: int, zero: bool) -> Non
 
 
 @given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]))
-def test_a_job_cannot_forge_the_weight(library: CondorProcess, data: st.DataObject, name: ModelName) -> None:
+def test_a_job_cannot_forge_the_weight(
+    library: CondorProcess, data: st.DataObject, name: ModelName
+) -> None:
     """Attributes of a job change no slot's weight and, but for its requests, nothing that it consumes."""
     policy, total, left = data.draw(slots(name))
     texts = [expanded(policy, text) for text in (weight(policy), *consumed(policy).values())]
@@ -207,7 +215,11 @@ def test_a_job_cannot_forge_the_weight(library: CondorProcess, data: st.DataObje
     assert honest_values == forged_values
 
 
-@given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]), asked=requests)
+@given(
+    data=st.data(),
+    name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]),
+    asked=requests,
+)
 def test_what_fits_is_what_the_negotiator_has(
     library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
 ) -> None:
@@ -216,14 +228,21 @@ def test_what_fits_is_what_the_negotiator_has(
     model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
     assert model is not None
     texts = [
-        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}" for asset, text in consumed(policy).items()
+        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}"
+        for asset, text in consumed(policy).items()
     ]
     values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, frozenset())])
-    request, remaining = ({key: Fraction(value) for key, value in each.items()} for each in (asked, left))
+    request, remaining = (
+        {key: Fraction(value) for key, value in each.items()} for each in (asked, left)
+    )
     assert all(value == [[True]] for value in values) == fits(model, remaining, request)
 
 
-@given(data=st.data(), name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]), asked=requests)
+@given(
+    data=st.data(),
+    name=st.sampled_from(["quanta_all", "quanta_any", "minimum_charge"]),
+    asked=requests,
+)
 def test_a_dynamic_slot_has_what_its_jobs_consume(
     library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
 ) -> None:
@@ -236,12 +255,15 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
     ad |= {f"Total{attribute_of(asset)}": str(2 * amount) for asset, amount in total.items()}
     next_job = {asset: data.draw(st.integers(0, amount)) for asset, amount in asked.items()}
     texts = [
-        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}" for asset, text in consumed(policy).items()
+        f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}"
+        for asset, text in consumed(policy).items()
     ]
     jobs = [job_ad(each, frozenset()) for each in (asked, next_job)]
     assert library.evaluate(texts, [ad], jobs) == [[[True, True]]] * len(texts)
     # TotalCpus is a real number in the ads of 25.14.1.
-    as_reals = ad | {f"Total{attribute_of(asset)}": f"{2 * amount}.0" for asset, amount in total.items()}
+    as_reals = ad | {
+        f"Total{attribute_of(asset)}": f"{2 * amount}.0" for asset, amount in total.items()
+    }
     (weighed,) = library.evaluate([expanded(policy, weight(policy))], [ad, as_reals], [{}])
     assert weighed is not None
     assert weighed[0] == weighed[1]

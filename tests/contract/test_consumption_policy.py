@@ -37,7 +37,8 @@ WITHIN = {
     "Requirements": "Start && WithinResourceLimits",
     "Start": "true",
     "WithinResourceLimits": " && ".join(
-        f"ifThenElse(TARGET._cp_orig_Request{asset} isnt undefined, TARGET.Request{asset} <= MY.{asset}, "
+        f"ifThenElse(TARGET._cp_orig_Request{asset} isnt undefined, TARGET.Request{asset} <= "
+        f"MY.{asset}, "
         f"MY.Consumption{asset} <= MY.{asset})"
         for asset in ("Cpus", "Memory", "Disk")
     ),
@@ -78,12 +79,16 @@ def whys(match: Match) -> list[Refusal]:
         (SLOT, SlotKind.POLICY),
         ({**SLOT, "PartitionableSlot": "1"}, SlotKind.POLICY),
         (without(SLOT, "ConsumptionDisk"), SlotKind.PARTITIONABLE),
-        ({**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"', "Tokens": "3"}, SlotKind.PARTITIONABLE),
+        (
+            {**SLOT, "MachineResources": '"Cpus Memory Disk Tokens"', "Tokens": "3"},
+            SlotKind.PARTITIONABLE,
+        ),
         (without(SLOT, "MachineResources"), SlotKind.PARTITIONABLE),
         ({**SLOT, "ConsumptionDisk": "1 +"}, SlotKind.PARTITIONABLE),
         (without(SLOT, "PartitionableSlot"), SlotKind.STATIC),
         ({**SLOT, "PartitionableSlot": '"true"'}, SlotKind.STATIC),
-        # Names of attributes and resources have no case; separators are commas and blanks; Swap does not count.
+        # Names of attributes and resources have no case; separators are commas and blanks; Swap
+        # does not count.
         ({**SLOT, "MachineResources": '"CPUS,memory\tdisk swap"'}, SlotKind.POLICY),
         # A policy that can never be evaluated is a policy nonetheless.
         ({**SLOT, "ConsumptionDisk": "undefined"}, SlotKind.POLICY),
@@ -104,7 +109,8 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
     ("changes", "job", "consumed"),
     [
         ({}, JOB, {"Cpus": 1, "Memory": 512, "Disk": 1024}),
-        # A request that is not there is 0, of which a list of quanta takes its first, a single quantum none.
+        # A request that is not there is 0, of which a list of quanta takes its first, a single
+        # quantum none.
         (PLAIN, without(JOB, "RequestMemory"), {"Cpus": 1, "Memory": 0, "Disk": 1024}),
         ({}, without(JOB, "RequestMemory"), {"Cpus": 1, "Memory": 512, "Disk": 1024}),
         (
@@ -116,7 +122,11 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
         ({}, {**JOB, "RequestMemory": "undefined"}, {"Cpus": 1, "Memory": None, "Disk": 1024}),
         (PLAIN, {**JOB, "RequestMemory": '"100"'}, {"Cpus": 1, "Memory": None, "Disk": 1024}),
         # A request may be an expression of the job, and see the slot.
-        ({}, {**JOB, "RequestMemory": "TARGET.Cpus * 60"}, {"Cpus": 1, "Memory": 1024, "Disk": 1024}),
+        (
+            {},
+            {**JOB, "RequestMemory": "TARGET.Cpus * 60"},
+            {"Cpus": 1, "Memory": 1024, "Disk": 1024},
+        ),
         # What the schedd sends goes before what the user wrote.
         ({}, {**JOB, "_condor_RequestCpus": "4"}, {"Cpus": 4, "Memory": 512, "Disk": 1024}),
         # A boolean is a number.
@@ -129,11 +139,18 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
             without(JOB, "RequestCpus"),
             {"Cpus": 1, "Memory": 7, "Disk": 1024},
         ),
-        ({"ConsumptionCpus": "0.25 * target.RequestCpus"}, JOB, {"Cpus": 0.25, "Memory": 512, "Disk": 1024}),
+        (
+            {"ConsumptionCpus": "0.25 * target.RequestCpus"},
+            JOB,
+            {"Cpus": 0.25, "Memory": 512, "Disk": 1024},
+        ),
     ],
 )
 def test_what_a_job_takes(
-    process: CondorProcess, changes: dict[str, str], job: dict[str, str], consumed: dict[str, Optional[float]]
+    process: CondorProcess,
+    changes: dict[str, str],
+    job: dict[str, str],
+    consumed: dict[str, Optional[float]],
 ) -> None:
     assert matched(process, {**SLOT, **changes}, job).consumed == consumed
 
@@ -159,7 +176,10 @@ def test_what_a_job_takes(
         ),
         ({"ConsumptionCpus": "-1"}, JOB, [Refusal.NEGATIVE]),
         (
-            {f"Consumption{asset}": f"target.Request{asset}" for asset in ("Cpus", "Memory", "Disk")},
+            {
+                f"Consumption{asset}": f"target.Request{asset}"
+                for asset in ("Cpus", "Memory", "Disk")
+            },
             {},
             [Refusal.ALL_ZERO],
         ),
@@ -202,7 +222,11 @@ def test_whether_assets_suffice(
         ({"ConsumptionCpus": "0.25", "ConsumptionMemory": "0"}, JOB, 0.25, 40),
         # Half of what is left, again and again.
         (
-            {"ConsumptionCpus": "0", "ConsumptionDisk": "0", "ConsumptionMemory": "ceiling(Memory / 2.0)"},
+            {
+                "ConsumptionCpus": "0",
+                "ConsumptionDisk": "0",
+                "ConsumptionMemory": "ceiling(Memory / 2.0)",
+            },
             JOB,
             0,
             11,
@@ -247,10 +271,14 @@ def test_counting_ends_where_it_is_told_to(process: CondorProcess) -> None:
         ({**WITHIN, "Start": "undefined"}, JOB, [Refusal.SLOT_REQUIREMENTS]),
         ({**WITHIN, "Start": "2"}, JOB, []),
         (WITHIN, {**JOB, "Requirements": "RequestMemory < 512"}, [Refusal.JOB_REQUIREMENTS]),
-        # A request that is not there is not made up for Requirements: a policy that does not expect that takes no job.
+        # A request that is not there is not made up for Requirements: a policy that does not expect
+        # that takes no job.
         (WITHIN, without(JOB, "RequestMemory"), [Refusal.SLOT_REQUIREMENTS]),
         (
-            {**WITHIN, "ConsumptionMemory": "ifThenElse(target.RequestMemory =?= undefined, 512, 512)"},
+            {
+                **WITHIN,
+                "ConsumptionMemory": "ifThenElse(target.RequestMemory =?= undefined, 512, 512)",
+            },
             {**without(JOB, "RequestMemory"), "Requirements": "RequestMemory is undefined"},
             [],
         ),
@@ -273,7 +301,9 @@ def test_requirements_are_asked_before_every_match(process: CondorProcess) -> No
 # ---- slots without policy
 
 
-def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers(process: CondorProcess) -> None:
+def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers(
+    process: CondorProcess,
+) -> None:
     plain = {name: text for name, text in SLOT.items() if not name.startswith("Consumption")}
     match = matched(process, plain, {**JOB, "RequestMemory": "300"})
     # What a startd makes of requests: cores, 128 MiB, 1024 KiB; two cores are not asked for.
@@ -340,7 +370,10 @@ def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
         **{f"Consumption{name}": f"TARGET.Request{name}" for name in names},
     }
     # A7 is worth 30 to the 7th, counted one by one; the library gives up after a while, 1000 times.
-    bomb = {"A0": "1", **{f"A{at}": "sum({" + ", ".join([f"A{at - 1}"] * 30) + "})" for at in range(1, 8)}}
+    bomb = {
+        "A0": "1",
+        **{f"A{at}": "sum({" + ", ".join([f"A{at - 1}"] * 30) + "})" for at in range(1, 8)},
+    }
     with CondorProcess(Source().root_file(), Source().environment, 3) as process:
         small = {**SLOT, "ConsumptionCpus": "TARGET.RequestCpus"}
         assert matched(process, small, {**JOB, **bomb, "RequestCpus": "A1"}).consumed["Cpus"] == 30

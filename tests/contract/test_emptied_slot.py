@@ -50,7 +50,8 @@ def test_assets_devices_and_lists_are_those_of_the_empty_slot() -> None:
 
 def test_an_ad_of_the_bindings_becomes_the_same() -> None:
     slot, expected = (
-        classad2.ClassAd({name: classad2.ExprTree(text) for name, text in ad.items()}) for ad in (BUSY, FREE)
+        classad2.ClassAd({name: classad2.ExprTree(text) for name, text in ad.items()})
+        for ad in (BUSY, FREE)
     )
     empty(slot)
     assert {name: str(slot.lookup(name)) for name in slot} == {
@@ -65,4 +66,7 @@ def test_a_total_that_is_no_number_leaves_the_asset(total: str) -> None:
 
 def test_requirements_of_a_drained_slot_are_only_its_assets() -> None:
     drained = {"Requirements": "False", "State": '"Drained"'}
-    assert emptied(drained) == {"Requirements": "WithinResourceLimits =!= false", "State": '"Unclaimed"'}
+    assert emptied(drained) == {
+        "Requirements": "WithinResourceLimits =!= false",
+        "State": '"Unclaimed"',
+    }

@@ -1,4 +1,7 @@
-"""Grace as `sharectl status` and the cycle see it, against the START of config.d. By HTCondor's own ClassAds."""
+"""Grace as `sharectl status` and the cycle see it, against the START of config.d.
+
+By HTCondor's own ClassAds.
+"""
 
 from __future__ import annotations
 

@@ -19,7 +19,9 @@ from sharectl.condor.configuration import Source
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 
 
-def checked(tmp_path: Path, text: str = "", lines: str = "", name: str = "groups.map") -> list[Finding]:
+def checked(
+    tmp_path: Path, text: str = "", lines: str = "", name: str = "groups.map"
+) -> list[Finding]:
     """Findings of ``groups`` on an access point with that map."""
     snippets = tmp_path / "config.d"
     snippets.mkdir()
@@ -28,7 +30,9 @@ def checked(tmp_path: Path, text: str = "", lines: str = "", name: str = "groups
     if not path.exists():
         path.write_bytes(text.encode("utf-8", "surrogateescape"))
     local = tmp_path / "condor_config"
-    local.write_text(f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSHARECTL_GROUP_MAP = {path}\n{lines}")
+    local.write_text(
+        f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSHARECTL_GROUP_MAP = {path}\n{lines}"
+    )
     found = check(Source(snippets, local), {}).findings
     assert not [finding for finding in found if finding.check == "syntax"]
     return [finding for finding in found if finding.check == "groups"]
@@ -106,14 +110,22 @@ def test_what_is_included_is_looked_at_too(tmp_path: Path) -> None:
     (tmp_path / "maps" / "1.map").write_text("* bob\n@include ../groups.map\n")
     (tmp_path / "one.map").write_text("* carol cms atlas\n")
     found = checked(tmp_path, "@include maps\n@include one.map\n* alice cms\n")
-    assert [finding.place.rpartition("/")[2] for finding in found] == ["1.map:1", "1.map:2", "one.map:1"]
+    assert [finding.place.rpartition("/")[2] for finding in found] == [
+        "1.map:1",
+        "1.map:2",
+        "one.map:1",
+    ]
 
 
 def test_groups_without_a_quota_are_told_where_groups_are_known(tmp_path: Path) -> None:
     found = checked(
-        tmp_path, "* alice CMS.prod,atlas\n* carol nosuch\n* /^x/ \\0\n", "GROUP_NAMES = cms, atlas\n"
+        tmp_path,
+        "* alice CMS.prod,atlas\n* carol nosuch\n* /^x/ \\0\n",
+        "GROUP_NAMES = cms, atlas\n",
     )
-    assert [(finding.place.rpartition(":")[2], finding.advice) for finding in found] == [("2", True)]
+    assert [(finding.place.rpartition(":")[2], finding.advice) for finding in found] == [
+        ("2", True)
+    ]
     assert "nosuch is not in GROUP_NAMES" in found[0].problem
 
 

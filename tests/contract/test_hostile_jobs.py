@@ -1,4 +1,7 @@
-"""What a user writes into a job gets it past no cap, and costs START no time. By HTCondor's own ClassAds."""
+"""What a user writes into a job gets it past no cap, and costs START no time.
+
+By HTCondor's own ClassAds.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,9 @@ def ad(attributes: Mapping[str, str]) -> classad2.ClassAd:
     return classad2.parseOne("".join(f"{name} = {value}\n" for name, value in attributes.items()))
 
 
-def admits(expressions: Mapping[str, str], slot: Mapping[str, str], account: str, cores: str = "1") -> object:
+def admits(
+    expressions: Mapping[str, str], slot: Mapping[str, str], account: str, cores: str = "1"
+) -> object:
     """Value of the clause of targets for a job with this AccountingGroup; without one if it is empty."""
     job = {"RequestCpus": cores, **({"AccountingGroup": account} if account else {}), **ENDLESS}
     return classad2.ExprTree(f"MY.{ADMITS}").eval(ad({**expressions, **slot}), ad(job))
@@ -81,7 +86,9 @@ def admits(expressions: Mapping[str, str], slot: Mapping[str, str], account: str
         "",
     ],
 )
-def test_a_group_that_is_no_plain_string_is_a_strangers(expressions: dict[str, str], account: str) -> None:
+def test_a_group_that_is_no_plain_string_is_a_strangers(
+    expressions: dict[str, str], account: str
+) -> None:
     assert admits(expressions, TARGETED, account, "8") is False
 
 
@@ -135,7 +142,9 @@ def test_cron_counts_cores_taken_since_the_last_look(free: int) -> None:
     assert admits(deployed(CRON), before, '"alice.bob"') is True
 
 
-def test_without_grace_and_target_no_attribute_of_the_job_is_evaluated(expressions: dict[str, str]) -> None:
+def test_without_grace_and_target_no_attribute_of_the_job_is_evaluated(
+    expressions: dict[str, str],
+) -> None:
     slot = ad({**expressions, **TARGETED, "t1_TargetActive": "False", "MC_GRACE": "False"})
     job = ad({**ENDLESS, "RequestCpus": "A29", "AccountingGroup": "A29"})
     for clause in (ADMITS, GRACE):

@@ -19,7 +19,9 @@ HELD_BACK, HELPED = "alice.user", "alice.prod"
 CONFIGURED = ("alice", HELPED, HELD_BACK, "cms")
 
 NAMES = st.lists(
-    st.sampled_from(("alice", "Alice", "user", "USER", "prod", "users", "production", "user_1", "bob", "")),
+    st.sampled_from(
+        ("alice", "Alice", "user", "USER", "prod", "users", "production", "user_1", "bob", "")
+    ),
     max_size=5,
 ).map(".".join)
 HOSTILE = st.text(st.characters(min_codepoint=1, max_codepoint=0x2FF), max_size=20) | st.text(
@@ -88,7 +90,9 @@ def test_only_jobs_of_the_helped_group_start(expressions: dict[str, str], name: 
 @example("alice.user", "bob")
 @example("alice", "user")
 @example("alice.users", "bob")
-def test_the_slots_of_the_held_back_group_count(expressions: dict[str, str], name: str, user: str) -> None:
+def test_the_slots_of_the_held_back_group_count(
+    expressions: dict[str, str], name: str, user: str
+) -> None:
     """A slot counts as held back if and only if the cycle counts its job for that group."""
     for account in (f"{name}.{user}@example.org", name):
         assert counted(expressions, account) is (group_of(account, CONFIGURED) == HELD_BACK)

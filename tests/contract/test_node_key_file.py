@@ -104,9 +104,13 @@ def test_a_machine_is_checked_with_its_file_of_keys(
     local = tmp_path / "condor_config"
     local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n")
     on_machine = [
-        str(found) for found in check(Source(snippets, local), {}).findings if str(path) in str(found)
+        str(found)
+        for found in check(Source(snippets, local), {}).findings
+        if str(path) in str(found)
     ]
-    elsewhere = [str(found) for found in check(Source(snippets), {}).findings if str(path) in str(found)]
+    elsewhere = [
+        str(found) for found in check(Source(snippets), {}).findings if str(path) in str(found)
+    ]
     assert elsewhere == []
     assert len(on_machine) == bool(code)
     assert all(f"({code})" in found and REMEDIES[code] in found for found in on_machine)

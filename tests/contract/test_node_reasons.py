@@ -13,7 +13,13 @@ from sharectl.condor.node_words import PROJECTION
 from sharectl.plan.nodes import NEVER_RAN, NOT_PUBLISHED, QUIET, REMEDIES, STALE, UNKNOWN_CODE
 
 SNIPPET = Path(__file__).parents[2] / "config.d" / "60-sharectl-execute-point.conf"
-EXPRESSIONS = ("t1_TargetActive", "MC_GRACE", "t1_GraceActive", "t1_counted_live", "t1_counted_cron")
+EXPRESSIONS = (
+    "t1_TargetActive",
+    "MC_GRACE",
+    "t1_GraceActive",
+    "t1_counted_live",
+    "t1_counted_cron",
+)
 
 
 def test_every_code_has_a_remedy_and_no_other_has() -> None:
@@ -24,7 +30,9 @@ def test_every_code_has_a_remedy_and_no_other_has() -> None:
 
 
 def test_status_asks_for_all_that_the_expressions_name() -> None:
-    macros = dict(re.findall(r"^(\w+) = ((?:.*\\\n)*.*)$", SNIPPET.read_text(encoding="utf-8"), re.MULTILINE))
+    macros = dict(
+        re.findall(r"^(\w+) = ((?:.*\\\n)*.*)$", SNIPPET.read_text(encoding="utf-8"), re.MULTILINE)
+    )
 
     def named(macro: str) -> set[str]:
         text = macros.get(macro, "")
@@ -32,5 +40,7 @@ def test_status_asks_for_all_that_the_expressions_name() -> None:
         return set(re.findall(r"\bMY\.(\w+)", text)).union(*deeper)
 
     needed = set[str]().union(*map(named, EXPRESSIONS))
-    assert {"t1_JobCtlTime", "t1_McRoomValue", "Childt1_HeldBackCores"} <= needed, "the test reads nothing"
+    assert {"t1_JobCtlTime", "t1_McRoomValue", "Childt1_HeldBackCores"} <= needed, (
+        "the test reads nothing"
+    )
     assert needed <= set(PROJECTION)

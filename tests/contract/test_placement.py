@@ -38,9 +38,12 @@ JOB = {
     "RequestMemory": "1000",
     "RequestDisk": "100",
 }
-OWN = '(TARGET.Arch == "X86_64") && (TARGET.Cpus >= RequestCpus) && (TARGET.Memory >= RequestMemory)'
+OWN = (
+    '(TARGET.Arch == "X86_64") && (TARGET.Cpus >= RequestCpus) && (TARGET.Memory >= RequestMemory)'
+)
 OURS = (
-    "(true) && (MY.t1_GraceAdmits isnt false && MY.t1_TargetAdmits isnt false && MY.t1_CoolAdmits isnt false)"
+    "(true) && (MY.t1_GraceAdmits isnt false && MY.t1_TargetAdmits isnt false && "
+    "MY.t1_CoolAdmits isnt false)"
 )
 ADMITS = {
     "t1_GraceAdmits": "MY.MC_GRACE =!= true || TARGET.RequestCpus > 8",
@@ -75,7 +78,10 @@ def slots(*changes: Mapping[str, str]) -> Any:
 
 def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> Trial:
     ads = [{**JOB, "Requirements": OWN, **job} for job in jobs]
-    shapes = [JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad)) for number, ad in enumerate(ads)]
+    shapes = [
+        JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
+        for number, ad in enumerate(ads)
+    ]
     asking = asking_slots(look, SAMPLE)
     return tried(look, asking, [JobShapes(tuple(shapes), complete=True)], deadline_seconds)
 
@@ -196,7 +202,9 @@ def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     asking = asking_slots(look, SAMPLE)
     assert len(asking.rows) == 1
     disk = "TARGET.Disk >= {}"
-    assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [1]
+    assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [
+        1
+    ]
 
 
 class FakeCollector:
@@ -243,13 +251,18 @@ def test_a_hostile_job_ends_no_trial_and_is_named(hostile: Mapping[str, str]) ->
     assert time.monotonic() - began < 30
     assert [found.kind[2] for found in done.unplaceable] == [2]
     # As an error or as one that ended the process: it counts as before.
-    assert done.untried is None or done.untried.startswith("1 kinds of pending jobs could not be tried")
+    assert done.untried is None or done.untried.startswith(
+        "1 kinds of pending jobs could not be tried"
+    )
 
 
 def test_a_trial_without_time_says_so() -> None:
     done = trial(slots({}), wants("TARGET.HasFoo"), deadline_seconds=0)
     assert done.unplaceable == ()
-    assert done.untried == "1 kinds of pending jobs could not be tried on the nodes (no answer within 0 s)"
+    assert (
+        done.untried
+        == "1 kinds of pending jobs could not be tried on the nodes (no answer within 0 s)"
+    )
 
 
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
@@ -280,4 +293,6 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
     assert len({shape.ad for shape in shapes}) == 2
     assert "cms.user0" in str(shapes[-1].ad)
-    assert len({shape.ad for shape in shapes_in(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4
+    assert (
+        len({shape.ad for shape in shapes_in(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4
+    )

@@ -13,7 +13,10 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 PACKAGE = CHECKOUT / "central" / "sharectl"
 ROW = re.compile(r"^\| `(\w+)/` \| (.*?) \| (.*?) \| (.*?) \| (.*?) \|$", re.MULTILINE)
-ROWS = {row[0]: row[1:] for row in ROW.findall((CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))}
+ROWS = {
+    row[0]: row[1:]
+    for row in ROW.findall((CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+}
 MAY_IMPORT = {room: set(re.findall(r"`(\w+)`", row[3])) for room, row in ROWS.items()}
 """Rooms that a room may import; all may import the modules of no room: errors, model, times, words."""
 LIBRARIES = {
@@ -28,7 +31,16 @@ LIBRARIES = {
         "pledges",
         "publish",
     },
-    "classad2": {"condor", "config", "consumption", "explain", "cadence", "check", "pledges", "publish"},
+    "classad2": {
+        "condor",
+        "config",
+        "consumption",
+        "explain",
+        "cadence",
+        "check",
+        "pledges",
+        "publish",
+    },
     "sqlite3": {"ledger"},
     "requests": {"pledges", "publish"},
 }
@@ -68,7 +80,9 @@ def test_a_room_imports_what_its_row_allows(room: str) -> None:
     sources = list((PACKAGE / room).rglob("*.py"))
     assert sources
     wrong = {
-        path.name: names for path in sources if (names := forbidden(room, path.read_text(encoding="utf-8")))
+        path.name: names
+        for path in sources
+        if (names := forbidden(room, path.read_text(encoding="utf-8")))
     }
     assert not wrong, "correct the import, or the table in CONTRIBUTING.md"
 
@@ -93,7 +107,9 @@ def test_no_circle_is_allowed() -> None:
 
 @pytest.mark.parametrize("room", sorted(ROWS))
 def test_a_row_is_the_docstring_of_its_room(room: str) -> None:
-    docstring = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8")))
+    docstring = ast.get_docstring(
+        ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+    )
     purpose, enters, leaves, _ = ROWS[room]
     assert docstring == f"{purpose}\n\nIn: {enters}\nOut: {leaves}"
 
@@ -102,6 +118,10 @@ def test_modules_of_no_room_import_no_room() -> None:
     found = defaultdict(list)
     for path in PACKAGE.glob("*.py"):
         for name in imports(path.read_text(encoding="utf-8")):
-            if name.split(".")[0] == "sharectl" and len(name.split(".")) > 1 and name.split(".")[1] in ROWS:
+            if (
+                name.split(".")[0] == "sharectl"
+                and len(name.split(".")) > 1
+                and name.split(".")[1] in ROWS
+            ):
                 found[path.name].append(name)
     assert found == {"__main__.py": ["sharectl.cli.main.main"]}

@@ -93,7 +93,9 @@ def expanded(folder: Path, macros: list[str]) -> dict[str, str]:
 def line_of(path: Path, text: str) -> int:
     """Number of the line that begins with ``text``."""
     return next(
-        number for number, line in enumerate(path.read_text().splitlines(), 1) if line.startswith(text)
+        number
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if line.startswith(text)
     )
 
 
@@ -134,7 +136,9 @@ def test_each_example_of_slots_has_no_fault_beside_our_snippets(name: str, folde
 
 
 @BOTH_WAYS
-def test_the_example_of_slot_types_has_no_fault_with_that_of_their_draining(folder: Path, way: str) -> None:
+def test_the_example_of_slot_types_has_no_fault_with_that_of_their_draining(
+    folder: Path, way: str
+) -> None:
     added(way)(folder)
     for name in ("50-draining-execute-point.conf", "70-slot-types.conf"):
         shutil.copy(folder / "examples" / name, folder)
@@ -143,7 +147,9 @@ def test_the_example_of_slot_types_has_no_fault_with_that_of_their_draining(fold
 
 def test_the_example_of_slot_types_needs_the_nodes_own_start(folder: Path) -> None:
     shutil.copy(folder / "examples" / "70-slot-types.conf", folder)
-    replaced("70-slot-types.conf", "SLOT_TYPE_2_START = ($(START)) && ", "SLOT_TYPE_2_START = ")(folder)
+    replaced("70-slot-types.conf", "SLOT_TYPE_2_START = ($(START)) && ", "SLOT_TYPE_2_START = ")(
+        folder
+    )
     (finding,) = found(folder)
     assert finding.check == "clauses"
     assert "SLOT_TYPE_2_START" in str(finding)
@@ -174,14 +180,21 @@ def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
 
 
 @BOTH_WAYS
-def test_a_site_that_has_its_own_start_latches_and_draining_has_no_fault(folder: Path, way: str) -> None:
-    site = "START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5\nCLAIM_WORKLIFE = 600\n"
+def test_a_site_that_has_its_own_start_latches_and_draining_has_no_fault(
+    folder: Path, way: str
+) -> None:
+    site = (
+        "START = (MY.NODE_IS_HEALTHY =?= True) && TARGET.JobUniverse == 5\nCLAIM_WORKLIFE = 600\n"
+    )
     site += (
-        "STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = /opt/health\n"
+        "STARTD_CRON_JOBLIST = $(STARTD_CRON_JOBLIST) HEALTH\nSTARTD_CRON_HEALTH_EXECUTABLE = "
+        "/opt/health\n"
     )
     site += "STARTD_CRON_HEALTH_PERIOD = 5m\nSTARTD_CRON_HEALTH_KILL = True\n"
     site += "STARTD_LATCH_EXPRS = FreeSince\nFreeSince = MY.Cpus\n"
-    site += "DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True\nDEFAULT_DRAINING_START_EXPR = True\n"
+    site += (
+        "DEFRAG_DRAINING_START_EXPR = TARGET.IsShort =?= True\nDEFAULT_DRAINING_START_EXPR = True\n"
+    )
     added(site, "20-site.conf")(folder)
     added(f"{way}SLOT_TYPE_1_START = $(START) && TARGET.RequestCpus < 9\n")(folder)
     assert found(folder, {"NODE_IS_HEALTHY": "True"}) == []
@@ -196,8 +209,14 @@ def test_any_grace_has_no_fault(folder: Path, seconds: str) -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        "SHARECTL_SOURCE = file:/a/b.txt,collector:\nSHARECTL_SOURCE_OPTIONS = --identity sharectl@example.org\n",
-        "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\nSHARECTL_SOURCE_OPTIONS = --key-file /etc/sharectl/keys\n",
+        (
+            "SHARECTL_SOURCE = file:/a/b.txt,collector:\nSHARECTL_SOURCE_OPTIONS = --identity "
+            "sharectl@example.org\n"
+        ),
+        (
+            "SHARECTL_SOURCE = https://cm.example.org:8443/t.txt\nSHARECTL_SOURCE_OPTIONS = "
+            "--key-file /etc/sharectl/keys\n"
+        ),
         (
             "SHARECTL_SOURCE = collector:cm.example.org:9618\n"
             "SHARECTL_SOURCE_OPTIONS = --pool T1 --identity sharectl@example.org\n"
@@ -260,7 +279,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a switch that nobody looks at": (
         "published",
-        replaced(EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL SHARECTL_OFF", "SHARECTL_CRON_JOBS = JOB_CTL"),
+        replaced(
+            EXECUTE, "SHARECTL_CRON_JOBS = JOB_CTL SHARECTL_OFF", "SHARECTL_CRON_JOBS = JOB_CTL"
+        ),
         "MY.t1_Disabled",
     ),
     "an attribute without a value": (
@@ -315,7 +336,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "grace though no multicore job waits": (
         "typical jobs",
-        replaced(EXECUTE, "t1_nobody_waits = (MY.t1_MulticorePending == False", "t1_nobody_waits = (False"),
+        replaced(
+            EXECUTE,
+            "t1_nobody_waits = (MY.t1_MulticorePending == False",
+            "t1_nobody_waits = (False",
+        ),
         "when no multicore job waits",
     ),
     "a target from the future that counts": (
@@ -388,7 +413,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a dot that is any character": (
         "clauses",
-        in_cron(replaced(EXECUTE, '*\\Q", MY.t1_TargetGroups[0], "\\E:', '*", MY.t1_TargetGroups[0], ":')),
+        in_cron(
+            replaced(
+                EXECUTE, '*\\Q", MY.t1_TargetGroups[0], "\\E:', '*", MY.t1_TargetGroups[0], ":'
+            )
+        ),
         "below its cap",
     ),
     "the held-back group sought in one place only": (
@@ -404,7 +433,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "a cap without the cores matched since": (
         "clauses",
         replaced(
-            EXECUTE, "sum(MY.Childt1_HeldBackCores) + $(t1_matched_since)", "sum(MY.Childt1_HeldBackCores)"
+            EXECUTE,
+            "sum(MY.Childt1_HeldBackCores) + $(t1_matched_since)",
+            "sum(MY.Childt1_HeldBackCores)",
         ),
         "matched since",
     ),
@@ -413,7 +444,8 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         replaced(
             EXECUTE,
             "t1_held_live = sum(MY.Childt1_HeldBackCores)",
-            "t1_held_live = MY.Childt1_HeldBackCores[0] + MY.Childt1_HeldBackCores[1] + MY.Childt1_HeldBackCores[2]",
+            "t1_held_live = MY.Childt1_HeldBackCores[0] + MY.Childt1_HeldBackCores[1] + "
+            "MY.Childt1_HeldBackCores[2]",
         ),
         "is being made",
     ),
@@ -440,7 +472,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "grace for nobody by cron": (
         "clauses",
         in_cron(
-            replaced(EXECUTE, "t1_grace_cron = (MY.MC_GRACE &&", "t1_grace_cron = (MY.MC_GRACE && False &&")
+            replaced(
+                EXECUTE,
+                "t1_grace_cron = (MY.MC_GRACE &&",
+                "t1_grace_cron = (MY.MC_GRACE && False &&",
+            )
         ),
         "in grace",
     ),
@@ -451,7 +487,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a target that ends grace for everybody": (
         "clauses",
-        replaced(EXECUTE, "&& MY.t1_Targetcores[1] == 1 && $(t1_job_is_helped)) =?= True", ") =?= True"),
+        replaced(
+            EXECUTE, "&& MY.t1_Targetcores[1] == 1 && $(t1_job_is_helped)) =?= True", ") =?= True"
+        ),
         "in grace, under a target for single-core jobs",
     ),
     "grace that waits for the latch": (
@@ -461,7 +499,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a target that waits to hear that it is not disabled": (
         "clauses",
-        replaced(EXECUTE, "=!= False && MY.t1_Disabled =!= True", "=!= False && MY.t1_Disabled =?= False"),
+        replaced(
+            EXECUTE, "=!= False && MY.t1_Disabled =!= True", "=!= False && MY.t1_Disabled =?= False"
+        ),
         "nobody knows whether",
     ),
     "a claim for anybody": (
@@ -525,7 +565,11 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         "JOB_CTL: a run that",
     ),
     "no period": ("cron", added("STARTD_CRON_JOB_CTL_PERIOD =\n"), "JOB_CTL: a period of nothing"),
-    "a mode that is none": ("cron", added("STARTD_CRON_SHARECTL_OFF_MODE = Often\n"), "no mode often"),
+    "a mode that is none": (
+        "cron",
+        added("STARTD_CRON_SHARECTL_OFF_MODE = Often\n"),
+        "no mode often",
+    ),
     "a prefix": ("cron", added("STARTD_CRON_JOB_CTL_PREFIX = t1_\n"), "prefix"),
     "a switch with a prefix": (
         "cron",
@@ -559,9 +603,17 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         replaced(EXECUTE, "$(STARTD_CRON_JOBLIST) $(SHARECTL", "$(SHARECTL"),
         "other files",
     ),
-    "a list replaced after our file": ("replaced", added("STARTD_ATTRS = Rack\nRack = 7\n"), f"{EXECUTE}:"),
+    "a list replaced after our file": (
+        "replaced",
+        added("STARTD_ATTRS = Rack\nRack = 7\n"),
+        f"{EXECUTE}:",
+    ),
     "START replaced after our file": ("replaced", added("START = True\n"), f"{EXECUTE}:"),
-    "a misspelt knob": ("knobs", added("SHARECTL_GRACE_SECOND = 60\n"), "write SHARECTL_GRACE_SECONDS"),
+    "a misspelt knob": (
+        "knobs",
+        added("SHARECTL_GRACE_SECOND = 60\n"),
+        "write SHARECTL_GRACE_SECONDS",
+    ),
     "a boolean that is none": ("knobs", added("SHARECTL_ENABLED = no\n"), "write True or False"),
     "a size of one": ("knobs", added("SHARECTL_MULTICORE_CORES = 1\n"), "whole number from 2"),
     "a time that is none": ("knobs", added("SHARECTL_GRACE_SECONDS = 8m\n"), "whole number from 0"),
@@ -594,7 +646,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "latches that a reconfig mixes up": (
         "slot",
-        replaced(EXECUTE, "t1_latches_live = NumDynamicSlots t1_McRoom", "t1_latches_live = t1_McRoom"),
+        replaced(
+            EXECUTE, "t1_latches_live = NumDynamicSlots t1_McRoom", "t1_latches_live = t1_McRoom"
+        ),
         "mixes up the latches",
     ),
     "latches in an order that a reconfig mixes up": (
@@ -615,7 +669,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "a slot that counts everybody": (
         "slot",
         replaced(
-            EXECUTE, "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)", "MY.Cpus ?: 0"
+            EXECUTE,
+            "ifThenElse(MY.t1_HeldBackSlot || $(t1_new_slot), MY.Cpus ?: 0, 0)",
+            "MY.Cpus ?: 0",
         ),
         "in a slot of another group",
     ),
@@ -626,12 +682,18 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "a slot that knows first parts only": (
         "slot",
-        replaced(EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^.@]*", substr(MY.Acc'),
+        replaced(
+            EXECUTE,
+            "regexps($(t1_group_pattern), substr(MY.Acc",
+            'regexps("^[^.@]*", substr(MY.Acc',
+        ),
         "in a slot of alice.user",
     ),
     "a slot that takes a user for a group": (
         "slot",
-        replaced(EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^@]*", substr(MY.Acc'),
+        replaced(
+            EXECUTE, "regexps($(t1_group_pattern), substr(MY.Acc", 'regexps("^[^@]*", substr(MY.Acc'
+        ),
         "in a slot of a user of alice",
     ),
     "a slot that is not always a number": (
@@ -646,7 +708,9 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     "room that is too small": (
         "slot",
         replaced(
-            EXECUTE, "t1_McRoom = MY.PartitionableSlot =?= True && MY.Cpus >=", "t1_McRoom = MY.Cpus + 1 >="
+            EXECUTE,
+            "t1_McRoom = MY.PartitionableSlot =?= True && MY.Cpus >=",
+            "t1_McRoom = MY.Cpus + 1 >=",
         ),
         "with 7 free cores",
     ),
@@ -660,18 +724,27 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
         added("SHARECTL_SOURCE = file:shared/sharectl.txt\n"),
         "file:/PATH",
     ),
-    "sources with a blank": ("sources", added("SHARECTL_SOURCE = file:/a, collector:\n"), "without blanks"),
+    "sources with a blank": (
+        "sources",
+        added("SHARECTL_SOURCE = file:/a, collector:\n"),
+        "without blanks",
+    ),
     "no source": ("sources", added("SHARECTL_SOURCE =\n"), "is no source"),
     "more sources than are asked": (
         "sources",
         added(f"SHARECTL_SOURCE = {','.join(['file:/a'] * 9)}\n"),
         "more than 8",
     ),
-    "ads of anybody": ("sources", added("SHARECTL_SOURCE = collector:\n"), "collector: needs --identity"),
+    "ads of anybody": (
+        "sources",
+        added("SHARECTL_SOURCE = collector:\n"),
+        "collector: needs --identity",
+    ),
     "ads of everybody": (
         "sources",
         added(
-            "SHARECTL_SOURCE = collector:\nSHARECTL_SOURCE_OPTIONS = --identity unauthenticated@unmapped\n"
+            "SHARECTL_SOURCE = collector:\nSHARECTL_SOURCE_OPTIONS = --identity "
+            "unauthenticated@unmapped\n"
         ),
         "is what everybody has",
     ),
@@ -712,7 +785,10 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
     ),
     "too many shares within a group": (
         "quotas",
-        added("GROUP_NAMES = a, a.b, a.c\nGROUP_QUOTA_DYNAMIC_a.b = 0.7\nGROUP_QUOTA_DYNAMIC_A.c = 0.6\n"),
+        added(
+            "GROUP_NAMES = a, a.b, a.c\nGROUP_QUOTA_DYNAMIC_a.b = 0.7\nGROUP_QUOTA_DYNAMIC_A.c "
+            "= 0.6\n"
+        ),
         "shares of the groups within a sum to 1.3",
     ),
 }
@@ -723,7 +799,9 @@ def test_a_broken_copy_is_found(fault: str, folder: Path) -> None:
     name, change, said = BROKEN[fault]
     change(folder)
     of_check = [finding for finding in found(folder) if finding.check == name]
-    assert any(said in str(finding) for finding in of_check), [str(finding) for finding in found(folder)]
+    assert any(said in str(finding) for finding in of_check), [
+        str(finding) for finding in found(folder)
+    ]
 
 
 @pytest.mark.parametrize("line", ["SHARECTL_ENABLED = no", "SHARECTL_ENABLED ="])
@@ -731,7 +809,8 @@ def test_a_knob_that_is_no_boolean_is_the_only_finding(line: str, folder: Path) 
     added(f"{line}\n")(folder)
     (finding,) = found(folder)
     assert (
-        str(finding) == f"{folder / LATER}:1: {line} is neither True nor False; write True or False [knobs]"
+        str(finding)
+        == f"{folder / LATER}:1: {line} is neither True nor False; write True or False [knobs]"
     )
 
 
@@ -759,7 +838,8 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
-    ("name", "node", "access_point"), [(EXECUTE, True, False), (ACCESS, False, True), ("", True, True)]
+    ("name", "node", "access_point"),
+    [(EXECUTE, True, False), (ACCESS, False, True), ("", True, True)],
 )
 def test_what_is_shown_is_what_the_machine_goes_by(
     name: str, node: object, access_point: object, folder: Path
@@ -772,11 +852,15 @@ def test_what_is_shown_is_what_the_machine_goes_by(
 
 
 def test_a_machine_with_a_configuration_is_checked_with_it(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     local = tmp_path / "condor_config"
     local.write_text(
-        "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSTART = NODE_OK\nSTARTD_ATTRS = NODE_OK\nNODE_OK = True\n"
+        "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSTART = NODE_OK\nSTARTD_ATTRS = "
+        "NODE_OK\nNODE_OK = True\n"
     )
     monkeypatch.setenv("CONDOR_CONFIG", str(local))
     assert main(["check", "snippets", "--with-local", str(folder), "--json"]) == 1
@@ -799,7 +883,10 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
     [
         ("", ("users can choose their group", "[groups, recommended]")),
         ("SHARECTL_GROUP_MAP = {folder}/groups.map\n", None),
-        ("SHARECTL_GROUP_MAP = {folder}/missing.map\n", ("the access point refuses every job", "[groups]")),
+        (
+            "SHARECTL_GROUP_MAP = {folder}/missing.map\n",
+            ("the access point refuses every job", "[groups]"),
+        ),
     ],
 )
 def test_an_access_point_is_told_what_becomes_of_groups(
@@ -809,7 +896,9 @@ def test_an_access_point_is_told_what_becomes_of_groups(
     local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n" + named.format(folder=tmp_path))
     (tmp_path / "groups.map").write_text("* alice cms\n")
     findings = [
-        str(finding) for finding in check(Source(folder, local), {}).findings if finding.check == "groups"
+        str(finding)
+        for finding in check(Source(folder, local), {}).findings
+        if finding.check == "groups"
     ]
     assert len(findings) == (0 if said is None else 1), findings
     assert all(word in finding for finding in findings for word in said or ())
@@ -857,7 +946,9 @@ def test_targets_that_anybody_can_write_had_better_be_signed(
     (shared := tmp_path / "shared").mkdir()
     (shared / "sharectl.txt").touch()
     (shared if writable == "folder" else shared / "sharectl.txt").chmod(0o777)
-    added(f"SHARECTL_SOURCE = file:{shared}/sharectl.txt,https://cm.example.org/sharectl.txt\n")(folder)
+    added(f"SHARECTL_SOURCE = file:{shared}/sharectl.txt,https://cm.example.org/sharectl.txt\n")(
+        folder
+    )
     assert main(["check", "snippets", str(folder)]) == 0
     printed = capsys.readouterr().out
     added("SHARECTL_SOURCE_OPTIONS = --key-file /etc/sharectl/keys\n", "98-key.conf")(folder)
@@ -911,7 +1002,8 @@ def test_the_jobs_take_the_options_that_the_snippet_gives_them(job: str, folder:
     # What job_ctl.py has no default for, it leaves to target.py.
     defaults = {option: row[0] or target.OPTIONS.get(option, row)[0] for option, row in own.items()}
     values = {option: value or defaults[option] for option, value in values.items()}
-    # What the snippet says and what the program does by itself are the same, but for this node's name and places.
+    # What the snippet says and what the program does by itself are the same, but for this node's
+    # name and places.
     local = dict.fromkeys(("--state", "--host", "--source"), "")
     assert {**values, **local} == {**defaults, **local}
 
@@ -939,7 +1031,11 @@ def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
     for name in ("job_ctl.py", "target.py"):
         shutil.copy(PROGRAMS / name, installed)
     added(f"STARTD_CRON_JOB_CTL_EXECUTABLE = {installed}/job_ctl.py\n")(folder)
-    said = [str(finding) for finding in check(Source(folder, local), {}).findings if finding.check == "cron"]
+    said = [
+        str(finding)
+        for finding in check(Source(folder, local), {}).findings
+        if finding.check == "cron"
+    ]
     assert len(said) == len(BESIDE["job_ctl.py"]) - 1
     assert all("is not beside" in finding for finding in said)
 
@@ -952,7 +1048,8 @@ def test_the_line_of_shell_says_whether_the_file_is_there(
     added(f"SHARECTL_DISABLED_FILE = {tmp_path}/{name}\n")(folder)
     names = [f"STARTD_CRON_SHARECTL_OFF_{knob}" for knob in ("EXECUTABLE", "ARGS")]
     program, options = expanded(folder, names).values()
-    # Arguments in quotes: blanks part them, but not within apostrophes; shlex agrees with HTCondor on that.
+    # Arguments in quotes: blanks part them, but not within apostrophes; shlex agrees with HTCondor
+    # on that.
     done = subprocess.run(
         [program, *shlex.split(options.strip().strip('"'))],
         capture_output=True,

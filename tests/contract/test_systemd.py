@@ -19,7 +19,8 @@ UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
 EXPOSURE = 20  # in tenths
 
-# Takes away what the unit takes away, for itself and for what it becomes: memory that is writable and executable
+# Takes away what the unit takes away, for itself and for what it becomes: memory that is writable
+# and executable
 # (prctl PR_SET_MDWE), and the system calls that are not in argv[1].
 CONFINED = """
 import ctypes, errno, os, sys
@@ -65,7 +66,9 @@ def installed(tmp_path: Path) -> Path:
     """The units, with a program that is there on this machine."""
     for unit in (SERVICE, TIMER):
         text = (UNITS / unit).read_text()
-        (tmp_path / unit).write_text(text.replace("ExecStart=/usr/bin/sharectl", "ExecStart=/bin/true"))
+        (tmp_path / unit).write_text(
+            text.replace("ExecStart=/usr/bin/sharectl", "ExecStart=/bin/true")
+        )
     return tmp_path
 
 
@@ -89,14 +92,24 @@ class _Repeated(dict):  # type: ignore[type-arg]
 def verified(folder: Path) -> subprocess.CompletedProcess[str]:
     units = [str(folder / SERVICE), str(folder / TIMER)]
     return subprocess.run(
-        [tool("systemd-analyze"), "verify", *units], capture_output=True, text=True, check=False, timeout=60
+        [tool("systemd-analyze"), "verify", *units],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
 def exposure(folder: Path) -> float:
     """What systemd thinks the service could do beyond its task, 0 to 10."""
     done = subprocess.run(
-        [tool("systemd-analyze"), "security", "--offline=true", "--no-pager", str(folder / SERVICE)],
+        [
+            tool("systemd-analyze"),
+            "security",
+            "--offline=true",
+            "--no-pager",
+            str(folder / SERVICE),
+        ],
         capture_output=True,
         text=True,
         check=True,
@@ -161,7 +174,7 @@ def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to()
     assert re.findall(r"^SHARECTL_SOURCE = (.*)$", snippet, re.MULTILINE) == [default]
     for job in ("job_ctl.py", "target.py"):
         text = (UNITS.parent / "startd_cron" / job).read_text()
-        assert re.findall(r'"--source": \("([^"]*)"', text) == [default], job
+        assert re.findall(r'"--source": \(\s*"([^"]*)"', text) == [default], job
 
 
 def test_what_is_published_can_be_read_by_all() -> None:

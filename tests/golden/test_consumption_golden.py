@@ -1,6 +1,7 @@
 """The configuration that is rendered, byte for byte, and as HTCondor's own parser reads it.
 
-That of the examples is shipped as ``config.d/examples/70-consumption-*.conf``: ``pytest --update-golden`` writes it.
+That of the examples is shipped as ``config.d/examples/70-consumption-*.conf``: ``pytest
+--update-golden`` writes it.
 """
 
 from __future__ import annotations
@@ -24,17 +25,25 @@ CASES = [*examples(), "slot-types", "defaults"]
 
 
 def policies(case: str) -> str:
-    return example(case) if case in examples() else (FOLDER / f"{case}.yaml").read_text(encoding="utf-8")
+    return (
+        example(case)
+        if case in examples()
+        else (FOLDER / f"{case}.yaml").read_text(encoding="utf-8")
+    )
 
 
 def rendered(case: str) -> Path:
     """File with what the policies of ``case`` are rendered to."""
-    return SHIPPED / f"70-consumption-{case}.conf" if case in examples() else FOLDER / f"{case}.conf"
+    return (
+        SHIPPED / f"70-consumption-{case}.conf" if case in examples() else FOLDER / f"{case}.conf"
+    )
 
 
 def test_every_shipped_policy_is_an_example() -> None:
     shipped = {
-        path for path in SHIPPED.glob("70-consumption-*.conf") if path.stem != "70-consumption-access-point"
+        path
+        for path in SHIPPED.glob("70-consumption-*.conf")
+        if path.stem != "70-consumption-access-point"
     }
     assert shipped == {rendered(name) for name in examples()}
 
@@ -65,13 +74,17 @@ def test_rendered(
 def test_htcondor_reads_every_line(case: str) -> None:
     """Every macro that is rendered has a value, and every expression is one for HTCondor."""
     text = snippet(parse(policies(case), case))
-    names = [line.split(" = ")[0] for line in text.splitlines() if line and not line.startswith("#")]
+    names = [
+        line.split(" = ")[0] for line in text.splitlines() if line and not line.startswith("#")
+    ]
     assert len(set(names)) == len(names)
     source = Source()
     with CondorProcess(source.root_file() + text, source.environment) as process:
         values = process.values(names, source.root_file() + text, {})
         assert set(values) == set(names)
-        expressions = [text for name, text in values.items() if "CONSUMPTION_" in name or "WEIGHT" in name]
+        expressions = [
+            text for name, text in values.items() if "CONSUMPTION_" in name or "WEIGHT" in name
+        ]
         assert None not in process.canonical(expressions)
 
 

@@ -6,7 +6,9 @@ import pytest
 
 from sharectl.cli.main import main
 
-CASES = sorted(path for path in Path(__file__).parent.iterdir() if (path / "AcctGroup_hs06.txt").exists())
+CASES = sorted(
+    path for path in Path(__file__).parent.iterdir() if (path / "AcctGroup_hs06.txt").exists()
+)
 COMMANDS = {
     "errors.txt": ("errors",),
     "errors.json": ("errors", "--json"),
@@ -20,7 +22,13 @@ COMMANDS = {
 def test_golden(
     case: Path, expected: str, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
-    arguments = [*COMMANDS[expected], "--config", str(case / "sharectl.yaml"), "--taken-at", "1627101243"]
+    arguments = [
+        *COMMANDS[expected],
+        "--config",
+        str(case / "sharectl.yaml"),
+        "--taken-at",
+        "1627101243",
+    ]
     assert main([*arguments, "--jobs", str(case / "AcctGroup_hs06.txt")]) == 0
     seen = capsys.readouterr().out
     if request.config.getoption("--update-golden"):

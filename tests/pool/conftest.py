@@ -1,7 +1,7 @@
 """Pools for the tests: a small one for the session, and any other by `open_box`.
 
-``--suite`` or POOLBOX_SUITE chooses HTCondor 23.9.6 (trixie, the default) or 25.14.1 (forky). Where no pool can
-be had the tests are skipped, and fail when POOL_REQUIRED is 1.
+``--suite`` or POOLBOX_SUITE chooses HTCondor 23.9.6 (trixie, the default) or 25.14.1 (forky). Where
+no pool can be had the tests are skipped, and fail when POOL_REQUIRED is 1.
 """
 
 from __future__ import annotations
@@ -40,16 +40,22 @@ OPEN: list[Box] = []
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --suite; pytest knows it when tests/pool is named on its command line."""
     parser.addoption(
-        "--suite", choices=SUITES, help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)"
+        "--suite",
+        choices=SUITES,
+        help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)",
     )
     parser.addoption(
-        "--failed-files", action="store_true", help="run the whole files in which a test failed the last time"
+        "--failed-files",
+        action="store_true",
+        help="run the whole files in which a test failed the last time",
     )
 
 
 def chosen_suite(config: pytest.Config) -> str:
     """The suite asked for, by option or by environment."""
-    suite: str = config.getoption("--suite", default=None) or os.environ.get("POOLBOX_SUITE") or SUITES[0]
+    suite: str = (
+        config.getoption("--suite", default=None) or os.environ.get("POOLBOX_SUITE") or SUITES[0]
+    )
     if suite not in SUITES:
         raise pytest.UsageError(f"POOLBOX_SUITE={suite}: write one of {', '.join(SUITES)}")
     return suite
@@ -60,13 +66,18 @@ def pytest_report_header(config: pytest.Config) -> str:
     return _version_line(chosen_suite(config))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Say it at the end too: the header is not printed when pytest is given no path."""
     terminalreporter.write_line(_version_line(chosen_suite(config)))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark everything below this folder: it needs a pool. The files that take minutes begin, so that none is left last."""
+    """Mark everything below this folder: it needs a pool.
+
+    The files that take minutes begin, so that none is left last.
+    """
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
@@ -75,7 +86,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         others = [item for item in items if item.nodeid.partition("::")[0] not in failed]
         config.hook.pytest_deselected(items=others)
         items[:] = [item for item in items if item not in others]
-    items.sort(key=lambda item: LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST))
+    items.sort(
+        key=lambda item: (
+            LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
+        )
+    )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,7 +134,10 @@ def open_box(pool_suite: str) -> OpenBox:
 
 @pytest.fixture(scope="session")
 def box(open_box: OpenBox) -> Iterator[Box]:
-    """A small pool for the session: two unlike nodes, two access points, groups. Tests clean up with `remove_jobs`."""
+    """A small pool for the session: two unlike nodes, two access points, groups.
+
+    Tests clean up with `remove_jobs`.
+    """
     spec = BoxSpec(
         execute_points=(
             ExecutePoint("wn-001.example.org", cores=8, memory_mib=16384, power_hs06=80.0),
@@ -140,4 +158,7 @@ def _start(box: Box) -> Optional[CannotBuildError]:
 
 
 def _version_line(suite: str) -> str:
-    return f"HTCondor of the pool tests: {htcondor_version(suite) or 'built when first needed'} ({suite})"
+    return (
+        f"HTCondor of the pool tests: {htcondor_version(suite) or 'built when first needed'} "
+        f"({suite})"
+    )

@@ -94,7 +94,9 @@ class Cycle:
     @property
     def matches(self) -> Counter[str]:
         """``slot1@wn`` -> matches with it."""
-        return Counter(f"{slot}@{host.partition('.')[0]}" for slot, host, _ in _MATCH.findall(self.text))
+        return Counter(
+            f"{slot}@{host.partition('.')[0]}" for slot, host, _ in _MATCH.findall(self.text)
+        )
 
     @property
     def costs(self) -> Counter[tuple[str, float]]:
@@ -144,14 +146,26 @@ def submitted_together(box: Box, wanted: Mapping[str, Sequence[Jobs]]) -> Iterat
     ``wanted`` are access points and what is submitted there. Earlier jobs are removed.
     """
     box.remove_jobs()
-    used = ["condor_status", "-constraint", "Cpus < TotalSlotCpus || Memory < TotalSlotMemory", "-af", "Name"]
-    box.wait_until(lambda: not box.run(used).stdout, 60, "the collector knows that all slots are free")
+    used = [
+        "condor_status",
+        "-constraint",
+        "Cpus < TotalSlotCpus || Memory < TotalSlotMemory",
+        "-af",
+        "Name",
+    ]
+    box.wait_until(
+        lambda: not box.run(used).stdout, 60, "the collector knows that all slots are free"
+    )
     with paused(box):
         since = log_length(box)
         for access_point, some in wanted.items():
             box.submit(described(some), access_point)
-        counts = Counter({access: sum(each.count for each in some) for access, some in wanted.items()})
-        box.wait_until(lambda: waiting(box) == counts, 60, f"the collector knows of the jobs {dict(counts)}")
+        counts = Counter(
+            {access: sum(each.count for each in some) for access, some in wanted.items()}
+        )
+        box.wait_until(
+            lambda: waiting(box) == counts, 60, f"the collector knows of the jobs {dict(counts)}"
+        )
         yield since
 
 
@@ -213,7 +227,15 @@ def _of_dynamic_slots(box: Box, *attributes: str) -> list[list[str]]:
 def usage(box: Box) -> dict[str, float]:
     """Submitter -> WeightedResourcesUsed, as the accountant told the collector after its last cycle."""
     constraint = 'MyType == "Accounting" && IsAccountingGroup =!= True'
-    query = ["condor_status", "-any", "-constraint", constraint, "-af", "Name", "WeightedResourcesUsed"]
+    query = [
+        "condor_status",
+        "-any",
+        "-constraint",
+        constraint,
+        "-af",
+        "Name",
+        "WeightedResourcesUsed",
+    ]
     rows = [line.split() for line in box.run(query).stdout.splitlines()]
     return {name: float(used) for name, used in rows}
 

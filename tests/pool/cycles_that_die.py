@@ -17,7 +17,8 @@ LEFTOVER = re.compile(r"\..+\.[a-z0-9_]{8}")
 WITHOUT_END = 10_000
 """A step that no cycle has."""
 
-# Forks each cycle from a process that has loaded everything: a cycle takes tenths of a second, not seconds.
+# Forks each cycle from a process that has loaded everything: a cycle takes tenths of a second, not
+# seconds.
 DRIVER = """\
 import os, signal, sys
 import htcondor2
@@ -56,12 +57,23 @@ for line in sys.stdin:
 def small_disk(folder: Path, kib: int) -> Iterator[Path]:
     """Mount a tmpfs of that size in a mount namespace of its own; yields where this process sees it.
 
-    SQLite follows links itself and finds nothing there: what keeps a ledger on it is to run `within` the namespace.
+    SQLite follows links itself and finds nothing there: what keeps a ledger on it is to run
+    `within` the namespace.
     """
     place = folder / "disk"
     place.mkdir()
     script = 'mount -t tmpfs -o size="$2"k none "$1" && echo mounted && exec sleep 600'
-    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", script, "sh", str(place), str(kib)]
+    command = [
+        "unshare",
+        "--map-root-user",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        str(place),
+        str(kib),
+    ]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None
@@ -121,7 +133,9 @@ def driver(box: Box) -> Iterator[subprocess.Popen[str]]:
         running.communicate(timeout=60)
 
 
-def cycle(by: subprocess.Popen[str], config: Path, kind: str = "step", number: int = WITHOUT_END) -> int:
+def cycle(
+    by: subprocess.Popen[str], config: Path, kind: str = "step", number: int = WITHOUT_END
+) -> int:
     """Exit code of a cycle that is killed at a step or at an ``advertise``."""
     assert by.stdin is not None
     assert by.stdout is not None

@@ -57,7 +57,9 @@ def shared(name: str) -> str:
     return f"$(LOCAL_DIR)/../../shared/{name}"
 
 
-def deployed(source: str, options: str = "", period_seconds: int = PERIOD_SECONDS, more: str = "") -> str:
+def deployed(
+    source: str, options: str = "", period_seconds: int = PERIOD_SECONDS, more: str = ""
+) -> str:
     """Configuration of a node that asks that source."""
     text = DEPLOYED.format(checkout=CHECKOUT, source=source, options=options, period=period_seconds)
     return text + more
@@ -112,7 +114,9 @@ class Watch:
 
     def reasons(self, node: str, since: float, until: float = float("inf")) -> set[str]:
         """What the node said in that time."""
-        return {each.reason for each in self.looks if each.node == node and since <= each.at <= until}
+        return {
+            each.reason for each in self.looks if each.node == node and since <= each.at <= until
+        }
 
     def outlived(self) -> list[Look]:
         """Looks at which a target was acted on that had ended."""
@@ -140,7 +144,8 @@ class Watch:
 class Jobs:
     """The jobs of a pool: short ones of one core, and ones of eight cores, for any node that takes them.
 
-    The large ones come first, so that beside them a node has room for one small one at a time, whatever happens.
+    The large ones come first, so that beside them a node has room for one small one at a time,
+    whatever happens.
     """
 
     box: Box
@@ -205,7 +210,12 @@ def _plain(job: str) -> str:
 
 
 def publish(
-    command: Sharectl, nodes: Sequence[str], validity_seconds: int, /, expect: int = 0, **configuration: Any
+    command: Sharectl,
+    nodes: Sequence[str],
+    validity_seconds: int,
+    /,
+    expect: int = 0,
+    **configuration: Any,
 ) -> tuple[int, str]:
     """Hold back all jobs of one group on the nodes: until when, Unix seconds, and what `sharectl publish` said."""
     now = int(time.time())

@@ -35,4 +35,6 @@ class Look:
     @property
     def outlived(self) -> bool:
         """Whether START acts on a target that nobody stands for any more."""
-        return self.active and (self.at >= self.published_until or self.until > self.published_until)
+        return self.active and (
+            self.at >= self.published_until or self.until > self.published_until
+        )

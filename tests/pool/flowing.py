@@ -1,8 +1,9 @@
 """A pool on which jobs flow while cycles of sharectl run as its timer would have them, and what is seen of both.
 
-Two nodes are steered; a third has no sharectl at all. Jobs of alice want every core, jobs of cms eight together, one at
-a time: so on one of the steered nodes a target alone keeps eight cores free. atlas has a few jobs, and no target is for
-it: one of them on a steered node tells that no target is in force there.
+Two nodes are steered; a third has no sharectl at all. Jobs of alice want every core, jobs of cms
+eight together, one at a time: so on one of the steered nodes a target alone keeps eight cores free.
+atlas has a few jobs, and no target is for it: one of them on a steered node tells that no target is
+in force there.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
 CONFIGURATION: dict[str, Any] = {
     # cms is always under its share and alice over: what stands is not taken back while jobs flow.
     "groups": {
-        name: {"pledge_hs06": pledge} for name, pledge in (("alice", 10), ("atlas", 10), ("cms", 980))
+        name: {"pledge_hs06": pledge}
+        for name, pledge in (("alice", 10), ("atlas", 10), ("cms", 980))
     },
     "nodes": {"controlled": ["wn-001", "wn-002"]},
     "control": {"strategy": "pair", "dwell_seconds": 3600},
@@ -80,13 +82,17 @@ def spec() -> BoxSpec:
             ExecutePoint(FREE, cores=12, power_hs06=120.0),
         ),
         access_points=(FIRST, SECOND),
-        # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes. A claim without a job whose schedd
-        # has died, which counts for CMS_LIMIT too, ends after six times ALIVE_INTERVAL; HTCondor's own is half an hour.
+        # A schedd that hangs stays known for as long as HTCondor has it, 15 minutes. A claim
+        # without a job whose schedd
+        # has died, which counts for CMS_LIMIT too, ends after six times ALIVE_INTERVAL; HTCondor's
+        # own is half an hour.
         access_config=event_log.EVENT_TIMES
         + "SCHEDD_ATTRS = ClassAdLifetime\nClassAdLifetime = 900\nALIVE_INTERVAL = 15\n",
-        # Of a node that died, the slot of a job of cms counts for CMS_LIMIT until its ad is that old.
+        # Of a node that died, the slot of a job of cms counts for CMS_LIMIT until its ad is that
+        # old.
         central_config="CMS_LIMIT = 1\nATLAS_LIMIT = 4\nCLASSAD_LIFETIME = 30\n",
-        # The master waits so long before it starts a daemon again that has died; HTCondor's own are 9 s and more.
+        # The master waits so long before it starts a daemon again that has died; HTCondor's own are
+        # 9 s and more.
         config="MASTER_BACKOFF_CONSTANT = 2\nCLAIM_WORKLIFE = 20\n",
     )
 
@@ -160,14 +166,18 @@ class Flow:
 
     def last_look(self, node: str) -> Optional[Look]:
         """The last look at a node whose startd answers; None if it did not lately."""
-        young = [look for look in self.looks[-20:] if look.node == node and look.at > time.time() - 4]
+        young = [
+            look for look in self.looks[-20:] if look.node == node and look.at > time.time() - 4
+        ]
         return young[-1] if young else None
 
     def under_target(self) -> list[str]:
         """Nodes on which START acts on a target now."""
         return [node for node in STEERED if (look := self.last_look(node)) and look.active]
 
-    def starts(self, since: float, group: str, access_point: str = "", host: str = "") -> list[float]:
+    def starts(
+        self, since: float, group: str, access_point: str = "", host: str = ""
+    ) -> list[float]:
         """Unix seconds after ``since`` at which jobs began, as their event logs say."""
         return sorted(
             event.at
@@ -185,7 +195,8 @@ class Flow:
 
     def lost(self) -> list[str]:
         """Jobs that are neither in the queue nor done once, in words; those interrupted may be done more often."""
-        # Of a job that ended just before, a schedd that was killed may not have written it down: it is ended again.
+        # Of a job that ended just before, a schedd that was killed may not have written it down: it
+        # is ended again.
         again = {
             job
             for at, host, place in self.interrupted
@@ -197,12 +208,16 @@ class Flow:
             for place in (FIRST, SECOND)
             for job in self.box.jobs("JobStatus != 3", ("ClusterId", "ProcId"), place)
         }
-        events = {log: event_log.events(log, ABORTED, HELD, TERMINATED) for *_, log in self.clusters}
+        events = {
+            log: event_log.events(log, ABORTED, HELD, TERMINATED) for *_, log in self.clusters
+        }
         # Last, since a job leaves its mark before its end is logged.
         marks = Counter(self.done.read_text().splitlines())
         found = []
         for group, place, cluster, count, log in self.clusters:
-            found += [f"{group} {place} {event}" for event in events[log] if event.number != TERMINATED]
+            found += [
+                f"{group} {place} {event}" for event in events[log] if event.number != TERMINATED
+            ]
             ends = Counter(event.job for event in events[log] if event.number == TERMINATED)
             for number in range(count):
                 job = f"{cluster:03}.{number:03}"
@@ -211,7 +226,9 @@ class Flow:
                 once = (here and ended == 0 and through <= 1) or ended == through == 1
                 if not (once or ((log, job) in again and (here or ended >= 1 <= through))):
                     story = [event for event in event_log.events(log, *LIFE) if event.job == job]
-                    found.append(f"{group} {place} {job}: queued {here}, {ended=}, {through=}: {story}")
+                    found.append(
+                        f"{group} {place} {job}: queued {here}, {ended=}, {through=}: {story}"
+                    )
         return found
 
     def fates(self, at: float, host: str = "", access_point: str = "") -> Fates:
@@ -268,13 +285,25 @@ class Flow:
             if not address.exists():
                 continue
             query = ["condor_status", "-pool", address.read_text().splitlines()[0]]
-            shown = ("time()", "t1_TargetActive", "t1_TargetUntil", "t1_TargetSequence", "t1_JobCtlReason")
+            shown = (
+                "time()",
+                "t1_TargetActive",
+                "t1_TargetUntil",
+                "t1_TargetSequence",
+                "t1_JobCtlReason",
+            )
             slot = ["-constraint", "PartitionableSlot =?= True", "-af", *shown]
             try:
-                rows = [line.split() for line in self.box.run([*query, *slot], 10).stdout.splitlines()]
+                rows = [
+                    line.split() for line in self.box.run([*query, *slot], 10).stdout.splitlines()
+                ]
             except PoolboxError:
                 continue  # it is down
-            until = (sharectl_file.parse_text(self._published(), "published").valid_until or 0) if rows else 0
+            until = (
+                (sharectl_file.parse_text(self._published(), "published").valid_until or 0)
+                if rows
+                else 0
+            )
             for at, active, ends, sequence, reason in rows:
                 look = Look(
                     at=int(at),

@@ -19,7 +19,8 @@ KNOWN, FORGER, STRANGER = "sharectl@example.org", "forger@example.org", "mallory
 """sharectl; somebody else who may advertise, as a node may; somebody with a token of the pool who may not."""
 
 SPEC = BoxSpec(
-    execute_points=(ExecutePoint("wn-001.example.org", cores=8),), access_points=("ap-1.example.org",)
+    execute_points=(ExecutePoint("wn-001.example.org", cores=8),),
+    access_points=("ap-1.example.org",),
 )
 SECURITY = """\
 TRUST_DOMAIN = example.org
@@ -79,7 +80,9 @@ def secure(box: Box, more: str = "") -> None:
     box.write_config(CENTRAL, f"{SECURITY}{more}\nSECURED = {mark}\n")
     box.reconfig(CENTRAL)
     asked = ["condor_config_val", "-collector", "SECURED"]
-    box.wait_until(lambda: mark in box.run(asked, check=False).stdout, 20, "the collector has read it")
+    box.wait_until(
+        lambda: mark in box.run(asked, check=False).stdout, 20, "the collector has read it"
+    )
 
 
 def person(box: Box, identity: Optional[str], folder: Path, *authorizations: str) -> Person:
@@ -95,7 +98,8 @@ def person(box: Box, identity: Optional[str], folder: Path, *authorizations: str
     config = folder / "condor_config"
     config.write_text(
         f"{configured}\nSEC_TOKEN_DIRECTORY = {tokens}\nSEC_CLIENT_AUTHENTICATION = OPTIONAL\n"
-        # Schedds know nothing of the collector's key: they take a name's word, as for everybody in a box.
+        # Schedds know nothing of the collector's key: they take a name's word, as for everybody in
+        # a box.
         f"SEC_CLIENT_AUTHENTICATION_METHODS = IDTOKENS{', CLAIMTOBE' if identity else ''}\n"
     )
     return Person(box, {"CONDOR_CONFIG": str(config), "PYTHONPATH": str(CHECKOUT / "central")})

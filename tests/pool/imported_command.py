@@ -1,8 +1,9 @@
 """``sharectl`` in a process of its own that has imported it already: most of a run's processor time goes there.
 
-Run as a script this is the server: it imports what its arguments name, nothing that reads HTCondor's configuration.
-For every run it forks a keeper, which forks the process that becomes the command: the same ``__main__`` with arguments,
-environment, folder and streams of its own. The server ends when the process that started it does, however that ends.
+Run as a script this is the server: it imports what its arguments name, nothing that reads
+HTCondor's configuration. For every run it forks a keeper, which forks the process that becomes the
+command: the same ``__main__`` with arguments, environment, folder and streams of its own. The
+server ends when the process that started it does, however that ends.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 CHECKOUT = Path(__file__).parents[2]
-IMPORTS = ("sharectl.cli.cycle", "sharectl.cli.explain", "sharectl.cli.publish", "sharectl.cli.status")
+IMPORTS = (
+    "sharectl.cli.cycle",
+    "sharectl.cli.explain",
+    "sharectl.cli.publish",
+    "sharectl.cli.status",
+)
 PLANNING, OF_PLANS = ("cycle", "plan"), ("scipy.optimize", "scipy.sparse")
 """Verbs that make plans, and what these import besides; a larger process, which takes longer to fork."""
 REQUEST_BYTES, READ_BYTES = 1 << 16, 1 << 16
@@ -41,7 +47,11 @@ def run(
     arguments: Sequence[str], environment: Mapping[str, str], timeout_seconds: float
 ) -> subprocess.CompletedProcess[str]:
     """What became of the command; it is killed, and `subprocess.TimeoutExpired` raised, when it takes too long."""
-    request = {"arguments": list(arguments), "environment": dict(environment), "folder": str(Path.cwd())}
+    request = {
+        "arguments": list(arguments),
+        "environment": dict(environment),
+        "folder": str(Path.cwd()),
+    }
     with contextlib.ExitStack() as stack:
         ends = [os.pipe() for _ in range(2)]
         ours, theirs = socket.socketpair()
@@ -171,7 +181,9 @@ def _become(request: Mapping[str, Any], out: int, err: int) -> None:
 if __name__ == "__main__":
     sys.path[0] = str(Path.cwd())
     for name in sys.argv[1:]:
-        with contextlib.suppress(ImportError):  # some are extras; what is amiss is for the command to say
+        with contextlib.suppress(
+            ImportError
+        ):  # some are extras; what is amiss is for the command to say
             __import__(name)
     gc.freeze()  # no child looks through what they all have, nor copies it
     serve()

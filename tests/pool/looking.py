@@ -10,7 +10,8 @@ from tests.pool.sharectl_command import CHECKOUT, Sharectl
 FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
 STRONG, MIDDLE, SILENT = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
 SNIPPET = (CHECKOUT / "config.d" / "60-sharectl-access-point.conf").read_text()
-# The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and lie.
+# The site maps users to groups already, so the snippet leaves that alone: here jobs choose, and
+# lie.
 POWER_IN_JOBS = f"CLASSAD_USER_MAPFILE_AssignAccountingGroup = /dev/null\n{SNIPPET}"
 SPEC = BoxSpec(
     execute_points=(

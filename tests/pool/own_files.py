@@ -35,7 +35,9 @@ def host(node: str) -> str:
 
 
 def execute_point(node: str, actuation: str, more: str, grace_seconds: int) -> ExecutePoint:
-    text = SNIPPET.format(checkout=CHECKOUT, actuation=actuation, node=node, grace_seconds=grace_seconds)
+    text = SNIPPET.format(
+        checkout=CHECKOUT, actuation=actuation, node=node, grace_seconds=grace_seconds
+    )
     return ExecutePoint(host(node), CORES, config=text + more)
 
 
@@ -65,17 +67,21 @@ def log_of(box: Box, node: str, name: str) -> Path:
     return box.shared_directory / f"{node}.{name}"
 
 
-def submit(box: Box, node: str, name: str, cores: int, seconds: str = "600", *, count: int = 1) -> None:
+def submit(
+    box: Box, node: str, name: str, cores: int, seconds: str = "600", *, count: int = 1
+) -> None:
     """Jobs of the held-back group that may run on that node alone."""
     leave = box.shared_directory / "leave"
     runs = (
-        "executable = /bin/sh\narguments = \"-c 'until test -e " + f"{leave}; do sleep 0.2; done'\"\n"
+        f"executable = /bin/sh\narguments = \"-c 'until test -e {leave}; do sleep 0.2; done'\"\n"
         if seconds == "until told"
         else f"executable = /bin/sleep\narguments = {seconds}\n"
     )
     box.submit(
-        f"{runs}transfer_executable = False\nrequest_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n"
-        f"log = {log_of(box, node, name)}\naccounting_group = {HELD_BACK}\naccounting_group_user = bob\n"
+        f"{runs}transfer_executable = False\nrequest_cpus = {cores}\nrequest_memory = "
+        "8\nrequest_disk = 8\n"
+        f"log = {log_of(box, node, name)}\naccounting_group = "
+        f"{HELD_BACK}\naccounting_group_user = bob\n"
         f'requirements = TARGET.Machine == "{host(node)}"\nqueue {count}\n'
     )
 
@@ -87,7 +93,13 @@ def started(box: Box, node: str, name: str) -> float:
 
 def known(box: Box, nodes: Collection[str], constraint: str) -> bool:
     """Whether the collector has all these nodes' partitionable slots as ``constraint`` says."""
-    query = ["condor_status", "-constraint", f"PartitionableSlot && ({constraint})", "-af", "Machine"]
+    query = [
+        "condor_status",
+        "-constraint",
+        f"PartitionableSlot && ({constraint})",
+        "-af",
+        "Machine",
+    ]
     return {host(node) for node in nodes} <= set(box.run(query).stdout.split())
 
 

@@ -59,7 +59,9 @@ class Job:
     """What RequestCpus, an expression, means."""
 
 
-def target(cap: str, jobs: str, size: str = "8", held_back: str = "alice", **others: str) -> Attributes:
+def target(
+    cap: str, jobs: str, size: str = "8", held_back: str = "alice", **others: str
+) -> Attributes:
     """Attributes of a node with these jobs, and a dynamic slot for each group of them."""
     words = [] if jobs == "none:0" else jobs.split(":")
     children = [(group, int(cores)) for group, cores in zip(words[::2], words[1::2])]
@@ -106,7 +108,9 @@ NEEDED = (
 )
 TARGETS: Mapping[str, Target] = {
     "nothing published": Target({}),
-    "no target": Target(target("0", "none:0", "0", t1_TargetGroups='{"none","none"}', t1_TargetUntil="0")),
+    "no target": Target(
+        target("0", "none:0", "0", t1_TargetGroups='{"none","none"}', t1_TargetUntil="0")
+    ),
     "over the cap": Target(OVER, 56, both(64)),
     "single-core jobs helped": Target(target("56", "alice:64:lhcb:3", "1"), 56, both(64), size=1),
     "at the cap": Target(target("64", "lhcb:3:alice:64"), 64, both(64)),
@@ -114,10 +118,16 @@ TARGETS: Mapping[str, Target] = {
     "eight below": Target(target("72", "atlas:5:alice:64"), 72, both(64)),
     "a cap of nothing": Target(target("0", "lhcb:3"), 0, both(0)),
     "an empty node": Target(target("8", "none:0"), 8, both(0)),
-    "a name within names": Target(target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, both(8)),
+    "a name within names": Target(
+        target("8", "malice:64:alice-2:64:alice:8:alice_b:9"), 8, both(8)
+    ),
     "capitals": Target(target("8", "ALICE:8", t1_TargetGroups='{"Alice","Cms"}'), 8, both(8)),
-    "a name that is a number": Target(target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, both(8), "3"),
-    "known by its slots only": Target({**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, both(8)),
+    "a name that is a number": Target(
+        target("8", "lhcb:3:5:6:3:8", held_back="3"), 8, both(8), "3"
+    ),
+    "known by its slots only": Target(
+        {**target("9", "none:0"), **slots_of((1, 7), (1, 7))}, 9, both(8)
+    ),
     "fewer by its slots": Target(
         {**target("8", "alice:8"), **slots_of((1, 8), (1, 0))}, 8, {LIVE: 1, CRON: 8}
     ),
@@ -127,7 +137,9 @@ TARGETS: Mapping[str, Target] = {
         {LIVE: 8, CRON: 20},
     ),
     "cores matched since": Target(
-        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)}, 9, {LIVE: 8, CRON: 9}
+        {**target("9", "alice:3"), **slots_of((3, 1), (3, 0), matched_since=5)},
+        9,
+        {LIVE: 8, CRON: 9},
     ),
     "more cores than the slot has": Target(
         {**target("9", "alice:8"), **slots_of((8,), (8,), matched_since=-30)}, 9, both(8)
@@ -142,10 +154,14 @@ TARGETS: Mapping[str, Target] = {
         for word in ("undefined", "error", "{8,error}", '{8,"8"}')
     },
     "no t1_CurrentJobs": Target(without(OVER, "t1_CurrentJobs"), 56, {LIVE: 64, CRON: None}),
-    "t1_CurrentJobs an error": Target({**OVER, "t1_CurrentJobs": "error"}, 56, {LIVE: 64, CRON: None}),
+    "t1_CurrentJobs an error": Target(
+        {**OVER, "t1_CurrentJobs": "error"}, 56, {LIVE: 64, CRON: None}
+    ),
     "run out": Target({**OVER, "t1_TargetUntil": "time() - 1"}),
     "job_ctl has stopped": Target({**OVER, "t1_JobCtlTime": LONG_AGO}),
-    "text instead of lists": Target({**OVER, "t1_Targetcores": '"56,8"', "t1_TargetGroups": '"alice,cms"'}),
+    "text instead of lists": Target(
+        {**OVER, "t1_Targetcores": '"56,8"', "t1_TargetGroups": '"alice,cms"'}
+    ),
     "lists too short": Target({**OVER, "t1_Targetcores": "{56}"}),
     "negative": Target({**OVER, "t1_Targetcores": "{-1,8}"}),
     "all errors": Target(dict.fromkeys(OVER, "error")),
@@ -182,11 +198,15 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
             latched("0", "undefined", MyCurrentTime="undefined"), active=True
         ),
         "an old copy of the ad": Grace(latched("0", LONG_AGO, MyCurrentTime=_OVER)),
-        "startd has just started": Grace(latched("1", "time() - 5", t1_WatchedTime="MY.t1_McRoomTime")),
+        "startd has just started": Grace(
+            latched("1", "time() - 5", t1_WatchedTime="MY.t1_McRoomTime")
+        ),
         "latches are not set": Grace({}),
         "latch has no value": Grace(latched("undefined", "time() - 5")),
         "latch has no time": Grace(latched("1", "undefined")),
-        "looks since nobody knows when": Grace(latched("1", "time() - 5", t1_WatchedTime="undefined")),
+        "looks since nobody knows when": Grace(
+            latched("1", "time() - 5", t1_WatchedTime="undefined")
+        ),
         "latches are errors": Grace(dict.fromkeys(LATCH_ATTRIBUTES, "error")),
         "latch is text": Grace(latched('"1"', '"now"')),
         "no MC_GRACE": Grace(latched("1", "time() - 5", MC_GRACE="undefined")),
@@ -198,9 +218,12 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
         "none": Grace({"MC_GRACE": "False", "t1_McGraceTime": "time() - 5"}),
         "grace": Grace({"MC_GRACE": "True", "t1_McGraceTime": "time() - 5"}, active=True),
         "an expression": Grace(
-            {"MC_GRACE": f"MY.Cpus >= 8 && time() < {SOON}", "t1_McGraceTime": "time()"}, active=True
+            {"MC_GRACE": f"MY.Cpus >= 8 && time() < {SOON}", "t1_McGraceTime": "time()"},
+            active=True,
         ),
-        "an expression that ended": Grace({"MC_GRACE": "time() < time() - 1", "t1_McGraceTime": "time()"}),
+        "an expression that ended": Grace(
+            {"MC_GRACE": "time() < time() - 1", "t1_McGraceTime": "time()"}
+        ),
         "mc_grace has stopped": Grace({"MC_GRACE": "True", "t1_McGraceTime": LONG_AGO}),
         "never published": Grace({}),
         "an error": Grace({"MC_GRACE": "error", "t1_McGraceTime": "error"}),
@@ -209,10 +232,16 @@ GRACES: Mapping[str, Mapping[str, Grace]] = {
     },
 }
 PARTITIONABLE = Slot({}, CORES)
-DYNAMIC: Attributes = {"PartitionableSlot": "undefined", "DynamicSlot": "True", "SlotType": '"Dynamic"'}
+DYNAMIC: Attributes = {
+    "PartitionableSlot": "undefined",
+    "DynamicSlot": "True",
+    "SlotType": '"Dynamic"',
+}
 SLOTS: Mapping[str, Slot] = {
     "partitionable": PARTITIONABLE,
-    "static": Slot({"PartitionableSlot": "undefined", "SlotType": '"Static"'}, CORES, dynamic=False),
+    "static": Slot(
+        {"PartitionableSlot": "undefined", "SlotType": '"Static"'}, CORES, dynamic=False
+    ),
     **{
         f"dynamic of {cores}": Slot({**DYNAMIC, "Cpus": str(cores)}, cores, dynamic=True)
         for cores in (1, 7, 8, 16)
@@ -262,7 +291,9 @@ JOBS: Mapping[str, Job] = {
     },
     **{
         f"{group} asking for {request}": Job(group, GROUPS[group], request, cores)
-        for group, (request, cores) in itertools.product(('"alice"', '"cms"', '"lhcb"'), REQUESTS.items())
+        for group, (request, cores) in itertools.product(
+            ('"alice"', '"cms"', '"lhcb"'), REQUESTS.items()
+        )
     },
     "cms asking for nothing": Job('"cms"', "cms", None, 1),
     "no group asking for 1": Job(None, "", "1", 1),
@@ -278,7 +309,9 @@ def let_in(job: Job, target: Target, grace: Grace, slot: Slot, way: str) -> bool
     held = target.held.get(way)
     active = partitionable and target.cap is not None and held is not None
     meant = active and target.size == 1 and job.group == "cms"
-    guarded = (partitionable and grace.active and not meant) or (slot.dynamic and slot.cores >= MULTICORE)
+    guarded = (partitionable and grace.active and not meant) or (
+        slot.dynamic and slot.cores >= MULTICORE
+    )
     if job.cores <= 1 and grace.guards and guarded:
         return False
     if not active or target.cap is None or held is None:
@@ -294,7 +327,8 @@ CASES = {
         for aim, guard, kind in itertools.product(TARGETS, GRACES[way], SLOTS)
         # Every target in every slot, every grace in every slot, and where both act both together.
         if guard == "none"
-        or aim in ("no target", "over the cap", "eight below", "single-core jobs helped", "disabled")
+        or aim
+        in ("no target", "over the cap", "eight below", "single-core jobs helped", "disabled")
     ]
     for way in (LIVE, CRON)
 }
@@ -303,5 +337,6 @@ CASES = {
 def slots_in(way: str) -> list[Attributes]:
     """What each of the cases changes in a slot."""
     return [
-        {**target.attributes, **grace.attributes, **slot.attributes} for _, target, grace, slot in CASES[way]
+        {**target.attributes, **grace.attributes, **slot.attributes}
+        for _, target, grace, slot in CASES[way]
     ]

@@ -34,9 +34,16 @@ QUEUE_SUPER_USERS = root, condor, pool
 """
 SNIPPET = "SHARECTL_GROUP_MAP = $(LOCAL_DIR)/../../shared/groups.map\n" + WITHOUT_MAP
 SEEDS_POWER = "((int(MATCH_t1_wn_hs06 ?: 400) + 0.0)/(MATCH_TotalSlotCpus ?: 40))"
-ATTRIBUTES = ("AcctGroup", "AccountingGroup", "AcctGroupUser", "MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus")
+ATTRIBUTES = (
+    "AcctGroup",
+    "AccountingGroup",
+    "AcctGroupUser",
+    "MATCH_t1_wn_hs06",
+    "MATCH_TotalSlotCpus",
+)
 
-# Run as any user the pool is told of: one question a process, since a refused edit spoils those after it.
+# Run as any user the pool is told of: one question a process, since a refused edit spoils those
+# after it.
 CLIENT = """
 import json, sys
 import classad2, htcondor2
@@ -76,7 +83,9 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         running.wait_until(
             lambda: (
                 "SharectlPower"
-                in running.run(["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"], host=GUARDED).stdout
+                in running.run(
+                    ["condor_config_val", "-schedd", "JOB_TRANSFORM_NAMES"], host=GUARDED
+                ).stdout
             ),
             30,
             "the access point has read the snippet",
@@ -103,7 +112,12 @@ def asked(box: Box, user: str, access_point: str, **question: object) -> dict[st
 
 def submitted(box: Box, user: str, access_point: str = GUARDED, **more: str) -> dict[str, Any]:
     """A job that no node takes."""
-    description = {"executable": "/bin/true", "transfer_executable": "False", "requirements": "False", **more}
+    description = {
+        "executable": "/bin/true",
+        "transfer_executable": "False",
+        "requirements": "False",
+        **more,
+    }
     return asked(box, user, access_point, submit=description)
 
 
@@ -119,7 +133,9 @@ def running_on(box: Box, cluster: int, node: str) -> Mapping[str, str]:
     where = f'ClusterId == {cluster} && JobStatus == 2 && regexp("{node}", RemoteHost)'
     text = box.wait_until(
         lambda: (
-            box.run(["condor_q", "-allusers", "-constraint", where, "-af:V", *names], host=GUARDED).stdout
+            box.run(
+                ["condor_q", "-allusers", "-constraint", where, "-af:V", *names], host=GUARDED
+            ).stdout
         ),
         60,
         f"the job runs on {node}",
@@ -130,23 +146,32 @@ def running_on(box: Box, cluster: int, node: str) -> Mapping[str, str]:
 def test_a_job_carries_the_power_of_its_node_anew_at_every_start(box: Box) -> None:
     """On a node that publishes none too; and the seed's own expression works out the power of a core."""
     cluster = box.submit(
-        "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nrequest_cpus = 2\nrequest_memory = 8\n"
+        "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nrequest_cpus = "
+        "2\nrequest_memory = 8\n"
         f'request_disk = 8\nrequirements = TARGET.Machine == "{STRONG}"\naccounting_group = cms\n'
-        "+MATCH_t1_wn_hs06 = 9999999\n+MATCH_TotalSlotCpus = 1\n+MATCH_TotalCpus = 1\n+t1_NodePower = 1\nqueue\n",
+        "+MATCH_t1_wn_hs06 = 9999999\n+MATCH_TotalSlotCpus = 1\n+MATCH_TotalCpus = "
+        "1\n+t1_NodePower = 1\nqueue\n",
         GUARDED,
     )
     try:
         first = running_on(box, cluster, STRONG)
         to_bindings = asked(box, "pool", GUARDED, cluster=cluster)["job"]
         box.run(["condor_hold", str(cluster)], host=GUARDED)
-        box.run(["condor_qedit", str(cluster), "Requirements", f'TARGET.Machine == "{PLAIN}"'], host=GUARDED)
+        box.run(
+            ["condor_qedit", str(cluster), "Requirements", f'TARGET.Machine == "{PLAIN}"'],
+            host=GUARDED,
+        )
         box.run(["condor_release", str(cluster)], host=GUARDED)
         second = running_on(box, cluster, PLAIN)
     finally:
         box.run(["condor_rm", str(cluster)], host=GUARDED)
     assert (float(first["power"]), int(first["cores"]), float(first["per core"])) == (80, 8, 10)
     assert (to_bindings["MATCH_t1_wn_hs06"], to_bindings["MATCH_TotalSlotCpus"]) == (80, 8)
-    assert (second["power"].strip('"'), int(second["cores"]), float(second["per core"])) == ("400", 4, 100)
+    assert (second["power"].strip('"'), int(second["cores"]), float(second["per core"])) == (
+        "400",
+        4,
+        100,
+    )
 
 
 def test_without_the_snippet_a_job_carries_nothing(box: Box) -> None:
@@ -157,13 +182,20 @@ def test_without_the_snippet_a_job_carries_nothing(box: Box) -> None:
     "name", ["MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus", "MATCH_TotalCpus", "t1_NodePower"]
 )
 def test_a_user_cannot_change_what_his_job_counts_for(box: Box, name: str) -> None:
-    guarded, unguarded = submitted(box, "alice")["cluster"], submitted(box, "alice", OPEN)["cluster"]
+    guarded, unguarded = (
+        submitted(box, "alice")["cluster"],
+        submitted(box, "alice", OPEN)["cluster"],
+    )
     assert "protected" in edited(box, "alice", guarded, name, "1")["refused"]
     assert "refused" not in edited(box, "alice", unguarded, name, "1", OPEN)
 
 
 def test_what_a_user_writes_there_when_he_submits_is_thrown_away(box: Box) -> None:
-    forged = {"My.MATCH_t1_wn_hs06": "9999999", "My.MATCH_TotalCpus": "1", "My.MATCH_TotalSlotCpus": "1"}
+    forged = {
+        "My.MATCH_t1_wn_hs06": "9999999",
+        "My.MATCH_TotalCpus": "1",
+        "My.MATCH_TotalSlotCpus": "1",
+    }
     job = submitted(box, "alice", **forged)["job"]
     assert not {"MATCH_t1_wn_hs06", "MATCH_TotalSlotCpus"} & job.keys()
 
@@ -205,7 +237,10 @@ def test_a_user_cannot_have_another(box: Box, user: str, asks_for: dict[str, str
 
 @pytest.mark.parametrize("name", ["AcctGroup", "AccountingGroup", "AcctGroupUser"])
 def test_nor_change_it_later(box: Box, name: str) -> None:
-    guarded, unguarded = submitted(box, "alice")["cluster"], submitted(box, "alice", OPEN)["cluster"]
+    guarded, unguarded = (
+        submitted(box, "alice")["cluster"],
+        submitted(box, "alice", OPEN)["cluster"],
+    )
     assert "immutable" in edited(box, "alice", guarded, name, '"atlas"')["refused"]
     assert "refused" not in edited(box, "alice", unguarded, name, '"atlas"', OPEN)
 
@@ -245,7 +280,9 @@ def test_without_a_map_groups_are_as_without_the_snippet(box: Box) -> None:
         box.wait_until(lambda: "job" in submitted(box, "carol"), 30, "the map is forgotten")
         for user, more in asks:
             guarded, unguarded = (submitted(box, user, where, **more) for where in (GUARDED, OPEN))
-            seen = [{name: asked["job"].get(name) for name in names} for asked in (guarded, unguarded)]
+            seen = [
+                {name: asked["job"].get(name) for name in names} for asked in (guarded, unguarded)
+            ]
             assert seen[0] == seen[1]
         assert "refused" not in edited(box, "alice", guarded["cluster"], "AcctGroup", '"cms"')
     finally:

@@ -76,7 +76,9 @@ def test_each_host_has_its_own_master_and_daemons(box: Box) -> None:
 
 
 def test_nodes_are_as_specified(box: Box) -> None:
-    assert slots(box, "Machine", "TotalSlotCpus", "TotalMemory", "t1_wn_hs06", "PartitionableSlot") == [
+    assert slots(
+        box, "Machine", "TotalSlotCpus", "TotalMemory", "t1_wn_hs06", "PartitionableSlot"
+    ) == [
         [BIG, "8", "16384", "80.0", "true"],
         [SMALL, "4", "8000", "undefined", "true"],
     ]
@@ -88,7 +90,9 @@ def test_runs_the_version_of_the_suite(box: Box, pool_suite: str) -> None:
 
 def test_everything_listens_on_the_loopback_only(box: Box) -> None:
     addresses = box.run(["condor_status", "-any", "-af", "MyAddress"]).stdout.split()
-    assert {address.split(":")[0] for address in addresses if address != "undefined"} == {"<127.0.0.1"}
+    assert {address.split(":")[0] for address in addresses if address != "undefined"} == {
+        "<127.0.0.1"
+    }
 
 
 def test_values_that_are_not_an_interval_are_htcondors_own(box: Box) -> None:
@@ -98,13 +102,17 @@ def test_values_that_are_not_an_interval_are_htcondors_own(box: Box) -> None:
         "POLLING_INTERVAL": "5",
         "MAX_CLAIM_ALIVES_MISSED": "6",
     }
-    assert box.run(["condor_config_val", *defaults], host=BIG).stdout.split() == list(defaults.values())
+    assert box.run(["condor_config_val", *defaults], host=BIG).stdout.split() == list(
+        defaults.values()
+    )
 
 
 def test_the_pool_user_is_not_root_and_owns_its_jobs(queues: Box) -> None:
     assert queues.run(["id", "-un"]).stdout == "pool\n"
     queues.submit(SLEEPS.format(cores=1, group="cms", user="alice", count=1))
-    assert queues.jobs(attributes=["Owner", "User"]) == [{"Owner": "pool", "User": "pool@example.org"}]
+    assert queues.jobs(attributes=["Owner", "User"]) == [
+        {"Owner": "pool", "User": "pool@example.org"}
+    ]
 
 
 # ---- jobs
@@ -115,7 +123,15 @@ def test_jobs_of_both_access_points_run_in_their_groups(queues: Box) -> None:
     queues.submit(SLEEPS.format(cores=2, group="atlas", user="u2", count=2), SECOND)
     queues.wait_until(running(queues, 3), 30, "three jobs run")
     # -global passes over a schedd whose ad does not tell yet of jobs.
-    listing = ["condor_q", "-global", "-allusers", "-af", "AcctGroup", "RequestCpus", "AccountingGroup"]
+    listing = [
+        "condor_q",
+        "-global",
+        "-allusers",
+        "-af",
+        "AcctGroup",
+        "RequestCpus",
+        "AccountingGroup",
+    ]
     expected = ["atlas 2 atlas.u2", "atlas 2 atlas.u2", "cms 8 cms.u1"]
     queues.wait_until(
         lambda: sorted(queues.run(listing).stdout.splitlines()) == expected, 20, "all are listed"
@@ -193,11 +209,15 @@ def test_a_node_job_reads_the_shared_folder(box: Box) -> None:
     )
     job.chmod(0o755)
     knobs = f"EXECUTABLE = {job}", "MODE = Periodic", "PERIOD = 1s"
-    text = "STARTD_CRON_JOBLIST = WORDS\n" + "".join(f"STARTD_CRON_WORDS_{knob}\n" for knob in knobs)
+    text = "STARTD_CRON_JOBLIST = WORDS\n" + "".join(
+        f"STARTD_CRON_WORDS_{knob}\n" for knob in knobs
+    )
     box.write_config(BIG, text)
     box.reconfig(BIG)
     try:
-        box.wait_until(lambda: slots(box, "Words")[0] == ["from outside"], 30, "the node publishes the words")
+        box.wait_until(
+            lambda: slots(box, "Words")[0] == ["from outside"], 30, "the node publishes the words"
+        )
     finally:
         box.write_config(BIG, "")
         box.reconfig(BIG)
@@ -224,7 +244,11 @@ def test_run_takes_input_and_gives_output_of_any_length(box: Box) -> None:
 def test_run_kills_a_command_at_its_deadline(box: Box) -> None:
     with pytest.raises(DeadlineError, match=r"sleep 4242 took longer than 0\.5 s"):
         box.run(["sh", "-c", "sleep 4242 & sleep 4242"], timeout_seconds=0.5)
-    wait_for(lambda: not any("4242" in each.argv[-1] for each in box.processes()), 10, "the sleeps are gone")
+    wait_for(
+        lambda: not any("4242" in each.argv[-1] for each in box.processes()),
+        10,
+        "the sleeps are gone",
+    )
 
 
 def test_run_refuses_what_is_not_there(box: Box) -> None:
@@ -243,7 +267,9 @@ def test_written_configuration_takes_effect_at_a_reconfig(box: Box) -> None:
     box.wait_until(lambda: ["blue"] in slots(box, "Colour"), 20, "the node is blue")
     box.write_config(SMALL, "")
     box.reconfig(SMALL)
-    box.wait_until(lambda: ["blue"] not in slots(box, "Colour"), 20, "the node is not blue any more")
+    box.wait_until(
+        lambda: ["blue"] not in slots(box, "Colour"), 20, "the node is not blue any more"
+    )
 
 
 def test_a_host_goes_and_comes_back(box: Box) -> None:
@@ -271,7 +297,9 @@ def test_a_stopped_schedd_hangs_until_it_continues(box: Box) -> None:
 def test_a_killed_daemon_is_started_again_by_its_master(box: Box) -> None:
     killed = box.daemon_pid(SMALL, "STARTD")
     os.kill(killed, signal.SIGKILL)
-    box.wait_until(lambda: box.daemon_pid(SMALL, "STARTD") != killed, 60, "the master starts another startd")
+    box.wait_until(
+        lambda: box.daemon_pid(SMALL, "STARTD") != killed, 60, "the master starts another startd"
+    )
     box.wait_until(lambda: "restarting" in box.log_text(SMALL, "MASTER"), 10, "the master says so")
 
 
@@ -280,7 +308,11 @@ def test_a_deadline_shows_what_was_awaited_and_every_log(box: Box) -> None:
         box.wait_until(lambda: False, 0.3, "pigs fly")
     said = str(raised.value)
     assert said.startswith("waited 0.3 s in vain: pigs fly\n")
-    for heading in (f"--- {CENTRAL} NegotiatorLog", f"--- {FIRST} SchedLog", f"--- {SMALL} StartLog"):
+    for heading in (
+        f"--- {CENTRAL} NegotiatorLog",
+        f"--- {FIRST} SchedLog",
+        f"--- {SMALL} StartLog",
+    ):
         assert heading in said
 
 
@@ -288,7 +320,9 @@ def test_a_deadline_shows_what_was_awaited_and_every_log(box: Box) -> None:
 
 
 def test_two_boxes_side_by_side_know_nothing_of_each_other(box: Box, open_box: OpenBox) -> None:
-    with open_box(BoxSpec((ExecutePoint("wn-777.example.org", cores=1),), access_points=(FIRST,))) as other:
+    with open_box(
+        BoxSpec((ExecutePoint("wn-777.example.org", cores=1),), access_points=(FIRST,))
+    ) as other:
         assert slots(other, "Machine", "TotalSlotCpus") == [["wn-777.example.org", "1"]]
         assert [row[0] for row in slots(box, "Machine")] == [BIG, SMALL]
         other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
@@ -299,7 +333,9 @@ def test_two_boxes_side_by_side_know_nothing_of_each_other(box: Box, open_box: O
 def test_stop_leaves_no_process_and_no_file(pool_suite: str, box: Box) -> None:
     with Box(BoxSpec(access_points=(FIRST,), suite=pool_suite)) as other:
         other.submit("executable = /bin/sleep\narguments = 300\nqueue\n")
-        other.wait_until(lambda: "sleep" in {each.program for each in other.processes()}, 30, "a job runs")
+        other.wait_until(
+            lambda: "sleep" in {each.program for each in other.processes()}, 30, "a job runs"
+        )
     assert other.processes() == []
     assert not other.directory.exists()
     other.stop()
@@ -309,7 +345,9 @@ def test_stop_leaves_no_process_and_no_file(pool_suite: str, box: Box) -> None:
 def test_a_starter_killed_by_sigkill_takes_every_daemon_along(
     pool_suite: str, tmp_path: Path, box: Box
 ) -> None:
-    with _elsewhere(pool_suite, tmp_path, "import time; box.start(); say(); time.sleep(600)") as starter:
+    with _elsewhere(
+        pool_suite, tmp_path, "import time; box.start(); say(); time.sleep(600)"
+    ) as starter:
         seen = _attached_to_what_it_said(starter)
         assert {"condor_startd", "condor_schedd", "condor_collector"} <= {
             each.program for each in seen.processes()
@@ -324,13 +362,20 @@ def test_a_starter_killed_in_the_middle_of_the_start_leaves_no_daemon(
     pool_suite: str, tmp_path: Path
 ) -> None:
     never_complete = (
-        "import dataclasses; box.spec = dataclasses.replace(box.spec, execute_config='DAEMON_LIST = MASTER')"
+        "import dataclasses; box.spec = dataclasses.replace(box.spec, "
+        "execute_config='DAEMON_LIST = MASTER')"
     )
     with _elsewhere(pool_suite, tmp_path, f"{never_complete}; box.start()") as starter:
         seen = wait_for(
-            lambda: [Box.attach(path.parent) for path in tmp_path.glob("*/control")], 30, "it starts"
+            lambda: [Box.attach(path.parent) for path in tmp_path.glob("*/control")],
+            30,
+            "it starts",
         )[0]
-        wait_for(lambda: "condor_schedd" in {each.program for each in seen.processes()}, 30, "daemons run")
+        wait_for(
+            lambda: "condor_schedd" in {each.program for each in seen.processes()},
+            30,
+            "daemons run",
+        )
         starter.kill()
         starter.wait()
         wait_for(lambda: not seen.processes(), 10, "the box's processes end")
@@ -339,13 +384,17 @@ def test_a_starter_killed_in_the_middle_of_the_start_leaves_no_daemon(
 def test_a_box_outlives_the_thread_that_started_it(open_box: OpenBox) -> None:
     with contextlib.ExitStack() as stack:
         opened: list[Box] = []
-        starter = threading.Thread(target=lambda: opened.append(stack.enter_context(open_box(ONE_NODE))))
+        starter = threading.Thread(
+            target=lambda: opened.append(stack.enter_context(open_box(ONE_NODE)))
+        )
         starter.start()
         starter.join()
         assert opened[0].complete()
 
 
-def test_a_detached_box_is_found_by_its_directory_and_stopped(pool_suite: str, tmp_path: Path) -> None:
+def test_a_detached_box_is_found_by_its_directory_and_stopped(
+    pool_suite: str, tmp_path: Path
+) -> None:
     with _elsewhere(pool_suite, tmp_path, "box.start(); box.detach(); say()") as starter:
         directory = Path(starter.communicate(timeout=60)[0].strip())
     attached = Box.attach(directory)
@@ -361,7 +410,9 @@ def test_a_detached_box_is_found_by_its_directory_and_stopped(pool_suite: str, t
 
 def test_a_pool_that_cannot_come_up_shows_its_logs_and_is_gone(pool_suite: str) -> None:
     hopeless = Box(BoxSpec(suite=pool_suite, central_config="DAEMON_LIST = MASTER, NEGOTIATOR\n"))
-    with pytest.raises(DeadlineError, match=r"(?s)the collector answers.*--- cm-1\.example\.org MasterLog"):
+    with pytest.raises(
+        DeadlineError, match=r"(?s)the collector answers.*--- cm-1\.example\.org MasterLog"
+    ):
         hopeless.start(timeout_seconds=4)
     assert hopeless.processes() == []
     assert not hopeless.directory.exists()

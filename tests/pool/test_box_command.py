@@ -13,7 +13,10 @@ import pytest
 from poolbox import Box
 
 CHECKOUT = Path(__file__).parents[2]
-JOB = "executable = /bin/sleep\narguments = 300\naccounting_group = cms\naccounting_group_user = alice\nqueue 2\n"
+JOB = (
+    "executable = /bin/sleep\narguments = 300\naccounting_group = cms\naccounting_group_user "
+    "= alice\nqueue 2\n"
+)
 Poolbox = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -103,7 +106,8 @@ def test_run_joins_the_streams_and_exits_as_the_command_does(up: str, poolbox: P
 def test_tools_outside_find_the_pool_as_told(up: str) -> None:
     config = up.partition("export CONDOR_CONFIG=")[2].strip()
     program = (
-        "import htcondor2; print(htcondor2.Collector().query(htcondor2.AdType.Startd)[0]['TotalSlotCpus'])"
+        "import htcondor2; "
+        "print(htcondor2.Collector().query(htcondor2.AdType.Startd)[0]['TotalSlotCpus'])"
     )
     environment = {**os.environ, "CONDOR_CONFIG": config}
     done = subprocess.run(
@@ -121,7 +125,8 @@ def test_a_second_pool_needs_a_name_of_its_own(up: str, poolbox: Poolbox) -> Non
     done = poolbox("up")
     assert done.returncode == 1
     assert (
-        "a pool named 'default' runs already; end it (python -m poolbox down --name default)" in done.stderr
+        "a pool named 'default' runs already; end it (python -m poolbox down --name default)"
+        in done.stderr
     )
 
 

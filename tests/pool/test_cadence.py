@@ -1,12 +1,14 @@
 """The formula on a real pool: jobs of three run times at two intervals, claim reuse off, and claims that are reused.
 
-A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. All is read from the jobs'
-event log: a slot works from a job's execution to its termination, and is held until the next job's execution there.
-The run times that go into the formula are those measured too, as jobs take a little longer than they sleep.
+A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. All is
+read from the jobs' event log: a slot works from a job's execution to its termination, and is held
+until the next job's execution there. The run times that go into the formula are those measured too,
+as jobs take a little longer than they sleep.
 
-Stated margin: 0.08. A job starts up to two seconds after its cycle began, and that scatter is in the first and the last
-start of a time of 17 s at least: 2 / 17 of a loading factor of 0.7 at most. Every run time ends 2.7 s or more before the
-next cycle, for the slot to be in the collector again by then.
+Stated margin: 0.08. A job starts up to two seconds after its cycle began, and that scatter is in
+the first and the last start of a time of 17 s at least: 2 / 17 of a loading factor of 0.7 at most.
+Every run time ends 2.7 s or more before the next cycle, for the slot to be in the collector again
+by then.
 """
 
 from __future__ import annotations
@@ -67,7 +69,8 @@ SPEC = BoxSpec(
         for node, kind in KINDS.items()
     ),
     access_points=(ACCESS,),
-    # The schedd of a box does not call the negotiator (SCHEDD_SEND_RESCHEDULE), so cycles are regular.
+    # The schedd of a box does not call the negotiator (SCHEDD_SEND_RESCHEDULE), so cycles are
+    # regular.
     access_config=event_log.EVENT_TIMES,
 )
 JOBS = """\
@@ -127,10 +130,14 @@ def _measure(box: Box, interval: int) -> Measured:
     before = len(_cycles(box))
     log = box.shared_directory / f"jobs-{interval}.log"
     for number, (node, kind) in enumerate(KINDS.items()):
-        box.submit(JOBS.format(seconds=kind.sleep_seconds, number=number, node=node, log=log, count=60))
+        box.submit(
+            JOBS.format(seconds=kind.sleep_seconds, number=number, node=node, log=log, count=60)
+        )
 
     def seen() -> bool:
-        return all(sum(job.held_seconds for job in jobs) >= WATCHED_SECONDS for jobs in _held(log).values())
+        return all(
+            sum(job.held_seconds for job in jobs) >= WATCHED_SECONDS for jobs in _held(log).values()
+        )
 
     box.wait_until(
         seen, 150, f"each node has had jobs for {WATCHED_SECONDS} s at an interval of {interval} s"
@@ -154,7 +161,9 @@ def _held(log: Path) -> dict[str, list[Held]]:
             start = began.pop(event.job)
             jobs[start.host].append((start.at, event.at))
     return {
-        node: [Held(end - start, after - start) for (start, end), after in zip(times, starts[node][1:])]
+        node: [
+            Held(end - start, after - start) for (start, end), after in zip(times, starts[node][1:])
+        ]
         for node, times in jobs.items()
     }
 
@@ -176,7 +185,9 @@ def test_the_loading_factor_is_that_of_the_formula(
     measured: dict[int, Measured], node: str, interval: int
 ) -> None:
     seen = measured[interval]
-    assert seen.cadence_seconds == pytest.approx(interval, abs=1), "the negotiator keeps its interval"
+    assert seen.cadence_seconds == pytest.approx(interval, abs=1), (
+        "the negotiator keeps its interval"
+    )
     expected = loading_factor(seen.run_time_seconds(node), seen.cadence_seconds)
     print(f"{node} at {interval} s: measured {seen.loading(node):.3f}, formula {expected:.3f}")
     assert seen.loading(node) == pytest.approx(expected, abs=MARGIN)
@@ -189,26 +200,36 @@ def test_a_longer_interval_can_be_better(measured: dict[int, Measured]) -> None:
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
-def test_claims_that_are_reused_do_not_wait_for_cycles(measured: dict[int, Measured], interval: int) -> None:
+def test_claims_that_are_reused_do_not_wait_for_cycles(
+    measured: dict[int, Measured], interval: int
+) -> None:
     seen = measured[interval]
     alone = loading_factor(seen.run_time_seconds(REUSED), seen.cadence_seconds)
     print(
-        f"reused at {interval} s: measured {seen.loading(REUSED):.3f}, one job a claim by the formula {alone:.3f}"
+        f"reused at {interval} s: measured {seen.loading(REUSED):.3f}, one job a claim by the "
+        f"formula {alone:.3f}"
     )
     assert seen.loading(REUSED) > alone + 2 * MARGIN
 
 
-def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(measured: dict[int, Measured]) -> None:
+def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
+    measured: dict[int, Measured],
+) -> None:
     interval = INTERVALS[0]
     seen = measured[interval]
     jobs = seen.held[AGED]
     # To go on at once and to wait for a cycle are seconds apart.
-    last = max(number for number, job in enumerate(jobs, 1) if job.held_seconds - job.run_time_seconds > 2)
+    last = max(
+        number for number, job in enumerate(jobs, 1) if job.held_seconds - job.run_time_seconds > 2
+    )
     loading = _loading(jobs[:last])
     expected = expected_loading(
         Seen({seen.run_time_seconds(AGED): 1.0}), seen.cadence_seconds, WORKLIFE_SECONDS
     )
-    print(f"worklife {WORKLIFE_SECONDS} s at {interval} s: measured {loading:.3f}, expected {expected:.3f}")
+    print(
+        f"worklife {WORKLIFE_SECONDS} s at {interval} s: measured {loading:.3f}, expected "
+        f"{expected:.3f}"
+    )
     assert loading == pytest.approx(expected, abs=MARGIN)
 
 
@@ -245,8 +266,12 @@ def _deadlines(folder: Path) -> list[str]:
     return ["--config", str(path)]
 
 
-def test_the_live_pool_tells_run_times_cores_and_cycles(pool: Box, measured: dict[int, Measured]) -> None:
-    done = _sharectl(pool, "--json", "--by", "group", "--interval", "6,10,60", "--claim-worklife", "0")
+def test_the_live_pool_tells_run_times_cores_and_cycles(
+    pool: Box, measured: dict[int, Measured]
+) -> None:
+    done = _sharectl(
+        pool, "--json", "--by", "group", "--interval", "6,10,60", "--claim-worklife", "0"
+    )
     assert done.returncode == 0, done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
     assert told["cores"] == len(KINDS)
@@ -259,7 +284,9 @@ def test_the_live_pool_tells_run_times_cores_and_cycles(pool: Box, measured: dic
     notes = " ".join(told["notes"])
     assert "the negotiator's last cycles took" in notes
     # That is what the negotiator has; it is told as what it costs now.
-    assert f"a cycle begins up to {INTERVALS[-1]} s after the last" in " ".join(told["recommendation"]["why"])
+    assert f"a cycle begins up to {INTERVALS[-1]} s after the last" in " ".join(
+        told["recommendation"]["why"]
+    )
 
 
 def test_a_negotiator_that_is_silent_is_not_taken_for_a_fast_one(

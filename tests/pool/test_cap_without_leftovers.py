@@ -1,7 +1,8 @@
 """The cap where access points keep leftovers for the negotiator, which is what consumption policies need.
 
-With a policy the startd's own CLAIM_PARTITIONABLE_LEFTOVERS does not count, so this takes a pool of its own beside
-test_live_actuation.py, whose access point gives leftovers. A node that acts by cron stands beside the live one.
+With a policy the startd's own CLAIM_PARTITIONABLE_LEFTOVERS does not count, so this takes a pool of
+its own beside test_live_actuation.py, whose access point gives leftovers. A node that acts by cron
+stands beside the live one.
 """
 
 from __future__ import annotations

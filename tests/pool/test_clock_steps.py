@@ -1,6 +1,7 @@
 """Clocks of nodes that step under a running startd, back and forward, with a target and in grace.
 
-HTCondor's timers go by the wall clock: after a step back no STARTD_CRON job runs until the old time is reached again.
+HTCondor's timers go by the wall clock: after a step back no STARTD_CRON job runs until the old time
+is reached again.
 """
 
 from __future__ import annotations
@@ -92,7 +93,9 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     for node in GRACES:
         submit(box, node, "multicore", CORES, "until told")
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(GRACES), 120, "nodes are full")
-    box.wait_until(lambda: known(box, TARGETS, 't1_JobCtlReason == "no-file"'), 60, "nodes look for targets")
+    box.wait_until(
+        lambda: known(box, TARGETS, 't1_JobCtlReason == "no-file"'), 60, "nodes look for targets"
+    )
     until = int(time.time()) + VALID_SECONDS
     for node in TARGETS:
         publish(box, node, until, f"alice 0 cms {CORES}")
@@ -122,14 +125,16 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     )
     late = {node: round(started(box, node, "single") - last[node], 1) for node in NODES}
     print(
-        f"{time.time() - stepped:.0f} s after the step; starts, seconds after the end that was published: {late}"
+        f"{time.time() - stepped:.0f} s after the step; starts, seconds after the end that was "
+        f"published: {late}"
     )
     for node in guarded:
         assert late[node] <= SLACK_SECONDS, node
     assert late[WITHOUT_GUARD] == float("inf"), "without the guard the target stands"
     frozen = {node: asked(box, node, "t1_JobCtlTime") == ran[node] for node in NODES}
     print(
-        f"job_ctl has not run since the step: {frozen}; grace without the guard: {late[GRACE_WITHOUT_GUARD]}"
+        f"job_ctl has not run since the step: {frozen}; grace without the guard: "
+        f"{late[GRACE_WITHOUT_GUARD]}"
     )
 
     # What helps where timers stand still.
@@ -138,13 +143,17 @@ def test_no_target_and_no_grace_outlives_a_step_of_the_clock(box: Box) -> None:
     box.reconfig(host(node))
     time.sleep(2 * PERIOD_SECONDS + 2)
     print(
-        f"after the file and condor_reconfig: {asked(box, node, 't1_Disabled')} {asked(box, node, 't1_JobCtlTime')}"
+        f"after the file and condor_reconfig: {asked(box, node, 't1_Disabled')} "
+        f"{asked(box, node, 't1_JobCtlTime')}"
     )
-    assert asked(box, node, "t1_JobCtlTime") == ran[node], "condor_reconfig does not wake the timers"
+    assert asked(box, node, "t1_JobCtlTime") == ran[node], (
+        "condor_reconfig does not wake the timers"
+    )
     assert asked(box, node, "t1_Disabled") == "false"
     box.write_config(host(node), "SHARECTL_ENABLED = False\n", "95-off.config")
     box.reconfig(host(node))
-    # A job need not start: where a claim was refused, HTCondor's own update with a new one stands still too.
+    # A job need not start: where a claim was refused, HTCondor's own update with a new one stands
+    # still too.
     assert asked(box, node, "t1_Enabled") == "false", "the switch of the configuration acts"
     assert asked(box, node, "unparse(t1_TargetAdmits)").lower().startswith("false == false ||")
 

@@ -20,7 +20,10 @@ from tests.pool.conftest import OpenBox
 from tests.pool.identities import CENTRAL, FORGER, KNOWN, SPEC, STRANGER, Person, person, secure
 from tests.pool.sharectl_command import GROUPS, Sharectl
 
-BY_COLLECTOR: dict[str, Any] = {"publish": [{"collector": {"identity": KNOWN}}], "pool": {"name": "box"}}
+BY_COLLECTOR: dict[str, Any] = {
+    "publish": [{"collector": {"identity": KNOWN}}],
+    "pool": {"name": "box"},
+}
 VALIDITY_SECONDS = 3000
 MANY = 1000
 ONLY_SHARECTL = f"""\
@@ -54,7 +57,8 @@ def sharectl(everybody: dict[str, Person], tmp_path: Path) -> Iterator[Sharectl]
 def withdraw_all(sender: Person) -> None:
     for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
         assert sender.send(
-            "INVALIDATE_ADS_GENERIC", {"MyType": "Query", "TargetType": kind, "Requirements": "True"}
+            "INVALIDATE_ADS_GENERIC",
+            {"MyType": "Query", "TargetType": kind, "Requirements": "True"},
         )
     sender.box.wait_until(lambda: not ads(sender.box, "True"), 20, "no ad is left")
 
@@ -62,26 +66,35 @@ def withdraw_all(sender: Person) -> None:
 def plan(sequence: int, *nodes: str) -> Plan:
     now = int(time.time())
     targets = tuple(Target(node, "atlas", 56, "cms", 8) for node in nodes)
-    return Plan(sequence, now, now + VALIDITY_SECONDS, tuple(GROUPS), targets, "targets", "atlas", "cms")
+    return Plan(
+        sequence, now, now + VALIDITY_SECONDS, tuple(GROUPS), targets, "targets", "atlas", "cms"
+    )
 
 
 def publish(command: Sharectl, published: Plan, expect: int = 0, **configuration: Any) -> str:
     """What `sharectl publish` says about the plan, on whichever stream."""
     path = command.folder / "plan.json"
     path.write_text(as_json.dumps("plan", as_json.plan(published)))
-    done = command.run("publish", "--plan", str(path), expect=expect, **(configuration or BY_COLLECTOR))
+    done = command.run(
+        "publish", "--plan", str(path), expect=expect, **(configuration or BY_COLLECTOR)
+    )
     return done.stdout + done.stderr
 
 
 def ads(box: Box, constraint: str = 'MyType == "SharectlTarget"') -> list[dict[str, Any]]:
     ours = 'stringListIMember(MyType, "SharectlTarget,SharectlPlan")'
-    listed = box.run(["condor_status", "-any", "-json", "-constraint", f"{ours} && ({constraint})"]).stdout
+    listed = box.run(
+        ["condor_status", "-any", "-json", "-constraint", f"{ours} && ({constraint})"]
+    ).stdout
     return json.loads(listed) if listed.strip() else []
 
 
 def believed(box: Box, node: str) -> list[int]:
     """Sequences of the ads that a node takes, by the rule of `job_ctl`."""
-    rule = f'MyType == "SharectlTarget" && t1_TargetNode == "{node}" && AuthenticatedIdentity == "{KNOWN}"'
+    rule = (
+        f'MyType == "SharectlTarget" && t1_TargetNode == "{node}" && AuthenticatedIdentity == '
+        f'"{KNOWN}"'
+    )
     return [ad["t1_TargetSequence"] for ad in ads(box, rule)]
 
 
@@ -140,10 +153,17 @@ def test_targets_arrive_as_the_ads_of_the_contract(sharectl: Sharectl) -> None:
         "AuthenticatedIdentity": KNOWN,
         "AuthenticationMethod": "IDTOKENS",
     }
-    assert (second["Name"], second["t1_TargetNode"]) == ("sharectl-wn-002.example.org", "wn-002.example.org")
+    assert (second["Name"], second["t1_TargetNode"]) == (
+        "sharectl-wn-002.example.org",
+        "wn-002.example.org",
+    )
     status = json.loads(sharectl.run("status", "--json", expect=None, **BY_COLLECTOR).stdout)
     (place,) = status["published"]
-    assert (place["sequence"], place["targets"], place["identity"]) == (published.sequence, 2, KNOWN)
+    assert (place["sequence"], place["targets"], place["identity"]) == (
+        published.sequence,
+        2,
+        KNOWN,
+    )
     assert 0 < place["valid_for_seconds"] <= VALIDITY_SECONDS
     assert place["problem"] is None
 
@@ -171,7 +191,9 @@ def test_nobody_elses_ads_are_withdrawn(sharectl: Sharectl, everybody: dict[str,
     began = int(time.time())
     publish(sharectl, plan(began, "wn-001", "wn-002"))
     assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-009", began - 9))
-    assert everybody[FORGER].send("UPDATE_AD_GENERIC", {**forged("wn-001", 1), "MyType": "SomethingElse"})
+    assert everybody[FORGER].send(
+        "UPDATE_AD_GENERIC", {**forged("wn-001", 1), "MyType": "SomethingElse"}
+    )
     publish(sharectl, plan(began + 1))
     assert [(ad["t1_TargetNode"], ad["AuthenticatedIdentity"]) for ad in ads(sharectl.box)] == [
         ("wn-009", FORGER)
@@ -187,7 +209,9 @@ def test_strays_of_its_own_identity_are_withdrawn_at_once(
     publish(sharectl, plan(began, "wn-001"))
     for name, sequence in (("evil", began + 1), ("later", began + 99), ("earlier", 1)):
         assert everybody[KNOWN].send("UPDATE_AD_GENERIC", forged("wn-009", sequence, name))
-    nameless = {key: value for key, value in forged("wn-009", 0).items() if key != "t1_TargetSequence"}
+    nameless = {
+        key: value for key, value in forged("wn-009", 0).items() if key != "t1_TargetSequence"
+    }
     assert everybody[KNOWN].send("UPDATE_AD_GENERIC", nameless)
     publish(sharectl, plan(began + 1, "wn-001"))
     assert [ad["Name"] for ad in ads(sharectl.box)] == ["sharectl-wn-001"]
@@ -206,7 +230,8 @@ def test_a_forged_ad_is_kept_by_the_collector_and_believed_by_no_node(
     )
     (kept,) = ads(sharectl.box, f"t1_TargetSequence == {began + 900}")
     assert kept["AuthenticatedIdentity"] == FORGER, "what the sender writes there is replaced"
-    # The same name takes the place of the target: the node has none, and jobs start. Another name does nothing.
+    # The same name takes the place of the target: the node has none, and jobs start. Another name
+    # does nothing.
     assert believed(sharectl.box, "wn-001") == ([] if name is None else [began])
     status = sharectl.run("status", expect=1, **BY_COLLECTOR)
     assert f"holds ads of targets that are not sharectl's: 1 of {FORGER}" in status.stderr
@@ -223,17 +248,26 @@ def test_the_collector_can_be_told_to_take_targets_from_sharectl_alone(
         publish(sharectl, plan(began, "wn-001"))
         assert believed(sharectl.box, "wn-001") == [began]
         for kind in ("SharectlTarget", "SHARECTLTARGET", "SharectlPlan"):
-            everybody[FORGER].send("UPDATE_AD_GENERIC", {**forged("wn-001", began + 900), "MyType": kind})
+            everybody[FORGER].send(
+                "UPDATE_AD_GENERIC", {**forged("wn-001", began + 900), "MyType": kind}
+            )
         assert everybody[FORGER].send("UPDATE_AD_GENERIC", {"MyType": "Other", "Name": "last"})
         arrived = ["condor_status", "-any", "-af", "Name", "-constraint", 'MyType == "Other"']
-        sharectl.box.wait_until(lambda: sharectl.box.run(arrived).stdout, 20, "his other ads are taken")
+        sharectl.box.wait_until(
+            lambda: sharectl.box.run(arrived).stdout, 20, "his other ads are taken"
+        )
         assert ads(sharectl.box, f'AuthenticatedIdentity == "{FORGER}"') == []
         assert believed(sharectl.box, "wn-001") == [began]
         publish(sharectl, plan(began + 1))
         assert ads(sharectl.box) == []
         (tmp_path / "forger").mkdir()
-        said = publish(everybody[FORGER].sharectl(tmp_path / "forger"), plan(began + 2, "wn-001"), expect=74)
-        assert f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; give sharectl the token" in said
+        said = publish(
+            everybody[FORGER].sharectl(tmp_path / "forger"), plan(began + 2, "wn-001"), expect=74
+        )
+        assert (
+            f"it knows sharectl as {FORGER} (by IDTOKENS), not as {KNOWN}; give sharectl the token"
+            in said
+        )
     finally:
         secure(sharectl.box)
 
@@ -243,11 +277,15 @@ def test_who_may_not_advertise_is_told_by_whom_and_what_to_write(
 ) -> None:
     stranger = everybody[STRANGER].sharectl(tmp_path)
     said = publish(stranger, plan(int(time.time()), "wn-001"), expect=74)
-    assert f"takes no ads from {STRANGER} (by IDTOKENS): UPDATE_AD_GENERIC needs the level DAEMON" in said
+    assert (
+        f"takes no ads from {STRANGER} (by IDTOKENS): UPDATE_AD_GENERIC needs the level DAEMON"
+        in said
+    )
     assert f"add {STRANGER} to COLLECTOR.ALLOW_DAEMON" in said
     assert not everybody[STRANGER].send("UPDATE_AD_GENERIC", forged("wn-001", 1))
     assert not everybody[STRANGER].send(
-        "INVALIDATE_ADS_GENERIC", {"MyType": "Query", "TargetType": "SharectlTarget", "Requirements": "True"}
+        "INVALIDATE_ADS_GENERIC",
+        {"MyType": "Query", "TargetType": "SharectlTarget", "Requirements": "True"},
     )
     assert ads(sharectl.box) == []
 
@@ -257,26 +295,41 @@ def test_who_has_no_token_is_told_to_get_one(sharectl: Sharectl, tmp_path: Path)
     folder.mkdir()
     nobody = person(sharectl.box, None, folder).sharectl(tmp_path)
     said = publish(nobody, plan(int(time.time()), "wn-001"), expect=74)
-    assert "does not know sharectl, and takes ads of nobody it does not know; give sharectl a token" in said
+    assert (
+        "does not know sharectl, and takes ads of nobody it does not know; give sharectl a token"
+        in said
+    )
 
 
 def test_another_identity_than_the_nodes_were_told_is_an_error(
     sharectl: Sharectl, everybody: dict[str, Person], tmp_path: Path
 ) -> None:
-    said = publish(everybody[FORGER].sharectl(tmp_path), plan(int(time.time()), "wn-001"), expect=74)
+    said = publish(
+        everybody[FORGER].sharectl(tmp_path), plan(int(time.time()), "wn-001"), expect=74
+    )
     assert (
-        f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN} believe none of it" in said
+        f"knows sharectl as {FORGER}, not as {KNOWN}: nodes that are told {KNOWN} believe none "
+        "of it" in said
     )
     assert believed(sharectl.box, "wn-001") == []
 
 
 def test_a_token_for_read_and_daemon_advertises_no_daemon(everybody: dict[str, Person]) -> None:
-    fake = {"MyType": "DaemonMaster", "Name": "fake", "Machine": "fake", "MyAddress": "<127.0.0.1:1>"}
+    fake = {
+        "MyType": "DaemonMaster",
+        "Name": "fake",
+        "Machine": "fake",
+        "MyAddress": "<127.0.0.1:1>",
+    }
     assert not everybody[KNOWN].send("UPDATE_MASTER_AD", fake)
-    assert everybody[FORGER].send("UPDATE_MASTER_AD", fake), "ALLOW_DAEMON alone does not keep him from it"
+    assert everybody[FORGER].send("UPDATE_MASTER_AD", fake), (
+        "ALLOW_DAEMON alone does not keep him from it"
+    )
 
 
-def test_a_cycle_publishes_by_every_way_and_disabling_withdraws_by_every_way(sharectl: Sharectl) -> None:
+def test_a_cycle_publishes_by_every_way_and_disabling_withdraws_by_every_way(
+    sharectl: Sharectl,
+) -> None:
     both: dict[str, Any] = {
         **BY_COLLECTOR,
         "publish": [*BY_COLLECTOR["publish"], {"file": str(sharectl.targets)}],
@@ -302,23 +355,34 @@ def test_a_thousand_targets_in_one_plan(sharectl: Sharectl) -> None:
     seconds = []
     for round_number in range(3):
         started = time.monotonic()
-        publish(sharectl, plan(began + round_number, *(f"wn-{number:04}" for number in range(MANY))))
+        publish(
+            sharectl, plan(began + round_number, *(f"wn-{number:04}" for number in range(MANY)))
+        )
         seconds.append(time.monotonic() - started)
-    print(f"publish, {MANY} targets, the whole command: {min(seconds):.2f} s to {max(seconds):.2f} s")
+    print(
+        f"publish, {MANY} targets, the whole command: {min(seconds):.2f} s to {max(seconds):.2f} s"
+    )
     assert len(ads(sharectl.box, f"t1_TargetSequence == {began + 2}")) == MANY + 1
 
 
 def test_a_collector_that_hangs_does_not_keep_the_others_waiting(sharectl: Sharectl) -> None:
     pid = sharectl.box.daemon_pid(CENTRAL, "COLLECTOR")
     published = plan(int(time.time()), "wn-001")
-    ways = [{"collector": {"identity": KNOWN, "deadline_seconds": 2}}, {"file": str(sharectl.targets)}]
+    ways = [
+        {"collector": {"identity": KNOWN, "deadline_seconds": 2}},
+        {"file": str(sharectl.targets)},
+    ]
     os.kill(pid, signal.SIGSTOP)
     try:
         said = publish(sharectl, published, expect=74, publish=ways)
-        assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text(), "while it hangs"
+        assert f"# sequence: {published.sequence}\n" in sharectl.targets.read_text(), (
+            "while it hangs"
+        )
     finally:
         os.kill(pid, signal.SIGCONT)
     assert "no answer within 2 s" in said
     sharectl.box.wait_until(
-        lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout, 30, "it answers again"
+        lambda: sharectl.box.run(["condor_status", "-any", "-af", "Name"], 5.0).stdout,
+        30,
+        "it answers again",
     )

@@ -45,7 +45,11 @@ def problems(box: Box, folder: Path, host: str) -> list[str]:
         timeout=90,
     )
     found = json.loads(done.stdout)["findings"]
-    return [one["problem"] for one in found if " is no boolean: " in one["problem"] and not one["advice"]]
+    return [
+        one["problem"]
+        for one in found
+        if " is no boolean: " in one["problem"] and not one["advice"]
+    ]
 
 
 def of_slot(box: Box, host: str, *names: str) -> list[str]:
@@ -58,9 +62,13 @@ def test_a_policy_of_a_type_is_passed_over_and_what_is_partitionable_is_static(
     assert of_slot(box, OF_TYPE, "PartitionableSlot", "ConsumptionCpus") == ["true", "undefined"]
     assert of_slot(box, STATIC, "PartitionableSlot ?: false") == ["false"]
     (of_type,) = problems(box, tmp_path, OF_TYPE)
-    assert of_type.startswith("SLOT_TYPE_1_CONSUMPTION_POLICY = yes is no boolean: the startd passes over it")
+    assert of_type.startswith(
+        "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is no boolean: the startd passes over it"
+    )
     (static,) = problems(box, tmp_path, STATIC)
-    assert static.startswith("SLOT_TYPE_1_PARTITIONABLE = Yes is no boolean: the startd takes it for False")
+    assert static.startswith(
+        "SLOT_TYPE_1_PARTITIONABLE = Yes is no boolean: the startd takes it for False"
+    )
 
 
 def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
@@ -88,7 +96,9 @@ def test_the_startd_ends(written: str, box: Box, tmp_path: Path) -> None:
     before = box.log_text(OF_TYPE, "STARTD").count(INVALID)
     box.stop_host(OF_TYPE)
     box.start_host(OF_TYPE)
-    box.wait_until(lambda: box.log_text(OF_TYPE, "STARTD").count(INVALID) > before, 60, "the startd ends")
+    box.wait_until(
+        lambda: box.log_text(OF_TYPE, "STARTD").count(INVALID) > before, 60, "the startd ends"
+    )
 
 
 def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
@@ -97,5 +107,7 @@ def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     (found,) = problems(box, tmp_path, ACCESS)
     assert found.startswith("CLAIM_PARTITIONABLE_LEFTOVERS = Flase is no boolean: the schedd ends")
     box.reconfig(ACCESS)
-    box.submit("executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 1\nqueue\n")
+    box.submit(
+        "executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 1\nqueue\n"
+    )
     box.wait_until(lambda: INVALID in box.log_text(ACCESS, "SCHEDD"), 90, "the schedd ends")

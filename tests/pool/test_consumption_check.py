@@ -89,7 +89,9 @@ def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
         timeout=90,
     )
     found = {
-        finding["check"]: finding for finding in json.loads(done.stdout)["findings"] if not finding["advice"]
+        finding["check"]: finding
+        for finding in json.loads(done.stdout)["findings"]
+        if not finding["advice"]
     }
     assert done.returncode == (1 if found else 0), done.stderr
     return found
@@ -97,7 +99,8 @@ def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
 
 def submit(box: Box, name: str, jobs: int, memory: str = "request_memory = 100") -> int:
     return box.submit(
-        f"executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\n{memory}\nrequest_disk = 1000\n"
+        f"executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\n{memory}\nrequest_disk = "
+        "1000\n"
         f'requirements = TARGET.Machine == "{host(name)}"\nqueue {jobs}\n'
     )
 
@@ -116,7 +119,9 @@ def cycles(box: Box) -> int:
 
 def idle_as_advertised(box: Box) -> list[tuple[int, int]]:
     """IdleJobs and WeightedIdleJobs of submitters with idle jobs."""
-    printed = box.run(["condor_status", "-submitters", "-af", "IdleJobs", "WeightedIdleJobs"]).stdout
+    printed = box.run(
+        ["condor_status", "-submitters", "-af", "IdleJobs", "WeightedIdleJobs"]
+    ).stdout
     numbers = [tuple(map(int, line.split())) for line in printed.splitlines()]
     return [(idle, weighted) for idle, weighted in numbers if idle]
 
@@ -142,7 +147,14 @@ def test_an_asset_without_policy_has_htcondors_own_and_the_slot_keeps_its_policy
     """The manual says that custom resources have no default, the wiki that all assets must have a policy."""
     assert verdict(box, tmp_path, TOKENS) == {}
     seen = box.run(
-        ["condor_status", "-constraint", f'Machine == "{host(TOKENS)}"', "-format", "%r", "ConsumptionTokens"]
+        [
+            "condor_status",
+            "-constraint",
+            f'Machine == "{host(TOKENS)}"',
+            "-format",
+            "%r",
+            "ConsumptionTokens",
+        ]
     ).stdout
     assert "RequestTokens" in seen or "Requesttokens" in seen
     cluster = submit(box, TOKENS, CORES)
@@ -158,7 +170,9 @@ def test_a_policy_that_takes_nothing_is_found_and_is_refused(box: Box, tmp_path:
     assert running(box, cluster) == 0
 
 
-def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(box: Box, tmp_path: Path) -> None:
+def test_a_policy_of_fractions_is_found_and_its_matches_are_refused(
+    box: Box, tmp_path: Path
+) -> None:
     finding = verdict(box, tmp_path, FRACTION)["claims"]
     written = box.local_directory(host(FRACTION)) / "config.d" / "30-host.config"
     line = written.read_text().splitlines().index(OWN[FRACTION].strip()) + 1
@@ -184,11 +198,18 @@ def rejected(box: Box, cluster: int) -> bool:
 
 
 def of_slot(box: Box, name: str, *attributes: str) -> list[str]:
-    query = ["condor_status", "-constraint", f'Machine == "{host(name)}" && PartitionableSlot', "-af:r,"]
+    query = [
+        "condor_status",
+        "-constraint",
+        f'Machine == "{host(name)}" && PartitionableSlot',
+        "-af:r,",
+    ]
     return box.run([*query, *attributes]).stdout.strip().split(", ")
 
 
-def test_attributes_of_2012_are_found_and_have_no_effect_beside_a_policy(box: Box, tmp_path: Path) -> None:
+def test_attributes_of_2012_are_found_and_have_no_effect_beside_a_policy(
+    box: Box, tmp_path: Path
+) -> None:
     found = verdict(box, tmp_path, BY_HAND)
     assert "puts HTCondor's own policies in their place" in found["policy"]["problem"]
     assert found["knobs"]["problem"].startswith("HTCondor has no knob SlotWeight")
@@ -197,7 +218,9 @@ def test_attributes_of_2012_are_found_and_have_no_effect_beside_a_policy(box: Bo
     assert weight == "Cpus"
 
 
-def test_attributes_of_2012_alone_are_found_and_give_one_claim_a_cycle(box: Box, tmp_path: Path) -> None:
+def test_attributes_of_2012_alone_are_found_and_give_one_claim_a_cycle(
+    box: Box, tmp_path: Path
+) -> None:
     found = verdict(box, tmp_path, PLAIN_BY_HAND)
     assert "the slot has one claim id" in found["policy"]["problem"]
     cluster = submit(box, PLAIN_BY_HAND, 2)
@@ -216,14 +239,18 @@ def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
     finding = verdict(box, tmp_path, ACCESS)["access points"]
     assert "RequestMemory = 128, RequestDisk = 1000 weighs 0 there" in finding["problem"]
     cluster = submit(box, GOOD, CORES)
-    box.wait_until(lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing")
+    box.wait_until(
+        lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing"
+    )
     after = cycles(box)
     box.wait_until(lambda: cycles(box) > after + 2, 60, "the negotiator has looked again")
     assert matches_by_cycle(box, cluster) == []
     box.write_config(host(ACCESS), f"STARTD.{WEIGHED}")
     box.reconfig(host(ACCESS))
     assert verdict(box, tmp_path, ACCESS) == {}
-    box.wait_until(lambda: running(box, cluster) == CORES, 60, "what startds alone read stops no job")
+    box.wait_until(
+        lambda: running(box, cluster) == CORES, 60, "what startds alone read stops no job"
+    )
     box.write_config(CENTRAL, "")
     box.reconfig(CENTRAL)
 
@@ -234,7 +261,9 @@ def test_a_weight_that_divides_by_what_runs_out_is_found_and_ends_the_negotiator
     assert "weight" in verdict(box, tmp_path, DIVIDES)
     assert "Failed to evaluate SlotWeight" not in negotiator(box)
     submit(box, DIVIDES, CORES)
-    box.wait_until(lambda: "Failed to evaluate SlotWeight" in negotiator(box), 60, "the negotiator ends")
+    box.wait_until(
+        lambda: "Failed to evaluate SlotWeight" in negotiator(box), 60, "the negotiator ends"
+    )
 
 
 def test_an_empty_policy_is_found_and_ends_the_startd(box: Box, tmp_path: Path) -> None:

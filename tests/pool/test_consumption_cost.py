@@ -30,9 +30,14 @@ SLOT_TYPE_1_SLOT_WEIGHT = {weight}
 """
 SPEC = BoxSpec(
     execute_points=(
-        ExecutePoint(BY_CORES, cores=10, memory_mib=4096, config=POLICY.format(mib=128, weight="Cpus")),
         ExecutePoint(
-            BY_MEMORY, cores=8, memory_mib=2048, config=POLICY.format(mib=512, weight="floor(Memory / 512)")
+            BY_CORES, cores=10, memory_mib=4096, config=POLICY.format(mib=128, weight="Cpus")
+        ),
+        ExecutePoint(
+            BY_MEMORY,
+            cores=8,
+            memory_mib=2048,
+            config=POLICY.format(mib=512, weight="floor(Memory / 512)"),
         ),
         ExecutePoint(PLAIN, cores=4, memory_mib=2048),
     ),
@@ -48,7 +53,9 @@ QUIET_CYCLES = 2
 @pytest.fixture(scope="module")
 def pool(open_box: Callable[[BoxSpec], AbstractContextManager[Box]]) -> Iterator[Box]:
     with open_box(SPEC) as box:
-        box.wait_until(lambda: quotas_known(box), 60, "a negotiation cycle has worked out the quotas")
+        box.wait_until(
+            lambda: quotas_known(box), 60, "a negotiation cycle has worked out the quotas"
+        )
         yield box
 
 
@@ -81,7 +88,9 @@ def ads_of(sharectl: Sharectl, *descriptions: str) -> Path:
     path = sharectl.folder / "jobs.ads"
     with path.open("w") as file:
         for description in descriptions:
-            sharectl.box.run(["condor_submit", "-dry-run", "one.ads", "-"], host=ACCESS, input=description)
+            sharectl.box.run(
+                ["condor_submit", "-dry-run", "one.ads", "-"], host=ACCESS, input=description
+            )
             file.write(sharectl.box.run(["cat", "one.ads"], host=ACCESS).stdout + "\n")
     return path
 
@@ -96,7 +105,14 @@ def weights(box: Box) -> dict[str, float]:
 
 def quotas_known(box: Box) -> bool:
     told = box.run(
-        ["condor_status", "-any", "-constraint", "IsAccountingGroup && EffectiveQuota > 0", "-af", "Name"]
+        [
+            "condor_status",
+            "-any",
+            "-constraint",
+            "IsAccountingGroup && EffectiveQuota > 0",
+            "-af",
+            "Name",
+        ]
     )
     return "ample" in told.stdout.split()
 
@@ -104,7 +120,8 @@ def quotas_known(box: Box) -> bool:
 def used(box: Box) -> dict[str, float]:
     """WeightedResourcesUsed of each submitter and group, as the accountant says of those of which it says any."""
     printed = box.run(
-        ["condor_userprio", "-negotiator", "-allusers", "-af", "Name", "WeightedResourcesUsed"], check=False
+        ["condor_userprio", "-negotiator", "-allusers", "-af", "Name", "WeightedResourcesUsed"],
+        check=False,
     ).stdout
     told = map(str.split, printed.splitlines())
     return {name: float(weight) for name, weight in told if weight != "undefined"}
@@ -113,16 +130,21 @@ def used(box: Box) -> dict[str, float]:
 def settled(box: Box, jobs: int, predicted: int) -> int:
     """Jobs that run once all ``jobs`` are queued and some negotiation cycles have started none.
 
-    Where fewer run than were ``predicted``, those cycles count only after a minute: a match may be refused at first.
+    Where fewer run than were ``predicted``, those cycles count only after a minute: a match may be
+    refused at first.
     """
 
     def cycles() -> int:
         return box.log_text(SPEC.central_point, "NEGOTIATOR").count("Finished Negotiation Cycle")
 
-    box.wait_until(lambda: len(box.jobs("JobStatus == 1 || JobStatus == 2")) == jobs, 30, "all are queued")
+    box.wait_until(
+        lambda: len(box.jobs("JobStatus == 1 || JobStatus == 2")) == jobs, 30, "all are queued"
+    )
     running, since = 0, cycles()
     began = time.monotonic()
-    while cycles() < since + QUIET_CYCLES or (running < predicted and time.monotonic() < began + 60):
+    while cycles() < since + QUIET_CYCLES or (
+        running < predicted and time.monotonic() < began + 60
+    ):
         assert time.monotonic() < began + 120, (
             f"{running} run, {cycles() - since} cycles since the last start"
         )
@@ -145,7 +167,10 @@ def test_jobs_are_told_apart_before_their_access_point_has_negotiated(sharectl: 
             sharectl.box.submit(described("ample", 1, 100, machine, count))
         live = sharectl.json("consumption", "cost")
         some = sharectl.json(
-            "consumption", "cost", "--job-constraint", f'regexp("{BY_MEMORY}", unparse(Requirements))'
+            "consumption",
+            "cost",
+            "--job-constraint",
+            f'regexp("{BY_MEMORY}", unparse(Requirements))',
         )
     assert sorted(job["count"] for job in live["jobs"]) == [2, 3]
     assert [job["count"] for job in some["jobs"]] == [2]
@@ -176,7 +201,9 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
         box.submit(kind.replace("queue 1", "queue 5"))
     assert settled(box, 10, sum(claims)) == sum(claims)
     predicted = {BY_CORES: 3 * taken[0]["cost"], BY_MEMORY: 2 * taken[1]["cost"], PLAIN: 0}
-    assert {machine: before[machine] - weight for machine, weight in weights(box).items()} == predicted
+    assert {
+        machine: before[machine] - weight for machine, weight in weights(box).items()
+    } == predicted
     box.wait_until(
         lambda: (
             {name: used(box).get(name) for name in ("ample", "ample.alice@example.org")}
@@ -226,7 +253,12 @@ def test_the_negotiator_tells_static_quotas(pool: Box) -> None:
         **pool.client_environment,
     }
     told = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
     )
     assert told.stdout == "[('bit', 0.9), ('lone', 1.0)]\n"
 
@@ -240,14 +272,18 @@ def test_leftovers_run_past_the_quota_as_far_as_told(sharectl: Sharectl) -> None
     box.reconfig(ACCESS)
     try:
         box.submit(
-            described("lone", 1, 100, PLAIN, 6).replace("arguments = 600", "arguments = 600\nhold = True")
+            described("lone", 1, 100, PLAIN, 6).replace(
+                "arguments = 600", "arguments = 600\nhold = True"
+            )
         )
         capacity = sharectl.json("consumption", "capacity", "--constraint", f'Machine == "{PLAIN}"')
         (lone,) = [group for group in capacity["groups"] if group["name"] == "lone"]
         assert (lone["claims"], lone["leftover_claims"], lone["past_quota"]) == (1, 4, 3)
         box.run(["condor_release", "-all"], host=ACCESS)
         assert settled(box, 6, lone["leftover_claims"]) == lone["leftover_claims"]
-        box.wait_until(lambda: used(box).get("lone") == 1 + lone["past_quota"], 30, "the accountant says so")
+        box.wait_until(
+            lambda: used(box).get("lone") == 1 + lone["past_quota"], 30, "the accountant says so"
+        )
     finally:
         box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = False\n")
         box.reconfig(ACCESS)

@@ -1,7 +1,8 @@
 """What consumption policies are for, shown on real daemons, from the snippets that `sharectl consumption render` makes.
 
-Three rounds of jobs: slots are filled in one cycle; quotas, concurrency limits and two access points; costs and usage.
-Whatever a policy is said to do is held against slots without one, or against an access point that splits leftovers.
+Three rounds of jobs: slots are filled in one cycle; quotas, concurrency limits and two access
+points; costs and usage. Whatever a policy is said to do is held against slots without one, or
+against an access point that splits leftovers.
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ DEMANDS: Mapping[str, tuple[Jobs, Mapping[str, int], Mapping[str, Counter[tuple[
 
 @pytest.fixture(scope="module")
 def filled(box: Box) -> Filled:
-    with pools.submitted_together(box, {WHOLE: [wanted for wanted, _, _ in DEMANDS.values()]}) as since:
+    with pools.submitted_together(
+        box, {WHOLE: [wanted for wanted, _, _ in DEMANDS.values()]}
+    ) as since:
         pass
     cycle = pools.first_cycle(box, since)
 
@@ -142,7 +145,9 @@ def filled(box: Box) -> Filled:
 def test_one_cycle_matches_what_fits_and_without_policy_one_job(filled: Filled, node: str) -> None:
     """Ten of fifteen jobs on ten cores; three with 512 MiB each on 1903 MiB; three that find a claim id."""
     _, wanted, _ = DEMANDS[node]
-    seen = {slot: count for slot, count in filled.cycle.matches.items() if slot.endswith(f"@{node}")}
+    seen = {
+        slot: count for slot, count in filled.cycle.matches.items() if slot.endswith(f"@{node}")
+    }
     assert seen == wanted
 
 
@@ -173,7 +178,10 @@ class Shared:
 def shared(box: Box) -> Shared:
     wanted: dict[str, list[Jobs]] = {
         SPLITTING: [Jobs("by-memory", 1, user="both")],
-        WHOLE: [Jobs("by-memory", 2, user="both"), Jobs("by-both", 6, user="limited", limit="license")],
+        WHOLE: [
+            Jobs("by-memory", 2, user="both"),
+            Jobs("by-both", 6, user="limited", limit="license"),
+        ],
     }
     for group, (access_point, node, _) in GROUPS.items():
         wanted[access_point].append(Jobs(node, 2, group=group))
@@ -191,10 +199,13 @@ def shared(box: Box) -> Shared:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(shared: Shared, group: str) -> None:
+def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(
+    shared: Shared, group: str
+) -> None:
     """A policy keeps the quota where the access point splits nothing; where it does, policy or not, both jobs run.
 
-    Both versions did: the startd's own CLAIM_PARTITIONABLE_LEFTOVERS, False on the node with policy, does not count.
+    Both versions did: the startd's own CLAIM_PARTITIONABLE_LEFTOVERS, False on the node with
+    policy, does not count.
     """
     assert shared.running[group] == GROUPS[group][2]
 
@@ -202,7 +213,9 @@ def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(shared: Shared
 def test_quota_below_the_weight_of_every_slot_starves_nobody(shared: Shared) -> None:
     """The seed's HTCondor ran none of the two without policy; these round up once for a submitter without usage."""
     assert shared.running["plain_kept"] == 1
-    assert sum(cycle.matches["slot1@plain"] for cycle in shared.cycles) == 2, "one for each of the two groups"
+    assert sum(cycle.matches["slot1@plain"] for cycle in shared.cycles) == 2, (
+        "one for each of the two groups"
+    )
 
 
 def test_concurrency_limit_holds_among_the_jobs_of_one_cycle(shared: Shared) -> None:
@@ -217,7 +230,9 @@ def test_one_slot_serves_two_access_points_in_one_cycle(shared: Shared) -> None:
 
 
 def test_without_policy_a_slot_serves_one_access_point_a_cycle(shared: Shared) -> None:
-    assert [cycle.matches["slot1@plain"] for cycle in shared.cycles if cycle.matches["slot1@plain"]] == [1, 1]
+    assert [
+        cycle.matches["slot1@plain"] for cycle in shared.cycles if cycle.matches["slot1@plain"]
+    ] == [1, 1]
 
 
 # ---- costs
@@ -279,10 +294,14 @@ def costs(box: Box, folder: Path) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize("node", SIZES)
-def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(priced: Priced, node: str) -> None:
+def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(
+    priced: Priced, node: str
+) -> None:
     """By cores, by memory and by both, where two jobs cost less than their cores and two more than their share."""
     assert len(priced.predicted[node]) == len(SIZES[node])
-    logged = {cost: count for (slot, cost), count in priced.cycle.costs.items() if slot == f"slot1@{node}"}
+    logged = {
+        cost: count for (slot, cost), count in priced.cycle.costs.items() if slot == f"slot1@{node}"
+    }
     assert logged == Counter(priced.predicted[node])
     assert priced.charged[f"{node}@example.org"] == sum(priced.predicted[node])
 

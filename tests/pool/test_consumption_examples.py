@@ -64,13 +64,16 @@ EXPECTED = {
     # nothing but a token; the startd gives a core and 1 MiB all the same
     "custom-tokens": Expected(["2 1500 0"] * 6, [(1, 1)] * 3, [0]),
     # two of three with 4 of 8 actuators, and all that ask for none
-    "optional-actuators": Expected(["1 50 4"] * 3 + ["1 20 0"] * 2, [(1, 32)] * 2 + [(1, 64)] * 2, [4]),
+    "optional-actuators": Expected(
+        ["1 50 4"] * 3 + ["1 20 0"] * 2, [(1, 32)] * 2 + [(1, 64)] * 2, [4]
+    ),
     # two of three that ask for a GPU; 2 cores are left
     "gpus": Expected(["1 100 1"] * 3 + ["2 100 0"] * 2, [(1, 128)] * 2 + [(2, 128)] * 2, [2]),
     "static-slot": Expected(["1 100 0"] * 3, [(CORES, MEMORY_MIB)], [0]),
     # three of 2048 MiB: 5 cores are left, and 1856 MiB, 7 times 256
     "multi-centric": Expected(["1 2000 0"] * 6, [(1, 2048)] * 3, [5]),
-    # by cores: two of 928 MiB on 2000; by memory: two of one core; without policy: 1024 MiB, HTCondor's rounding, and as
+    # by cores: two of 928 MiB on 2000; by memory: two of one core; without policy: 1024 MiB,
+    # HTCondor's rounding, and as
     # that does not fit a second time, 900
     "mixed-pool": Expected(
         ["1 900 0"] * 8, [(1, 900)] + [(1, 928)] * 2 + [(1, 1024)] * 3, [0, 1, 2], [(1, 900)]
@@ -84,13 +87,15 @@ EXPECTED = {
     "minimum-charge": Expected(["1 3000 0"] + ["1 100 0"] * 6, [(1, 1024)] * 4 + [(1, 3000)], [0]),
 }
 SLOT_TYPES, DEFAULTS = "slot-types", "defaults"
-# quanta of a core, 400 MiB and a GPU; a twelfth of 4000 MiB, and no more claims than cores; 300 MiB as 512
+# quanta of a core, 400 MiB and a GPU; a twelfth of 4000 MiB, and no more claims than cores; 300 MiB
+# as 512
 EXPECTED_OF_SLOT_TYPES = Expected(
     ["1 300 0"] * 12, [(1, 333)] * 4 + [(1, 400)] * 2 + [(1, 512)] * 4, [0, 0, 8, 4000 - 4 * 512]
 )
 OF_GOLDEN = {
     SLOT_TYPES: EXPECTED_OF_SLOT_TYPES,
-    # 1 core each; 2 of 16 quanta of 4000 MiB; a quantum of 1000 MiB; what is asked for, without policy. 4 licences and all of
+    # 1 core each; 2 of 16 quanta of 4000 MiB; a quantum of 1000 MiB; what is asked for, without
+    # policy. 4 licences and all of
     # the memory that no core is left for; the third type is weighed by its cores.
     DEFAULTS: Expected(
         ["1 300 0"] * 16,
@@ -104,7 +109,13 @@ LEAST = "minimum-charge"
 UNROUNDED = "without the lines about MODIFY_REQUEST_EXPR"
 GUARDED, PLAIN = "rendered", "as in HTCondor's manual"
 KEPT, SPLIT = "leftovers off at the access point too", "leftovers off at the node only"
-PROOFS = {UNROUNDED: "proof-1", GUARDED: "proof-2", PLAIN: "proof-3", KEPT: "proof-4", SPLIT: "proof-5"}
+PROOFS = {
+    UNROUNDED: "proof-1",
+    GUARDED: "proof-2",
+    PLAIN: "proof-3",
+    KEPT: "proof-4",
+    SPLIT: "proof-5",
+}
 
 
 def host(name: str) -> str:
@@ -125,7 +136,9 @@ def of_golden(name: str) -> ExecutePoint:
 def proofs() -> dict[str, str]:
     least = shipped(LEAST)
     single = least.replace("NUM_CLAIMS = $(NUM_CPUS)", "NUM_CLAIMS = 1")
-    plain = re.sub(r"(?m)^CONSUMPTION_MEMORY = .*", "CONSUMPTION_MEMORY = TARGET.RequestMemory", least)
+    plain = re.sub(
+        r"(?m)^CONSUMPTION_MEMORY = .*", "CONSUMPTION_MEMORY = TARGET.RequestMemory", least
+    )
     assert len({least, single, plain}) == 3
     return {
         UNROUNDED: re.sub(r"(?m)^MODIFY_REQUEST.*", "", least),
@@ -188,14 +201,21 @@ def first(pool: Box) -> First:
             submit(pool, name, expected.jobs)
         jobs = sum(len(expected.jobs) for expected in everything.values())
         pool.wait_until(
-            lambda: pools.waiting(pool).total() == jobs, 60, f"the collector knows of the {jobs} jobs"
+            lambda: pools.waiting(pool).total() == jobs,
+            60,
+            f"the collector knows of the {jobs} jobs",
         )
     cycle = pools.first_cycle(pool, since)
     with pools.paused(pool):
-        assert len(pools.cycles(pool, since)) == 1, "this machine was too slow to look between two cycles"
-        # A match ends in a job that starts or in a refusal within the second, and nothing is matched again before the next cycle.
+        assert len(pools.cycles(pool, since)) == 1, (
+            "this machine was too slow to look between two cycles"
+        )
+        # A match ends in a job that starts or in a refusal within the second, and nothing is
+        # matched again before the next cycle.
         pool.wait_until(
-            lambda: started(pool) + refusals(pool) >= cycle.matches.total(), 60, "every match is answered"
+            lambda: started(pool) + refusals(pool) >= cycle.matches.total(),
+            60,
+            "every match is answered",
         )
         pool.wait_until(
             lambda: sum(len(dynamic(pool, host(name))) for name in everything) == started(pool),
@@ -226,7 +246,13 @@ def filled(first: First, pool: Box) -> Box:
 
 
 def slots_of(box: Box, machine: str) -> list[dict[str, Any]]:
-    query = ["condor_status", "-constraint", f'Machine == "{machine}"', "-attributes", ",".join(ATTRIBUTES)]
+    query = [
+        "condor_status",
+        "-constraint",
+        f'Machine == "{machine}"',
+        "-attributes",
+        ",".join(ATTRIBUTES),
+    ]
     found: list[dict[str, Any]] = json.loads(box.run([*query, "-json"]).stdout or "[]")
     return found
 
@@ -234,13 +260,21 @@ def slots_of(box: Box, machine: str) -> list[dict[str, Any]]:
 def dynamic(box: Box, machine: str) -> list[tuple[int, int]]:
     """Cores and MiB of the dynamic slots of a machine."""
     slots = slots_of(box, machine)
-    return sorted((slot["Cpus"], slot["Memory"]) for slot in slots if not slot.get("PartitionableSlot"))
+    return sorted(
+        (slot["Cpus"], slot["Memory"]) for slot in slots if not slot.get("PartitionableSlot")
+    )
 
 
 def weights(box: Box, machine: str) -> list[int]:
     """Values of SlotWeight of the partitionable slots of a machine."""
     text = box.run(
-        ["condor_status", "-constraint", f'Machine == "{machine}" && PartitionableSlot', "-af", "SlotWeight"]
+        [
+            "condor_status",
+            "-constraint",
+            f'Machine == "{machine}" && PartitionableSlot',
+            "-af",
+            "SlotWeight",
+        ]
     ).stdout
     return sorted(int(float(word)) for word in text.split())
 
@@ -281,7 +315,9 @@ def test_the_first_cycle_matches_what_fits_and_all_of_it_runs(first: First, name
 def test_an_example_runs_as_it_promises(filled: Box, name: str) -> None:
     expected = {**EXPECTED, **OF_GOLDEN}[name]
     filled.wait_until(
-        lambda: weights(filled, host(name)) == sorted(expected.weights), 60, "the weight is what is left"
+        lambda: weights(filled, host(name)) == sorted(expected.weights),
+        60,
+        "the weight is what is left",
     )
     assert dynamic(filled, host(name)) == sorted(expected.dynamic)
 
@@ -329,7 +365,9 @@ def test_no_request_starves_a_slot(filled: Box) -> None:
     assert matches(filled, GUARDED) == 0
     for name in (GUARDED, PLAIN):
         submit(filled, name, ["1 1024 0"])
-    filled.wait_until(lambda: dynamic(filled, host(GUARDED)) == [(1, 1024)], 60, "the honest job runs")
+    filled.wait_until(
+        lambda: dynamic(filled, host(GUARDED)) == [(1, 1024)], 60, "the honest job runs"
+    )
     before = refusals(filled, PLAIN)
     filled.wait_until(lambda: refusals(filled, PLAIN) > before, 60, "the next cycle is lost too")
     assert dynamic(filled, host(PLAIN)) == []

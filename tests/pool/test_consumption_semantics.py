@@ -121,7 +121,9 @@ def test_the_access_point_alone_decides_on_leftovers_of_a_slot_with_policy(seen:
     assert seen.running("gives-leftovers") == seen.running("keeps-leftovers") == 8
 
 
-def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_limits(seen: Seen) -> None:
+def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_limits(
+    seen: Seen,
+) -> None:
     """CLAIM_RECYCLING_CONSIDER_LIMITS, True by default, is about leftovers too."""
     assert seen.matches("limited") == [LIMIT]
     assert seen.running("limited") == 6

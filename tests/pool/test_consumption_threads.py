@@ -13,7 +13,8 @@ from tests.pool.consumption_pools import WHOLE, Jobs, rendered_example
 
 CENTRAL, NODE = "cm-1.example.org", "shared"
 CORES, MEMORY_MIB = 8, 8000
-# Four claims of 2000 MiB. No two jobs are alike: what is alike is matched from a list, without threads.
+# Four claims of 2000 MiB. No two jobs are alike: what is alike is matched from a list, without
+# threads.
 JOBS = [Jobs(NODE, 1, memory_mib=5000 + number) for number in range(4)]
 
 
@@ -25,7 +26,9 @@ def threads(number: int) -> str:
 def box(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=(
-            ExecutePoint(f"{NODE}.example.org", CORES, MEMORY_MIB, None, rendered_example("fixed-claims")),
+            ExecutePoint(
+                f"{NODE}.example.org", CORES, MEMORY_MIB, None, rendered_example("fixed-claims")
+            ),
         ),
         access_points=(WHOLE,),
         access_config=pools.NO_LEFTOVERS,
@@ -36,7 +39,9 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def test_with_threads_jobs_are_asked_for_what_they_request_and_not_for_what_they_take(box: Box) -> None:
+def test_with_threads_jobs_are_asked_for_what_they_request_and_not_for_what_they_take(
+    box: Box,
+) -> None:
     """Of four jobs that fit by the policy, two find the memory that they request; without threads the others follow."""
     with pools.submitted_together(box, {WHOLE: JOBS}):
         pass

@@ -1,7 +1,7 @@
 """A controller that is restarted: with its state it goes on as if nothing had been, without it begins afresh and does not kick.
 
-Every ``sharectl cycle`` is a process of its own. All jobs stand still, so that the errors do too, and what changes from cycle to
-cycle is the controller's integral alone.
+Every ``sharectl cycle`` is a process of its own. All jobs stand still, so that the errors do too,
+and what changes from cycle to cycle is the controller's integral alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from tests.pool.sharectl_command import Sharectl
 NODES = 3
 NODE_HS06 = 160.0
 BLOCK_HS06 = 80.0
-# alice holds all 480 HS06 and is owed 380, cms the other 100: one block now, two once the integral says so.
+# alice holds all 480 HS06 and is owed 380, cms the other 100: one block now, two once the integral
+# says so.
 GROUPS = {"alice": {"pledge_hs06": 380.0}, "cms": {"pledge_hs06": 100.0}}
 ERROR_HS06 = 100.0
 INTEGRAL_SECONDS = 20.0
@@ -49,7 +50,8 @@ LONGEST_SECONDS = 60
 def pool(open_box: OpenBox) -> Iterator[Box]:
     """Three nodes that one group holds with jobs that do not end, while another one waits."""
     spec = BoxSpec(
-        execute_points=equal_nodes(NODES, cores=16, power_hs06=NODE_HS06), access_points=(FIRST, SECOND)
+        execute_points=equal_nodes(NODES, cores=16, power_hs06=NODE_HS06),
+        access_points=(FIRST, SECOND),
     )
     with open_box(spec) as box:
         box.submit(described("alice", 8, 2 * NODES, 3600), FIRST)
@@ -90,7 +92,9 @@ def never_restarted(records: list[CycleRecord]) -> list[float]:
     before = records[0].taken_at
     for record in records:
         row = cms(record)
-        reading = Reading(row.control_error_hs06, row.error.usage.power_hs06, most_hs06=NODES * NODE_HS06)
+        reading = Reading(
+            row.control_error_hs06, row.error.usage.power_hs06, most_hs06=NODES * NODE_HS06
+        )
         state, output, _ = step(Control("pid", pid=PID), state, reading, record.taken_at - before)
         outputs.append(output)
         before = record.taken_at
@@ -117,7 +121,9 @@ def test_with_its_state_it_goes_on_and_without_it_does_not_kick(pool: Box, tmp_p
 
     third = central_manager(pool, tmp_path / "third")
     fresh = cms(cycle(third))
-    assert fresh.output_hs06 == pytest.approx(-ERROR_HS06), "what an error of now is worth, and no more"
+    assert fresh.output_hs06 == pytest.approx(-ERROR_HS06), (
+        "what an error of now is worth, and no more"
+    )
     assert fresh.acted == ()
     assert targets(third) == 1
 
@@ -135,11 +141,15 @@ def test_a_broken_ledger_is_kept_and_the_cycle_controls(pool: Box, tmp_path: Pat
     (aside,) = ledger.parent.glob("ledger.sqlite.broken-*")
     assert aside.read_bytes() == broken
     time.sleep(1)  # cycles are told apart by whole seconds
-    assert cms(cycle(sharectl)).output_hs06 < -ERROR_HS06, "what the controller remembers is in the state"
+    assert cms(cycle(sharectl)).output_hs06 < -ERROR_HS06, (
+        "what the controller remembers is in the state"
+    )
     assert [record.number for record in Ledger(ledger).cycles(0, 2**40)] == [1, 2]
 
 
-def test_what_is_left_of_a_state_is_used_and_broken_parts_are_not(pool: Box, tmp_path: Path) -> None:
+def test_what_is_left_of_a_state_is_used_and_broken_parts_are_not(
+    pool: Box, tmp_path: Path
+) -> None:
     first = central_manager(pool, tmp_path / "first")
     cycle(first)
     state = first.folder / "state.json"

@@ -1,8 +1,8 @@
 """A group at its negotiator quota: its jobs could be placed and never are, so cores that are kept free for it are given back.
 
-alice holds every core with jobs of one core. cms is far under its pledge and waits with jobs of eight, and the negotiator's
-quota lets it have four cores: one job starts, because a group below its quota may pass it by a job. Nothing in the ads or in
-the queue says so.
+alice holds every core with jobs of one core. cms is far under its pledge and waits with jobs of
+eight, and the negotiator's quota lets it have four cores: one job starts, because a group below its
+quota may pass it by a job. Nothing in the ads or in the queue says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ queue {count}
 def pool(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE)
+            ExecutePoint(
+                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE
+            )
             for number in range(1, NODES + 1)
         ),
         access_points=(ACCESS,),
@@ -125,7 +127,9 @@ def test_cores_for_a_group_at_its_quota_are_given_back_until_the_quota_is_lifted
 ) -> None:
     submit(pool, "alice", 1, 3000, "$INT(short)")
     pool.wait_until(
-        lambda: pictures.cores_by_group(pictures.look(pool))["alice"] >= POOL_CORES - 4, 120, "alice runs"
+        lambda: pictures.cores_by_group(pictures.look(pool))["alice"] >= POOL_CORES - 4,
+        120,
+        "alice runs",
     )
     submit(pool, "cms", JOB_CORES, 20, "900")
     cycles = Cycles(pool, tmp_path)
@@ -139,14 +143,17 @@ def test_cores_for_a_group_at_its_quota_are_given_back_until_the_quota_is_lifted
     assert kept >= JOB_CORES, "no block ever stood free"
     code, problems = cycles.status()
     assert code == 1
-    assert any("cms: its 8-core jobs wait, and no job took" in problem for problem in problems), problems
+    assert any("cms: its 8-core jobs wait, and no job took" in problem for problem in problems), (
+        problems
+    )
 
     cycles.until(lambda: False, WATCHED_SECONDS)
     before, afterwards = (
         idle_under_targets(part) for part in (cycles.records[:first], cycles.records[first:])
     )
     print(
-        f"idle under targets: {before:.1%} of the cores until cms was given up, {afterwards:.1%} afterwards"
+        f"idle under targets: {before:.1%} of the cores until cms was given up, "
+        f"{afterwards:.1%} afterwards"
     )
     assert afterwards <= MOST_IDLE_RATIO < before
     assert pictures.cores_by_group(pictures.look(pool)).get("cms", 0) <= JOB_CORES

@@ -1,8 +1,9 @@
 """Jobs that no node can run hold no cores idle: half of the multicore jobs that wait want what no node has.
 
-Pools alike, side by side. alice holds every core with jobs of one core; cms, far under its share, waits with as many
-8-core jobs that any node could run (`MATCHABLE`) as with jobs that no node can, in one of the pools; in the other it has
-the former alone. With ``pool.demand: pending`` a third of the pool stands idle.
+Pools alike, side by side. alice holds every core with jobs of one core; cms, far under its share,
+waits with as many 8-core jobs that any node could run (`MATCHABLE`) as with jobs that no node can,
+in one of the pools; in the other it has the former alone. With ``pool.demand: pending`` a third of
+the pool stands idle.
 """
 
 from __future__ import annotations
@@ -78,7 +79,11 @@ class Steered:
             "groups": {"alice": {"pledge_hs06": 100}, "cms": {"pledge_hs06": 300}},
             "publish": [{"file": str(box.shared_directory / "sharectl.txt")}],
             "validity_seconds": 60,
-            "pool": {"demand": DEMAND, "collector_deadline_seconds": 20.0, "schedd_deadline_seconds": 20.0},
+            "pool": {
+                "demand": DEMAND,
+                "collector_deadline_seconds": 20.0,
+                "schedd_deadline_seconds": 20.0,
+            },
         }
         self.idle_cores: list[int] = []
         """Cores that stood idle under targets, cycle by cycle."""
@@ -135,7 +140,9 @@ class Steered:
 
     def _slots(self) -> list[list[str]]:
         """Machine, SlotType, Cpus and State of each slot."""
-        printed = self.box.run(["condor_status", "-af", "Machine", "SlotType", "Cpus", "State"]).stdout
+        printed = self.box.run(
+            ["condor_status", "-af", "Machine", "SlotType", "Cpus", "State"]
+        ).stdout
         return [line.split() for line in printed.splitlines()]
 
     def _submit(self, group: str, cores: int, count: int, seconds: str, more: str = "") -> None:
@@ -162,11 +169,14 @@ def test_jobs_that_no_node_can_run_hold_no_cores_idle(open_box: OpenBox, tmp_pat
         for pool in pools.values():
             pool.thread.join()
         failures = [failure for pool in pools.values() for failure in pool.failure]
-        for failure in sorted(failures, key=lambda found: isinstance(found, threading.BrokenBarrierError)):
+        for failure in sorted(
+            failures, key=lambda found: isinstance(found, threading.BrokenBarrierError)
+        ):
             raise failure
     for name, pool in pools.items():
         print(
-            f"{name}: idle under targets {pool.idle_cores}, after ten cycles {pool.idle_ratio():.3f} of the pool; "
+            f"{name}: idle under targets {pool.idle_cores}, after ten cycles "
+            f"{pool.idle_ratio():.3f} of the pool; "
             f"all matchable jobs run after {pool.all_started_seconds}"
         )
     both, without = pools["with"], pools["without"]
@@ -176,4 +186,6 @@ def test_jobs_that_no_node_can_run_hold_no_cores_idle(open_box: OpenBox, tmp_pat
     assert both.all_started_seconds <= without.all_started_seconds + LATER_SECONDS
     last = both.cycles[-1]
     assert last["plan"]["multicore_pending"] is False, "only jobs that no node can run wait"
-    assert any("no node could run them" in warning for warning in last["warnings"]), last["warnings"]
+    assert any("no node could run them" in warning for warning in last["warnings"]), last[
+        "warnings"
+    ]

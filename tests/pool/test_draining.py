@@ -78,7 +78,9 @@ def partitionable(box: Box, node: str = NODE) -> dict[str, Any]:
 def held(box: Box, group: str, node: str = NODE) -> int:
     """Cores of the group."""
     return sum(
-        slot["Cpus"] for slot in slots(box, node) if slot.get("AccountingGroup", "").startswith(f"{group}.")
+        slot["Cpus"]
+        for slot in slots(box, node)
+        if slot.get("AccountingGroup", "").startswith(f"{group}.")
     )
 
 
@@ -91,16 +93,24 @@ def drains_by_our_clauses(box: Box) -> bool:
     """Whether the site's draining expression and ours are START now."""
     slot = partitionable(box)
     start = slot.get("Start", "")
-    return slot.get("Draining") is True and "TARGET.JobUniverse" in start and "MY.t1_GraceAdmits" in start
+    return (
+        slot.get("Draining") is True
+        and "TARGET.JobUniverse" in start
+        and "MY.t1_GraceAdmits" in start
+    )
 
 
 def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     """By hand, with the expression that the site lets nodes start jobs by while they drain."""
     filled = submit(box, "alice", 1, 600, CORES)
     plain = submit(box, "lhcb", 1, 600, CORES, PLAIN)
-    box.wait_until(lambda: running(box, filled) == running(box, plain) == CORES, 60, "both nodes are full")
+    box.wait_until(
+        lambda: running(box, filled) == running(box, plain) == CORES, 60, "both nodes are full"
+    )
     publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
-    box.wait_until(lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target")
+    box.wait_until(
+        lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
+    )
 
     box.run(["condor_drain", "-graceful", NODE])
     box.wait_until(
@@ -119,14 +129,18 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     box.wait_until(lambda: partitionable(box).get("Draining") is not True, 30, "it drains no more")
     submit(box, "alice", 1, 600, 20)
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId >= 11"], host=ACCESS)
-    box.wait_until(lambda: held(box, "alice") == CAP, 60, "the held-back group fills its cap, and no more")
+    box.wait_until(
+        lambda: held(box, "alice") == CAP, 60, "the held-back group fills its cap, and no more"
+    )
     assert running(box, helped) == 1, "no job was stopped by any of this"
     assert held(box, "lhcb") == 0
     assert held(box, "lhcb", PLAIN) == CORES
 
     publish(box)
     box.wait_until(
-        lambda: held(box, "alice") + held(box, "lhcb") == CORES - MULTICORE, 60, "without a target jobs flow"
+        lambda: held(box, "alice") + held(box, "lhcb") == CORES - MULTICORE,
+        60,
+        "without a target jobs flow",
     )
 
 
@@ -134,16 +148,24 @@ def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None
     filled = submit(box, "alice", 1, 600, CORES)
     box.wait_until(lambda: running(box, filled) == CORES, 60, "the node is full")
     publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
-    box.wait_until(lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target")
+    box.wait_until(
+        lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
+    )
     box.write_config(box.spec.central_point, DEFRAG)
     box.reconfig(box.spec.central_point)
     box.wait_until(lambda: drains_by_our_clauses(box), 60, "condor_defrag drains the node")
 
     for group in ("alice", "lhcb"):
         submit(box, group, 1, 600, 20)
-    box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"], host=ACCESS)
+    box.run(
+        ["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"],
+        host=ACCESS,
+    )
     box.wait_until(
-        lambda: partitionable(box).get("Draining") is not True and partitionable(box)["Cpus"] > MULTICORE,
+        lambda: (
+            partitionable(box).get("Draining") is not True
+            and partitionable(box)["Cpus"] > MULTICORE
+        ),
         60,
         "condor_defrag sees the free cores and cancels",
     )

@@ -47,7 +47,9 @@ def box(open_box: OpenBox, request: pytest.FixtureRequest) -> Iterator[Box]:
     with open_box(spec) as box:
         box.submit(job(8, f"request_gpus = 2\n{CAPABILITY}"), ACCESS)
         box.wait_until(
-            lambda: says(box, "t1_McRoomValue") == "0", 60, "the startd has seen the job take all cores"
+            lambda: says(box, "t1_McRoomValue") == "0",
+            60,
+            "the startd has seen the job take all cores",
         )
         (box.shared_directory / "sharectl.txt").write_text("wn-001 lhcb 0 cms 8\n")
         box.wait_until(lambda: says(box, "t1_TargetActive") == "true", 60, "the target is there")
@@ -55,7 +57,9 @@ def box(open_box: OpenBox, request: pytest.FixtureRequest) -> Iterator[Box]:
 
 
 def says(box: Box, name: str) -> str:
-    return box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", name]).stdout.strip()
+    return box.run(
+        ["condor_status", "-constraint", "PartitionableSlot", "-af", name]
+    ).stdout.strip()
 
 
 def job(cores: int, more: str = "") -> str:

@@ -67,8 +67,12 @@ JOBS = {
     "memory": job("cms", 8, memory_mib=20000),
     "own": job("cms", 8, 'requirements = TARGET.NoSuchThing =?= 1 && (TARGET.Machine != "x")'),
     "site": job("cms", 2, f'requirements = TARGET.Machine == "{SITE}"'),
-    "limits": job("lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'),
-    "alike": job("lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'),
+    "limits": job(
+        "lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'
+    ),
+    "alike": job(
+        "lhcb", 1, "concurrency_limits = sw_a", f'requirements = TARGET.Machine == "{FRESH}"'
+    ),
     "held": job("cms", 8, "hold = True"),
     "gpus": job("cms", 8, "request_gpus = 2"),
     "divides by zero": job("cms", 1, "requirements = 1 / 0 == 1", "rank = 1 / 0"),
@@ -100,8 +104,12 @@ def waiting(open_box: OpenBox) -> Iterator[Waiting]:
         jobs.update({name: box.submit(described, ACCESS) for name, described in JOBS.items()})
         jobs["gone"] = box.submit(job("cms", 1, "hold = True"), ACCESS)
         box.run(["condor_rm", str(jobs["gone"])], host=ACCESS)
-        box.wait_until(lambda: rejected(box, jobs["limits"]), 60, "the negotiator has seen the jobs")
-        box.wait_until(lambda: clustered(box, jobs["alike"]), 60, "the schedd knows which jobs are alike")
+        box.wait_until(
+            lambda: rejected(box, jobs["limits"]), 60, "the negotiator has seen the jobs"
+        )
+        box.wait_until(
+            lambda: clustered(box, jobs["alike"]), 60, "the schedd knows which jobs are alike"
+        )
         yield Waiting(box, jobs)
 
 
@@ -112,11 +120,15 @@ def grace(box: Box) -> None:
         lambda: box.jobs(f"ClusterId == {multicore} && JobStatus == 2"), 60, "a multicore job runs"
     )
     box.wait_until(
-        lambda: says(box, FRESH, "t1_McRoomValue") == "0", 30, "the startd has seen it take its cores"
+        lambda: says(box, FRESH, "t1_McRoomValue") == "0",
+        30,
+        "the startd has seen it take its cores",
     )
     box.run(["condor_rm", str(multicore)], host=ACCESS)
     box.wait_until(lambda: says(box, FRESH, "MC_GRACE") == "true", 60, "its cores are in grace")
-    box.wait_until(lambda: says(box, TARGETED, "t1_TargetActive") == "true", 60, "the target is there")
+    box.wait_until(
+        lambda: says(box, TARGETED, "t1_TargetActive") == "true", 60, "the target is there"
+    )
 
 
 def says(box: Box, node: str, name: str) -> str:
@@ -162,18 +174,30 @@ def test_a_job_that_only_policies_keep_out(sharectl: Sharectl, waiting: Waiting)
     assert by_code(found) == {"target": [(1, 1)], "grace": [(1, 1)], "site-start": [(1, 1)]}
     assert [row["clause"] for row in found["nodes"]["never"]] == [SITE_CLAUSE]
     (target,) = found["nodes"]["targets"]
-    assert (target["target"]["kind"], target["target"]["helped"], target["nodes"]) == ("others", "cms", 1)
+    assert (target["target"]["kind"], target["target"]["helped"], target["nodes"]) == (
+        "others",
+        "cms",
+        1,
+    )
     assert target["target"]["until"] > found["now"]
     ends = found["nodes"]["grace_ends"]
     assert found["now"] < ends["first"] == ends["last"] <= found["now"] + 3600
     screen = sharectl.run("explain", "job", f"{ACCESS}#{waiting.jobs['single']}.0").stdout
     assert len(screen.splitlines()) <= 24
-    for words in ("sharectl's target", "sharectl's grace", "the site's START", SITE_CLAUSE, "priority"):
+    for words in (
+        "sharectl's target",
+        "sharectl's grace",
+        "the site's START",
+        SITE_CLAUSE,
+        "priority",
+    ):
         assert words in screen
 
 
 @pytest.mark.parametrize(("name", "kind"), [("held back", "cap"), ("wrong size", "size")])
-def test_a_target_says_whom_it_keeps_out(sharectl: Sharectl, waiting: Waiting, name: str, kind: str) -> None:
+def test_a_target_says_whom_it_keeps_out(
+    sharectl: Sharectl, waiting: Waiting, name: str, kind: str
+) -> None:
     found = explained(sharectl, waiting, name)
     assert [row["target"]["kind"] for row in found["nodes"]["targets"]] == [kind]
     assert found["group"]["group"] == ("cms" if kind == "size" else "other")
@@ -199,10 +223,17 @@ def test_a_job_that_nothing_meets(sharectl: Sharectl, waiting: Waiting) -> None:
     assert (own["clause"], own["nodes"], own["alone"]) == ("TARGET.NoSuchThing is 1", 3, 2)
 
 
-def test_the_sites_own_clause_is_named_through_its_attribute(sharectl: Sharectl, waiting: Waiting) -> None:
+def test_the_sites_own_clause_is_named_through_its_attribute(
+    sharectl: Sharectl, waiting: Waiting
+) -> None:
     found = explained(sharectl, waiting, "site")
     (site,) = (row for row in found["nodes"]["obstacles"] if row["code"] == "site-start")
-    assert (site["clause"], site["nodes"], site["alone"], site["ours"]) == (SITE_CLAUSE, 1, 1, False)
+    assert (site["clause"], site["nodes"], site["alone"], site["ours"]) == (
+        SITE_CLAUSE,
+        1,
+        1,
+        False,
+    )
     assert found["code"] == "could-never"
 
 
@@ -243,7 +274,10 @@ def test_jobs_that_do_not_wait(sharectl: Sharectl, waiting: Waiting) -> None:
     assert "unknown" in unknown
     for wrong in ("12", "x.y", "1.0;rm", "#1.0"):
         assert "write CLUSTER.PROC" in sharectl.run("explain", "job", wrong, expect=2).stderr
-    assert "knows no schedd" in sharectl.run("explain", "job", "1.0", "--schedd", "nope", expect=75).stderr
+    assert (
+        "knows no schedd"
+        in sharectl.run("explain", "job", "1.0", "--schedd", "nope", expect=75).stderr
+    )
 
 
 def test_a_number_that_two_access_points_have(sharectl: Sharectl, waiting: Waiting) -> None:
@@ -257,7 +291,9 @@ def test_a_number_that_two_access_points_have(sharectl: Sharectl, waiting: Waiti
 
 
 @pytest.mark.parametrize("name", ["divides by zero", "an error", "megabyte", "escapes"])
-def test_hostile_jobs_are_explained_like_any_other(sharectl: Sharectl, waiting: Waiting, name: str) -> None:
+def test_hostile_jobs_are_explained_like_any_other(
+    sharectl: Sharectl, waiting: Waiting, name: str
+) -> None:
     found = explained(sharectl, waiting, name)
     assert found["code"] == "could-never"
     assert "job-requirements" in by_code(found)
@@ -274,7 +310,9 @@ ANALYSIS = {
 }
 
 
-@pytest.mark.parametrize("name", ["single", "wrong size", "memory", "own", "site", "gpus", "limits"])
+@pytest.mark.parametrize(
+    "name", ["single", "wrong size", "memory", "own", "site", "gpus", "limits"]
+)
 def test_condor_q_counts_the_same(sharectl: Sharectl, waiting: Waiting, name: str) -> None:
     command = [
         "condor_q",

@@ -51,7 +51,9 @@ def pool(open_box: OpenBox, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def flow(pool: Flow) -> Flow:
     """Jobs of all kinds flow, nodes are under targets, and the last cycle was complete."""
     since = time.time()
-    pool.wait(lambda: pool.under_target() and pool.flows(since - 10), 120, "jobs flow under targets")
+    pool.wait(
+        lambda: pool.under_target() and pool.flows(since - 10), 120, "jobs flow under targets"
+    )
     pool.wait(lambda: pool.cycles[-1].exit_code == 0, 30, "a cycle is complete")
     return pool
 
@@ -62,7 +64,8 @@ def flow(pool: Flow) -> Flow:
 def recovered(flow: Flow, since: float, node: str = "") -> None:
     """Wait until all is as before, by itself, and see that nothing was lost and no target outlived its validity.
 
-    ``since``: Unix seconds at which the fault ended. ``node`` must be under a target again; any, if it is empty.
+    ``since``: Unix seconds at which the fault ended. ``node`` must be under a target again; any, if
+    it is empty.
     """
     (cycle,) = flow.wait(lambda: complete(flow, since)[:1], 60, "a cycle is complete")
     renewed = sequence(cycle.after)
@@ -81,7 +84,11 @@ def complete(flow: Flow, since: float) -> list[Cycle]:
 def taken_up(flow: Flow, renewed: int, node: str) -> bool:
     nodes = flow.under_target()
     looks = [flow.last_look(name) for name in nodes]
-    return bool(nodes) and node in ("", *nodes) and all(look and look.sequence >= renewed for look in looks)
+    return (
+        bool(nodes)
+        and node in ("", *nodes)
+        and all(look and look.sequence >= renewed for look in looks)
+    )
 
 
 def sequence(published: bytes) -> int:
@@ -113,23 +120,30 @@ def test_startd_restarted_with_a_target(flow: Flow) -> None:
     at = time.time()
     killed([flow.box.daemon_pid(host, "STARTD") for host in (node, FREE)])
     # Jobs may have begun meanwhile.
-    flow.interrupted += [(moment, host, "") for moment in (at, time.time()) for host in (node, FREE)]
+    flow.interrupted += [
+        (moment, host, "") for moment in (at, time.time()) for host in (node, FREE)
+    ]
     flow.wait(lambda: restarted_with_target(flow, node, at), 60, "the new startd has the target")
     recovered(flow, at, node)
     assert flow.incomplete(at) == []
     # HTCondor's own way, on a node without sharectl, is the measure of what becomes of the jobs.
-    flow.wait(lambda: all(first_events(flow, host, at) for host in (node, FREE)), 60, "their logs tell")
+    flow.wait(
+        lambda: all(first_events(flow, host, at) for host in (node, FREE)), 60, "their logs tell"
+    )
     assert first_events(flow, node, at) == first_events(flow, FREE, at) == {DISCONNECTED}
 
 
 def test_execute_point_down_with_a_target(flow: Flow) -> None:
-    # With the job of cms on it: what is left of that in the collector must not keep the next one waiting for long.
+    # With the job of cms on it: what is left of that in the collector must not keep the next one
+    # waiting for long.
     node = flow.wait(lambda: helped_on(flow), 60, "a job of cms runs under a target")
     at = time.time()
     killed(family_of(flow.box, node))
     flow.interrupted += [(moment, node, "") for moment in (at, time.time())]
     flow.wait(
-        lambda: len([cycle for cycle in flow.cycles if cycle.began > at]) >= 2, 30, "two cycles meanwhile"
+        lambda: len([cycle for cycle in flow.cycles if cycle.began > at]) >= 2,
+        30,
+        "two cycles meanwhile",
     )
     assert flow.last_look(node) is None
     assert flow.incomplete(at) == [], "its ad is still there"
@@ -142,7 +156,12 @@ def helped_on(flow: Flow) -> str:
     logs = [log for group, *_, log in flow.clusters if group == "cms"]
     now = time.time()
     return next(
-        (node for node in flow.under_target() if any(log in logs for log, _job in flow.fates(now, node))), ""
+        (
+            node
+            for node in flow.under_target()
+            if any(log in logs for log, _job in flow.fates(now, node))
+        ),
+        "",
     )
 
 
@@ -173,7 +192,9 @@ def test_collector_killed_and_restarted(flow: Flow) -> None:
     began = time.time()
     with dead(flow.box, CENTRAL, "COLLECTOR"):
         flow.wait(lambda: flow.incomplete(began), 30, "a cycle misses the collector")
-        flow.wait(flow.under_target, 10, "what was published stands")  # the last look may be too old to tell
+        flow.wait(
+            flow.under_target, 10, "what was published stands"
+        )  # the last look may be too old to tell
     ended = time.time()
     recovered(flow, ended)
     assert_changed_nothing(flow.incomplete(began), "collector")
@@ -182,7 +203,11 @@ def test_collector_killed_and_restarted(flow: Flow) -> None:
 def test_negotiator_down(flow: Flow) -> None:
     began = time.time()
     with dead(flow.box, CENTRAL, "NEGOTIATOR"):
-        flow.wait(lambda: len([c for c in flow.cycles if c.began > began]) >= 2, 30, "two cycles meanwhile")
+        flow.wait(
+            lambda: len([c for c in flow.cycles if c.began > began]) >= 2,
+            30,
+            "two cycles meanwhile",
+        )
         assert flow.incomplete(began) == [], "a cycle asks no negotiator"
         renewed = sequence(flow.cycles[-1].after)
         flow.wait(lambda: taken_up(flow, renewed, ""), 30, "targets are renewed all the same")
@@ -195,7 +220,8 @@ def test_negotiator_down(flow: Flow) -> None:
 def test_schedd_down_until_targets_run_out(flow: Flow) -> None:
     steered = flow.under_target()
     began = time.time()
-    # A job that ends while its schedd is down runs again when that is back, on a pool without sharectl as well.
+    # A job that ends while its schedd is down runs again when that is back, on a pool without
+    # sharectl as well.
     flow.interrupted.append((began, "", SECOND))
     with dead(flow.box, SECOND, "SCHEDD"):
         # What its shadows still begin.
@@ -228,10 +254,14 @@ def test_schedd_hanging(flow: Flow) -> None:
     began = time.time()
     with stopped(flow.box.daemon_pid(SECOND, "SCHEDD")):
         flow.wait(lambda: flow.incomplete(began), 30, "a cycle misses the schedd")
-        flow.wait(flow.under_target, 10, "what was published stands")  # the last look may be too old to tell
+        flow.wait(
+            flow.under_target, 10, "what was published stands"
+        )  # the last look may be too old to tell
     ended = time.time()
     recovered(flow, ended)
-    assert_changed_nothing([c for c in flow.incomplete(began) if c.began < ended], f"schedd {SECOND}")
+    assert_changed_nothing(
+        [c for c in flow.incomplete(began) if c.began < ended], f"schedd {SECOND}"
+    )
 
 
 # ---- in the end

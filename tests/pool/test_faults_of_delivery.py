@@ -1,7 +1,7 @@
 """Faults on the way of targets to the nodes, while jobs flow: docs/faults.md has the table.
 
-The faults of a node's own way happen all at once, each on a node of its own: what was seen of them is looked at
-afterwards, row by row.
+The faults of a node's own way happen all at once, each on a node of its own: what was seen of them
+is looked at afterwards, row by row.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ import target
 from poolbox import Box
 from tests.pool import cycles_that_die, delivery
 from tests.pool.conftest import OpenBox
-from tests.pool.delivery import HELD_BACK, HELPED, SLACK_SECONDS, Jobs, Watch, deployed, publish, shared
+from tests.pool.delivery import (
+    HELD_BACK,
+    HELPED,
+    SLACK_SECONDS,
+    Jobs,
+    Watch,
+    deployed,
+    publish,
+    shared,
+)
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 from tests.web_server import WebServer, serving, web_server
 
@@ -186,7 +195,8 @@ def box(open_box: OpenBox, servers: Servers) -> Iterator[Box]:
     trusted = f"--ca-file {shared('ca.pem')}"
     nodes = {node: deployed(f"file:{shared(node)}.txt") for node in (*FILES, *CLOCKS)}
     nodes |= {node: deployed(servers.url(node), trusted) for node in (*SERVED, STEADY)}
-    # A run that waits for a slow server is longer than the others' period, and the next run would kill it.
+    # A run that waits for a slow server is longer than the others' period, and the next run would
+    # kill it.
     nodes[SLOW] = deployed(servers.url(SLOW), trusted, period_seconds=12)
     nodes[STEADY] += f"NUM_CPUS = {delivery.CORES + 1}\n"
     nodes[ENDLESS] += f"STARTD_CRON_JOB_CTL_EXECUTABLE = {shared('measured.py')}\n"
@@ -237,12 +247,16 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
     write_keys(central_keys, new + old)
     told.broken_at = time.time()
     until, _ = publish(command, NODES, VALIDITY_SECONDS, **ways)
-    box.wait_until(lambda: told.watch.last()[WRONG_ORDER].reason == "bad-signature", 30, "it is refused")
+    box.wait_until(
+        lambda: told.watch.last()[WRONG_ORDER].reason == "bad-signature", 30, "it is refused"
+    )
     for node, (fault, _reason) in FILES.items():
         fault(files[node])
     servers.go()
     told.until = dict.fromkeys(NODES, until)
-    while time.time() < until + SLACK_SECONDS and not (time.time() > until and started_everywhere(told)):
+    while time.time() < until + SLACK_SECONDS and not (
+        time.time() > until and started_everywhere(told)
+    ):
         time.sleep(delivery.LOOK_SECONDS)
     told.ended_at = time.time()
 
@@ -263,7 +277,9 @@ def play(box: Box, servers: Servers, command: Sharectl, told: Story) -> None:
         write_keys(path, new)
     rotated = time.time()
     publish(command, NODES, 120, **ways)
-    box.wait_until(lambda: time.time() > rotated + 3 * delivery.PERIOD_SECONDS, 30, "the last key is in use")
+    box.wait_until(
+        lambda: time.time() > rotated + 3 * delivery.PERIOD_SECONDS, 30, "the last key is in use"
+    )
 
 
 def started_everywhere(told: Story) -> bool:
@@ -273,7 +289,9 @@ def started_everywhere(told: Story) -> bool:
 
 def ways_of(servers: Servers, files: Mapping[str, Path]) -> dict[str, Any]:
     """``publish:`` by all ways."""
-    plain: list[dict[str, Any]] = [{"file": str(files[node])} for node in NODES if node not in SERVED]
+    plain: list[dict[str, Any]] = [
+        {"file": str(files[node])} for node in NODES if node not in SERVED
+    ]
     ca_file = str(servers.most.certificate)
     served = [
         {
@@ -302,7 +320,11 @@ def shift_clocks(box: Box) -> None:
     library = box.shared_directory / "other_clock.so"
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(CLOCK)], check=True)
     for node, (seconds, _reason) in CLOCKS.items():
-        restarted(box, node, f'STARTD_ENVIRONMENT = "LD_PRELOAD={library} CLOCK_SHIFT_SECONDS={seconds}"\n')
+        restarted(
+            box,
+            node,
+            f'STARTD_ENVIRONMENT = "LD_PRELOAD={library} CLOCK_SHIFT_SECONDS={seconds}"\n',
+        )
 
 
 def right_clocks(box: Box) -> None:
@@ -327,7 +349,9 @@ def first(starts: list[float]) -> float:
 @pytest.mark.parametrize("node", NODES)
 def test_jobs_flow_and_no_target_outlives_its_validity(story: Story, node: str) -> None:
     begin = first(story.jobs.starts(node, HELD_BACK, story.broken_at))
-    assert begin <= story.until[node] + SLACK_SECONDS, "jobs of the group held back start within one validity"
+    assert begin <= story.until[node] + SLACK_SECONDS, (
+        "jobs of the group held back start within one validity"
+    )
     assert story.jobs.starts(node, HELPED, story.broken_at), "jobs of eight cores start too"
     assert not [look for look in story.watch.outlived() if look.node == node]
     if node in AT_ONCE:
@@ -343,13 +367,17 @@ def test_the_node_says_why(story: Story, node: str) -> None:
     expected |= {ROTATED: "ok", WRONG_ORDER: "bad-signature"}
     assert expected[node] in story.watch.reasons(node, story.broken_at, story.until[node])
     if node == ROTATED:
-        assert story.watch.reasons(node, 0) <= {"ok", "expired", "no-file", "undefined"}, "no key was missed"
+        assert story.watch.reasons(node, 0) <= {"ok", "expired", "no-file", "undefined"}, (
+            "no key was missed"
+        )
 
 
 @pytest.mark.parametrize("node", NODES)
 def test_it_recovers_by_itself_once_it_is_right_again(story: Story, node: str) -> None:
     acts = [
-        look for look in story.watch.looks if look.node == node and look.at > story.mended_at and look.acts
+        look
+        for look in story.watch.looks
+        if look.node == node and look.at > story.mended_at and look.acts
     ]
     assert acts
     assert story.watch.last()[node].reason == "ok"
@@ -384,7 +412,9 @@ def test_a_clock_ahead_or_behind_makes_no_grace_longer(box: Box) -> None:
     try:
         jobs.supply(len(CLOCKS), 0, there, len(CLOCKS))
         box.wait_until(
-            lambda: {f"{node}.example.org" for node in CLOCKS} <= set(box.run(query).stdout.split()),
+            lambda: (
+                {f"{node}.example.org" for node in CLOCKS} <= set(box.run(query).stdout.split())
+            ),
             60,
             "blocks of cores have become free",
         )
@@ -410,7 +440,9 @@ def steady(box: Box) -> Jobs:
     only_here = f'TARGET.Machine == "{STEADY}.example.org"'
     jobs.submit(HELD_BACK, 1, 3600, delivery.CORES, only_here)
     running = f'JobStatus == 2 && regexp("{STEADY}", RemoteHost)'
-    box.wait_until(lambda: len(box.jobs(running)) == delivery.CORES, 60, "the node is full but for a core")
+    box.wait_until(
+        lambda: len(box.jobs(running)) == delivery.CORES, 60, "the node is full but for a core"
+    )
     jobs.supply(2, 60, only_here)
     return jobs
 
@@ -424,7 +456,10 @@ def cycles_of(servers: Servers, folder: Path, seen_at: Optional[Path] = None) ->
         "nodes": {"controlled": [f"{STEADY}*"]},
         "control": {"strategy": "pair", "deadband_hs06": 1},
         "publish": [{"https": {**way, "ca_file": str(servers.most.certificate)}}],
-        "history": {"jobs_file": str(folder / "jobs.txt"), "errors_log": str(folder / "errors.log")},
+        "history": {
+            "jobs_file": str(folder / "jobs.txt"),
+            "errors_log": str(folder / "errors.log"),
+        },
         "state_directory": str(folder),
         "validity_seconds": 120,
         "lock_wait_seconds": 2,
@@ -436,7 +471,9 @@ def is_whole(file: Path) -> int:
     if not file.exists():
         return 0
     options, _ = target.parse_arguments([])
-    sequence, _until, _pending, lines = target.parse(file.read_bytes(), 0, options, set(), int(time.time()))
+    sequence, _until, _pending, lines = target.parse(
+        file.read_bytes(), 0, options, set(), int(time.time())
+    )
     assert [node.partition(".")[0] for node, _order in lines] == [STEADY]
     return sequence
 
@@ -449,7 +486,11 @@ def test_without_room_what_stands_stands_or_runs_out(
         command = Sharectl(box, tmp_path, within=cycles_that_die.within(disk))
         ways = cycles_of(servers, tmp_path / "disk", seen_at=disk)
         said = box.wait_until(
-            lambda: line if "targets=1" in (line := command.run("cycle", expect=None, **ways).stdout) else "",
+            lambda: (
+                line
+                if "targets=1" in (line := command.run("cycle", expect=None, **ways).stdout)
+                else ""
+            ),
             40,
             "a cycle has a target",
         )
@@ -467,7 +508,9 @@ def test_without_room_what_stands_stands_or_runs_out(
             codes.append(done.returncode)
             assert is_whole(servers.elsewhere)
             now = kept_lines(disk)
-            assert {name: now[name][: len(was)] for name, was in lines.items()} == lines, "history is lost"
+            assert {name: now[name][: len(was)] for name, was in lines.items()} == lines, (
+                "history is lost"
+            )
             if pages == 0:
                 assert servers.elsewhere.read_bytes() == stood
                 assert "make room" in done.stderr
@@ -516,12 +559,16 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
     ways["publish"] += [{"file": str(tmp_path / "second.txt")}, {"collector": {}}]
     command = Sharectl(box, tmp_path)
     box.wait_until(
-        lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout, 40, "a cycle has a target"
+        lambda: "targets=1" in command.run("cycle", expect=None, **ways).stdout,
+        40,
+        "a cycle has a target",
     )
     (config,) = tmp_path.glob("sharectl-*.yaml")
     documents = (servers.elsewhere, tmp_path / "second.txt")
     steps = cycles_that_die.steps_of(box, config)
-    deaths = [("step", number) for number in range(len(steps))] + [("advertise", n) for n in range(3)]
+    deaths = [("step", number) for number in range(len(steps))] + [
+        ("advertise", n) for n in range(3)
+    ]
     killed = 0
     box.wait_until(lambda: acts(Watch(box)), 40, "the node has its target")
     watch = Watch(box)
@@ -529,11 +576,15 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
         for kind, number in deaths:
             before = [is_whole(file) for file in documents]
             ended = cycles_that_die.cycle(by, config, kind, number)
-            # A cycle may have a step less to do than the one whose steps were counted: then it runs through.
+            # A cycle may have a step less to do than the one whose steps were counted: then it runs
+            # through.
             assert ended in (-signal.SIGKILL, 0), (kind, number)
             killed += ended != 0
             for file, was in zip(documents, before):
-                assert is_whole(file) in (was, max(before) + 1, int(time.time())) or is_whole(file) > was
+                assert (
+                    is_whole(file) in (was, max(before) + 1, int(time.time()))
+                    or is_whole(file) > was
+                )
             assert ads_are_whole(box)
             killed_at = max(is_whole(file) for file in documents)
             assert cycles_that_die.cycle(by, config) == 0, (
@@ -541,7 +592,9 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
             )
             assert min(is_whole(file) for file in documents) > killed_at
             standing = json.loads((folder / "state.json").read_text())["standing"]
-            assert delivery.audited(folder).keys() == {stood["target"]["node"] for stood in standing}
+            assert delivery.audited(folder).keys() == {
+                stood["target"]["node"] for stood in standing
+            }
         left = cycles_that_die.leftovers(tmp_path)
         assert killed > 0.9 * len(deaths)
         print(f"{killed} deaths, {len(left)} files left by them, steps: {steps}")
@@ -562,6 +615,11 @@ def test_a_cycle_killed_anywhere_leaves_whole_documents_and_the_next_one_goes_on
 
 def ads_are_whole(box: Box) -> bool:
     """Whether each ad of a target in the collector has all that a node asks for."""
-    names = ("t1_TargetNode", "size(t1_TargetGroups)", "size(t1_Targetcores)", "t1_TargetValidUntil > time()")
+    names = (
+        "t1_TargetNode",
+        "size(t1_TargetGroups)",
+        "size(t1_Targetcores)",
+        "t1_TargetValidUntil > time()",
+    )
     query = ["condor_status", "-any", "-constraint", 'MyType == "SharectlTarget"', "-af:,", *names]
     return set(box.run(query).stdout.splitlines()) <= {f"{STEADY}, 2, 2, true"}

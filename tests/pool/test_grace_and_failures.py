@@ -52,20 +52,31 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
     leave.unlink(missing_ok=True)
     for machine in (GUARDED, UNGUARDED):
         large_job_beside_small_ones(box, machine, leave)
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == 2 * (8 + 1), 60, "both nodes are full")
+    box.wait_until(
+        lambda: len(box.jobs("JobStatus == 2")) == 2 * (8 + 1), 60, "both nodes are full"
+    )
     for machine in (GUARDED, UNGUARDED):
-        for group in (scenario.HELD_BACK, scenario.HELPED):  # the second is the large job's own submitter
-            box.submit(pinned(group, 1, WAITING_EACH, "600", machine, f"log = {log_of(box, machine)}"))
+        for group in (
+            scenario.HELD_BACK,
+            scenario.HELPED,
+        ):  # the second is the large job's own submitter
+            box.submit(
+                pinned(group, 1, WAITING_EACH, "600", machine, f"log = {log_of(box, machine)}")
+            )
     box.write_config(GUARDED, scenario.node_config(enabled=True) + THE_CRON_WAY)
     box.write_config(UNGUARDED, scenario.node_config(enabled=False))
     for machine in (GUARDED, UNGUARDED):
         box.reconfig(machine)
     switched = time.time()
-    box.wait_until(lambda: published_since(box, GUARDED, "t1_McGraceTime", switched), 60, "mc_grace has run")
+    box.wait_until(
+        lambda: published_since(box, GUARDED, "t1_McGraceTime", switched), 60, "mc_grace has run"
+    )
     assert not any(started(box, machine) for machine in (GUARDED, UNGUARDED)), "both nodes are full"
 
     leave.touch()
-    box.wait_until(lambda: all(ended(box, large(m)) for m in (GUARDED, UNGUARDED)), 60, "the large jobs end")
+    box.wait_until(
+        lambda: all(ended(box, large(m)) for m in (GUARDED, UNGUARDED)), 60, "the large jobs end"
+    )
     box.wait_until(
         lambda: started(box, GUARDED), 3 * scenario.GRACE_SECONDS + 30, "a single-core job gets in"
     )
@@ -74,7 +85,9 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
         for machine in (GUARDED, UNGUARDED)
     }
     print(f"seconds from the end of the multicore job to the first single-core job: {first}")
-    assert 0 <= first[UNGUARDED] <= scenario.GRACE_SECONDS / 2, "without sharectl they get in at once"
+    assert 0 <= first[UNGUARDED] <= scenario.GRACE_SECONDS / 2, (
+        "without sharectl they get in at once"
+    )
     # The node counts from the whole second in which the cores became free.
     assert first[GUARDED] >= scenario.GRACE_SECONDS - 1, "none gets in during grace"
     box.wait_until(lambda: len(started(box, GUARDED)) == 2 * WAITING_EACH, 60, "after it all do")
@@ -119,7 +132,11 @@ def ended(box: Box, name: str) -> list[float]:
 
 
 def published_since(box: Box, machine: str, attribute: str, since: float) -> bool:
-    query = ["condor_status", "-constraint", f'Machine == "{machine}" && PartitionableSlot =?= True']
+    query = [
+        "condor_status",
+        "-constraint",
+        f'Machine == "{machine}" && PartitionableSlot =?= True',
+    ]
     value = box.run([*query, "-af", attribute]).stdout.strip()
     return value.isdigit() and int(value) >= since
 
@@ -157,7 +174,8 @@ def becomes(script: str) -> Callable[[Path, Path], None]:
     return broken
 
 
-# Node, what happens to its target file or to its cron job, what it then says; None: what it said last stands.
+# Node, what happens to its target file or to its cron job, what it then says; None: what it said
+# last stands.
 FAILURES = (
     ("wn-001", stays_as_it_is, "expired"),
     ("wn-002", turns_into_garbage, "malformed"),
@@ -173,24 +191,35 @@ def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: 
     places = {node: place_of(box, node) for node, _failure, _reason in FAILURES}
     for node, (file, program) in places.items():
         config = scenario.node_config(enabled=True, file=str(file), grace_seconds=1)
-        box.write_config(f"{node}.example.org", f"{config}STARTD_CRON_JOB_CTL_EXECUTABLE = {program}\n")
+        box.write_config(
+            f"{node}.example.org", f"{config}STARTD_CRON_JOB_CTL_EXECUTABLE = {program}\n"
+        )
         box.reconfig(f"{node}.example.org")
 
     # No file: the nodes say so, and jobs of any group get in.
     box.wait_until(
-        lambda: {node.job_ctl_reason for node in looked(box)} == {"no-file"}, 60, "no file, they say"
+        lambda: {node.job_ctl_reason for node in looked(box)} == {"no-file"},
+        60,
+        "no file, they say",
     )
-    # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be refused here (docs/method.md).
-    box.wait_until(lambda: out_of_grace(box) == len(places), 60, "every node has latched its free cores")
+    # An access point may leave out a job whose claim was refused for 20 minutes: nothing may be
+    # refused here (docs/method.md).
+    box.wait_until(
+        lambda: out_of_grace(box) == len(places), 60, "every node has latched its free cores"
+    )
     for node in places:
         box.submit(pinned(scenario.HELD_BACK, 1, 1, "600", f"{node}.example.org"))
-    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) == len(places), 120, "a job gets in on every node")
+    box.wait_until(
+        lambda: len(box.jobs("JobStatus == 2")) == len(places), 120, "a job gets in on every node"
+    )
 
     until = int(time.time()) + TARGET_SECONDS
     for node, (file, _program) in places.items():
         hold_back(file, node, until)
     box.wait_until(
-        lambda: all(node.target for node in looked(box)), TARGET_SECONDS, "every node has its target"
+        lambda: all(node.target for node in looked(box)),
+        TARGET_SECONDS,
+        "every node has its target",
     )
     for node in places:
         log = f"log = {log_of(box, node)}"
@@ -208,7 +237,8 @@ def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: 
     for node, _failure, reason in FAILURES:
         (start,) = started(box, node)
         assert start <= until + SLACK_SECONDS, f"{node}: its target outlived its validity"
-        # Held back until then: otherwise the jobs' getting in would say nothing. A refused file ends a target at once.
+        # Held back until then: otherwise the jobs' getting in would say nothing. A refused file
+        # ends a target at once.
         assert start >= (broken_at if reason == "malformed" else until) - 1, (
             f"{node}: had no target to outlive"
         )
@@ -223,7 +253,13 @@ def test_what_fails_lets_jobs_in_and_no_target_outlives_its_validity(idle_pool: 
 
 def out_of_grace(box: Box) -> int:
     """Nodes of which the negotiator knows, too, that their free cores are in no grace."""
-    query = ["condor_status", "-constraint", "t1_McRoomValue =?= 1 && MC_GRACE =?= false", "-af", "Machine"]
+    query = [
+        "condor_status",
+        "-constraint",
+        "t1_McRoomValue =?= 1 && MC_GRACE =?= false",
+        "-af",
+        "Machine",
+    ]
     return len(box.run(query).stdout.split())
 
 
@@ -247,7 +283,9 @@ def hold_back(file: Path, node: str, until: int) -> None:
     groups = ",".join(scenario.PLEDGE_HS06)
     fresh = file.with_suffix(".new")
     fresh.write_text(
-        f"# sharectl: 1\n# sequence: {now}\n# generated: {now}\n# valid_until: {until}\n# groups: {groups}\n"
-        f"# targets: 1\n{node} {scenario.HELD_BACK} 0 {scenario.HELPED} {scenario.MULTICORE_CORES}\n"
+        f"# sharectl: 1\n# sequence: {now}\n# generated: {now}\n# valid_until: {until}\n# "
+        f"groups: {groups}\n"
+        f"# targets: 1\n{node} {scenario.HELD_BACK} 0 {scenario.HELPED} "
+        f"{scenario.MULTICORE_CORES}\n"
     )
     fresh.replace(file)

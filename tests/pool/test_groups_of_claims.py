@@ -33,9 +33,14 @@ SHARECTL_JOB_CTL_STALE_SECONDS = 300
 SHARECTL_MC_GRACE_STALE_SECONDS = 300
 """
 LIVE = DEPLOYED + "SHARECTL_JOB_CTL_PERIOD_SECONDS = 5\n"
-CRON = DEPLOYED + "SHARECTL_ACTUATION = cron\nSHARECTL_JOB_CTL_PERIOD_SECONDS = 20\n" + CONSUMPTION_POLICY
+CRON = (
+    DEPLOYED
+    + "SHARECTL_ACTUATION = cron\nSHARECTL_JOB_CTL_PERIOD_SECONDS = 20\n"
+    + CONSUMPTION_POLICY
+)
 DEDICATED = (
-    f'DedicatedScheduler = "DedicatedScheduler@{ACCESS}"\nSTARTD_ATTRS = $(STARTD_ATTRS) DedicatedScheduler\n'
+    f'DedicatedScheduler = "DedicatedScheduler@{ACCESS}"\nSTARTD_ATTRS = $(STARTD_ATTRS) '
+    "DedicatedScheduler\n"
 )
 COMMENTED = """\
 START = TARGET.JobUniverse == 5 // no others (
@@ -55,7 +60,8 @@ NODES = {
 def box(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=config) for node, config in NODES.items()
+            ExecutePoint(f"{node}.example.org", CORES, config=config)
+            for node, config in NODES.items()
         ),
         access_points=(ACCESS,),
         access_config="CLAIM_PARTITIONABLE_LEFTOVERS = False\n",
@@ -82,7 +88,11 @@ def held(box: Box, node: str) -> Counter[str]:
 def submit(box: Box, node: str, count: int, cores: int, *lines: str) -> int:
     described = (
         *("executable = /bin/sleep", "transfer_executable = False", f"request_cpus = {cores}"),
-        *("request_memory = 8", "request_disk = 8", f'requirements = TARGET.Machine == "{node}.example.org"'),
+        *(
+            "request_memory = 8",
+            "request_disk = 8",
+            f'requirements = TARGET.Machine == "{node}.example.org"',
+        ),
         *lines,
         f"queue {count}",
     )
@@ -94,7 +104,11 @@ def in_group(name: str, seconds: int = 600) -> tuple[str, ...]:
 
 
 def chosen(acct_group: str, accounting_group: str) -> tuple[str, ...]:
-    return (f'+AcctGroup = "{acct_group}"', f'+AccountingGroup = "{accounting_group}"', "arguments = 600")
+    return (
+        f'+AcctGroup = "{acct_group}"',
+        f'+AccountingGroup = "{accounting_group}"',
+        "arguments = 600",
+    )
 
 
 def publish(box: Box) -> None:
@@ -106,7 +120,10 @@ def publish(box: Box) -> None:
 
     def in_force() -> bool:
         seen = [
-            slot.get("t1_Targetcores") for node in nodes for slot in slots(box, node) if slot["SlotID"] == 1
+            slot.get("t1_Targetcores")
+            for node in nodes
+            for slot in slots(box, node)
+            if slot["SlotID"] == 1
         ]
         return bool(seen) and all(cores == [CAP, MULTICORE] for cores in seen)
 

@@ -29,7 +29,9 @@ queue {count}
 
 
 @pytest.mark.parametrize("mode", ["counted", "jobs"])
-def test_waiting_times_of_pending_and_of_started_jobs(mode: str, open_box: OpenBox, tmp_path: Path) -> None:
+def test_waiting_times_of_pending_and_of_started_jobs(
+    mode: str, open_box: OpenBox, tmp_path: Path
+) -> None:
     """Each size has its own times: a sample of the many jobs of one core, all of the few of eight."""
     spec = BoxSpec(
         execute_points=(ExecutePoint("wn-001.example.org", cores=NODE_CORES),),
@@ -57,9 +59,19 @@ def test_waiting_times_of_pending_and_of_started_jobs(mode: str, open_box: OpenB
         elapsed = time.monotonic() - began + 2
         assert set(waits) == {"atlas 1", "cms 1", "cms 8"}
         assert waits["atlas 1"]["pending"] is None
-        many, few, begun = waits["cms 1"]["pending"], waits["cms 8"]["pending"], waits["atlas 1"]["started"]
+        many, few, begun = (
+            waits["cms 1"]["pending"],
+            waits["cms 8"]["pending"],
+            waits["atlas 1"]["started"],
+        )
         assert (few["jobs"], few["sampled"]) == (20, False)
         assert many["sampled"] == (mode == "counted")
         assert SAMPLE_JOBS / 4 <= many["jobs"] <= MANY
-        assert 0 <= many["longest_seconds"] <= few["median_seconds"] <= few["longest_seconds"] <= elapsed
+        assert (
+            0
+            <= many["longest_seconds"]
+            <= few["median_seconds"]
+            <= few["longest_seconds"]
+            <= elapsed
+        )
         assert 0 <= begun["median_seconds"] <= begun["longest_seconds"] <= elapsed

@@ -80,8 +80,12 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
         assert sum(used["cores"] for used in seen["groups"].values()) == len(HOSTILE_GROUPS) + len(
             HOSTILE_POWER
         )
-    # What the schedd wrote into the jobs at their start stands above what they had said of themselves.
-    assert tables["jobs"]["groups"]["cms"]["power_hs06"] == tables["counted"]["groups"]["cms"]["power_hs06"]
+    # What the schedd wrote into the jobs at their start stands above what they had said of
+    # themselves.
+    assert (
+        tables["jobs"]["groups"]["cms"]["power_hs06"]
+        == tables["counted"]["groups"]["cms"]["power_hs06"]
+    )
     for mode in MODES:
         sharectl.run("cycle", pool={"mode": mode})
         text.read(sharectl.targets)

@@ -92,11 +92,14 @@ def publish(box: Box, lines: list[str]) -> None:
     fresh.replace(box.shared_directory / "sharectl.txt")
 
 
-def submit(box: Box, group: str, cores: int, seconds: str, count: int, log: Path, *lines: str) -> int:
+def submit(
+    box: Box, group: str, cores: int, seconds: str, count: int, log: Path, *lines: str
+) -> int:
     return box.submit(
         f"executable = /bin/sleep\narguments = {seconds}\ntransfer_executable = False\n"
         f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\nlog = {log}\n"
-        f"accounting_group = {group}\naccounting_group_user = bob\n" + "\n".join((*lines, f"queue {count}\n"))
+        f"accounting_group = {group}\naccounting_group_user = bob\n"
+        + "\n".join((*lines, f"queue {count}\n"))
     )
 
 
@@ -109,12 +112,18 @@ def asked(box: Box, node: str, *attributes: str) -> list[list[str]]:
 def held_cores(box: Box, node: str, group: str) -> int:
     """Cores of the group's dynamic slots."""
     rows = asked(box, node, "SlotType", "AccountingGroup", "Cpus")
-    return sum(int(cores) for kind, account, cores in rows if kind == "Dynamic" and account.startswith(group))
+    return sum(
+        int(cores)
+        for kind, account, cores in rows
+        if kind == "Dynamic" and account.startswith(group)
+    )
 
 
 def refused(box: Box, node: str) -> int:
     """How many matched jobs the node has refused at claim time so far."""
-    return box.log_text(f"{node}.example.org", "STARTD").count("can't be split to allocate a dynamic slot")
+    return box.log_text(f"{node}.example.org", "STARTD").count(
+        "can't be split to allocate a dynamic slot"
+    )
 
 
 def cycles(box: Box) -> int:
@@ -128,7 +137,9 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     """With leftovers, without, and with a consumption policy."""
     log = box.shared_directory / "cap.log"
     publish(box, [f"{node} alice {CAP} cms {MULTICORE}" for node in NODES])
-    box.wait_until(lambda: all(ready(box, node) for node in NODES), 90, "every node has its target, no grace")
+    box.wait_until(
+        lambda: all(ready(box, node) for node in NODES), 90, "every node has its target, no grace"
+    )
     before, began = {node: refused(box, node) for node in NODES}, cycles(box)
     submit(box, "alice", 1, "$RANDOM_INTEGER(6,12)", JOBS, log)
 
@@ -141,8 +152,13 @@ def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
             time.sleep(max(0, next_look - time.monotonic()))
     logged = event_log.most_at_once(log)
     lost = {node: (refused(box, node) - before[node]) / (cycles(box) - began) for node in NODES}
-    print(f"most cores at once, sampled: {dict(most)}; from the event log: {dict(logged)}; cap {CAP}")
-    print(f"matches refused at claim time, per cycle: { {n: round(rate, 1) for n, rate in lost.items()} }")
+    print(
+        f"most cores at once, sampled: {dict(most)}; from the event log: {dict(logged)}; cap {CAP}"
+    )
+    print(
+        "matches refused at claim time, per cycle: "
+        f"{ {n: round(rate, 1) for n, rate in lost.items()} }"
+    )
 
     for node in LIVE:
         assert most[node] <= CAP, f"{node}: the cap is never passed"
@@ -177,9 +193,13 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
     here = {node: f'requirements = TARGET.Machine == "{node}.example.org"' for node in sizes}
     for node, cores in sizes.items():
         if cores < CORES:
-            submit(box, "alice", 1, "600", CORES - cores, box.shared_directory / "fillers", here[node])
+            submit(
+                box, "alice", 1, "600", CORES - cores, box.shared_directory / "fillers", here[node]
+            )
     box.wait_until(
-        lambda: all(held_cores(box, node, "alice") == CORES - cores for node, cores in sizes.items()),
+        lambda: all(
+            held_cores(box, node, "alice") == CORES - cores for node, cores in sizes.items()
+        ),
         90,
         "fillers",
     )
@@ -188,7 +208,9 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
     until_told = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
     for node, cores in sizes.items():
         submit(box, "cms", cores, until_told, 1, logs[node], "executable = /bin/sh", here[node])
-    box.wait_until(lambda: all(event_log.times(log, EXECUTE) for log in logs.values()), 90, "full nodes")
+    box.wait_until(
+        lambda: all(event_log.times(log, EXECUTE) for log in logs.values()), 90, "full nodes"
+    )
     for node in (beside, alone, cron):
         for group in ("alice", "cms"):  # the second is the multicore job's own submitter
             submit(box, group, 1, "600", 3, box.shared_directory / f"{node}.single", here[node])
@@ -201,7 +223,9 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
             rows = asked(box, node, "SlotType", "Cpus", "MC_GRACE")
             now = time.time()
             seen += [
-                Look(now, int(cpus), grace == "true") for kind, cpus, grace in rows if kind == "Partitionable"
+                Look(now, int(cpus), grace == "true")
+                for kind, cpus, grace in rows
+                if kind == "Partitionable"
             ]
         time.sleep(0.2)
     for node, seen in looks.items():
@@ -209,18 +233,25 @@ def test_grace_begins_with_the_end_of_the_multicore_job_and_keeps_the_others_out
         first = min(started(box, node), default=float("inf"))
         graces = [look.at - ended for look in seen if look.grace and look.at > ended - 1]
         print(
-            f"{node} ({NODES[node][0]}): grace seen from {min(graces, default=0):.1f} s to {max(graces, default=0):.1f} s "
+            f"{node} ({NODES[node][0]}): grace seen from {min(graces, default=0):.1f} s to "
+            f"{max(graces, default=0):.1f} s "
             f"after the multicore job, first single-core job after {first - ended:.1f} s"
         )
         if NODES[node][0] == "live":
             assert graces, f"{node}: there is grace"
             # A busy machine looks late: what counts is when it was last seen to be missing.
-            missing = [look.at - ended for look in seen if not look.grace and look.at < ended + min(graces)]
+            missing = [
+                look.at - ended for look in seen if not look.grace and look.at < ended + min(graces)
+            ]
             assert max(missing, default=0.0) <= 2, f"{node}: grace is there with the free cores"
             assert GRACE_SECONDS - 1 <= first - ended <= GRACE_SECONDS + 20, (
                 f"{node}: no start before its end"
             )
-            free = [look for look in seen if look.cpus >= MULTICORE and look.at - ended <= GRACE_SECONDS - 1]
+            free = [
+                look
+                for look in seen
+                if look.cpus >= MULTICORE and look.at - ended <= GRACE_SECONDS - 1
+            ]
             assert all(look.grace for look in free), f"{node}: it stays for all of its time"
 
 
@@ -236,7 +267,9 @@ def test_only_the_held_back_group_gives_up_its_claims(box: Box) -> None:
     node = "wn-001"
     publish(box, [f"{node} alice {CAP} cms {MULTICORE}"])
     in_the_collector = ["condor_status", f"slot1@{node}.example.org", "-af", "t1_Targetcores[0]"]
-    box.wait_until(lambda: box.run(in_the_collector).stdout.split() == [str(CAP)], 60, "the target is there")
+    box.wait_until(
+        lambda: box.run(in_the_collector).stdout.split() == [str(CAP)], 60, "the target is there"
+    )
     began, at = len(claims(box, node)), f'requirements = TARGET.Machine == "{node}.example.org"'
     submit(box, "cms", MULTICORE, "3", 6, box.shared_directory / "helped.log", at)
     submit(box, "alice", 1, "3", 12, box.shared_directory / "held.log", at)

@@ -26,7 +26,9 @@ def pool(open_box: OpenBox, pool_suite: str) -> Iterator[Box]:
         yield box
 
 
-def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(pool: Box, tmp_path: Path) -> None:
+def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(
+    pool: Box, tmp_path: Path
+) -> None:
     sharectl = Sharectl(pool, tmp_path)
     workload.saturate(pool)
 
@@ -54,7 +56,8 @@ def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(pool: Box, 
             break
     assert got_there(seen[-1], start), story_of(seen)
     print(
-        f"errors {errors_of(start)} became {errors_of(seen[-1].cycle)} in {seen[-1].seen_at - seen[0].seen_at:.0f} s"
+        f"errors {errors_of(start)} became {errors_of(seen[-1].cycle)} in "
+        f"{seen[-1].seen_at - seen[0].seen_at:.0f} s"
     )
     assert large_jobs_ran_on(seen) <= targeted(seen), "multicore jobs run where sharectl made room"
     assert len(large_jobs_ran_on(seen)) > 1
@@ -84,7 +87,12 @@ def held(nodes: tuple[NodePicture, ...], group: str) -> int:
 
 
 def large_jobs_ran_on(seen: list[Moment]) -> set[str]:
-    return {node.name for moment in seen for node in moment.nodes if node.held_cores.get(scenario.HELPED)}
+    return {
+        node.name
+        for moment in seen
+        for node in moment.nodes
+        if node.held_cores.get(scenario.HELPED)
+    }
 
 
 def targeted(seen: list[Moment]) -> set[str]:

@@ -1,9 +1,9 @@
 """Two groups over their share and two under it at once: plans for many pairs leave less error than plans for one.
 
-Two pools alike, side by side, with the same jobs. alice and atlas hold all cores with jobs of one core; cms waits with
-jobs of eight cores, lhcb with jobs of seven, fewer than `pair` frees. Nodes differ in power. One pool is steered by
-``strategy: many``, the other by ``strategy: pair``; only that differs. What is left of the errors is compared after the same
-time.
+Two pools alike, side by side, with the same jobs. alice and atlas hold all cores with jobs of one
+core; cms waits with jobs of eight cores, lhcb with jobs of seven, fewer than `pair` frees. Nodes
+differ in power. One pool is steered by ``strategy: many``, the other by ``strategy: pair``; only
+that differs. What is left of the errors is compared after the same time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ SHORT = "$INT(short)"
 def spec() -> BoxSpec:
     return BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=power, config=NODE)
+            ExecutePoint(
+                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=power, config=NODE
+            )
             for number, power in enumerate(POWERS_HS06, 1)
         ),
         access_points=(FIRST, SECOND),
@@ -85,10 +87,14 @@ def fill(box: Box) -> None:
     """Alice and atlas hold every core, about half each."""
     for group, access_point in OVER.items():
         submit(box, group, 1, POOL_CORES // 2, SHORT, access_point)
-    box.wait_until(lambda: all(held(box)[group] >= POOL_CORES // 4 for group in OVER), 90, "both groups run")
+    box.wait_until(
+        lambda: all(held(box)[group] >= POOL_CORES // 4 for group in OVER), 90, "both groups run"
+    )
     for group, access_point in OVER.items():
         submit(box, group, 1, 1000, SHORT, access_point)
-    box.wait_until(lambda: sum(held(box).values()) >= POOL_CORES - 4, 90, "jobs of one core hold the pool")
+    box.wait_until(
+        lambda: sum(held(box).values()) >= POOL_CORES - 4, 90, "jobs of one core hold the pool"
+    )
 
 
 def held(box: Box) -> dict[str, int]:
@@ -173,7 +179,9 @@ def test_many_pairs_leave_less_error_than_one(open_box: OpenBox, tmp_path: Path)
             pool.thread.join()
         failures = [failure for pool in pools.values() for failure in pool.failure]
         # That the other never came is no reason of its own.
-        for failure in sorted(failures, key=lambda found: isinstance(found, threading.BrokenBarrierError)):
+        for failure in sorted(
+            failures, key=lambda found: isinstance(found, threading.BrokenBarrierError)
+        ):
             raise failure
     story = {
         name: [(round(rms_hs06(record)), sorted(pairs(record))) for record in pool.records]

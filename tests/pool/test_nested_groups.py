@@ -32,7 +32,8 @@ TARGETS = {
     FIRST_PARTS: ("alice.user", "alice.prod"),
 }
 OTHERS = {
-    # Whom a target of subgroups must not take for one of them: jobs of one core, and of the size to be let in.
+    # Whom a target of subgroups must not take for one of them: jobs of one core, and of the size to
+    # be let in.
     node: [
         (group, cores)
         for group in ("alice", "alice.production", "alice.users", "lhcb")
@@ -97,7 +98,8 @@ def submit(box: Box, group: str, cores: int, count: int, node: str, command: str
     log = box.shared_directory / f"{len(list(box.shared_directory.iterdir()))}-{group}.log"
     where = f'requirements = regexp("{node}", TARGET.Machine)\n'
     box.submit(
-        f"executable = /bin/sh\narguments = \"-c '{command}'\"\ntransfer_executable = False\nrequest_cpus = {cores}\n"
+        f"executable = /bin/sh\narguments = \"-c '{command}'\"\ntransfer_executable = "
+        f"False\nrequest_cpus = {cores}\n"
         f"request_memory = 8\nrequest_disk = 8\nlog = {log}\naccounting_group = {group}\n"
         f"accounting_group_user = bob\n{where}queue {count}\n"
     )
@@ -147,9 +149,12 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
         for node, jobs in OTHERS.items()
         for group, cores in jobs
     }
-    short = {node: submit(box, held, 1, SHORT, node, "sleep 3") for node, (held, _) in TARGETS.items()}
+    short = {
+        node: submit(box, held, 1, SHORT, node, "sleep 3") for node, (held, _) in TARGETS.items()
+    }
     long = {
-        node: submit(box, helped, MULTICORE, LONG, node, "sleep 3") for node, (_, helped) in TARGETS.items()
+        node: submit(box, helped, MULTICORE, LONG, node, "sleep 3")
+        for node, (_, helped) in TARGETS.items()
     }
     named: set[str] = set()
 
@@ -161,7 +166,8 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
     most = {node: event_log.most_at_once(log)[node] for node, log in short.items()}
     made = Counter(re.findall(r"slot\d+_\d+: \tCpus: (\d+)", box.log_text(SIBLINGS, "STARTD")))
     print(
-        f"most cores at once of the held-back groups: {most}; slots made on {SIBLINGS}: {dict(made)}; {sorted(named)}"
+        f"most cores at once of the held-back groups: {most}; slots made on {SIBLINGS}: "
+        f"{dict(made)}; {sorted(named)}"
     )
 
     let_in = [key for key, log in others.items() if event_log.events(log, EXECUTE)]
@@ -169,8 +175,12 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
     assert (most[SIBLINGS], most[STRANGER]) == (CAP, CAP), "the cap is reached, and never passed"
     assert made["1"] == SHORT, "of the held-back subgroup each job is the last of its claim"
     assert made[str(MULTICORE)] < LONG, "its sibling's claims go from job to job"
-    assert any(jobs.startswith("alice.user:") for jobs in named), "cores are counted by the longest name"
-    assert not event_log.events(short[FIRST_PARTS], EXECUTE), "first parts alone tell neither of the two"
+    assert any(jobs.startswith("alice.user:") for jobs in named), (
+        "cores are counted by the longest name"
+    )
+    assert not event_log.events(short[FIRST_PARTS], EXECUTE), (
+        "first parts alone tell neither of the two"
+    )
     assert not event_log.events(long[FIRST_PARTS], EXECUTE)
 
 
@@ -184,10 +194,14 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
         "publish": [{"file": str(box.shared_directory / "sharectl.txt")}],
     }
     until_told = f"until test -e {leave}; do sleep 0.2; done"
-    filled = [submit(box, "alice.user", 1, CORES - 1, node, until_told) for node in (SIBLINGS, STRANGER)]
+    filled = [
+        submit(box, "alice.user", 1, CORES - 1, node, until_told) for node in (SIBLINGS, STRANGER)
+    ]
     filled += [submit(box, "alice", 1, 1, node, until_told) for node in (SIBLINGS, STRANGER)]
     box.wait_until(
-        lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES, 120, "full nodes"
+        lambda: sum(len(event_log.events(log, EXECUTE)) for log in filled) == 2 * CORES,
+        120,
+        "full nodes",
     )
     waiting = submit(box, "alice.prod", MULTICORE, 2, "wn-00[12]", "sleep 600")
 
@@ -196,7 +210,9 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
         return {row["group"]: row for row in rows}
 
     box.wait_until(
-        lambda: (seen()["alice.user"]["cores"], seen()["alice"]["cores"]) == (2 * CORES - 2, 2 * CORES),
+        lambda: (
+            (seen()["alice.user"]["cores"], seen()["alice"]["cores"]) == (2 * CORES - 2, 2 * CORES)
+        ),
         60,
         "cores",
     )
@@ -207,14 +223,20 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     assert both[0] == both[1], "slots and jobs tell of the same groups"
     sharectl.run("cycle", **configuration)
     targets = text.read(box.shared_directory / "sharectl.txt").targets
-    assert {(target.node, target.held_back, target.cap_cores, target.helped) for target in targets} == {
+    assert {
+        (target.node, target.held_back, target.cap_cores, target.helped) for target in targets
+    } == {
         (node, "alice.user", CORES - 1 - MULTICORE, "alice.prod") for node in ("wn-001", "wn-002")
     }
     rows = {row.group: row for _, row in logs.read_error_log(sharectl.errors_log)}
     assert list(rows) == ["alice", "alice.prod", "alice.user", "cms"]
     assert rows["alice"].usage.cores == 2 * CORES
-    assert rows["alice"].usage.pending_multi_jobs == rows["alice.prod"].usage.pending_multi_jobs == 2
-    assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0, "what sums to nothing is one level"
+    assert (
+        rows["alice"].usage.pending_multi_jobs == rows["alice.prod"].usage.pending_multi_jobs == 2
+    )
+    assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0, (
+        "what sums to nothing is one level"
+    )
 
     box.wait_until(
         lambda: all(under(box, node, "alice.user", "alice.prod") for node in (SIBLINGS, STRANGER)),
@@ -226,7 +248,9 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
     box.wait_until(lambda: len(event_log.events(waiting, EXECUTE)) == 2, 90, "the sibling runs")
     assert {event.host for event in event_log.events(waiting, EXECUTE)} <= {SIBLINGS, STRANGER}
     held = [event_log.most_at_once(log).most_common(1) for log in more]
-    assert all(most <= CORES - 1 - MULTICORE for found in held for _, most in found), "it does not come back"
+    assert all(most <= CORES - 1 - MULTICORE for found in held for _, most in found), (
+        "it does not come back"
+    )
 
 
 def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) -> None:
@@ -240,7 +264,15 @@ def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) ->
         "cms": pool_cores - alice,
     }
     submit(box, "alice.prod", 1, 1, ".", "sleep 1")
-    query = ["condor_status", "-any", "-constraint", "IsAccountingGroup", "-af", "Name", "EffectiveQuota"]
+    query = [
+        "condor_status",
+        "-any",
+        "-constraint",
+        "IsAccountingGroup",
+        "-af",
+        "Name",
+        "EffectiveQuota",
+    ]
 
     def told() -> bool:
         rows = [line.split() for line in box.run(query).stdout.splitlines()]

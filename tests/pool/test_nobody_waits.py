@@ -12,7 +12,16 @@ from poolbox import Box
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import TERMINATED
-from tests.pool.own_files import CORES, execute_point, known, log_of, pool_of, publish, started, submit
+from tests.pool.own_files import (
+    CORES,
+    execute_point,
+    known,
+    log_of,
+    pool_of,
+    publish,
+    started,
+    submit,
+)
 from tests.pool.sharectl_command import CHECKOUT
 
 JOB_CTL = CHECKOUT / "startd_cron" / "job_ctl.py"
@@ -45,7 +54,9 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def test_single_core_jobs_wait_after_a_multicore_job_unless_it_is_known_that_none_waits(box: Box) -> None:
+def test_single_core_jobs_wait_after_a_multicore_job_unless_it_is_known_that_none_waits(
+    box: Box,
+) -> None:
     for program in (JOB_CTL, JOB_CTL.with_name("target.py")):
         shutil.copy(program, box.shared_directory)
     for node in NODES:

@@ -24,7 +24,8 @@ PUBLISHED = (
     mc_grace.TIME,
 )
 
-# The jobs run when the startd starts and at condor_reconfig: what is published stays as it is in between.
+# The jobs run when the startd starts and at condor_reconfig: what is published stays as it is in
+# between.
 CONFIG = f"""\
 NUM_CPUS = 24
 SLOT_TYPE_1 = cpus=8, mem=25%
@@ -46,7 +47,9 @@ SCHEDULE = "".join(
     for name in ("ECHO", "JOB_CTL", "MC_GRACE")
     for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
 )
-ECHO = '#!/usr/bin/python3 -I\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
+ECHO = (
+    '#!/usr/bin/python3 -I\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
+)
 
 JOBS = """\
 executable = /bin/sleep
@@ -65,7 +68,8 @@ queue
 @pytest.fixture(scope="module")
 def box(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
-        (ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),), access_points=("ap-1.example.org",)
+        (ExecutePoint(NODE, cores=24, config="STARTD_CRON_JOBLIST =\n"),),
+        access_points=("ap-1.example.org",),
     )
     with open_box(spec) as running:
         echo = running.shared_directory / "echo.py"
@@ -108,12 +112,16 @@ def look_again(box: Box, source: str) -> None:
     begin = int(time.time())
     box.reconfig(NODE)
     fresh = f"t1_McGraceTime >= {begin} && t1_JobCtlTime >= {begin} && SlotID == 1"
-    box.wait_until(lambda: values(box, constraint=fresh, source=source), 30, "both node jobs have run again")
+    box.wait_until(
+        lambda: values(box, constraint=fresh, source=source), 30, "both node jobs have run again"
+    )
 
 
 def run_jobs(box: Box, *jobs: tuple[str, int, int]) -> None:
     """Have jobs run: accounting group as a ClassAd literal, cores, slot."""
-    clusters = [box.submit(JOBS.format(group=group, cores=cores, slot=slot)) for group, cores, slot in jobs]
+    clusters = [
+        box.submit(JOBS.format(group=group, cores=cores, slot=slot)) for group, cores, slot in jobs
+    ]
     wanted = f"JobStatus == 2 && ClusterId >= {min(clusters)}"
     box.wait_until(lambda: len(box.jobs(wanted)) == len(jobs), 60, f"{len(jobs)} jobs run")
 
@@ -140,13 +148,19 @@ def test_cores_count_by_group_in_slots_of_every_kind(box: Box) -> None:
         (r'"a\"b}:7"', 1, 2),
     )  # fmt: skip
     look_again(box, source)
-    (line,) = values(box, "t1_CurrentJobs", constraint='Name == "slot1@wn-001.example.org"', source=source)
-    assert line.split(" ", 1)[1] == '"cms:5:lhcb:4:atlas:3:other:3"'  # a static slot is held as a whole
+    (line,) = values(
+        box, "t1_CurrentJobs", constraint='Name == "slot1@wn-001.example.org"', source=source
+    )
+    assert (
+        line.split(" ", 1)[1] == '"cms:5:lhcb:4:atlas:3:other:3"'
+    )  # a static slot is held as a whole
 
 
 def test_the_target_of_this_node_is_published(box: Box) -> None:
     source = address(box)
-    (box.shared_directory / "sharectl.txt").write_text("wn-001 alice 8 cms 8\nwn-002 cms 0 alice 8\n")
+    (box.shared_directory / "sharectl.txt").write_text(
+        "wn-001 alice 8 cms 8\nwn-002 cms 0 alice 8\n"
+    )
     look_again(box, source)
     wanted = ("t1_CurrentJobs", "t1_TargetGroups", "t1_Targetcores", "t1_JobCtlReason")
     lines = values(box, *wanted, source=source)
@@ -158,10 +172,14 @@ def test_grace_begins_and_ends_between_two_runs_in_the_slot_concerned(box: Box) 
     source = address(box)
     run_jobs(box, ('"cms.x"', 8, 1), ('"cms.y"', 1, 2))
     look_again(box, source)
-    ran = values(box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source)
+    ran = values(
+        box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source
+    )
 
     def grace() -> list[str]:
-        lines = values(box, "MC_GRACE", constraint='PartitionableSlot || SlotType == "Static"', source=source)
+        lines = values(
+            box, "MC_GRACE", constraint='PartitionableSlot || SlotType == "Static"', source=source
+        )
         return [line.split(" ")[1] for line in sorted(lines)]
 
     assert grace() == ["false", "false", "false", "false"]
@@ -169,7 +187,10 @@ def test_grace_begins_and_ends_between_two_runs_in_the_slot_concerned(box: Box) 
     box.wait_until(lambda: grace()[0] == "true", 20, "the cores that the job leaves are in grace")
     assert grace() == ["true", "false", "false", "false"]
     box.wait_until(lambda: grace()[0] == "false", GRACE_SECONDS + 20, "grace is over")
-    assert values(box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source) == ran
+    assert (
+        values(box, "t1_McGraceTime", constraint="SlotID == 1 && PartitionableSlot", source=source)
+        == ran
+    )
 
 
 def test_the_jobs_need_no_collector(box: Box) -> None:

@@ -44,7 +44,10 @@ t1_TargetGenerated = {now}
 t1_TargetValidUntil = {until}
 AuthenticatedIdentity = "{claimed}"
 """
-MALLORY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "CLAIMTOBE", "_CONDOR_SEC_CLAIMTOBE_USER": "mallory"}
+MALLORY = {
+    "_CONDOR_SEC_CLIENT_AUTHENTICATION_METHODS": "CLAIMTOBE",
+    "_CONDOR_SEC_CLAIMTOBE_USER": "mallory",
+}
 NOBODY = {"_CONDOR_SEC_CLIENT_AUTHENTICATION": "NEVER"}
 
 
@@ -68,14 +71,18 @@ def configure(box: Box, options: str) -> str:
     box.write_config(NODE, CONFIG.format(options=options))
     box.reconfig(NODE)
     address = box.run(["condor_status", "-limit", "1", "-af", "MyAddress"]).stdout.strip()
-    box.wait_until(lambda: int(told(box, "t1_JobCtlTime ?: 0", address)) > begin, 60, "job_ctl runs so")
+    box.wait_until(
+        lambda: int(told(box, "t1_JobCtlTime ?: 0", address)) > begin, 60, "job_ctl runs so"
+    )
     return address
 
 
 def told(box: Box, attribute: str, address: str = "") -> str:
     """An attribute of the node: what the startd at ``address`` has, or what the collector has."""
     where = ["-direct", address] if address else []
-    return box.run(["condor_status", *where, "-limit", "1", "-af:V", attribute], host=NODE).stdout.strip()
+    return box.run(
+        ["condor_status", *where, "-limit", "1", "-af:V", attribute], host=NODE
+    ).stdout.strip()
 
 
 def shows(box: Box, value: str, attribute: str, address: str = "") -> None:
@@ -98,7 +105,14 @@ def sender(box: Box) -> str:
     path = box.shared_directory / "probe"
     path.write_text('MyType = "Probe"\nName = "probe"\n')
     box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(path)], host=NODE)
-    query = ["condor_status", "-any", "-constraint", 'MyType == "Probe"', "-af", "AuthenticatedIdentity"]
+    query = [
+        "condor_status",
+        "-any",
+        "-constraint",
+        'MyType == "Probe"',
+        "-af",
+        "AuthenticatedIdentity",
+    ]
 
     def identity() -> str:
         return box.run(query).stdout.strip()
@@ -157,8 +171,10 @@ def test_a_target_by_collector_from_its_identity_only(box: Box) -> None:
     assert told(box, "t1_MulticorePending", address) == "undefined"
     plan = box.shared_directory / "plan"
     plan.write_text(
-        f'MyType = "SharectlPlan"\nName = "sharectl"\nt1_TargetKnownGroups = "alice,cms"\nt1_TargetSequence = {now + 9}\n'
-        f"t1_TargetGenerated = {now}\nt1_TargetValidUntil = {now + 600}\nt1_MulticorePending = False\n"
+        'MyType = "SharectlPlan"\nName = "sharectl"\nt1_TargetKnownGroups = '
+        f'"alice,cms"\nt1_TargetSequence = {now + 9}\n'
+        f"t1_TargetGenerated = {now}\nt1_TargetValidUntil = {now + 600}\nt1_MulticorePending = "
+        "False\n"
     )
     box.run(["condor_advertise", "UPDATE_AD_GENERIC", str(plan)], host=NODE)
     shows(box, "false", "t1_MulticorePending", address)
@@ -183,7 +199,9 @@ def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
     time.sleep(3)  # what the startd has to say about its new configuration is through
     file.write_text(text_for(NODE, 2, now + 1))
     shows(box, "{ 2,8 }", "t1_Targetcores", address)
-    if pool_suite == "trixie":  # 23.9.6 is one of those that send the daemon's ad only (HTCONDOR-3526)
+    if (
+        pool_suite == "trixie"
+    ):  # 23.9.6 is one of those that send the daemon's ad only (HTCONDOR-3526)
         time.sleep(SOON_SECONDS)
         assert told(box, "t1_Targetcores") != "{ 2,8 }"
     else:
@@ -191,6 +209,8 @@ def test_the_collector_hears_of_news_at_once(box: Box, pool_suite: str) -> None:
         updated = told(box, "LastHeardFrom")
         again = int(told(box, "t1_JobCtlTime", address)) + 2 * PERIOD_SECONDS
         box.wait_until(
-            lambda: int(told(box, "t1_JobCtlTime", address)) >= again, WAIT_SECONDS, "it has looked again"
+            lambda: int(told(box, "t1_JobCtlTime", address)) >= again,
+            WAIT_SECONDS,
+            "it has looked again",
         )
         assert told(box, "LastHeardFrom") == updated, "nothing is new, but the collector was told"

@@ -53,7 +53,9 @@ def sharectl(pool: Box, tmp_path: Path) -> Iterator[Sharectl]:
 
 def configured(pool: Box) -> dict[str, Any]:
     return {
-        "groups": {group: {"pledge_hs06": pledge} for group, pledge in scenario.PLEDGE_HS06.items()},
+        "groups": {
+            group: {"pledge_hs06": pledge} for group, pledge in scenario.PLEDGE_HS06.items()
+        },
         "publish": [{"file": str(pool.shared_directory / scenario.TARGETS_FILE)}],
         "validity_seconds": 600,
     }
@@ -68,7 +70,9 @@ def cores_of_target(pool: Box) -> list[int]:
 
 
 def becomes(pool: Box, cores: list[int]) -> None:
-    pool.wait_until(lambda: cores_of_target(pool) == cores, DEADLINE_SECONDS, f"the node publishes {cores}")
+    pool.wait_until(
+        lambda: cores_of_target(pool) == cores, DEADLINE_SECONDS, f"the node publishes {cores}"
+    )
 
 
 def stays_without_target(pool: Box, cycle: Callable[[], object]) -> None:
@@ -109,7 +113,9 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     stays_without_target(pool, cycle)
     assert all("disabled=true" in line and "cooling of room 3" in line for line in cycles)
     assert published.read_bytes() == withdrawn, "cycles published something"
-    assert sharectl.errors_log.read_text().count(scenario.HELPED) == 1 + len(cycles), "cycles still measure"
+    assert sharectl.errors_log.read_text().count(scenario.HELPED) == 1 + len(cycles), (
+        "cycles still measure"
+    )
 
     seen = sharectl.run("status", **parts).stdout
     assert "cooling of room 3" in seen
@@ -119,7 +125,9 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     assert "not published now: disabled" in would.stderr
     plan = sharectl.run("plan", "--json", **parts).stdout
     (sharectl.folder / "plan.json").write_text(plan)
-    refused = sharectl.run("publish", "--plan", str(sharectl.folder / "plan.json"), expect=1, **parts)
+    refused = sharectl.run(
+        "publish", "--plan", str(sharectl.folder / "plan.json"), expect=1, **parts
+    )
     assert "not published: disabled" in refused.stderr
 
     sharectl.run("enable", **parts)
@@ -127,7 +135,9 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
     becomes(pool, TARGET)
     assert sharectl.json("status", **parts)["disabled"] is None
 
-    story = [(line["event"], line.get("change"), line["who"]["verb"]) for line in audit_of(sharectl)]
+    story = [
+        (line["event"], line.get("change"), line["who"]["verb"]) for line in audit_of(sharectl)
+    ]
     assert story == [
         ("target", "added", "cycle"),
         ("disabled", None, "disable"),
@@ -141,7 +151,12 @@ def test_disable_withdraws_at_once_and_cycles_publish_nothing_until_enable(
         None,
         "cooling of room 3",
     )
-    assert removed["before"] == {"held_back": "alice", "cap_cores": 8, "helped": "cms", "request_cores": 8}
+    assert removed["before"] == {
+        "held_back": "alice",
+        "cap_cores": 8,
+        "helped": "cms",
+        "request_cores": 8,
+    }
 
 
 def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: Sharectl) -> None:
@@ -166,7 +181,9 @@ def test_the_time_runs_out_and_a_file_made_by_hand_counts(pool: Box, sharectl: S
     assert not (sharectl.folder / "disabled").exists()
 
 
-def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(pool: Box, sharectl: Sharectl) -> None:
+def test_targets_go_without_the_pool_and_beside_a_cycle_that_hangs(
+    pool: Box, sharectl: Sharectl
+) -> None:
     parts = configured(pool)
     sharectl.run("cycle", **parts)
     becomes(pool, TARGET)

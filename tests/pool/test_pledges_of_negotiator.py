@@ -13,7 +13,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
-# 16 cores with 400 HS06: 25 a core. alice has half of what the 4 cores of cms leave, and prod most of that.
+# 16 cores with 400 HS06: 25 a core. alice has half of what the 4 cores of cms leave, and prod most
+# of that.
 SPEC = BoxSpec(
     execute_points=(
         ExecutePoint("wn-001.example.org", cores=8, memory_mib=4096, power_hs06=240.0),
@@ -57,7 +58,10 @@ def test_pledges_are_the_quotas_that_the_negotiator_has(sharectl: Sharectl) -> N
     assert {row["group"]: row["surplus"] for row in told["pledges"]}["cms"] == "no"
     assert told["warnings"] == []
     assert told["notes"] == [
-        "the negotiator has groups that are not listed under groups, and so are not steered: surprise"
+        (
+            "the negotiator has groups that are not listed under groups, and so are not steered: "
+            "surprise"
+        )
     ]
 
 
@@ -76,17 +80,26 @@ def test_they_are_what_its_accountant_says(pool: Box, sharectl: Sharectl) -> Non
 
     def quotas() -> dict[str, float]:
         rows = pool.run([*ads, "-af", "Name", "EffectiveQuota"]).stdout.splitlines()
-        return {name: float(quota) for name, quota in (row.split() for row in rows) if name != "<none>"}
+        return {
+            name: float(quota) for name, quota in (row.split() for row in rows) if name != "<none>"
+        }
 
-    pool.wait_until(lambda: "alice.prod" in quotas(), 60, "a negotiation cycle has worked out the quotas")
-    told = {row["group"]: row["hs06"] / 25 for row in sharectl.json("pledges", **FROM_NEGOTIATOR)["pledges"]}
+    pool.wait_until(
+        lambda: "alice.prod" in quotas(), 60, "a negotiation cycle has worked out the quotas"
+    )
+    told = {
+        row["group"]: row["hs06"] / 25
+        for row in sharectl.json("pledges", **FROM_NEGOTIATOR)["pledges"]
+    }
     found = quotas()
     assert found["cms"] == pytest.approx(told["cms"])
     assert found["alice.prod"] == pytest.approx(told["alice.prod"])
     assert found["alice.user"] == pytest.approx(told["alice.user"])
 
 
-def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(sharectl: Sharectl) -> None:
+def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(
+    sharectl: Sharectl,
+) -> None:
     more: dict[str, Any] = {**FROM_NEGOTIATOR, "groups": {**FROM_NEGOTIATOR["groups"], "lhcb": {}}}
     done = sharectl.run("cycle", expect=75, **more)
     assert "pledges: groups.lhcb: GROUP_NAMES of the negotiator has no lhcb" in done.stderr
@@ -101,7 +114,10 @@ def test_a_group_that_it_does_not_know_stops_the_cycle_before_anything_changes(s
 def test_a_dump_of_its_knobs_says_the_same(pool: Box, sharectl: Sharectl) -> None:
     dump = sharectl.folder / "knobs"
     dump.write_text(pool.run(["condor_config_val", *DUMP], host=SPEC.central_point).stdout)
-    offline = {"from": "negotiator", "negotiator": {"file": str(dump), "pool_cores": 16, "weight_hs06": 25}}
+    offline = {
+        "from": "negotiator",
+        "negotiator": {"file": str(dump), "pool_cores": 16, "weight_hs06": 25},
+    }
     told = sharectl.json("pledges", **{**FROM_NEGOTIATOR, "pledges": offline})
     assert {row["group"]: pytest.approx(row["hs06"]) for row in told["pledges"]} == HS06
 
@@ -122,8 +138,12 @@ def test_while_it_negotiates_what_it_said_before_is_used(
     assert {row["group"]: row["pledge_hs06"] for row in done["errors"]}["alice"] == pytest.approx(
         HS06["alice"]
     )
-    assert "negotiator: no answer within 3 s; what it said 0.0 hours ago is in use" in done["warnings"]
-    assert "negotiator: no answer within 3 s; there is no copy of what it said before" in lost.stderr
+    assert (
+        "negotiator: no answer within 3 s; what it said 0.0 hours ago is in use" in done["warnings"]
+    )
+    assert (
+        "negotiator: no answer within 3 s; there is no copy of what it said before" in lost.stderr
+    )
     assert not fresh.targets.exists()
 
 
@@ -134,7 +154,9 @@ def test_another_quota_is_another_pledge(pool: Box, sharectl: Sharectl) -> None:
 
     pool.write_config(SPEC.central_point, "GROUP_QUOTA_cms = 8\n")
     pool.reconfig(SPEC.central_point)
-    pool.wait_until(lambda: told()["cms"] == pytest.approx(200), 30, "the negotiator has read its new quota")
+    pool.wait_until(
+        lambda: told()["cms"] == pytest.approx(200), 30, "the negotiator has read its new quota"
+    )
     assert told()["alice"] == pytest.approx(100)
 
 
@@ -142,6 +164,7 @@ def test_without_its_negotiator_there_are_no_pledges(sharectl: Sharectl) -> None
     section = {"from": "negotiator", "negotiator": {"name": "nobody", "deadline_seconds": 10}}
     done = sharectl.run("cycle", expect=75, **{**FROM_NEGOTIATOR, "pledges": section})
     assert (
-        "pledges: negotiator: PoolUnavailableError: the collector knows no negotiator nobody" in done.stderr
+        "pledges: negotiator: PoolUnavailableError: the collector knows no negotiator nobody"
+        in done.stderr
     )
     assert not sharectl.targets.exists()

@@ -10,9 +10,13 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 
 ACCESS = "ap-1.example.org"
-# The negotiator puts this attribute into the job's ad for as long as it matches: the node never sees it.
+# The negotiator puts this attribute into the job's ad for as long as it matches: the node never
+# sees it.
 ADMITS_IN_THE_NEGOTIATOR_ONLY = "START = TARGET.SubmitterUserPrio isnt undefined\n"
-JOB = "executable = /bin/sleep\ntransfer_executable = False\narguments = 600\nrequest_memory = 8\nrequest_disk = 8\nqueue\n"
+JOB = (
+    "executable = /bin/sleep\ntransfer_executable = False\narguments = 600\nrequest_memory = "
+    "8\nrequest_disk = 8\nqueue\n"
+)
 
 
 @pytest.fixture(scope="module")

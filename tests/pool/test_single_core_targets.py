@@ -1,7 +1,8 @@
 """A group under its share with single-core jobs alone gets cores by targets, and none without.
 
-alice holds all cores with short single-core jobs, and its access point hands its claims from job to job. lhcb waits with
-400 single-core jobs: figure 1 of the seed shows such a group. Nothing is under control at first.
+alice holds all cores with short single-core jobs, and its access point hands its claims from job to
+job. lhcb waits with 400 single-core jobs: figure 1 of the seed shows such a group. Nothing is under
+control at first.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ queue {count}
 def spec() -> BoxSpec:
     return BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE)
+            ExecutePoint(
+                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE
+            )
             for number in range(1, NODES + 1)
         ),
         access_points=(FIRST, SECOND),
@@ -87,7 +90,9 @@ def test_single_core_jobs_of_a_group_under_its_share_get_cores(
             return record
 
         box.submit(JOBS.format(group="alice", count=2000, seconds="5 + $(Process) * 7 % 11"), FIRST)
-        box.wait_until(lambda: held(box, "alice") == NODE_CORES * NODES, 90, "alice holds all cores")
+        box.wait_until(
+            lambda: held(box, "alice") == NODE_CORES * NODES, 90, "alice holds all cores"
+        )
         box.submit(JOBS.format(group="lhcb", count=400, seconds="900"), SECOND)
         box.wait_until(
             lambda: any(row["pending_single_jobs"] == 400 for row in cycle("nowhere")["errors"]),
@@ -106,7 +111,8 @@ def test_single_core_jobs_of_a_group_under_its_share_get_cores(
         story = [(round(rms_hs06(record)), record["plan"]["targets"]) for record in records]
         print(f"{time.monotonic() - begun:.0f} s", *story, sep="\n")
         assert rms_hs06(records[-1]) <= rms_hs06(before) / 2, story
-        # A cycle does not see jobs that are on their way: on a pool of two nodes a block too much is freed now and then.
+        # A cycle does not see jobs that are on their way: on a pool of two nodes a block too much
+        # is freed now and then.
         assert SHARE_CORES // 2 <= held(box, "lhcb") <= SHARE_CORES * 3 // 2, story
         first = next(record["plan"]["targets"] for record in records if record["plan"]["targets"])
         assert {(target["helped"], target["request_cores"]) for target in first} == {("lhcb", 1)}

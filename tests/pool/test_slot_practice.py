@@ -47,7 +47,9 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     """A node with three slot types under sharectl."""
     typed = example("50-draining-execute-point.conf") + SHARECTL + example("70-slot-types.conf")
     spec = BoxSpec(
-        execute_points=(ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=typed),),
+        execute_points=(
+            ExecutePoint(TYPED, GENERAL_CORES + SHORT_CORES + OPS_CORES, config=typed),
+        ),
         access_points=(ACCESS,),
     )
     with open_box(spec) as running:
@@ -101,7 +103,9 @@ def test_each_slot_type_has_its_own_start_attributes_and_names(box: Box) -> None
         "ops3": ("ops", "Static"),
     }
     weights = {name: str(ad["SlotWeight"]).endswith("* MY.Cpus)/") for name, ad in seen.items()}
-    assert weights == {name: name.startswith("short2") for name in seen}, "dynamic slots inherit the weight"
+    assert weights == {name: name.startswith("short2") for name in seen}, (
+        "dynamic slots inherit the weight"
+    )
 
 
 def test_what_a_partitionable_slot_does_is_seen(box: Box) -> None:
@@ -113,7 +117,17 @@ def test_what_a_partitionable_slot_does_is_seen(box: Box) -> None:
     def printed() -> dict[str, list[str]]:
         """Slot → cores, used, free, jobs, state, groups."""
         heading, *lines = (line.split() for line in box.run(command).stdout.splitlines() if line)
-        assert heading == ["NODE", "SLOT", "CORES", "USED", "FREE", "JOBS", "FREE_MIB", "STATE", "GROUPS"]
+        assert heading == [
+            "NODE",
+            "SLOT",
+            "CORES",
+            "USED",
+            "FREE",
+            "JOBS",
+            "FREE_MIB",
+            "STATE",
+            "GROUPS",
+        ]
         return {words[1]: words[2:6] + words[7:] for words in lines}
 
     def row(cores: int, used: int, jobs: int, group: str) -> list[str]:
@@ -131,19 +145,25 @@ def test_what_a_partitionable_slot_does_is_seen(box: Box) -> None:
 def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
     """A cap is one for each partitionable slot."""
     publish(box, f"{TYPED.partition('.')[0]} alice {CAP} cms 8\n")
-    box.wait_until(lambda: slots(box, TYPED)["short2"].get("t1_Targetcores") == [CAP, 8], 30, "a target")
+    box.wait_until(
+        lambda: slots(box, TYPED)["short2"].get("t1_Targetcores") == [CAP, 8], 30, "a target"
+    )
     submit(box, 4, SHORT, at(TYPED, "short"), group="alice")
     submit(box, 4, at(TYPED, "general"), group="alice")
     submit(box, 4, at(TYPED, "general"), group="lhcb")
     submit(box, 1, at(TYPED, "general"), group="cms", cores=8)
     box.wait_until(lambda: held(box, "slot1", "cms") == 8, 60, "the helped group gets in")
     box.wait_until(
-        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (CAP, CAP), 60, "and the cap"
+        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (CAP, CAP),
+        60,
+        "and the cap",
     )
     assert held(box, "slot1", "lhcb") == 0
     publish(box, "")
     box.wait_until(
-        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (4, 4), 60, "no cap any more"
+        lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (4, 4),
+        60,
+        "no cap any more",
     )
 
 
@@ -164,7 +184,9 @@ def test_claims_end_by_slot_type(box: Box) -> None:
 def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> None:
     general = submit(box, 2, at(TYPED, "general"))
     short = submit(box, 1, SHORT, at(TYPED, "short"))
-    box.wait_until(lambda: len(places(box, general) + places(box, short)) == 3, 60, "two slots have jobs")
+    box.wait_until(
+        lambda: len(places(box, general) + places(box, short)) == 3, 60, "two slots have jobs"
+    )
     normally = {name: ad["Start"] for name, ad in slots(box, TYPED).items()}
     box.run(["condor_drain", "-graceful", TYPED])
 
@@ -182,13 +204,21 @@ def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> N
 
     not_ops = submit(box, 1, BRIEF, at(TYPED, "ops"))
     too_long = submit(box, 1, SHORT, at(TYPED, "short"))
-    brief = [submit(box, 1, BRIEF, at(TYPED, kind), group="ops") for kind in ("general", "short", "ops")]
-    box.wait_until(lambda: all(places(box, cluster) for cluster in brief), 60, "brief jobs start meanwhile")
+    brief = [
+        submit(box, 1, BRIEF, at(TYPED, kind), group="ops") for kind in ("general", "short", "ops")
+    ]
+    box.wait_until(
+        lambda: all(places(box, cluster) for cluster in brief), 60, "brief jobs start meanwhile"
+    )
     assert not places(box, too_long), "the type's own START would let it in"
     assert not places(box, not_ops), "what the type admits still holds"
     box.run(["condor_drain", "-cancel", TYPED])
-    box.wait_until(lambda: places(box, too_long), 60, "afterwards each type has its own START again")
-    assert {name: ad["Start"] for name, ad in slots(box, TYPED).items() if name in normally} == normally
+    box.wait_until(
+        lambda: places(box, too_long), 60, "afterwards each type has its own START again"
+    )
+    assert {
+        name: ad["Start"] for name, ad in slots(box, TYPED).items() if name in normally
+    } == normally
     assert not places(box, not_ops)
     assert len(places(box, general) + places(box, short)) == 3, "no job was stopped"
 
@@ -197,7 +227,9 @@ def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
     """With the defaults an idle short slot makes a full node whole; with the example it is drained, and only as far as asked."""
     central = box.spec.central_point
     filled = submit(box, GENERAL_CORES, at(TYPED, "general"))
-    box.wait_until(lambda: len(places(box, filled)) == GENERAL_CORES, 60, "the general slot is full")
+    box.wait_until(
+        lambda: len(places(box, filled)) == GENERAL_CORES, 60, "the general slot is full"
+    )
     elsewhere = f'DEFRAG_REQUIREMENTS = PartitionableSlot && Machine == "{TYPED}"\n'
     box.write_config(central, DEFRAG + elsewhere)
     box.reconfig(central)

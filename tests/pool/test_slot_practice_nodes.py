@@ -67,7 +67,9 @@ def test_of_whole_node_jobs_and_others_only_one_kind_runs(box: Box) -> None:
     assert not [names for names in seen if "slot2" in names and len(names) > 1]
     box.remove_jobs()
 
-    box.write_config(WHOLE, "SLOT_TYPE_1_START = True\nSLOT_TYPE_2_START = TARGET.WholeNode =?= True\n")
+    box.write_config(
+        WHOLE, "SLOT_TYPE_1_START = True\nSLOT_TYPE_2_START = TARGET.WholeNode =?= True\n"
+    )
     box.reconfig(WHOLE)
     submit(box, 3, at(WHOLE))
     submit(box, 1, at(WHOLE), "+WholeNode = True", cores=8)
@@ -89,7 +91,9 @@ def test_licences_of_a_node_are_counted_beside_cores(box: Box) -> None:
 def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(box: Box) -> None:
     box.write_config(PLAIN, example("70-whole-node-only.conf"))
     box.reconfig(PLAIN)
-    box.wait_until(lambda: "TotalSlotCpus" in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows")
+    box.wait_until(
+        lambda: "TotalSlotCpus" in str(slots(box, PLAIN)["slot1"]["Start"]), 30, "the node knows"
+    )
     small = submit(box, 1, at(PLAIN), cores=7)
     whole = submit(box, 1, f"{at(PLAIN)} && TARGET.PartitionableSlot", cores="TARGET.TotalSlotCpus")
     box.wait_until(lambda: places(box, whole), 60, "it gets the node")
@@ -99,7 +103,8 @@ def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(b
     negotiated = box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0")
     box.wait_until(
         lambda: (
-            box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0") > negotiated + 1
+            box.log_text(box.spec.central_point, "NEGOTIATOR").count(f"Rejected {small}.0")
+            > negotiated + 1
         ),
         60,
         "the other job was looked at again",
@@ -110,7 +115,9 @@ def test_a_job_can_ask_for_all_cores_of_whatever_node_and_a_node_for_such_jobs(b
 def test_a_node_for_multicore_jobs_takes_no_others(box: Box) -> None:
     box.write_config(PLAIN, example("70-multicore-only.conf"))
     box.reconfig(PLAIN)
-    box.wait_until(lambda: slots(box, PLAIN)["slot1"].get("t1_MulticoreOnly"), 30, "the node says so")
+    box.wait_until(
+        lambda: slots(box, PLAIN)["slot1"].get("t1_MulticoreOnly"), 30, "the node says so"
+    )
     single = submit(box, 1, at(PLAIN))
     small, large = submit(box, 1, at(PLAIN), cores=2), submit(box, 1, at(PLAIN), cores=4)
     box.wait_until(lambda: places(box, small) and places(box, large), 60, "multicore jobs run")
@@ -139,7 +146,9 @@ def test_cores_are_bound_to_jobs(box: Box) -> None:
         "arguments = \"-c 'grep Cpus_allowed_list /proc/self/status; sleep 600'\"",
         f"output = {box.shared_directory}/bound.$(Process)",
     )
-    box.wait_until(lambda: all(path.exists() and path.read_text() for path in bound), 60, "both have looked")
+    box.wait_until(
+        lambda: all(path.exists() and path.read_text() for path in bound), 60, "both have looked"
+    )
     lists = {path.read_text().split()[-1] for path in bound}
     if len(os.sched_getaffinity(0)) == 1:
         pytest.skip("this machine has one core")
@@ -151,7 +160,9 @@ def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
     central = box.spec.central_point
     box.write_config(PLAIN, example("70-preempt-by-rank.conf", "MachineMaxVacateTime = 5"))
     box.reconfig(PLAIN)
-    box.wait_until(lambda: "urgent" in str(slots(box, PLAIN)["slot1"]["Rank"]), 30, "the node prefers")
+    box.wait_until(
+        lambda: "urgent" in str(slots(box, PLAIN)["slot1"]["Rank"]), 30, "the node prefers"
+    )
     usual = submit(box, 8, at(PLAIN))
     box.wait_until(lambda: len(places(box, usual)) == 8, 60, "the node is full")
     wide = submit(box, 1, at(PLAIN), "+WantPslotPreemption = True", cores=4, group="urgent")
@@ -174,7 +185,9 @@ def test_a_claimed_partitionable_slot_is_one_access_points_alone(box: Box) -> No
     first = submit(box, 2, at(PLAIN))
     box.wait_until(lambda: len(places(box, first)) == 2, 60, "two jobs run")
     box.wait_until(
-        lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed", 30, "the slot is seen to be claimed"
+        lambda: slots(box, PLAIN)["slot1"]["State"] == "Claimed",
+        30,
+        "the slot is seen to be claimed",
     )
     assert slots(box, PLAIN)["slot1"]["Cpus"] == 6
     other = submit(box, 1, at(PLAIN), access=SECOND)

@@ -8,7 +8,15 @@ import pytest
 
 from poolbox import Box, BoxSpec
 from tests.pool.conftest import OpenBox
-from tests.pool.slot_practice import ACCESS, advertised_free_cores, example, nodes, places, restart, submit
+from tests.pool.slot_practice import (
+    ACCESS,
+    advertised_free_cores,
+    example,
+    nodes,
+    places,
+    restart,
+    submit,
+)
 
 CORES, NODES = 4, 3
 LICENCES = 2
@@ -107,7 +115,10 @@ def test_with_consumption_policies_the_order_needs_another_switch(box: Box) -> N
     for node in box.spec.execute_points:
         box.write_config(node.name, CONSUMPTION_POLICY)
         restart(box, node.name)
-    uncached = "CLAIM_PARTITIONABLE_LEFTOVERS = False\nNEGOTIATOR_DEPTH_FIRST = False\nNEGOTIATOR_MATCHLIST_CACHING = False\n"
+    uncached = (
+        "CLAIM_PARTITIONABLE_LEFTOVERS = False\nNEGOTIATOR_DEPTH_FIRST = "
+        "False\nNEGOTIATOR_MATCHLIST_CACHING = False\n"
+    )
     free(box)
     configure(box, example(BREADTH))
     assert burst(box, 2 * NODES) == [CORES, 2]

@@ -81,10 +81,16 @@ def test_both_ways_to_look_give_the_same_table(sharectl: Sharectl) -> None:
     tables = {mode: table(sharectl, mode) for mode in MODES}
     assert tables["counted"] == tables["jobs"]
     groups = tables["jobs"]["groups"]
-    # A request of 16 cores counts as the largest node. wn-001 has 240 HS06 on 12 cores, wn-002 88 on 8, wn-003 the
+    # A request of 16 cores counts as the largest node. wn-001 has 240 HS06 on 12 cores, wn-002 88
+    # on 8, wn-003 the
     # seed's 400 on 8.
     assert {
-        name: (used["single_cores"], used["multi_cores"], used["power_hs06"], used["pending_by_cores"])
+        name: (
+            used["single_cores"],
+            used["multi_cores"],
+            used["power_hs06"],
+            used["pending_by_cores"],
+        )
         for name, used in groups.items()
     } == {
         "cms": (3, 11, 11 * 20.0 + 3 * 50.0, {"8": 7, "12": 5}),
@@ -109,7 +115,9 @@ def test_what_the_seeds_command_prints_is_valid_and_gives_the_same_rows(sharectl
     now = int(time.time())
     pair = {"strategy": "pair"}
     replayed = sharectl.run("errors", "--jobs", str(printed), "--taken-at", str(now)).stdout
-    live = {mode: sharectl.run("errors", pool={"mode": mode}, control=pair).stdout for mode in MODES}
+    live = {
+        mode: sharectl.run("errors", pool={"mode": mode}, control=pair).stdout for mode in MODES
+    }
     rows = {name: [line.split()[1:] for line in text.splitlines()] for name, text in live.items()}
     wanted = [line.split()[1:] for line in replayed.splitlines()]
     assert rows == dict.fromkeys(MODES, wanted)
@@ -207,7 +215,9 @@ def test_reserved_and_draining_nodes_are_seen_as_such(sharectl: Sharectl) -> Non
         }
     box.run(["condor_drain", "-graceful", MIDDLE])
     try:
-        box.wait_until(lambda: kinds()["wn-002"] == (True, False, True), 30, "the drained node is seen")
+        box.wait_until(
+            lambda: kinds()["wn-002"] == (True, False, True), 30, "the drained node is seen"
+        )
         assert kinds()["wn-001"] == plain
     finally:
         box.run(["condor_drain", "-cancel", MIDDLE])
@@ -265,19 +275,26 @@ def allowance(first: Look, second: Look, noted: list[Change]) -> tuple[Counter[s
     for change in noted:
         if first.began - LAG_SECONDS <= change.at <= second.ended + 1:
             cores[change.group] += change.cores
-        # Both ways count what waits in the schedds themselves: only starts between the looks may differ.
+        # Both ways count what waits in the schedds themselves: only starts between the looks may
+        # differ.
         if change.started and first.began - 1 <= change.at <= second.ended + 1:
             waiting[change.group] += 1
     return cores, waiting
 
 
-def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(sharectl: Sharectl) -> None:
+def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(
+    sharectl: Sharectl,
+) -> None:
     box = sharectl.box
     keep = "leave_in_queue = JobStatus == 4"
     box.submit(described("cms", 4, 1, 600, at(STRONG)), FIRST)
     still(box, 1)
-    for number, (group, cores) in enumerate([("cms", 1), ("atlas", 2), ("lhcb", 1), ("atlas.prod", 4)] * 4):
-        box.submit(described(group, cores, 2, 9 + 3 * number % 17, keep), (FIRST, SECOND)[number % 2])
+    for number, (group, cores) in enumerate(
+        [("cms", 1), ("atlas", 2), ("lhcb", 1), ("atlas.prod", 4)] * 4
+    ):
+        box.submit(
+            described(group, cores, 2, 9 + 3 * number % 17, keep), (FIRST, SECOND)[number % 2]
+        )
     box.wait_until(lambda: len(box.jobs("JobStatus == 2")) > 8, 30, "jobs run")
     pairs: list[tuple[Look, Look]] = []
     longest = time.monotonic() + 150
@@ -289,7 +306,8 @@ def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(sharect
     noted = changes(box)
     assert len(noted) == 64
     tight = [bounded(first, second, noted) for first, second in pairs]
-    # A bound that lets anything pass proves nothing: it must have been below what was held, though looks take
+    # A bound that lets anything pass proves nothing: it must have been below what was held, though
+    # looks take
     # long on a busy machine.
     assert sum(tight) >= 2, tight
     still(box, 1)
@@ -318,7 +336,11 @@ def test_the_bound_on_what_may_differ_can_be_broken() -> None:
         return Look(
             at,
             at + 1,
-            {"cms": {"cores": cores, "pending_by_cores": {"1": jobs}}, "atlas": none, "other": none},
+            {
+                "cms": {"cores": cores, "pending_by_cores": {"1": jobs}},
+                "atlas": none,
+                "other": none,
+            },
         )
 
     started = [Change("cms", 4, 101.0, started=True)]

@@ -1,8 +1,9 @@
 """START's clauses as a table of cases, on the snippet as deployed, evaluated by the pool's own HTCondor.
 
-The slots are the ads of two deployed nodes, one that acts live and one by cron, with sharectl's attributes changed as
-the cases want them, the jobs are ads, and the library of the pool's own HTCondor, in the box, evaluates START in each
-slot with each job. Two more nodes get the snippet while they run.
+The slots are the ads of two deployed nodes, one that acts live and one by cron, with sharectl's
+attributes changed as the cases want them, the jobs are ads, and the library of the pool's own
+HTCondor, in the box, evaluates START in each slot with each job. Two more nodes get the snippet
+while they run.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ CHECKOUT = Path(__file__).parents[2]
 NODES = {LIVE: "wn-001.example.org", CRON: "wn-002.example.org"}
 LATCHED, MIXED_UP = "wn-003.example.org", "wn-004.example.org"
 CHILD = CHECKOUT / "central" / "sharectl" / "condor" / "child.py"
-# The box's own bindings; where the pool is this machine's HTCondor it may have none, and those here do.
+# The box's own bindings; where the pool is this machine's HTCondor it may have none, and those here
+# do.
 INTERPRETER = 'python3 -Ic "import classad2" 2>/dev/null && exec python3 -I "$0"; exec "$1" -I "$0"'
 SNIPPET = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
@@ -97,7 +99,11 @@ def slot_ad(box: Box, name: str) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def deployed(node: Box, way: str) -> Mapping[str, str]:
     """Attributes of the deployed node's slot, as its startd publishes them, once its jobs have run."""
-    wanted = {"t1_JobCtlTime", "t1_Disabled", *(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES)}
+    wanted = {
+        "t1_JobCtlTime",
+        "t1_Disabled",
+        *(("t1_McGraceTime",) if way == CRON else LATCH_ATTRIBUTES),
+    }
     return node.wait_until(
         lambda: ad if wanted <= (ad := slot_ad(node, NODES[way])).keys() else {},
         30,
@@ -113,7 +119,9 @@ class Started:
         self.way = way
         self.deployed = {key: text for key, text in deployed.items() if key not in CHANGED[way]}
 
-    def __call__(self, slots: Sequence[Attributes], jobs: Sequence[Attributes]) -> list[list[object]]:
+    def __call__(
+        self, slots: Sequence[Attributes], jobs: Sequence[Attributes]
+    ) -> list[list[object]]:
         """For each slot, what START is for each job."""
         question = {
             "expressions": ["MY.Start"],
@@ -169,7 +177,8 @@ def test_what_is_written_in_a_job_gains_it_nothing(started: Started, way: str) -
 def test_the_seeds_start_is_forged(started: Started) -> None:
     """The test above can fail: without MY. a job gets in that brings its own target, before the first run."""
     unscoped = (
-        '(t1_Targetcores[0] == 0) || (split(AcctGroup, ".")[0] == t1_TargetGroups[1] && RequestCpus == '
+        '(t1_Targetcores[0] == 0) || (split(AcctGroup, ".")[0] == t1_TargetGroups[1] && '
+        "RequestCpus == "
         "t1_Targetcores[1])"
     )
     seeds = Started(started.box, {**started.deployed, "Start": unscoped}, started.way)
@@ -198,7 +207,8 @@ def test_too_few_free_cores_need_no_grace(started: Started) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "in_force"), [("SHARECTL_ENABLED = False", "false == false"), ("SHARECTL_ACTUATION = other", "")]
+    ("line", "in_force"),
+    [("SHARECTL_ENABLED = False", "false == false"), ("SHARECTL_ACTUATION = other", "")],
 )
 def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_force: str) -> None:
     """The same with a way to act that there is not, but that the slots of multicore jobs are kept for such."""
@@ -207,7 +217,9 @@ def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_
     node.reconfig(name)
     try:
         off = node.wait_until(
-            lambda: ad if "Off" in (ad := slot_ad(node, name)) else {}, 20, "the node has read that it is off"
+            lambda: ad if "Off" in (ad := slot_ad(node, name)) else {},
+            20,
+            "the node has read that it is off",
         )
     finally:
         node.write_config(name, "")
@@ -215,15 +227,26 @@ def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_
     assert in_force in off["t1_TargetAdmits"]
     slots = [slot for slot in slots_in(way) if in_force or "DynamicSlot" not in slot]
     jobs = [
-        _job_ad(JOBS[kind]) for kind in ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
+        _job_ad(JOBS[kind])
+        for kind in ('"lhcb" asking for 1', '"cms" asking for 8', '"alice" asking for 8')
     ]
-    seen = Started(node, {key: text for key, text in off.items() if key != "MC_GRACE"}, way)(slots, jobs)
+    seen = Started(node, {key: text for key, text in off.items() if key != "MC_GRACE"}, way)(
+        slots, jobs
+    )
     assert {start for row in seen for start in row} == {True}
-    assert {let_in(JOBS['"lhcb" asking for 1'], *case[1:], way) for case in CASES[way]} == {True, False}
+    assert {let_in(JOBS['"lhcb" asking for 1'], *case[1:], way) for case in CASES[way]} == {
+        True,
+        False,
+    }
 
 
-def test_a_file_on_the_node_switches_it_off(node: Box, way: str, deployed: Mapping[str, str]) -> None:
-    """With the scripts broken: a line of shell looks whether it is there. In the table is what START makes of it."""
+def test_a_file_on_the_node_switches_it_off(
+    node: Box, way: str, deployed: Mapping[str, str]
+) -> None:
+    """With the scripts broken: a line of shell looks whether it is there.
+
+    In the table is what START makes of it.
+    """
     assert deployed["t1_Disabled"] == "false"
     name = NODES[way]
     path = node.local_directory(name) / "disabled"
@@ -246,7 +269,10 @@ def test_a_file_on_the_node_switches_it_off(node: Box, way: str, deployed: Mappi
 
 
 def test_a_startd_that_runs_gets_the_latches_by_reconfig(node: Box) -> None:
-    """With NumDynamicSlots before them; booleans are latched as 1 and 0. Without it they are mixed up."""
+    """With NumDynamicSlots before them; booleans are latched as 1 and 0.
+
+    Without it they are mixed up.
+    """
     never = "Never = MY.Cpus > 100000\nSTARTD_LATCH_EXPRS = $(STARTD_LATCH_EXPRS) Never\n"
     node.write_config(LATCHED, SNIPPET + never)
     node.write_config(MIXED_UP, f"{SNIPPET}t1_latches_live = t1_McRoom t1_Watched\n{never}")

@@ -66,7 +66,8 @@ def box(pool: Box) -> Iterator[Box]:
     """The pool, with no jobs, targets or overrides before and after."""
     yield pool
     retarget(pool, "")
-    # First the jobs: of slots that go during a condor_reconfig the collector may keep the ads, as claimed.
+    # First the jobs: of slots that go during a condor_reconfig the collector may keep the ads, as
+    # claimed.
     pool.remove_jobs()
     override(pool, "")
 
@@ -136,7 +137,9 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     saturated(box)
     submit(box, "cms.pilot", 8, 600)
     without_target = watched(box)
-    assert max(held["cms"] for held in without_target) == 0, "by itself HTCondor gives cms its cores"
+    assert max(held["cms"] for held in without_target) == 0, (
+        "by itself HTCondor gives cms its cores"
+    )
 
     retarget(box, f"wn-001 alice {CAP} cms 8\n")
     submit(box, "lhcb", 1, 4, 20)
@@ -152,7 +155,9 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
 
     retarget(box, "")
     box.wait_until(
-        lambda: sum(cores_by_group(box).values()) == CORES, 60, "without a target all cores are used"
+        lambda: sum(cores_by_group(box).values()) == CORES,
+        60,
+        "without a target all cores are used",
     )
 
 
@@ -193,7 +198,9 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
         time.sleep(0.1)
     assert all(isinstance(cores, int) for held, _, _ in lists for cores in held), lists
     assert max(sum(held) for held, _, _ in lists) == most
-    assert any(isinstance(start, int) for _, starts, _ in lists for start in starts), "JobStart rolls up"
+    assert any(isinstance(start, int) for _, starts, _ in lists for start in starts), (
+        "JobStart rolls up"
+    )
     assert all(len(held) == len(starts) == len(cpus) for held, starts, cpus in lists)
 
 
@@ -204,7 +211,13 @@ def first_start_after_multicore(box: Box) -> float:
     box.wait_until(lambda: cores_by_group(box)["cms"] == CORES, 60, "the multicore job runs")
     for group, more in (("cms", ""), ("lhcb", ""), ("lhcb", FORGED)):
         submit(box, group, 1, 60, 4, more)
-    history = ["condor_history", "-af", "CompletionDate", "-constraint", f"ClusterId == {multicore}"]
+    history = [
+        "condor_history",
+        "-af",
+        "CompletionDate",
+        "-constraint",
+        f"ClusterId == {multicore}",
+    ]
 
     def ended() -> str:
         return box.run(history, host=ACCESS).stdout.strip()
@@ -243,7 +256,9 @@ def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(open_box:
     with open_box(spec) as box:
         clusters = submit(box, "lhcb", 1, 60, 3), submit(box, "lhcb", 1, 60, 3, FORGED)
         running = " || ".join(f"ClusterId == {cluster}" for cluster in clusters)
-        box.wait_until(lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all of them run")
+        box.wait_until(
+            lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all of them run"
+        )
         assert "t1_Targetcores" not in partitionable(box)
 
 

@@ -62,7 +62,10 @@ def test_an_ad_is_a_target_until_it_is_withdrawn(sharectl: Sharectl, name: str) 
     seen = by_collector(sharectl.box, "--pool", "box")
     assert (seen["reason"], seen["order"]) == ("ok", f"{ORDER} undefined")
     assert set(seen["groups"].split(",")) == set(published.groups)
-    assert (int(seen["sequence"]), int(seen["until"])) == (published.sequence, published.valid_until)
+    assert (int(seen["sequence"]), int(seen["until"])) == (
+        published.sequence,
+        published.valid_until,
+    )
     assert by_collector(sharectl.box, "--pool", "another")["reason"] == "other-pool"
     publish(sharectl, plan(published.sequence + 1))
     assert by_collector(sharectl.box)["order"] == "none 0 none 0 undefined"
@@ -71,13 +74,19 @@ def test_an_ad_is_a_target_until_it_is_withdrawn(sharectl: Sharectl, name: str) 
 def test_a_forged_ad_is_no_target(sharectl: Sharectl, everybody: dict[str, Person]) -> None:
     published = plan(int(time.time()), "wn-001")
     publish(sharectl, published)
-    assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-001", published.sequence + 9, "another"))
+    assert everybody[FORGER].send(
+        "UPDATE_AD_GENERIC", forged("wn-001", published.sequence + 9, "another")
+    )
     assert int(by_collector(sharectl.box)["sequence"]) == published.sequence
     assert everybody[FORGER].send("UPDATE_AD_GENERIC", forged("wn-001", published.sequence + 9))
     # It took the place of the node's own ad; the plan's ad has no line for the node.
-    sharectl.box.wait_until(lambda: by_collector(sharectl.box)["reason"] == "no-line", 20, "it is ignored")
+    sharectl.box.wait_until(
+        lambda: by_collector(sharectl.box)["reason"] == "no-line", 20, "it is ignored"
+    )
     assert by_collector(sharectl.box)["order"] == "none 0 none 0 undefined"
-    assert told(sharectl.box, "collector:", "--identity", FORGER)["reason"] == "ok", "the identity decides"
+    assert told(sharectl.box, "collector:", "--identity", FORGER)["reason"] == "ok", (
+        "the identity decides"
+    )
 
 
 def test_a_signed_file_is_a_target_through_a_change_of_keys(sharectl: Sharectl) -> None:
@@ -122,8 +131,14 @@ def test_what_a_web_server_serves_is_a_target(sharectl: Sharectl) -> None:
         way = {"file": str(file), "url": server.url(), "ca_file": str(server.certificate)}
         publish(sharectl, plan(began, "wn-001"), publish=[{"https": way}])
         seen = told(sharectl.box, server.url(), *trusted)
-        assert (seen["reason"], seen["order"], seen["sequence"]) == ("ok", f"{ORDER} undefined", str(began))
-        assert told(sharectl.box, server.url())["order"] == "none 0 none 0 undefined", "nobody vouches for it"
+        assert (seen["reason"], seen["order"], seen["sequence"]) == (
+            "ok",
+            f"{ORDER} undefined",
+            str(began),
+        )
+        assert told(sharectl.box, server.url())["order"] == "none 0 none 0 undefined", (
+            "nobody vouches for it"
+        )
         server.answer = serving(b"", 503)
         publish(sharectl, plan(began + 1, "wn-001"), expect=74, publish=[{"https": way}])
         assert told(sharectl.box, server.url(), *trusted)["order"] == "none 0 none 0 undefined"

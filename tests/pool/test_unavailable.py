@@ -27,7 +27,10 @@ SPEC = BoxSpec(
 DEADLINE_SECONDS = 3.0
 # What a process needs besides the answers that it waits for, on a busy machine.
 OVERHEAD_SECONDS = 5.0
-DEADLINES = {"collector_deadline_seconds": DEADLINE_SECONDS, "schedd_deadline_seconds": DEADLINE_SECONDS}
+DEADLINES = {
+    "collector_deadline_seconds": DEADLINE_SECONDS,
+    "schedd_deadline_seconds": DEADLINE_SECONDS,
+}
 JOBS = """\
 executable = /bin/sleep
 arguments = 600
@@ -87,7 +90,8 @@ def test_an_incomplete_cycle_says_who_is_missing_and_changes_no_target(
         assert contents(sharectl) == before
         # One deadline for the collector, one for all schedds together.
         assert seconds < 2 * DEADLINE_SECONDS + OVERHEAD_SECONDS
-        # The verbs that decide refuse too, and print no row or line that could be taken for an answer.
+        # The verbs that decide refuse too, and print no row or line that could be taken for an
+        # answer.
         for verb in ("errors", "plan"):
             refused = sharectl.run(verb, expect=75, pool=DEADLINES)
             assert (refused.stdout, named in refused.stderr) == ("", True)
@@ -107,9 +111,13 @@ def test_an_incomplete_cycle_withdraws_where_the_operator_says_so(sharectl: Shar
     recovered(sharectl, withdrawn.sequence)
 
 
-def test_a_schedd_that_the_collector_does_not_know_is_missed_if_it_is_named(sharectl: Sharectl) -> None:
+def test_a_schedd_that_the_collector_does_not_know_is_missed_if_it_is_named(
+    sharectl: Sharectl,
+) -> None:
     before = contents(sharectl)
-    cycle = sharectl.run("cycle", expect=75, pool={**DEADLINES, "schedds": ["ap-9.example.org", FIRST]})
+    cycle = sharectl.run(
+        "cycle", expect=75, pool={**DEADLINES, "schedds": ["ap-9.example.org", FIRST]}
+    )
     assert "schedd ap-9.example.org: the collector does not know it" in cycle.stderr
     assert contents(sharectl) == before
 
@@ -200,7 +208,9 @@ def test_a_cycle_that_is_killed_while_a_schedd_hangs_frees_the_lock(sharectl: Sh
         killed.communicate(timeout=30)
         second = sharectl.run("cycle", expect=75, pool=DEADLINES, lock_wait_seconds=0)
         assert "holds the lock" not in second.stderr
-        wait_for(lambda: not any(Path("/proc", pid).exists() for pid in asking), 10, "nobody is left")
+        wait_for(
+            lambda: not any(Path("/proc", pid).exists() for pid in asking), 10, "nobody is left"
+        )
     recovered(sharectl, sequence_of(sharectl.targets))
 
 
@@ -233,7 +243,9 @@ def test_a_second_cycle_waits_for_the_first(sharectl: Sharectl) -> None:
     with hung(sharectl.box, SECOND, "SCHEDD"):
         first = sharectl.start("cycle", pool=DEADLINES)
         wait_for(lambda: locked_by(first.pid), 10, "the first cycle holds the lock")
-        second = sharectl.start("cycle", pool={"schedd_deadline_seconds": 20.0}, lock_wait_seconds=30.0)
+        second = sharectl.start(
+            "cycle", pool={"schedd_deadline_seconds": 20.0}, lock_wait_seconds=30.0
+        )
         first.communicate(timeout=2 * DEADLINE_SECONDS + OVERHEAD_SECONDS)
         assert second.poll() is None
     out, err = second.communicate(timeout=30)
@@ -241,7 +253,9 @@ def test_a_second_cycle_waits_for_the_first(sharectl: Sharectl) -> None:
     assert sequence_of(sharectl.targets) > sequence
 
 
-def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_written(sharectl: Sharectl) -> None:
+def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_written(
+    sharectl: Sharectl,
+) -> None:
     started = [sharectl.start("cycle", "--json") for _ in range(5)]
     seen = []
     while any(cycle.poll() is None for cycle in started):
@@ -253,7 +267,9 @@ def test_many_cycles_at_once_publish_one_after_the_other_and_nothing_half_writte
     sequences = [file.sequence for file in seen if file.sequence is not None]
     assert sequences == sorted(sequences)
     assert all(len(file.targets) == 1 for file in seen)
-    rows = [line for line in sharectl.errors_log.read_text().splitlines() if not line.startswith("#")]
+    rows = [
+        line for line in sharectl.errors_log.read_text().splitlines() if not line.startswith("#")
+    ]
     assert all(len(row.split()) == 10 for row in rows)
     left = {path.name for path in sharectl.folder.iterdir() if path.suffix != ".yaml"}
     kept = {"state.json", "places.json", "lock", "ledger"}

@@ -75,7 +75,9 @@ def test_a_node_says_that_it_obeys(
         return sharectl.json("explain", "node", f"{STEERED}.example.org", **how)["says"]
 
     pool.wait_until(
-        lambda: says()["obeyed_sequence"] == cycle["plan"]["sequence"], 60, "the node acts on its target"
+        lambda: says()["obeyed_sequence"] == cycle["plan"]["sequence"],
+        60,
+        "the node acts on its target",
     )
     out = sharectl.run("explain", "node", STEERED, **how).stdout
     assert f"obeyed: it acts on the target of this plan ({cycle['plan']['sequence']})" in out
@@ -116,7 +118,11 @@ def test_a_plan_made_now_keeps_the_target_and_a_replay_comes_to_it(
     assert diff["counts"] == {"added": 0, "kept": 1, "moved": 0, "altered": 0, "dropped": 0}
     everywhere = sharectl.json("plan", "--diff", **{**how, "nodes": {"controlled": "*"}})
     assert (everywhere["counts"]["added"], everywhere["counts"]["kept"]) == (1, 1)
-    assert everywhere["effect"]["power_hs06"][HELD_BACK] < 0 < everywhere["effect"]["power_hs06"][HELPED]
+    assert (
+        everywhere["effect"]["power_hs06"][HELD_BACK]
+        < 0
+        < everywhere["effect"]["power_hs06"][HELPED]
+    )
     assert sharectl.json("replay", **how)["summary"]["agreement_ratio"] == 1.0
     quiet = sharectl.json("replay", "--set", "control.deadband_hs06=1000000", **how)["summary"]
     assert (quiet["was"]["targets"], quiet["would"]["targets"]) == (1, 0)

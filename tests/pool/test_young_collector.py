@@ -29,7 +29,9 @@ def young_pool(open_box: OpenBox) -> Iterator[Box]:
         yield box
 
 
-def test_a_collector_without_nodes_makes_the_cycle_incomplete(empty_pool: Box, tmp_path: Path) -> None:
+def test_a_collector_without_nodes_makes_the_cycle_incomplete(
+    empty_pool: Box, tmp_path: Path
+) -> None:
     sharectl = Sharectl(empty_pool, tmp_path)
     assert "collector: it knows no execute point" in sharectl.run("cycle", expect=75).stderr
     assert not sharectl.targets.exists()

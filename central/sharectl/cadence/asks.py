@@ -1,15 +1,19 @@
 """What a live pool tells of its cadence: its cores, what ran on them, and how long its negotiator's cycles take.
 
-Files of jobs that ran, packed by gzip or not, which somebody else wrote: read in pieces, and not without end.
+Files of jobs that ran, packed by gzip or not, which somebody else wrote: read in pieces, and not
+without end.
 
-Run times of jobs that HTCondor has on record: what `condor_history -json` printed, and ads of `Schedd.history`.
+Run times of jobs that HTCondor has on record: what `condor_history -json` printed, and ads of
+`Schedd.history`.
 
 Laws of run times as they are written on a command line, such as ``normal:255,50``.
 
-Job logs in Standard Workload Format, as the Parallel Workloads Archive has them: a line a job, 18 numbers.
+Job logs in Standard Workload Format, as the Parallel Workloads Archive has them: a line a job, 18
+numbers.
 
-Of these the fourth is the run time in seconds, the fifth the processors allocated, the eighth those requested, the
-eleventh the status and the thirteenth the group; -1 is not known. Lines that begin with ``;`` are comments.
+Of these the fourth is the run time in seconds, the fifth the processors allocated, the eighth those
+requested, the eleventh the status and the thirteenth the group; -1 is not known. Lines that begin
+with ``;`` are comments.
 """
 
 from __future__ import annotations
@@ -82,7 +86,9 @@ class Tally:
             raise InputError(self.problems.lines())
         if not self.counted:
             reasons = ", ".join(f"{jobs} left out: {why}" for why, jobs in self.left_out.items())
-            raise InputError([f"{self.name}: no job with a known run time is in it ({reasons or 'no job'})"])
+            raise InputError(
+                [f"{self.name}: no job with a known run time is in it ({reasons or 'no job'})"]
+            )
         return Jobs(dict(self.counted), dict(self.left_out), self.limit if self.full else None)
 
 
@@ -93,7 +99,8 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[io.TextIOWrappe
     Raises
     ------
     InputError
-        If it cannot be read, is broken, or is longer than ``most_bytes`` unpacked; within the block too.
+        If it cannot be read, is broken, or is longer than ``most_bytes`` unpacked; within the block
+        too.
     """
     try:
         with files.open_bytes(path) as packed:
@@ -103,7 +110,9 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[io.TextIOWrappe
             with io.TextIOWrapper(bounded, encoding="utf-8", errors="replace") as text:
                 yield text
     except _TooLongError as error:
-        raise InputError([f"{path}: longer than {most_bytes} bytes unpacked; give a part of it"]) from error
+        raise InputError(
+            [f"{path}: longer than {most_bytes} bytes unpacked; give a part of it"]
+        ) from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError([f"{path}: packed by gzip, and broken: {error}"]) from error
     except OSError as error:
@@ -163,8 +172,8 @@ _BETWEEN = re.compile(r"[\s,\[\]\ufeff]*")
 def count(tally: Tally, value: Callable[[str], Any], groups: Optional[Collection[str]]) -> None:
     """Add a job to the tally.
 
-    A job that was started several times counts as so many runs, each of an equal part of its time: every start holds
-    a slot.
+    A job that was started several times counts as so many runs, each of an equal part of its time:
+    every start holds a slot.
 
     Parameters
     ----------
@@ -300,14 +309,18 @@ def _seconds(text: str, part: str) -> float:
         value = -1.0
     if value > LAW_MOST_SECONDS:
         raise ValueError(
-            f"{text[:60]!r}: {part[:20]!r} is too long; write at most {LAW_MOST_SECONDS:.0f} seconds, such as 255"
+            f"{text[:60]!r}: {part[:20]!r} is too long; write at most {LAW_MOST_SECONDS:.0f} "
+            "seconds, such as 255"
         )
     if 0 < value < 1 / LAW_MOST_SECONDS:
         raise ValueError(
-            f"{text[:60]!r}: {part[:20]!r} is too short; write at least {1 / LAW_MOST_SECONDS:g} seconds, such as 255"
+            f"{text[:60]!r}: {part[:20]!r} is too short; write at least "
+            f"{1 / LAW_MOST_SECONDS:g} seconds, such as 255"
         )
     if not value > 0:
-        raise ValueError(f"{text[:60]!r}: {part[:20]!r} is no time; write seconds above 0, such as 255")
+        raise ValueError(
+            f"{text[:60]!r}: {part[:20]!r} is no time; write seconds above 0, such as 255"
+        )
     return value
 
 
@@ -352,7 +365,8 @@ def ask(access: Access) -> PoolCadence:
     Raises
     ------
     PoolUnavailableError
-        If the collector does not answer, or there are several negotiators and none of them was named.
+        If the collector does not answer, or there are several negotiators and none of them was
+        named.
     """
     # Loaded before the questions fork, or each of them would load it anew.
     import htcondor2  # noqa: F401
@@ -368,13 +382,16 @@ def ask(access: Access) -> PoolCadence:
     )
     if first["collector"].value is None:
         raise PoolUnavailableError(
-            f"collector: {first['collector'].source.problem}; see --config, or CONDOR_CONFIG. Without a pool, give "
+            f"collector: {first['collector'].source.problem}; see --config, or CONDOR_CONFIG. "
+            "Without a pool, give "
             "--run-time, --history or --swf"
         )
     known: CollectorAnswer = first["collector"].value
     negotiator = _chosen(first["negotiators"].value or [], access.negotiator)
     schedds = {
-        f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds if "Name" in location
+        f"{SCHEDD_SOURCE}{location['Name']}": location
+        for location in known.schedds
+        if "Name" in location
     }
     answers = ask_all(_questions(access, schedds, negotiator))
     jobs, told = _together([answers[name].value for name in schedds], access.limit)
@@ -398,7 +415,9 @@ def history(location: Mapping[str, str], groups: Optional[Collection[str]], limi
     import classad2
     import htcondor2
 
-    ads = htcondor2.Schedd(classad2.ClassAd(dict(location))).history(_RAN, list(ATTRIBUTES), match=limit)
+    ads = htcondor2.Schedd(classad2.ClassAd(dict(location))).history(
+        _RAN, list(ATTRIBUTES), match=limit
+    )
     tally = Tally(location["Name"], limit)
     for ad in ads:
         count(tally, ad.get, groups)
@@ -406,7 +425,9 @@ def history(location: Mapping[str, str], groups: Optional[Collection[str]], limi
 
 
 def _questions(
-    access: Access, schedds: Mapping[str, Mapping[str, str]], negotiator: Optional[Mapping[str, str]]
+    access: Access,
+    schedds: Mapping[str, Mapping[str, str]],
+    negotiator: Optional[Mapping[str, str]],
 ) -> dict[str, Question]:
     seconds = access.schedd_deadline_seconds
     questions = {
@@ -431,12 +452,16 @@ def _questions(
     return questions
 
 
-def _chosen(negotiators: Collection[dict[str, str]], name: Optional[str]) -> Optional[dict[str, str]]:
+def _chosen(
+    negotiators: Collection[dict[str, str]], name: Optional[str]
+) -> Optional[dict[str, str]]:
     if name is not None:
         negotiators = [found for found in negotiators if found["Name"].lower() == name.lower()]
     if len(negotiators) > 1:
         names = ", ".join(sorted(found["Name"] for found in negotiators))
-        raise PoolUnavailableError(f"the pool has several negotiators: give --negotiator with one of {names}")
+        raise PoolUnavailableError(
+            f"the pool has several negotiators: give --negotiator with one of {names}"
+        )
     return next(iter(negotiators), None)
 
 
@@ -444,7 +469,8 @@ def no_negotiator(answer: Answer, name: Optional[str]) -> Source:
     """What is told of a negotiator that is not asked: of ``answer``, those that the collector knows, none has the name."""
     known = ", ".join(sorted(found["Name"] for found in answer.value or []))
     said = (
-        f"the collector knows none named {name[:80]!r}, only {known}; give --negotiator with one of these, or leave it out"
+        f"the collector knows none named {name[:80]!r}, only {known}; give --negotiator with "
+        "one of these, or leave it out"
         if name is not None and known
         else "the collector does not know it"
     )
@@ -520,7 +546,8 @@ def _no_log(path: Path, number: int, line: str) -> str:
         else f"write --swf with such a log, or --history with what `{COMMAND}` printed"
     )
     return (
-        f"{path}:{number}: {text[:40]!r}: this is no log in Standard Workload Format, in which a job is a line of {_FIELDS} "
+        f"{path}:{number}: {text[:40]!r}: this is no log in Standard Workload Format, in which "
+        f"a job is a line of {_FIELDS} "
         f"numbers and comments begin with a semicolon: no line of the file is like that; {remedy}"
     )
 
@@ -549,5 +576,7 @@ def _whole(what: str, text: str, most: int) -> int:
     except ValueError:
         value = nan
     if not -1 <= value <= most:
-        raise ValueError(f"{what} is {text[:40]!r}; write a number up to {most}, or -1 if it is not known")
+        raise ValueError(
+            f"{what} is {text[:40]!r}; write a number up to {most}, or -1 if it is not known"
+        )
     return ceil(value)

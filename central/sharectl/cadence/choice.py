@@ -1,8 +1,8 @@
 """Which NEGOTIATOR_INTERVAL to choose, with NEGOTIATOR_CYCLE_DELAY and NEGOTIATOR_MIN_INTERVAL.
 
-The next cycle's timer is max(CYCLE_DELAY, INTERVAL - duration) after a cycle's end; a schedd's RESCHEDULE (it sends one
-when jobs are submitted) sets it to now. When it fires, the cycle is put off until CYCLE_DELAY after the last one's
-end and MIN_INTERVAL after its start.
+The next cycle's timer is max(CYCLE_DELAY, INTERVAL - duration) after a cycle's end; a schedd's
+RESCHEDULE (it sends one when jobs are submitted) sets it to now. When it fires, the cycle is put
+off until CYCLE_DELAY after the last one's end and MIN_INTERVAL after its start.
 """
 
 from __future__ import annotations
@@ -96,7 +96,9 @@ class Choice:
     """Whether that is clearly worse: it matters where in a cycle jobs end."""
 
 
-def options(loading: Sequence[tuple[float, float]], duration_seconds: Optional[float]) -> tuple[Option, ...]:
+def options(
+    loading: Sequence[tuple[float, float]], duration_seconds: Optional[float]
+) -> tuple[Option, ...]:
     """Options from intervals and their loading factors, the shortest interval first."""
     return tuple(
         Option(interval, factor, None if duration_seconds is None else duration_seconds / interval)
@@ -118,7 +120,8 @@ def options_as_kept(
     loading
         Seconds from the start of a cycle to the next -> loading factor.
     cycle_delay_seconds
-        From a cycle's end to the next; shorter for an interval that `choose` may choose, which brings its own.
+        From a cycle's end to the next; shorter for an interval that `choose` may choose, which
+        brings its own.
     """
     if duration_seconds is None:
         return options([(interval, loading(interval)) for interval in intervals], None)
@@ -153,7 +156,9 @@ def beside(option: Option, other: Option, cores: Optional[int]) -> Beside:
     """Cost of an option beside another one, on so many cores; of both it is known how long cycles take."""
     idle = option.idle - other.idle
     negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
-    return Beside(idle, negotiating * _DAY_HOURS, None if cores is None else idle * cores * _DAY_HOURS)
+    return Beside(
+        idle, negotiating * _DAY_HOURS, None if cores is None else idle * cores * _DAY_HOURS
+    )
 
 
 def choose(
@@ -172,18 +177,22 @@ def choose(
     default
         What HTCondor's default costs: an hour of negotiation that is saved is worth a core-hour.
     cores
-        Cores of the pool; None if they are not known: then nothing is recommended that loses more than the default.
+        Cores of the pool; None if they are not known: then nothing is recommended that loses more
+        than the default.
     duration_seconds
         How long a cycle takes at most.
     most_negotiating
         Share of the time that the negotiator may negotiate, above 0 and below 1.
     tolerance
-        Share of the cores' time that may be lost beyond the best option: what a longer interval is worth.
+        Share of the cores' time that may be lost beyond the best option: what a longer interval is
+        worth.
     worst_loading
         Interval in seconds -> `Choice.worst_loading`.
     """
     possible = [
-        option for option in offered if _possible(option.interval_seconds, duration_seconds, most_negotiating)
+        option
+        for option in offered
+        if _possible(option.interval_seconds, duration_seconds, most_negotiating)
     ]
     if not possible:
         return None
@@ -212,7 +221,9 @@ def choose(
     )
 
 
-def _knobs(option: Option, duration_seconds: float, most_negotiating: float, *, phase: bool) -> Knobs:
+def _knobs(
+    option: Option, duration_seconds: float, most_negotiating: float, *, phase: bool
+) -> Knobs:
     usual = Knobs()
     interval = option.interval_seconds
     # Schedds that call all the time must not keep the negotiator busier than it may be.

@@ -1,9 +1,11 @@
 """Loading factor: the fraction of time that a slot works when it gets its next job at a negotiation cycle only.
 
-A job runs for D seconds, its slot then stays empty until the next cycle begins, and cycles begin every C seconds: the
-loading factor of one run time is D / (C * (q + ceil(r))) with q = floor(D / C) and r = D / C - q.
+A job runs for D seconds, its slot then stays empty until the next cycle begins, and cycles begin
+every C seconds: the loading factor of one run time is D / (C * (q + ceil(r))) with q = floor(D / C)
+and r = D / C - q.
 
-It is what a slot reaches while jobs wait for it all the time; without them it stands idle for another reason.
+It is what a slot reaches while jobs wait for it all the time; without them it stands idle for
+another reason.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from collections.abc import Iterable
 from math import ceil, floor, isfinite
 from typing import Optional
 
-# What is a whole number as far as floating point can tell is taken for one: 3 * 0.1 / 0.1 is above 3.
+# What is a whole number as far as floating point can tell is taken for one: 3 * 0.1 / 0.1 is above
+# 3.
 _ROUNDING = 1e-9
 
 
@@ -36,7 +39,10 @@ def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
 
 
 def loading_factor(run_time_seconds: float, cadence_seconds: float) -> float:
-    """Fraction of time that a slot works on jobs of one run time, above 0 and at most 1. Raises as `cycles_held`."""
+    """Fraction of time that a slot works on jobs of one run time, above 0 and at most 1.
+
+    Raises as `cycles_held`.
+    """
     held_seconds = cadence_seconds * cycles_held(run_time_seconds, cadence_seconds)
     return min(1.0, run_time_seconds / held_seconds)
 

@@ -1,14 +1,17 @@
 """Run times of the jobs of a pool, by group and size, and the loading factor of them together.
 
-Expected loading factor when run times vary, with one job a claim or with claims that are used again.
+Expected loading factor when run times vary, with one job a claim or with claims that are used
+again.
 
-A slot works for the sum of the run times out of the sum of the times for which it is held, so its loading factor is
-the ratio of the expectations (renewal and reward), E[D] / (C * E[q + ceil(r)]). The mean of the jobs' own loading
-factors is something else: in it a short job, which wastes most of a cycle, counts as much as a long one.
+A slot works for the sum of the run times out of the sum of the times for which it is held, so its
+loading factor is the ratio of the expectations (renewal and reward), E[D] / (C * E[q + ceil(r)]).
+The mean of the jobs' own loading factors is something else: in it a short job, which wastes most of
+a cycle, counts as much as a long one.
 
-With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older than W (the startd asks
-for more than W, after each job). D is then L, the time of all jobs of a claim. Jobs are taken to be independent of
-each other, and there to be always one more that may use the claim (one of the same submitter that fits the slot).
+With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older than
+W (the startd asks for more than W, after each job). D is then L, the time of all jobs of a claim.
+Jobs are taken to be independent of each other, and there to be always one more that may use the
+claim (one of the same submitter that fits the slot).
 """
 
 from __future__ import annotations
@@ -29,7 +32,9 @@ _STEPS = 2000
 """Steps of a claim's life; cycles of it too, beyond which the last one no longer matters (less than 0.05 %)."""
 
 
-def expected_loading(run_times: RunTimes, cadence_seconds: float, worklife_seconds: float = 0) -> float:
+def expected_loading(
+    run_times: RunTimes, cadence_seconds: float, worklife_seconds: float = 0
+) -> float:
     """Fraction of time that a slot works, above 0 and at most 1.
 
     Parameters
@@ -43,16 +48,23 @@ def expected_loading(run_times: RunTimes, cadence_seconds: float, worklife_secon
         (seconds,) = run_times.weights
         return loading_factor(seconds * jobs_of_claim(seconds, worklife_seconds), cadence_seconds)
     if worklife_seconds == 0:
-        return min(1.0, run_times.mean_seconds / (cadence_seconds * run_times.cycles(cadence_seconds)))
-    return _claims_loading(run_times, cadence_seconds, min(worklife_seconds, _STEPS * cadence_seconds))
+        return min(
+            1.0, run_times.mean_seconds / (cadence_seconds * run_times.cycles(cadence_seconds))
+        )
+    return _claims_loading(
+        run_times, cadence_seconds, min(worklife_seconds, _STEPS * cadence_seconds)
+    )
 
 
 def _claims_loading(run_times: RunTimes, cadence_seconds: float, worklife_seconds: float) -> float:
     """E[L] / (C * E[cycles of L]), on a lattice that the cycles' beginnings are part of."""
-    cycle_steps = ceil(cadence_seconds / max(run_times.resolution_seconds, worklife_seconds / _STEPS))
+    cycle_steps = ceil(
+        cadence_seconds / max(run_times.resolution_seconds, worklife_seconds / _STEPS)
+    )
     step_seconds = cadence_seconds / cycle_steps
     points = floor(worklife_seconds / step_seconds)
-    # Every claim lasts past all cycles that begin up to its worklife: only those from here on are in doubt.
+    # Every claim lasts past all cycles that begin up to its worklife: only those from here on are
+    # in doubt.
     sure_cycles = points // cycle_steps + 1
     starts, mean_steps = _job_starts(run_times, step_seconds, points)
     after = run_times.cycles_after(step_seconds, cycle_steps, sure_cycles * cycle_steps, points)
@@ -134,18 +146,24 @@ class Load:
         assert together is not None  # noqa: S101 - there is a part
         return together
 
-    def worst_loading(self, cadence_seconds: float, worklife_seconds: float, change: float) -> float:
+    def worst_loading(
+        self, cadence_seconds: float, worklife_seconds: float, change: float
+    ) -> float:
         """The least, should all run times come out up to the share ``change`` shorter or longer.
 
         Only the ratio of times matters: longer jobs are the same as a shorter cadence and worklife.
         """
         factors = (1 + change * step / 2 for step in range(-2, 3))
-        return min(self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors)
+        return min(
+            self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors
+        )
 
 
 def _with_numbers(name: str) -> tuple[object, ...]:
     """Sorts names such that numbers in them, of up to 18 digits at a time, count as numbers."""
-    return tuple(int(part) if number % 2 else part for number, part in enumerate(_NUMBER.split(name)))
+    return tuple(
+        int(part) if number % 2 else part for number, part in enumerate(_NUMBER.split(name))
+    )
 
 
 _KEYS: Mapping[str, Callable[[Job], tuple[object, str]]] = {
@@ -176,7 +194,9 @@ def _by_key(counted: Mapping[Job, int], key: Callable[[Job], tuple[object, str]]
     work: Counter[tuple[object, str]] = Counter()
     for job, jobs in counted.items():
         work[key(job)] += _core_seconds(job, jobs)
-    shown = {row for row, _ in work.most_common(MOST_ROWS if len(work) <= MOST_ROWS else MOST_ROWS - 1)}
+    shown = {
+        row for row, _ in work.most_common(MOST_ROWS if len(work) <= MOST_ROWS else MOST_ROWS - 1)
+    }
     split: defaultdict[tuple[object, str], dict[Job, int]] = defaultdict(dict)
     rest: dict[Job, int] = {}
     for job, jobs in counted.items():

@@ -35,7 +35,9 @@ class RunTimes(Protocol):
     def steps(self, step_seconds: float, points: int) -> tuple[float, list[float]]:
         """The same rounded to whole steps, 1 at least: their mean, and the probabilities of 0 to ``points`` steps."""
 
-    def cycles_after(self, step_seconds: float, cycle_steps: int, first: int, points: int) -> list[float]:
+    def cycles_after(
+        self, step_seconds: float, cycle_steps: int, first: int, points: int
+    ) -> list[float]:
         """E[cycles that begin from ``first`` - 0, 1 … ``points`` steps after a job's start until it has ended].
 
         Parameters
@@ -72,7 +74,8 @@ class Law:
     def cycles_from(self, seconds: float, cadence_seconds: float) -> float:
         """P(D > s) + P(D > s + C) + …: cycles that begin from s on until the job has ended.
 
-        What comes after many terms is taken as their integral (Euler and Maclaurin, to the second term).
+        What comes after many terms is taken as their integral (Euler and Maclaurin, to the second
+        term).
         """
         total = 0.0
         for number in range(_MOST_TERMS):
@@ -89,7 +92,9 @@ class Law:
         masses = [0.0, *(before - after for before, after in zip(longer, longer[1:]))]
         return 1 + self.cycles_from(1.5 * step_seconds, step_seconds), masses
 
-    def cycles_after(self, step_seconds: float, cycle_steps: int, first: int, points: int) -> list[float]:
+    def cycles_after(
+        self, step_seconds: float, cycle_steps: int, first: int, points: int
+    ) -> list[float]:
         """See `RunTimes`."""
         after: list[float] = []
         for back in range(points + 1):
@@ -120,7 +125,8 @@ class Exponential(Law):
 def normal(mean_seconds: float, sd_seconds: float) -> Law:
     """Normal law of which only what is above 0 is kept, scaled up to 1: D given that D > 0.
 
-    The mean that comes out is above ``mean_seconds``, noticeably so where ``sd_seconds`` is over a third of it.
+    The mean that comes out is above ``mean_seconds``, noticeably so where ``sd_seconds`` is over a
+    third of it.
     """
     _check(mean=mean_seconds, sd=sd_seconds)
     kept = _above(-mean_seconds / sd_seconds)
@@ -171,11 +177,16 @@ class Seen:
         self.weights = dict(weights)
         self.weight = sum(weights.values())
         self.resolution_seconds = resolution_seconds
-        self.mean_seconds = sum(seconds * weight for seconds, weight in weights.items()) / self.weight
+        self.mean_seconds = (
+            sum(seconds * weight for seconds, weight in weights.items()) / self.weight
+        )
 
     def cycles(self, cadence_seconds: float) -> float:
         """See `RunTimes`."""
-        held = sum(cycles_held(seconds, cadence_seconds) * weight for seconds, weight in self.weights.items())
+        held = sum(
+            cycles_held(seconds, cadence_seconds) * weight
+            for seconds, weight in self.weights.items()
+        )
         return held / self.weight
 
     def steps(self, step_seconds: float, points: int) -> tuple[float, list[float]]:
@@ -188,9 +199,12 @@ class Seen:
                 masses[step] += share
         return mean, masses
 
-    def cycles_after(self, step_seconds: float, cycle_steps: int, first: int, points: int) -> list[float]:
+    def cycles_after(
+        self, step_seconds: float, cycle_steps: int, first: int, points: int
+    ) -> list[float]:
         """See `RunTimes`."""
-        # A longer job takes some whole cycles more and is otherwise like one of these: no list is as long as it.
+        # A longer job takes some whole cycles more and is otherwise like one of these: no list is
+        # as long as it.
         masses = [0.0] * (first + cycle_steps + 1)
         whole_cycles = 0.0
         for step, share in self._rounded(step_seconds):
@@ -204,7 +218,9 @@ class Seen:
         for back in range(points + 1):
             step = first - back
             later = (
-                longer[step + cycle_steps] + whole_cycles if back < cycle_steps else after[back - cycle_steps]
+                longer[step + cycle_steps] + whole_cycles
+                if back < cycle_steps
+                else after[back - cycle_steps]
             )
             after.append(longer[step] + later)
         return after

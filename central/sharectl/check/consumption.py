@@ -48,7 +48,10 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     ),
     (
         "slot types",
-        "policies are for slots that exist and can have one, and the machine has what slots are to have",
+        (
+            "policies are for slots that exist and can have one, and the machine has what slots are "
+            "to have"
+        ),
         (
             consumption_rules.slot_types,
             consumption_trials.of_type_0,
@@ -57,7 +60,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         ),
     ),
     ("expressions", "HTCondor can read policies and weights", (consumption_rules.unreadable,)),
-    ("scope", "names are asked of the slot or of the job, as is meant", (consumption_rules.scoped,)),
+    (
+        "scope",
+        "names are asked of the slot or of the job, as is meant",
+        (consumption_rules.scoped,),
+    ),
     (
         "leftovers",
         "access points get no leftovers of slots with a policy",
@@ -68,7 +75,11 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
         "no other knob works against consumption policies",
         (consumption_rules.knobs_that_clash,),
     ),
-    ("numbers", "policies are numbers, and not negative, for every job", (consumption_trials.numbers,)),
+    (
+        "numbers",
+        "policies are numbers, and not negative, for every job",
+        (consumption_trials.numbers,),
+    ),
     ("zero", "every job takes something", (consumption_trials.zero,)),
     ("room", "an empty slot has room for a job", (consumption_trials.accepted,)),
     (
@@ -153,7 +164,9 @@ def check(paths: Sequence[Path], size: Mapping[str, float], *, with_local: bool 
             try:
                 nodes += [node_of(one, htcondor, has_gpus=has_gpus)] if error is None else []
             except UnreadableConfigurationError as hung:
-                return Report(tuple(one.name for one, _ in given), (), (*findings, _refusal(one, hung)))
+                return Report(
+                    tuple(one.name for one, _ in given), (), (*findings, _refusal(one, hung))
+                )
         _refuse_unknown(nodes, size)
         findings += _found(Subject(tuple(nodes), htcondor, size))
     return Report(tuple(one.name for one, _ in given), tuple(_slots(nodes)), tuple(findings))
@@ -169,7 +182,8 @@ def _refuse_unknown(nodes: Sequence[Node], size: Mapping[str, float]) -> None:
             continue
         close = difflib.get_close_matches(name, [*assets, GPUS.lower()], 1, _ALIKE)
         problems.append(
-            f"--slot: slots have no asset {name} (they have {', '.join(asset.lower() for asset in assets)}); "
+            f"--slot: slots have no asset {name} (they have "
+            f"{', '.join(asset.lower() for asset in assets)}); "
             + (
                 f"write {close[0]}"
                 if close
@@ -213,7 +227,9 @@ def _refusal(given: Input, error: UnreadableConfigurationError) -> Finding:
 
 
 def _hung(subject: Subject, error: UnreadableConfigurationError) -> Finding:
-    places = sorted({policy.place for _, slot in subject.slots for policy in slot.policies.values()})
+    places = sorted(
+        {policy.place for _, slot in subject.slots for policy in slot.policies.values()}
+    )
     return Finding(
         "expressions",
         ", ".join(places[:3]),

@@ -1,16 +1,20 @@
 """Checks of what becomes of a match: there is a claim id for it, the startd makes a slot for it, and of the same size.
 
-Check of knobs that are to be True or False: most texts that mean that elsewhere are no booleans to HTCondor.
+Check of knobs that are to be True or False: most texts that mean that elsewhere are no booleans to
+HTCondor.
 
-What daemons do was read in param_boolean (src/condor_utils/condor_config.cpp), SlotType::type_param_boolean and countTypes
-(src/condor_startd.V6), and is the same in 23.9.6 and 25.14.1, but for SLOT_TYPE_0_PARTITIONABLE. It was seen on both of startd
-and schedd, but not with HIDDEN, with type 0, and with the negotiator's knobs.
+What daemons do was read in param_boolean (src/condor_utils/condor_config.cpp),
+SlotType::type_param_boolean and countTypes (src/condor_startd.V6), and is the same in 23.9.6 and
+25.14.1, but for SLOT_TYPE_0_PARTITIONABLE. It was seen on both of startd and schedd, but not with
+HIDDEN, with type 0, and with the negotiator's knobs.
 
 Check of slot types that want GPUs, where none may be found.
 
-Checks of knobs: those that do not exist but look like one of the family, and combinations that HTCondor warns of.
+Checks of knobs: those that do not exist but look like one of the family, and combinations that
+HTCondor warns of.
 
-Each combination names where it is said or what does it in HTCondor's source, version 25.14; both were the same in 23.9.6.
+Each combination names where it is said or what does it in HTCondor's source, version 25.14; both
+were the same in 23.9.6.
 
 Check of leftovers: what access points claim of a slot beside what the negotiator matches.
 
@@ -18,19 +22,23 @@ Checks of several configurations at once: what a match costs is in the same unit
 
 Checks of what access points make of a weight that is meant for slots.
 
-Without SCHEDD_SLOT_WEIGHT, a schedd takes SLOT_WEIGHT to weigh idle jobs: of an ad that has the job's requests as Cpus, Memory
-and Disk (guessJobSlotWeight in src/condor_schedd.V6/schedd.cpp). It adds the whole part for each job to WeightedIdleJobs
-(count_a_job), and the negotiator takes that for what a group wants (GroupEntry.cpp, NEGOTIATOR_USE_WEIGHTED_DEMAND).
+Without SCHEDD_SLOT_WEIGHT, a schedd takes SLOT_WEIGHT to weigh idle jobs: of an ad that has the
+job's requests as Cpus, Memory and Disk (guessJobSlotWeight in src/condor_schedd.V6/schedd.cpp). It
+adds the whole part for each job to WeightedIdleJobs (count_a_job), and the negotiator takes that
+for what a group wants (GroupEntry.cpp, NEGOTIATOR_USE_WEIGHTED_DEMAND).
 
-Checks of consumption policies that need no trial: what is set, for which slots, and what it asks for.
+Checks of consumption policies that need no trial: what is set, for which slots, and what it asks
+for.
 
-What the startd makes of each knob was read in src/condor_startd.V6/Resource.cpp (publish_static, SlotType::param) and seen
-on HTCondor 23.9.6 and 25.14.1.
+What the startd makes of each knob was read in src/condor_startd.V6/Resource.cpp (publish_static,
+SlotType::param) and seen on HTCondor 23.9.6 and 25.14.1.
 
-Checks of SLOT_WEIGHT, by trial: the negotiator can evaluate it in every state, and it follows from the policy.
+Checks of SLOT_WEIGHT, by trial: the negotiator can evaluate it in every state, and it follows from
+the policy.
 
-A match costs the weight before less the weight after (cp_deduct_assets in src/condor_utils/consumption_policy.cpp), so the
-weight is to say what a slot can still do: more than nothing while a claim fits, and nothing that no claim can use.
+A match costs the weight before less the weight after (cp_deduct_assets in
+src/condor_utils/consumption_policy.cpp), so the weight is to say what a slot can still do: more
+than nothing while a claim fits, and nothing that no claim can use.
 """
 
 from __future__ import annotations
@@ -167,8 +175,14 @@ def _booleans_meant(text: str) -> str:
 
 _STARTD_GIVES = {
     "Cpus": (
-        "one core, which the negotiator does not deduct: when cores run out first, the startd refuses what is matched",
-        "1 at least, or let the slot have a core for every claim (NUM_CPUS, where jobs share cores)",
+        (
+            "one core, which the negotiator does not deduct: when cores run out first, the startd "
+            "refuses what is matched"
+        ),
+        (
+            "1 at least, or let the slot have a core for every claim (NUM_CPUS, where jobs share "
+            "cores)"
+        ),
     ),
     "Memory": (
         "1 MiB: where memory is limited (CGROUP_MEMORY_LIMIT_POLICY), the job is held to that",
@@ -183,14 +197,18 @@ _MOST_ACTIVATED = 60
 def claim_ids(subject: Subject) -> Iterator[Finding]:
     """NUM_CLAIMS that ends a cycle before the slot is full.
 
-    The negotiator has a claim id for each match ("has no claim id"); HTCondor's own NUM_CLAIMS is the slot's cores,
-    rounded up, and that is enough, since every dynamic slot has a core at least.
+    The negotiator has a claim id for each match ("has no claim id"); HTCondor's own NUM_CLAIMS is
+    the slot's cores, rounded up, and that is enough, since every dynamic slot has a core at least.
     """
     for of_jobs in filled_with_each(subject):
         node, slot = of_jobs[0][0].node, of_jobs[0][0].slot
-        written = [definition.text for definition in node.configuration.assignments(slot.claims.macro)]
+        written = [
+            definition.text for definition in node.configuration.assignments(slot.claims.macro)
+        ]
         # What is made of macros of this machine, such as NUM_CPUS, is another number on the node.
-        if not slot.claims.text or (not node.input.is_whole and any("$" in text for text in written)):
+        if not slot.claims.text or (
+            not node.input.is_whole and any("$" in text for text in written)
+        ):
             continue
         rows = subject.htcondor.evaluate([slot.claims.text], [{}], [{}])[0]
         number = rows[0][0] if rows is not None else None
@@ -200,7 +218,8 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "claims",
                 slot.claims.place,
-                f"{slot.claims.macro} = {slot.claims.text} is no number: HTCondor takes the slot's cores instead",
+                f"{slot.claims.macro} = {slot.claims.text} is no number: HTCondor takes the "
+                "slot's cores instead",
                 "write a whole number, or take it out",
                 advice=True,
             )
@@ -208,9 +227,12 @@ def claim_ids(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "claims",
                 slot.claims.place,
-                f"{slot.claims.macro} = {plain(number)}, and {len(fewest.claims)} jobs with {said(fewest.job)} fit into a slot "
-                f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no claim id)",
-                f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the slot's cores",
+                f"{slot.claims.macro} = {plain(number)}, and {len(fewest.claims)} jobs with "
+                f"{said(fewest.job)} fit into a slot "
+                f"of {amounts_said(fewest.whole)}: the others wait for further cycles (has no "
+                "claim id)",
+                f"write {len(fewest.claims)} or more, or take it out: HTCondor's own is the "
+                "slot's cores",
                 advice=True,
             )
 
@@ -229,7 +251,8 @@ def cores(subject: Subject) -> Iterator[Finding]:
                 "cores",
                 knob.place,
                 f"the policy lets {len(filled.claims)} jobs with {said(filled.job)} into a slot of "
-                f"{plain(filled.whole['Cpus'])} cores, and the startd gives each of them one core at least: it refuses the "
+                f"{plain(filled.whole['Cpus'])} cores, and the startd gives each of them one "
+                "core at least: it refuses the "
                 "others, which are matched again in every cycle",
                 f"let {knob.macro} be 1 at least, or let another asset run out sooner",
             )
@@ -238,11 +261,13 @@ def cores(subject: Subject) -> Iterator[Finding]:
 def given_more(subject: Subject) -> Iterator[Finding]:
     """Policies that take less of a job than the startd gives it, of jobs that request a core and more.
 
-    Of Cpus where they never suffice, `cores` tells. Seen on both versions: 8 matches and 6 claims of 0 cores on 4, half as many
-    claims as matches of half a core, and dynamic slots of 1 MiB.
+    Of Cpus where they never suffice, `cores` tells. Seen on both versions: 8 matches and 6 claims
+    of 0 cores on 4, half as many claims as matches of half a core, and dynamic slots of 1 MiB.
     """
     out_of_cores = [
-        (found[0].node, found[0].slot) for found in filled_slots(subject) if _run_out_of_cores(found)
+        (found[0].node, found[0].slot)
+        for found in filled_slots(subject)
+        if _run_out_of_cores(found)
     ]
     for node, slot in subject.sound:
         jobs = _that_request_all(slot)
@@ -258,7 +283,8 @@ def given_more(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "cores",
                     policy.place,
-                    f"{policy.macro}: of a job with {said(job)} the policy takes {plain(took)}, and the startd gives it {least[0]}",
+                    f"{policy.macro}: of a job with {said(job)} the policy takes {plain(took)}, "
+                    f"and the startd gives it {least[0]}",
                     f"let {policy.macro} be {least[1]}",
                     advice=True,
                 )
@@ -282,8 +308,8 @@ def _run_out_of_cores(found: Sequence[Filled]) -> bool:
 def activated(subject: Subject) -> Iterator[Finding]:
     """Policies that ask more of the dynamic slot than it has been given: matched in every cycle, and refused.
 
-    The startd makes whole numbers of what it takes for the slot, and asks the policy again on that slot
-    ("Slot Requirements not satisfied"). Seen with RequestMemory * 1.1 on both versions.
+    The startd makes whole numbers of what it takes for the slot, and asks the policy again on that
+    slot ("Slot Requirements not satisfied"). Seen with RequestMemory * 1.1 on both versions.
     """
     for node, slot in subject.sound:
         for asset, (job, given, wanted) in _refused_claims(subject, node, slot).items():
@@ -292,17 +318,21 @@ def activated(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "claims",
                     policy.place,
-                    f"{policy.macro} is no number for a job with {said(job)}: the slot's Requirements ask for it, so the "
+                    f"{policy.macro} is no number for a job with {said(job)}: the slot's "
+                    "Requirements ask for it, so the "
                     "negotiator matches no such job",
-                    f"write TARGET.Request{asset} ?: 0 for TARGET.Request{asset}, or another expression that is a number "
+                    f"write TARGET.Request{asset} ?: 0 for TARGET.Request{asset}, or another "
+                    "expression that is a number "
                     "for every job",
                 )
                 continue
             yield Finding(
                 "claims",
                 policy.place,
-                f"{policy.macro}: a job with {said(job)} gets a dynamic slot with {asset} = {plain(given)}, and there the "
-                f"policy asks for {plain(wanted)}: the startd refuses the claim, and the job is matched again in every cycle",
+                f"{policy.macro}: a job with {said(job)} gets a dynamic slot with {asset} = "
+                f"{plain(given)}, and there the "
+                f"policy asks for {plain(wanted)}: the startd refuses the claim, and the job is "
+                "matched again in every cycle",
                 (
                     f"write ceiling({_short(policy.text)})"
                     if isinstance(wanted, float)
@@ -314,9 +344,10 @@ def activated(subject: Subject) -> Iterator[Finding]:
 def asked_twice(subject: Subject) -> Iterator[Finding]:
     """STARTs that say something else of what a job requests than of what the policy makes of it: both have to be true.
 
-    The negotiator asks about the latter (cp_override_requested in matchmakingAlgorithm; with NEGOTIATOR_NUM_THREADS > 1 about
-    the former), the startd about the former before it makes a dynamic slot, and about the latter on that slot. Seen on
-    both versions: eight matches in every cycle, and no job runs.
+    The negotiator asks about the latter (cp_override_requested in matchmakingAlgorithm; with
+    NEGOTIATOR_NUM_THREADS > 1 about the former), the startd about the former before it makes a
+    dynamic slot, and about the latter on that slot. Seen on both versions: eight matches in every
+    cycle, and no job runs.
     """
     for node, slot in subject.sound:
         start = setting(node.configuration, slot.number, "START", "")
@@ -328,11 +359,20 @@ def asked_twice(subject: Subject) -> Iterator[Finding]:
             if match.claim is not None and not match.refused
         ]
         said_of = [
-            (subject.htcondor.evaluate([start.text], [slot_ad(node, slot, whole)], list(asked))[0] or [[]])[0]
+            (
+                subject.htcondor.evaluate([start.text], [slot_ad(node, slot, whole)], list(asked))[
+                    0
+                ]
+                or [[]]
+            )[0]
             for asked in zip(*pairs)
         ]
         differ = (
-            [job for (job, _), first, second in zip(pairs, *said_of) if _holds(first) != _holds(second)]
+            [
+                job
+                for (job, _), first, second in zip(pairs, *said_of)
+                if _holds(first) != _holds(second)
+            ]
             if pairs
             else []
         )
@@ -340,8 +380,10 @@ def asked_twice(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "start",
                 start.place,
-                f"{start.macro} says one thing of what a job with {said(differ[0])} requests, and another of what the "
-                "policy makes of it: the negotiator asks about the latter (with NEGOTIATOR_NUM_THREADS > 1 about the "
+                f"{start.macro} says one thing of what a job with {said(differ[0])} requests, "
+                "and another of what the "
+                "policy makes of it: the negotiator asks about the latter (with "
+                "NEGOTIATOR_NUM_THREADS > 1 about the "
                 "former) and the startd about both, so such jobs are matched in vain, or never",
                 "let it ask for TARGET.Request… only in ways that quantizing does not change",
             )
@@ -350,8 +392,8 @@ def asked_twice(subject: Subject) -> Iterator[Finding]:
 def modified(subject: Subject) -> Iterator[Finding]:
     """Requests that a site's own MODIFY_REQUEST_EXPR_… makes larger on the node than the negotiator has seen them.
 
-    create_dslot in src/condor_startd.V6/Resource.cpp applies them before the policy, and tries again without if the slot
-    then has no room.
+    create_dslot in src/condor_startd.V6/Resource.cpp applies them before the policy, and tries
+    again without if the slot then has no room.
     """
     for node, slot in subject.sound:
         jobs = _that_request_all(slot)
@@ -361,7 +403,9 @@ def modified(subject: Subject) -> Iterator[Finding]:
             if node.configuration.assignments(found[0])
         }
         changed = _changed(subject, node, slot, jobs, knobs)
-        pairs = list(zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed)))
+        pairs = list(
+            zip(jobs, tried(subject, node, slot, jobs), tried(subject, node, slot, changed))
+        )
         for asset, (knob, text) in knobs.items():
             larger = [
                 (job, had, has)
@@ -375,10 +419,13 @@ def modified(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "modified",
                     node.configuration.place(knob),
-                    f"{knob} = {_short(text)} is coarser than {slot.policies[asset].macro}: of a job with {said(job)} the "
-                    f"negotiator deducts {asset} = {plain(had)}, and the node takes {plain(has)}, so it may be full before the "
+                    f"{knob} = {_short(text)} is coarser than {slot.policies[asset].macro}: of "
+                    f"a job with {said(job)} the "
+                    f"negotiator deducts {asset} = {plain(had)}, and the node takes "
+                    f"{plain(has)}, so it may be full before the "
                     "negotiator knows",
-                    f"write {_typed(slot)}{REQUESTS[asset]} = Request{asset}, or a policy that is as coarse",
+                    f"write {_typed(slot)}{REQUESTS[asset]} = Request{asset}, or a policy that "
+                    "is as coarse",
                     advice=True,
                 )
 
@@ -394,14 +441,20 @@ def _that_request_all(slot: SlotType) -> list[dict[str, str]]:
 
 def _requested(job: Ad, consumed: Mapping[str, float]) -> dict[str, str]:
     """Requests as the negotiator replaces them; what the job does not request stays away."""
-    return {name: plain(amount) for asset, amount in consumed.items() if (name := f"Request{asset}") in job}
+    return {
+        name: plain(amount)
+        for asset, amount in consumed.items()
+        if (name := f"Request{asset}") in job
+    }
 
 
 def _holds(value: Any) -> bool:
     return value not in ("undefined", "error") and bool(value)
 
 
-def _refused_claims(subject: Subject, node: Node, slot: SlotType) -> dict[str, tuple[Ad, float, Any]]:
+def _refused_claims(
+    subject: Subject, node: Node, slot: SlotType
+) -> dict[str, tuple[Ad, float, Any]]:
     """Asset → a job, what its dynamic slot has, and what the policy asks for there."""
     jobs = ordinary(tuple(slot.policies), ())
     (whole, *_), _ = sizes(node, slot, subject.size)
@@ -412,7 +465,9 @@ def _refused_claims(subject: Subject, node: Node, slot: SlotType) -> dict[str, t
     }
     failed: dict[str, tuple[Ad, float, Any]] = {}
     # Those that are no whole numbers first: they are what is cut.
-    by_fraction = sorted(taken, key=lambda consumed: all(amount == int(amount) for _, amount in consumed))
+    by_fraction = sorted(
+        taken, key=lambda consumed: all(amount == int(amount) for _, amount in consumed)
+    )
     for consumed in by_fraction[:_MOST_ACTIVATED]:
         ad = dynamic_slot_ad(node, slot, dict(consumed), whole)
         expressions = [f"MY.Consumption{asset}" for asset in slot.policies]
@@ -436,7 +491,11 @@ def _modifying(node: Node, slot: SlotType) -> dict[str, tuple[str, str]]:
 
 
 def _changed(
-    subject: Subject, node: Node, slot: SlotType, jobs: Sequence[Ad], knobs: dict[str, tuple[str, str]]
+    subject: Subject,
+    node: Node,
+    slot: SlotType,
+    jobs: Sequence[Ad],
+    knobs: dict[str, tuple[str, str]],
 ) -> list[dict[str, str]]:
     """The jobs as the startd changes them; one request after another, each seeing those before."""
     (whole, *_), _ = sizes(node, slot, subject.size)
@@ -464,7 +523,8 @@ _ENDS = "the startd of 23.9.6 ends as it starts (Unknown attribute), again and a
 def counted_on(subject: Subject) -> Iterator[Finding]:
     """Slot types with GPUs on machines where nothing declares them, and the startd does not look for them or may not.
 
-    Seen on 23.9.6. Whether a startd that looks for GPUs finds some is not known from its configuration.
+    Seen on 23.9.6. Whether a startd that looks for GPUs finds some is not known from its
+    configuration.
     """
     for node in subject.nodes:
         is_told = node.input.is_whole or bool(node.configuration.assignments(DETECT_GPUS))
@@ -483,7 +543,8 @@ def counted_on(subject: Subject) -> Iterator[Finding]:
                 node.configuration.place(knob),
                 f"{knob}: gpus = {wanted:g}, and "
                 + (
-                    f"the machine has no gpus: nothing declares them and {DETECT_GPUS} is empty: {_ENDS}, and that of 25.14.1 "
+                    f"the machine has no gpus: nothing declares them and {DETECT_GPUS} is "
+                    f"empty: {_ENDS}, and that of 25.14.1 "
                     "makes no slot of the type"
                     if is_told
                     else f"nothing here declares GPUs: on a machine where they are not detected either, {_ENDS}"
@@ -497,7 +558,9 @@ def counted_on(subject: Subject) -> Iterator[Finding]:
 
 def _declared(node: Node) -> bool:
     """Whether a file declares GPUs, or has the startd run a script that finds them."""
-    return any(name.lower() == GPUS.lower() and chosen.text for name, chosen in node.resources.items())
+    return any(
+        name.lower() == GPUS.lower() and chosen.text for name, chosen in node.resources.items()
+    )
 
 
 _FAMILY = re.compile(
@@ -548,7 +611,9 @@ class _Combination:
     def place(self, configuration: Configuration) -> str:
         """Where it comes from."""
         places = [
-            configuration.place(knob) for knob in (self.knob, *self.set_by) if configuration.assignments(knob)
+            configuration.place(knob)
+            for knob in (self.knob, *self.set_by)
+            if configuration.assignments(knob)
         ]
         return places[0] if places else self.knob
 
@@ -566,28 +631,36 @@ def _off(knob: str) -> Applies:
 
 
 _COMBINATIONS = (
-    # Accountant::GetSlotWeight is 1 for each slot then, but cp_deduct_assets asks for SlotWeight all the same.
+    # Accountant::GetSlotWeight is 1 for each slot then, but cp_deduct_assets asks for SlotWeight
+    # all the same.
     _Combination(
         "NEGOTIATOR_USE_SLOT_WEIGHTS",
         _off("NEGOTIATOR_USE_SLOT_WEIGHTS"),
-        "quotas and shares count each partitionable slot as 1, but a match on one with a consumption policy still costs "
+        "quotas and shares count each partitionable slot as 1, but a match on one with a "
+        "consumption policy still costs "
         "the change of its SLOT_WEIGHT: quotas in two units",
         "write NEGOTIATOR_USE_SLOT_WEIGHTS = True",
     ),
-    # negotiate() in matchmaker.cpp: jobsInSlot() jobs are passed over, since the schedd is expected to split the slot.
+    # negotiate() in matchmaker.cpp: jobsInSlot() jobs are passed over, since the schedd is expected
+    # to split the slot.
     _Combination(
         "NEGOTIATOR_DEPTH_FIRST",
         _on("NEGOTIATOR_DEPTH_FIRST"),
-        "after a match the negotiator passes over as many jobs as the rest of the slot could take, since it expects the "
-        "access point to start them from leftovers: with a consumption policy nobody starts them in this cycle",
-        "write NEGOTIATOR_DEPTH_FIRST = False; what fills slots one after the other with a consumption policy is "
+        "after a match the negotiator passes over as many jobs as the rest of the slot could "
+        "take, since it expects the "
+        "access point to start them from leftovers: with a consumption policy nobody starts "
+        "them in this cycle",
+        "write NEGOTIATOR_DEPTH_FIRST = False; what fills slots one after the other with a "
+        "consumption policy is "
         "NEGOTIATOR_MATCHLIST_CACHING = False",
     ),
-    # negotiate() keeps the ranks of a list of equal jobs' matches; cp_deduct_assets() does not bring them up to date.
+    # negotiate() keeps the ranks of a list of equal jobs' matches; cp_deduct_assets() does not
+    # bring them up to date.
     _Combination(
         _CACHING,
         lambda _, node: node.is_on(_CACHING) and any(map(node.configuration.assignments, _RANKS)),
-        "slots are ranked once for a list of equal jobs, and not again after its matches: with a consumption policy a rank by "
+        "slots are ranked once for a list of equal jobs, and not again after its matches: with "
+        "a consumption policy a rank by "
         "free cores fills slots in the opposite order",
         f"write {_CACHING} = False if the order matters; negotiation takes longer then",
         advice=True,
@@ -597,35 +670,45 @@ _COMBINATIONS = (
     _Combination(
         _RECYCLING,
         lambda _, node: node.is_on(LEFTOVERS) and node.boolean(_RECYCLING) is False,
-        "beside leftovers, access points start jobs whatever their concurrency limits say: 6 ran where 3 were allowed and matched",
+        "beside leftovers, access points start jobs whatever their concurrency limits say: 6 "
+        "ran where 3 were allowed and matched",
         f"write {_RECYCLING} = True, and {LEFTOVERS} = False on the access points",
     ),
-    # matchmakingAlgorithm(): pslotMultiMatch() may overrule cp_sufficient_assets(), and all is deducted below zero.
+    # matchmakingAlgorithm(): pslotMultiMatch() may overrule cp_sufficient_assets(), and all is
+    # deducted below zero.
     _Combination(
         "ALLOW_PSLOT_PREEMPTION",
-        lambda _, node: node.is_on("ALLOW_PSLOT_PREEMPTION") and node.is_on("NEGOTIATOR_CONSIDER_PREEMPTION"),
-        "a job with WantPslotPreemption is matched though the policy says that assets do not suffice, and the negotiator "
+        lambda _, node: (
+            node.is_on("ALLOW_PSLOT_PREEMPTION") and node.is_on("NEGOTIATOR_CONSIDER_PREEMPTION")
+        ),
+        "a job with WantPslotPreemption is matched though the policy says that assets do not "
+        "suffice, and the negotiator "
         "deducts them below zero",
         "write ALLOW_PSLOT_PREEMPTION = False",
     ),
-    # scheduler_handleMatch() asks for the whole slot, request_claim(): "Refusing claim of pslot with consumption policy".
+    # scheduler_handleMatch() asks for the whole slot, request_claim(): "Refusing claim of pslot
+    # with consumption policy".
     _Combination(
         "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS",
         _on("ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS"),
-        "access points that have it too claim partitionable slots as a whole, which the startd refuses where there is a "
+        "access points that have it too claim partitionable slots as a whole, which the startd "
+        "refuses where there is a "
         "consumption policy: jobs are matched in every cycle, and none starts",
         "write ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = False, on the nodes or on the access points",
     ),
-    # matchmakingAlgorithm(): ParallelIsAMatch() comes before cp_override_requested(), IsAMatch() after it.
+    # matchmakingAlgorithm(): ParallelIsAMatch() comes before cp_override_requested(), IsAMatch()
+    # after it.
     _Combination(
         _THREADS,
         lambda subject, node: (
             _knobs_number(node.configuration.text(_THREADS)) > 1
             and any(
-                its is node and takes_less_than_requested(subject, node, slot) for its, slot in subject.sound
+                its is node and takes_less_than_requested(subject, node, slot)
+                for its, slot in subject.sound
             )
         ),
-        "Requirements are then asked of what a job requests, not of what the policy takes of it, which is less: jobs that fit by "
+        "Requirements are then asked of what a job requests, not of what the policy takes of "
+        "it, which is less: jobs that fit by "
         "the policy stay idle (2 of 4 ran), unless the slot still has all that they request",
         f"write {_THREADS} = 1, or let the policy take what is requested at least",
     ),
@@ -640,15 +723,17 @@ _COMBINATIONS = (
                 for _, slot in subject.slots
             )
         ),
-        "the negotiator replaces the weight of every slot by its own SLOT_WEIGHT: matches cost something else than the "
+        "the negotiator replaces the weight of every slot by its own SLOT_WEIGHT: matches cost "
+        "something else than the "
         "slot's says",
         "write FORCE_NEGOTIATOR_SLOT_WEIGHT = False, or the same SLOT_WEIGHT everywhere",
     ),
 )
 """The manual warns of all at once: "experimental … may not work well in combination with other HTCondor features"
-(EP policy configuration, section condor_negotiator-Side Resource Consumption Policies). Nothing there or in the source speaks
-against condor_defrag, draining, or prefetched requests, so nothing is said of them. What NEGOTIATOR_NUM_THREADS does with START,
-`consumption_check_claims.asked_twice` tells."""
+(EP policy configuration, section condor_negotiator-Side Resource Consumption Policies). Nothing
+there or in the source speaks against condor_defrag, draining, or prefetched requests, so nothing is
+said of them. What NEGOTIATOR_NUM_THREADS does with START, `consumption_check_claims.asked_twice`
+tells."""
 
 
 def unknown(subject: Subject) -> Iterator[Finding]:
@@ -659,7 +744,11 @@ def unknown(subject: Subject) -> Iterator[Finding]:
         if not judged:
             continue
         used = _used(configuration)
-        odd = [(found, said) for found in judged if (said := _unknown(node, found.name, used)) is not None]
+        odd = [
+            (found, said)
+            for found in judged
+            if (said := _unknown(node, found.name, used)) is not None
+        ]
         real = expand(Source(), [found.name for found, _ in odd], subject.htcondor) if odd else {}
         for definition, said in odd:
             if definition.name not in real:
@@ -698,7 +787,8 @@ def resource_limits(subject: Subject) -> Iterator[Finding]:
                     "knobs",
                     definition.place,
                     f"{definition.name} has no effect: MACHINE_RESOURCE_NAMES does not have {name}",
-                    f"write MACHINE_RESOURCE_NAMES = $(MACHINE_RESOURCE_NAMES) {name}, or take that knob out",
+                    f"write MACHINE_RESOURCE_NAMES = $(MACHINE_RESOURCE_NAMES) {name}, or take "
+                    "that knob out",
                 )
 
 
@@ -722,7 +812,10 @@ def _unknown(node: Node, name: str, used: frozenset[str]) -> Optional[tuple[str,
         return None
     assets = sorted({asset for slot in node.slot_types for asset in slot.policies})
     return (
-        f"{name}: the node has no asset of that name (it has {', '.join(assets)}), so nothing reads it",
+        (
+            f"{name}: the node has no asset of that name (it has {', '.join(assets)}), so nothing "
+            "reads it"
+        ),
         f"declare it, MACHINE_RESOURCE_{rest[len(_CONSUMPTION) :]} = AMOUNT, or take the line out",
     )
 
@@ -733,7 +826,9 @@ def _knobs_meant(written: str, known: Sequence[str]) -> Optional[str]:
     if written.startswith(_CONSUMPTION):
         # What all of them begin with would make any two assets alike.
         start, least = _CONSUMPTION, _ASSET_ALIKE
-    alike = [(_likeness(written, knob, len(start)), knob) for knob in known if knob.startswith(start)]
+    alike = [
+        (_likeness(written, knob, len(start)), knob) for knob in known if knob.startswith(start)
+    ]
     close = [found for found in alike if found[0] >= least]
     return max(close, key=lambda found: found[0])[1] if close else None
 
@@ -753,7 +848,9 @@ def _knobs_known(node: Node, *, is_typed: bool) -> tuple[str, ...]:
 
 def _used(configuration: Configuration) -> frozenset[str]:
     """Names that another macro refers to, or that become attributes, lower case: they mean something to the site."""
-    used = {reference for definition in configuration.definitions for reference in definition.references}
+    used = {
+        reference for definition in configuration.definitions for reference in definition.references
+    }
     used |= {word.lower() for macro in ATTRIBUTE_LISTS for word in configuration.words(macro)}
     used |= {
         definition.name.lower()
@@ -768,7 +865,8 @@ def _fits(pattern: str, definition: Definition) -> bool:
 
 
 _LEFTOVERS_REMEDY = (
-    f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 the access "
+    f"write {LEFTOVERS} = False, on the nodes and on the access points: since HTCondor 23.7.2 "
+    "the access "
     "point's alone decides"
 )
 
@@ -777,8 +875,8 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
     """Both ways to use a slot more than once in a cycle: HTCondor's wiki names that an unsupported combination.
 
     Since 23.7.2 the startd does not ask its own knob for slots with a policy (request_claim in
-    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them. Seen on both versions, with
-    False on the node: so a node that leaves it to HTCondor has no fault.
+    src/condor_startd.V6/command.cpp): it sends leftovers to any access point that wants them. Seen
+    on both versions, with False on the node: so a node that leaves it to HTCondor has no fault.
     """
     for node in subject.nodes:
         if not node.is_on(LEFTOVERS):
@@ -789,7 +887,8 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
                 "leftovers",
                 _place(node),
                 f"{_told(node)} beside a consumption policy: access "
-                "points that want leftovers get them, and start jobs there that the negotiator has not weighed against "
+                "points that want leftovers get them, and start jobs there that the negotiator "
+                "has not weighed against "
                 "group quotas and concurrency limits",
                 _LEFTOVERS_REMEDY,
             )
@@ -797,9 +896,11 @@ def leftovers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "leftovers",
                 _place(node),
-                f"{_told(node)} on an access point: if any node has a consumption policy, this access point starts jobs on the "
+                f"{_told(node)} on an access point: if any node has a consumption policy, this "
+                "access point starts jobs on the "
                 "leftovers of its slots, which pass group quotas and concurrency limits",
-                f"write {LEFTOVERS} = False here: since HTCondor 23.7.2 the access point's alone decides",
+                f"write {LEFTOVERS} = False here: since HTCondor 23.7.2 the access point's "
+                "alone decides",
                 advice=True,
             )
 
@@ -811,7 +912,9 @@ def _place(node: Node) -> str:
 
 
 def _told(node: Node) -> str:
-    return f"{LEFTOVERS} is True" + ("" if node.configuration.assignments(LEFTOVERS) else ", as by default,")
+    return f"{LEFTOVERS} is True" + (
+        "" if node.configuration.assignments(LEFTOVERS) else ", as by default,"
+    )
 
 
 _CORES, _MEMORY_MIB = 64, 262144
@@ -833,7 +936,11 @@ class _Priced:
     def differs(self, other: _Priced) -> Optional[int]:
         """Number of the first job that costs something else there; None if all cost the same."""
         for number, (here, there) in enumerate(zip(self.costs, other.costs)):
-            if here is not None and there is not None and not math.isclose(here, there, rel_tol=1e-6):
+            if (
+                here is not None
+                and there is not None
+                and not math.isclose(here, there, rel_tol=1e-6)
+            ):
                 return number
         return None
 
@@ -841,16 +948,19 @@ class _Priced:
 def units(subject: Subject) -> Iterator[Finding]:
     """Weights by which the same job costs more on one node than on another.
 
-    The manual wants the same SLOT_WEIGHT "on all machines in the pool" (EP policy configuration, section
-    condor_negotiator-Side Resource Consumption Policies). Group quotas are in weighted slots: two units, and a quota
-    means something else on each node. Slot types of one node may well differ on purpose, so like is compared with like.
+    The manual wants the same SLOT_WEIGHT "on all machines in the pool" (EP policy configuration,
+    section condor_negotiator-Side Resource Consumption Policies). Group quotas are in weighted
+    slots: two units, and a quota means something else on each node. Slot types of one node may well
+    differ on purpose, so like is compared with like.
     """
     quotas = any(node.configuration.text("GROUP_NAMES") for node in subject.nodes)
     seen: list[_Priced] = []
     told: set[tuple[str, str]] = set()
     for node in subject.nodes:
         priced = [
-            _Priced(node, slot, _costs(subject, node, slot)) for its, slot in subject.sound if its is node
+            _Priced(node, slot, _costs(subject, node, slot))
+            for its, slot in subject.sound
+            if its is node
         ]
         for here, there in _unlike(priced, seen):
             key = (here.node.input.name, here.slot.weight.place)
@@ -868,10 +978,13 @@ def _costs(subject: Subject, node: Node, slot: SlotType) -> list[Optional[float]
     return [match.cost if not match.refused else None for match in found]
 
 
-def _unlike(priced: Sequence[_Priced], before: Sequence[_Priced]) -> Iterator[tuple[_Priced, _Priced]]:
+def _unlike(
+    priced: Sequence[_Priced], before: Sequence[_Priced]
+) -> Iterator[tuple[_Priced, _Priced]]:
     """Slots of a node, and those of a node before it that are to cost the same and do not.
 
-    Types of one number are meant alike. Where nodes have no number in common, it is enough that one type of each is alike.
+    Types of one number are meant alike. Where nodes have no number in common, it is enough that one
+    type of each is alike.
     """
     first: dict[int, _Priced] = {}
     for there in before:
@@ -888,7 +1001,8 @@ def _nodes_finding(here: _Priced, there: _Priced, *, advice: bool) -> Finding:
     return Finding(
         "nodes",
         here.slot.weight.place,
-        f"a job with {said(_NODES_JOBS[number])} costs {costs[0]} on {_name(here)}, and {costs[1]} on {_name(there)} "
+        f"a job with {said(_NODES_JOBS[number])} costs {costs[0]} on {_name(here)}, and "
+        f"{costs[1]} on {_name(there)} "
         f"({there.slot.weight.place}): quotas and shares are in two units",
         "write the same SLOT_WEIGHT on all nodes, or weights in the same unit",
         advice=advice,
@@ -912,7 +1026,8 @@ _SCHEDDS_JOBS = tuple(
 def weighed(subject: Subject) -> Iterator[Finding]:
     """Weights by which an idle job counts as nothing: with group quotas, no slot is given for such jobs, of any group or none.
 
-    Seen on both versions, with 0, with parts of 1 and with negative weights, by either knob; what is undefined does no harm.
+    Seen on both versions, with 0, with parts of 1 and with negative weights, by either knob; what
+    is undefined does no harm.
     """
     for node in subject.nodes:
         chosen = _chosen(node)
@@ -924,17 +1039,25 @@ def weighed(subject: Subject) -> Iterator[Finding]:
             continue
         of_job = chosen.macro.upper().endswith(SCHEDD_WEIGHT)
         values = _values(subject, chosen.text, of_job=of_job)
-        light = [(job, value) for job, value in zip(_SCHEDDS_JOBS, values) if value is not None and value < 1]
+        light = [
+            (job, value)
+            for job, value in zip(_SCHEDDS_JOBS, values)
+            if value is not None and value < 1
+        ]
         if light:
             yield _schedds_finding(node, chosen, *light[0], every=len(light) == len(_SCHEDDS_JOBS))
 
 
-def _schedds_finding(node: Node, chosen: Setting, job: ScheddsAd, value: float, *, every: bool) -> Finding:
+def _schedds_finding(
+    node: Node, chosen: Setting, job: ScheddsAd, value: float, *, every: bool
+) -> Finding:
     of_job = chosen.macro.upper().endswith(SCHEDD_WEIGHT)
     has_schedd = node.runs("SCHEDD")
     happens = (
-        f"an idle job with {said(job)}{', and any other,' if every else ''} weighs {plain(value)} there, of which the whole part "
-        "counts (WeightedIdleJobs): where there are group quotas, the negotiator gives nothing for such jobs, and none is matched"
+        f"an idle job with {said(job)}{', and any other,' if every else ''} weighs "
+        f"{plain(value)} there, of which the whole part "
+        "counts (WeightedIdleJobs): where there are group quotas, the negotiator gives nothing "
+        "for such jobs, and none is matched"
     )
     if of_job:
         return Finding(
@@ -946,8 +1069,11 @@ def _schedds_finding(node: Node, chosen: Setting, job: ScheddsAd, value: float, 
     return Finding(
         "access points",
         chosen.place,
-        f"{chosen.macro} on {'an access point' if has_schedd else 'access points, if this is for them too'}: {happens}",
-        f"leave it to the execute points, as STARTD.{WEIGHT} or SLOT_TYPE_<N>_{WEIGHT}, or write {SCHEDD_WEIGHT} = RequestCpus beside "
+        f"{chosen.macro} on "
+        f"{'an access point' if has_schedd else 'access points, if this is for them too'}: "
+        f"{happens}",
+        f"leave it to the execute points, as STARTD.{WEIGHT} or SLOT_TYPE_<N>_{WEIGHT}, or "
+        f"write {SCHEDD_WEIGHT} = RequestCpus beside "
         "it",
         advice=not has_schedd,
     )
@@ -960,7 +1086,8 @@ def _chosen(node: Node) -> Optional[Setting]:
         for name in (f"SCHEDD.{knob}", knob):
             text, written = configuration.text(name).strip(), configuration.assignments(name)
             if written and name == knob and configuration.assignments(f"STARTD.{knob}"):
-                # The configuration is read as a startd does: only as it is written, it is the schedd's.
+                # The configuration is read as a startd does: only as it is written, it is the
+                # schedd's.
                 text = "" if "$" in written[-1].text else written[-1].text
             if text and written:
                 return Setting(written[-1].name, text, configuration.place(name))
@@ -1013,9 +1140,11 @@ def none(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         "policy",
         ", ".join(node.input.name for node in nodes),
-        "no slot has a consumption policy: nothing to check, and the negotiator matches one job a cycle on each "
+        "no slot has a consumption policy: nothing to check, and the negotiator matches one job "
+        "a cycle on each "
         "partitionable slot",
-        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for slots of one type",
+        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for slots "
+        "of one type",
     )
 
 
@@ -1029,11 +1158,13 @@ def _is_for_access_points(node: Node) -> bool:
 def by_hand(subject: Subject) -> Iterator[Finding]:
     """Consumption… as attributes of slots in STARTD_ATTRS, as before HTCondor 8.1.2.
 
-    Seen on both versions: with CONSUMPTION_POLICY the startd puts its own in their place; without it the negotiator goes
-    by them, and the slot has one claim id ("has no claim id").
+    Seen on both versions: with CONSUMPTION_POLICY the startd puts its own in their place; without
+    it the negotiator goes by them, and the slot has one claim id ("has no claim id").
     """
     for node in subject.nodes:
-        attributes = {name: policy_of for name in node.attributes if (policy_of := _BY_HAND.fullmatch(name))}
+        attributes = {
+            name: policy_of for name in node.attributes if (policy_of := _BY_HAND.fullmatch(name))
+        }
         if not attributes:
             continue
         is_on = any(slot.wants_policy for slot in node.slot_types)
@@ -1066,7 +1197,9 @@ def unreadable(subject: Subject) -> Iterator[Finding]:
             seen.add((chosen.macro, chosen.place))
             shown = _one_line(chosen.text)
             problem = (
-                f"HTCondor cannot read {chosen.macro} = {shown}" if shown else f"{chosen.macro} is empty"
+                f"HTCondor cannot read {chosen.macro} = {shown}"
+                if shown
+                else f"{chosen.macro} is empty"
             )
             yield Finding(
                 "expressions",
@@ -1094,9 +1227,12 @@ def scoped(subject: Subject) -> Iterator[Finding]:
             key = (chosen.place, f"{reference.scope}.{reference.name}".lower())
             if fault is not None and key not in seen:
                 seen.add(key)
-                # HTCondor finds the job's attribute all the same, and a slot's weight costs no job its start.
+                # HTCondor finds the job's attribute all the same, and a slot's weight costs no job
+                # its start.
                 advice = reference.scope == UNSCOPED or chosen is slot.weight
-                yield Finding("scope", chosen.place, f"{chosen.macro}: {fault[0]}", fault[1], advice=advice)
+                yield Finding(
+                    "scope", chosen.place, f"{chosen.macro}: {fault[0]}", fault[1], advice=advice
+                )
 
 
 def slot_types(subject: Subject) -> Iterator[Finding]:
@@ -1109,7 +1245,8 @@ def slot_types(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "slot types",
                     definitions[0].place,
-                    f"{names}: HTCondor takes no notice of slot types from {most} on (MAX_SLOT_TYPES)",
+                    f"{names}: HTCondor takes no notice of slot types from {most} on "
+                    "(MAX_SLOT_TYPES)",
                     f"use a number below {most}, or write MAX_SLOT_TYPES = {number + 1}",
                 )
                 continue
@@ -1148,13 +1285,16 @@ def _counted_on(node: Node) -> Iterator[Finding]:
         for slot in node.slot_types
     }
     for slot in node.slot_types:
-        policies = [policy for policy in (slot.policy, *slot.policies.values()) if typed(policy.macro)]
+        policies = [
+            policy for policy in (slot.policy, *slot.policies.values()) if typed(policy.macro)
+        ]
         if any(written.values()) and not written[slot.number] and policies:
             own = ", ".join(str(number) for number, is_own in written.items() if is_own)
             yield Finding(
                 "slot types",
                 policies[0].place,
-                f"{_together([policy.macro for policy in policies])}: this configuration has slots of type {own}, and none of "
+                f"{_together([policy.macro for policy in policies])}: this configuration has "
+                f"slots of type {own}, and none of "
                 f"type {slot.number}: unless another file has them, nothing reads that",
                 f"use the number of a type that it has, or write NUM_SLOTS_TYPE_{slot.number} = 1",
                 advice=True,
@@ -1177,7 +1317,8 @@ def _not_partitionable(slot: SlotType) -> Finding:
         "slot types",
         slot.policy.place,
         f"{slot.name}: not partitionable, so HTCondor leaves the consumption policy aside",
-        f"write SLOT_TYPE_{slot.number}_PARTITIONABLE = True, or {slot.policy.macro} = False for it",
+        f"write SLOT_TYPE_{slot.number}_PARTITIONABLE = True, or {slot.policy.macro} = False "
+        "for it",
         advice=not typed(slot.policy.macro),
     )
 
@@ -1194,9 +1335,11 @@ def _switched_off(node: Node, slot: SlotType) -> Iterator[Finding]:
         yield Finding(
             "slot types",
             first.place,
-            f"{_together([policy.macro for policy in idle])} {'have' if more else 'has'} no effect: {slot.policy.macro} is not True"
+            f"{_together([policy.macro for policy in idle])} {'have' if more else 'has'} no "
+            f"effect: {slot.policy.macro} is not True"
             + (f" for {slot.name}" if slot.number else ""),
-            f"write {_scope(slot, first)}CONSUMPTION_POLICY = True, or take the {'lines' if more else 'line'} out",
+            f"write {_scope(slot, first)}CONSUMPTION_POLICY = True, or take the "
+            f"{'lines' if more else 'line'} out",
         )
 
 
@@ -1207,27 +1350,43 @@ def _out_of_scope(
     name = reference.name
     is_weight = chosen is slot.weight
     requests = [f"Request{asset}" for asset in slot.policies]
-    of_job = name.lower() in {request.lower() for request in requests} or name.lower().startswith("request")
+    of_job = name.lower() in {request.lower() for request in requests} or name.lower().startswith(
+        "request"
+    )
     if is_weight and (reference.scope == TARGET or (reference.scope == UNSCOPED and of_job)):
         return (
             (
-                f"{name} is the job's, and the weight of a slot is asked for without a job: the negotiator takes its own "
+                f"{name} is the job's, and the weight of a slot is asked for without a job: the "
+                "negotiator takes its own "
                 "SLOT_WEIGHT instead"
             ),
             "make the weight of the slot's Cpus, Memory, Disk and custom resources only",
         )
     if reference.scope == MY and of_job:
-        return f"MY.{name} asks the slot for what the job requests: undefined", f"write TARGET.{name}"
+        return (
+            f"MY.{name} asks the slot for what the job requests: undefined",
+            f"write TARGET.{name}",
+        )
     if reference.scope == TARGET and name.lower() in {asset.lower() for asset in slot.policies}:
         return (
             f"TARGET.{name} asks the job for what the slot has",
             f"write MY.{name}, or TARGET.Request{name}",
         )
-    if of_job and name.lower() not in {request.lower() for request in requests} and reference.scope != MY:
+    if (
+        of_job
+        and name.lower() not in {request.lower() for request in requests}
+        and reference.scope != MY
+    ):
         lower = {request.lower(): request for request in requests}
-        close = [lower[found] for found in difflib.get_close_matches(name.lower(), lower, 1, _STATIC_ALIKE)]
+        close = [
+            lower[found]
+            for found in difflib.get_close_matches(name.lower(), lower, 1, _STATIC_ALIKE)
+        ]
         return (
-            f"no asset of this slot is requested by {name}: undefined for most jobs, and they match nothing",
+            (
+                f"no asset of this slot is requested by {name}: undefined for most jobs, and they "
+                "match nothing"
+            ),
             f"write TARGET.{close[0]}" if close else f"ask for one of {', '.join(requests)}",
         )
     # No slot has an attribute Request….
@@ -1240,8 +1399,13 @@ def _out_of_scope(
         return None
     side = "TARGET" if name.lower() in JOB_ATTRIBUTES else ""
     return (
-        f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such attribute",
-        f"write {side}.{name}" if side else f"write MY.{name} for the slot's, TARGET.{name} for the job's",
+        (
+            f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such "
+            "attribute"
+        ),
+        f"write {side}.{name}"
+        if side
+        else f"write MY.{name} for the slot's, TARGET.{name} for the job's",
     )
 
 
@@ -1262,7 +1426,8 @@ def _one_line(text: str) -> str:
 
 _CLOCK = re.compile(r"\b(time|random|formatTime)\s*\(|\bCurrentTime\b", re.IGNORECASE)
 _WEIGHTS_REMEDY = (
-    "make the weight what the policy makes of the slot, such as the least of floor(asset / smallest charge) over all "
+    "make the weight what the policy makes of the slot, such as the least of floor(asset / "
+    "smallest charge) over all "
     "assets that the slot can run out of (sharectl consumption render writes it)"
 )
 _ALLOWED = ("CurrentTime", "SlotWeight", "PartitionableSlot", "DynamicSlot", "SlotTypeID")
@@ -1271,8 +1436,9 @@ _ALLOWED = ("CurrentTime", "SlotWeight", "PartitionableSlot", "DynamicSlot", "Sl
 def evaluable(subject: Subject) -> Iterator[Finding]:
     """Weights that are no number in some state of the slot.
 
-    On an empty slot, the negotiator takes its own SLOT_WEIGHT instead; after a match it ends ("Failed to evaluate
-    SlotWeight"), is started again, and ends again. Seen with 8 / Cpus on both versions.
+    On an empty slot, the negotiator takes its own SLOT_WEIGHT instead; after a match it ends
+    ("Failed to evaluate SlotWeight"), is started again, and ends again. Seen with 8 / Cpus on both
+    versions.
     """
     for node, slot in subject.sound:
         amounts, _ = sizes(node, slot, subject.size)
@@ -1283,8 +1449,10 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "weight",
                     slot.weight.place,
-                    f"{slot.weight.macro} is {_word(full)} on an empty slot: the negotiator takes its own SLOT_WEIGHT instead",
-                    "write an expression over Cpus, Memory, Disk and the slot's custom resources that is a number",
+                    f"{slot.weight.macro} is {_word(full)} on an empty slot: the negotiator "
+                    "takes its own SLOT_WEIGHT instead",
+                    "write an expression over Cpus, Memory, Disk and the slot's custom "
+                    "resources that is a number",
                     advice=True,
                 )
             continue
@@ -1296,16 +1464,19 @@ def evaluable(subject: Subject) -> Iterator[Finding]:
                 yield Finding(
                     "weight",
                     slot.weight.place,
-                    f"{slot.weight.macro} is {_word(weight)} where {amounts_said(_gone(left))}: the negotiator ends there "
+                    f"{slot.weight.macro} is {_word(weight)} where {amounts_said(_gone(left))}: "
+                    "the negotiator ends there "
                     "(Failed to evaluate SlotWeight), is started again, and ends again",
-                    "make it a number for a slot that has run out of anything: nothing is divided by what can be 0",
+                    "make it a number for a slot that has run out of anything: nothing is "
+                    "divided by what can be 0",
                 )
                 break
             if value < 0:
                 yield Finding(
                     "weight",
                     slot.weight.place,
-                    f"{slot.weight.macro} is {plain(value)} where {amounts_said(_gone(left))}: the accountant counts a negative weight "
+                    f"{slot.weight.macro} is {plain(value)} where {amounts_said(_gone(left))}: "
+                    "the accountant counts a negative weight "
                     "as 1",
                     f"write max({{0, {slot.weight.text}}})",
                     advice=True,
@@ -1321,7 +1492,8 @@ def steady(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "weight",
                 slot.weight.place,
-                f"{slot.weight.macro} depends on {match[0].rstrip('(').strip()}: it may change while a match is made, and the "
+                f"{slot.weight.macro} depends on {match[0].rstrip('(').strip()}: it may change "
+                "while a match is made, and the "
                 "change is added to what the job is charged",
                 "make the weight of assets only",
                 advice=True,
@@ -1330,7 +1502,8 @@ def steady(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "weight",
                 slot.weight.place,
-                f"{slot.weight.macro} asks for {reference.name}: the negotiator deducts assets only, so it has the old value "
+                f"{slot.weight.macro} asks for {reference.name}: the negotiator deducts assets "
+                "only, so it has the old value "
                 "for all matches of a cycle, or none",
                 "make the weight of Cpus, Memory, Disk and the slot's custom resources only",
                 advice=True,
@@ -1363,8 +1536,10 @@ def _free(_: Subject, filled: Filled) -> Optional[str]:
     for match in filled.claims:
         if match.claim is not None and match.cost is not None and match.cost == 0:
             return (
-                f"where the slot has {amounts_said(left)}, the policy lets a job with {said(filled.job)} in, and the weight "
-                f"goes from {plain(match.claim.weight_before)} to {plain(match.claim.weight_after)}: the match costs nothing, and no quota "
+                f"where the slot has {amounts_said(left)}, the policy lets a job with "
+                f"{said(filled.job)} in, and the weight "
+                f"goes from {plain(match.claim.weight_before)} to "
+                f"{plain(match.claim.weight_after)}: the match costs nothing, and no quota "
                 "or share holds such jobs back"
             )
         left = after(left, match)
@@ -1382,15 +1557,18 @@ def _stranded(subject: Subject, filled: Filled) -> Optional[str]:
     if any(not match.refused for match in tried):
         return None
     return (
-        f"after {len(filled.claims)} jobs with {said(filled.job)} the slot has {amounts_said(filled.left)}, and by the policy "
-        f"no further job fits (W = 0), but the weight is {plain(weight)}: quotas and shares count what nobody can use"
+        f"after {len(filled.claims)} jobs with {said(filled.job)} the slot has "
+        f"{amounts_said(filled.left)}, and by the policy "
+        f"no further job fits (W = 0), but the weight is {plain(weight)}: quotas and shares "
+        "count what nobody can use"
     )
 
 
 def _charged_anew(subject: Subject, filled: Filled) -> Optional[str]:
     """A dynamic slot whose own weight is not what the match has cost.
 
-    Accountant::CheckMatches counts the dynamic slot's SlotWeight, from the cycle after the match on.
+    Accountant::CheckMatches counts the dynamic slot's SlotWeight, from the cycle after the match
+    on.
     """
     claim = filled.claims[0].claim
     if claim is None or claim.cost is None:
@@ -1401,7 +1579,8 @@ def _charged_anew(subject: Subject, filled: Filled) -> Optional[str]:
         return None
     shown = "no number, so 1" if weight is None else f"{plain(weight)}"
     return (
-        f"a job with {said(filled.job)} costs {plain(claim.cost)} when it is matched in a slot of {amounts_said(filled.whole)}, and "
+        f"a job with {said(filled.job)} costs {plain(claim.cost)} when it is matched in a slot "
+        f"of {amounts_said(filled.whole)}, and "
         f"from the next cycle on the accountant counts the weight of its dynamic slot, {shown}"
     )
 

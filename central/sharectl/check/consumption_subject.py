@@ -1,14 +1,17 @@
 """What the checks of consumption policies look at: the slot types that a configuration makes, and what each has.
 
-A knob of a slot is looked for as the startd does (SlotType::param in src/condor_startd.V6/Resource.cpp): with
-SLOT_TYPE_<N>_ before it, then without, then what HTCondor has for its default.
+A knob of a slot is looked for as the startd does (SlotType::param in
+src/condor_startd.V6/Resource.cpp): with SLOT_TYPE_<N>_ before it, then without, then what HTCondor
+has for its default.
 
-Files that are no configuration of HTCondor: what `sharectl consumption render` reads, and what is no text at all.
+Files that are no configuration of HTCondor: what `sharectl consumption render` reads, and what is
+no text at all.
 
-Configurations to be checked: a folder, a file, this machine's, or what ``condor_config_val -dump`` printed of a node.
+Configurations to be checked: a folder, a file, this machine's, or what ``condor_config_val -dump``
+printed of a node.
 
-A dump comes from another machine and is not trusted: only its plain assignments reach HTCondor's parser, never a
-statement that reads another file or runs a command.
+A dump comes from another machine and is not trusted: only its plain assignments reach HTCondor's
+parser, never a statement that reads another file or runs a command.
 
 What knobs of slots are set to, and which custom resources a node has.
 """
@@ -48,7 +51,8 @@ from sharectl.errors import InputError
 from sharectl.files.files import read_regular
 
 _TO_RENDER = re.compile(
-    r"""^(?:startd|slot_types|["'](?:startd|slot_types)["'])\s*:\s*(?:\{.*|\#.*|&\w+\s*)?$""", re.MULTILINE
+    r"""^(?:startd|slot_types|["'](?:startd|slot_types)["'])\s*:\s*(?:\{.*|\#.*|&\w+\s*)?$""",
+    re.MULTILINE,
 )
 _BLANKS = "\t\n\r\f\v\x1b"
 _MOST_ODD = 0.1
@@ -61,13 +65,21 @@ def refuse_others(content: str, path: Path) -> None:
     odd += content.count("\ufffd")
     if "\0" in content or odd > _MOST_ODD * len(content):
         raise InputError(
-            [f"{path}: is no text, so it is no configuration; name HTCondor configuration, or a dump of it"]
+            [
+                (
+                    f"{path}: is no text, so it is no configuration; name HTCondor configuration, "
+                    "or a dump of it"
+                )
+            ]
         )
     if match := _TO_RENDER.search(content):
         line = content.count("\n", 0, match.start()) + 1
         name = path if str(path) != "-" else "FILE"
         shown = f"sharectl consumption render {name} | sharectl consumption check -"
-        problem = f"{path}:{line}: is YAML for `sharectl consumption render`, and no configuration; render it first: {shown}"
+        problem = (
+            f"{path}:{line}: is YAML for `sharectl consumption render`, and no configuration; render "
+            f"it first: {shown}"
+        )
         raise InputError([problem])
 
 
@@ -122,7 +134,8 @@ def inputs(
     Raises
     ------
     InputError
-        If a path is neither folder nor file, or may not be read, or is no folder where one is to be put on top.
+        If a path is neither folder nor file, or may not be read, or is no folder where one is to be
+        put on top.
     """
     problems = [
         f"{path}: no such file or folder; name HTCondor configuration, a dump, or -"
@@ -146,9 +159,12 @@ def inputs(
 
 def _no_folder(path: Path) -> str:
     """What is wrong with ``--with-local`` beside something else than a folder."""
-    remedy = "write it into a folder of its own" if path == STDIN else f"name its folder, {path.parent}"
+    remedy = (
+        "write it into a folder of its own" if path == STDIN else f"name its folder, {path.parent}"
+    )
     return (
-        f"{path}: --with-local puts folders on top of this machine's configuration, and this is none; {remedy}, "
+        f"{path}: --with-local puts folders on top of this machine's configuration, and this is "
+        f"none; {remedy}, "
         "or leave --with-local out"
     )
 
@@ -223,7 +239,11 @@ def _read_text(
         known = (
             {}
             if is_dump
-            else {str(copy if path == STDIN else path.resolve()): Given(str(path), content.splitlines())}
+            else {
+                str(copy if path == STDIN else path.resolve()): Given(
+                    str(path), content.splitlines()
+                )
+            }
         )
         return expanded, refused and retold(refused, known, folder)
 
@@ -241,7 +261,8 @@ def _expanded(
     going_round = circle(definitions)
     if going_round:
         error = UnreadableConfigurationError(
-            f"{' → '.join(found.name for found in going_round)}: macros that refer to each other in a circle",
+            f"{' → '.join(found.name for found in going_round)}: macros that refer to each "
+            "other in a circle",
             going_round[0].place,
         )
         return Input(str(path), _nothing(source), is_whole=False), error
@@ -251,7 +272,8 @@ def _expanded(
     except UnreadableConfigurationError as refused:
         return Input(str(path), _nothing(source), is_whole=False), refused
     if is_dump:
-        # A dump has all that HTCondor has a default for; what is empty means something only for a slot type.
+        # A dump has all that HTCondor has a default for; what is empty means something only for a
+        # slot type.
         definitions = tuple(
             found
             for found in definitions
@@ -286,7 +308,9 @@ def _content(path: Path) -> str:
         return sys.stdin.buffer.read(MAX_BYTES).decode("utf-8", "replace")
     content, _ = read_regular(path, MAX_BYTES)
     if content is None:
-        raise InputError([f"{path}: is no regular file; name a file, a folder, or - for standard input"])
+        raise InputError(
+            [f"{path}: is no regular file; name a file, a folder, or - for standard input"]
+        )
     return content.decode("utf-8", "replace")
 
 
@@ -294,7 +318,9 @@ def _refuse_commands(path: Path, definitions: Iterable[Definition]) -> None:
     """InputError for a file that runs a command when it is read: it may be anybody's."""
     content = _content(path).splitlines() if path != STDIN else []
     places = [f"{path}:{number}" for number, line in enumerate(content, 1) if _COMMAND.match(line)]
-    places += [found.place for found in definitions if not found.name and _COMMAND.match(found.text)]
+    places += [
+        found.place for found in definitions if not found.name and _COMMAND.match(found.text)
+    ]
     if places:
         raise InputError(
             [
@@ -369,7 +395,9 @@ OF_TYPES = ("PARTITIONABLE", "CONSUMPTION_POLICY", "BACKFILL", "HIDDEN")
 _BOOLEAN = re.compile(
     rf"(\w+\.)?({'|'.join(READERS)}|SLOT_TYPE_\d+_({'|'.join(OF_TYPES)}))", re.IGNORECASE | re.ASCII
 )
-_MAY_NAME_GPUS = re.compile(r"SLOT_TYPE_\d+|(STARTD\.)?(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE)
+_MAY_NAME_GPUS = re.compile(
+    r"SLOT_TYPE_\d+|(STARTD\.)?(SLOT_TYPE_\d+_)?SLOT_?WEIGHT", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -388,7 +416,8 @@ class Setting:
 def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
     """What a knob is for slots of a type."""
     own = f"SLOT_TYPE_{number}_{knob}"
-    # A name with the daemon's before it goes before the one without: HTCondor reads the configuration as a startd.
+    # A name with the daemon's before it goes before the one without: HTCondor reads the
+    # configuration as a startd.
     for name in (f"STARTD.{own}", own):
         if written := configuration.assignments(name):
             return Setting(written[-1].name, configuration.text(name), configuration.place(name))
@@ -396,7 +425,9 @@ def setting(configuration: Configuration, number: int, knob: str, default: str) 
         text, written = configuration.text(name), configuration.assignments(name)
         if written and text:
             return Setting(written[-1].name, text, configuration.place(name))
-    return Setting(knob, configuration.text(knob) or default, configuration.place(knob), is_default=True)
+    return Setting(
+        knob, configuration.text(knob) or default, configuration.place(knob), is_default=True
+    )
 
 
 def written_booleans(configuration: Configuration) -> dict[str, str]:
@@ -427,7 +458,9 @@ def resources_of(configuration: Configuration, *, has_gpus: bool = False) -> dic
         text = configuration.text(definition.name)
         if match is None or match["name"].upper() == "NAMES" or not text:
             continue
-        known = next((name for name in found if name.lower() == match["name"].lower()), match["name"])
+        known = next(
+            (name for name in found if name.lower() == match["name"].lower()), match["name"]
+        )
         if not allowed or known.lower() in allowed:
             found[known] = Setting(definition.name, text, definition.place)
     if GPUS.lower() not in map(str.lower, found) and (not allowed or GPUS.lower() in allowed):
@@ -466,7 +499,9 @@ NEGOTIATORS = (
     "NEGOTIATOR_CONSIDER_PREEMPTION",
     "NEGOTIATOR_MATCHLIST_CACHING",
 )
-REQUESTS = {asset: f"MODIFY_REQUEST_EXPR_REQUEST{asset.upper()}" for asset in ("Cpus", "Disk", "Memory")}
+REQUESTS = {
+    asset: f"MODIFY_REQUEST_EXPR_REQUEST{asset.upper()}" for asset in ("Cpus", "Disk", "Memory")
+}
 """Asset → what the startd makes of a request of it, in its order."""
 MAX_SLOT_TYPES = 10
 """HTCondor's own default of that knob."""
@@ -501,7 +536,8 @@ MACROS = (
 """What the checks want expanded, whether or not a file sets it."""
 
 _SUBJECT_TYPED = re.compile(
-    r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?", re.IGNORECASE
+    r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
+    re.IGNORECASE,
 )
 
 
@@ -619,10 +655,16 @@ class Subject:
     def readable(self) -> Mapping[str, str]:
         """Text of every policy and weight → as HTCondor prints it again; without those that it cannot read."""
         texts = sorted(
-            {setting.text for _, slot in self.slots for setting in (*slot.policies.values(), slot.weight)}
+            {
+                setting.text
+                for _, slot in self.slots
+                for setting in (*slot.policies.values(), slot.weight)
+            }
         )
         printed = self.htcondor.canonical(texts) if texts else []
-        return {text: again for text, again in zip(texts, printed) if again is not None and text.strip()}
+        return {
+            text: again for text, again in zip(texts, printed) if again is not None and text.strip()
+        }
 
     @cached_property
     def sound(self) -> tuple[tuple[Node, SlotType], ...]:
@@ -630,7 +672,9 @@ class Subject:
         return tuple(
             (node, slot)
             for node, slot in self.slots
-            if all(setting.text in self.readable for setting in (*slot.policies.values(), slot.weight))
+            if all(
+                setting.text in self.readable for setting in (*slot.policies.values(), slot.weight)
+            )
         )
 
 
@@ -652,15 +696,20 @@ def typed(knob: str) -> Optional[tuple[int, str]]:
 
 
 def _slot_type(
-    configuration: Configuration, number: int, assets: Iterable[str], read: Mapping[str, Optional[bool]]
+    configuration: Configuration,
+    number: int,
+    assets: Iterable[str],
+    read: Mapping[str, Optional[bool]],
 ) -> SlotType:
     partitionable = setting(configuration, number, "PARTITIONABLE", "")
     policy = setting(configuration, number, POLICY, "False")
-    # The startd goes by the knob of all types where that of one type is no boolean (SlotType::type_param_boolean).
+    # The startd goes by the knob of all types where that of one type is no boolean
+    # (SlotType::type_param_boolean).
     texts = (policy.text, *(configuration.text(knob) for knob in (f"STARTD.{POLICY}", POLICY)))
     wanted = [read[text] for text in texts if read.get(text) is not None]
     own = bool(configuration.assignments(f"SLOT_TYPE_{number}_PARTITIONABLE"))
-    # A snippet may leave it to the site's own file; type 0, HTCondor's one slot, is partitionable by itself.
+    # A snippet may leave it to the site's own file; type 0, HTCondor's one slot, is partitionable
+    # by itself.
     left_open = number == 0 or not configuration.assignments(f"SLOT_TYPE_{number}")
     return SlotType(
         number=number,
@@ -676,7 +725,9 @@ def _slot_type(
         },
         policy=policy,
         wants_policy=bool(wanted and wanted[0]),
-        is_misread=any(knob.text and read.get(knob.text, False) is None for knob in (partitionable, policy)),
+        is_misread=any(
+            knob.text and read.get(knob.text, False) is None for knob in (partitionable, policy)
+        ),
         weight=setting(configuration, number, WEIGHT, "Cpus"),
         claims=setting(configuration, number, NUM_CLAIMS, ""),
         shares=configuration.text(f"SLOT_TYPE_{number}"),
@@ -692,7 +743,11 @@ def _types(given: Input) -> tuple[tuple[int, ...], tuple[int, ...]]:
     numbered: Sequence[int] = sorted(
         {found[0] for definition in configuration.definitions if (found := typed(definition.name))}
     )
-    counts = {number: configuration.text(f"NUM_SLOTS_TYPE_{number}").strip() for number in numbered if number}
+    counts = {
+        number: configuration.text(f"NUM_SLOTS_TYPE_{number}").strip()
+        for number in numbered
+        if number
+    }
     present = tuple(number for number, count in counts.items() if count not in ("", "0"))
     described = tuple(number for number in numbered if number and number not in present)
     if given.is_whole:

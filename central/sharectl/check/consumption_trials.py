@@ -2,13 +2,15 @@
 
 Slots and jobs that policies are tried on: sizes of slots, and requests that condor_submit makes.
 
-Nothing here is left to chance: the same configuration is always tried on the same slots and jobs. A generator such as
-hypothesis's would find other faults on another day, and would be needed on every machine where policies are checked;
-the tests use it to look for what these requests miss.
+Nothing here is left to chance: the same configuration is always tried on the same slots and jobs. A
+generator such as hypothesis's would find other faults on another day, and would be needed on every
+machine where policies are checked; the tests use it to look for what these requests miss.
 
-Slots that are filled with the smallest ordinary job again and again: what fits, what each match costs, what is left.
+Slots that are filled with the smallest ordinary job again and again: what fits, what each match
+costs, what is left.
 
-Checks of policies by trial: what HTCondor's own evaluation of them makes of ordinary jobs, and of others.
+Checks of policies by trial: what HTCondor's own evaluation of them makes of ordinary jobs, and of
+others.
 """
 
 from __future__ import annotations
@@ -23,7 +25,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Callable, Optional
 
-from sharectl.check.consumption_subject import GPUS, STANDARD_ASSETS, Node, Setting, SlotType, Subject, typed
+from sharectl.check.consumption_subject import (
+    GPUS,
+    STANDARD_ASSETS,
+    Node,
+    Setting,
+    SlotType,
+    Subject,
+    typed,
+)
 from sharectl.check.subject import Finding
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, references
@@ -56,14 +66,20 @@ def declared(chosen: Setting) -> float:
     if "INVENTORY_" in chosen.macro.upper():
         return DEVICES
     words = [word for word in re.split(r"[\s,]+", chosen.text) if word]
-    return float(words[0]) if len(words) == 1 and re.fullmatch(r"\d+(\.\d+)?", words[0]) else len(words)
+    return (
+        float(words[0])
+        if len(words) == 1 and re.fullmatch(r"\d+(\.\d+)?", words[0])
+        else len(words)
+    )
 
 
 def allotted(subject: Subject) -> Iterator[Finding]:
     """Slot types that want more than the machine has, or something that it has not.
 
-    23.9.6 ends then ("Ran out of system resources", "Unknown attribute"), again and again, and the node has no slot at all;
-    25.14.1 makes a broken slot of what is left (seen), and by its source none of a type that wants what the machine has not.
+    23.9.6 ends then ("Ran out of system resources", "Unknown attribute"), again and again, and the
+    node has no slot at all;
+    25.14.1 makes a broken slot of what is left (seen), and by its source none of a type that wants
+    what the machine has not.
     """
     for node in subject.nodes:
         for slot in node.slot_types:
@@ -75,7 +91,8 @@ def allotted(subject: Subject) -> Iterator[Finding]:
 def of_type_0(subject: Subject) -> Iterator[Finding]:
     """Knobs of slot type 0, HTCondor's name for every slot of a node without slot types (SlotType::init_types).
 
-    What a slot of it has, and how many there are, may not be said (_checkInvalidParam in src/condor_startd.V6/slot_builder.cpp).
+    What a slot of it has, and how many there are, may not be said (_checkInvalidParam in
+    src/condor_startd.V6/slot_builder.cpp).
     """
     for node in subject.nodes:
         knobs: dict[str, Definition] = {}
@@ -93,7 +110,8 @@ def _not_said(definition: Definition) -> Finding:
     return Finding(
         "slot types",
         definition.place,
-        f"{definition.name}: slot types begin at 1: the startd of 23.9.6 ends as it starts (Can't define {definition.name} in the "
+        f"{definition.name}: slot types begin at 1: the startd of 23.9.6 ends as it starts "
+        f"(Can't define {definition.name} in the "
         "config file), again and again, and that of 25.14.1 takes no notice",
         "use the number of a slot type, or take the line out",
     )
@@ -106,12 +124,16 @@ def _read_by_none(node: Node, knobs: Sequence[Definition]) -> Iterator[Finding]:
         is_sure = node.input.is_whole or any(
             node.configuration.assignments(f"NUM_SLOTS_TYPE_{number}") for number in types
         )
-        problem = f"slot types begin at 1, and this configuration has slots of type {', '.join(types)}: nothing reads that"
+        problem = (
+            f"slot types begin at 1, and this configuration has slots of type {', '.join(types)}: "
+            "nothing reads that"
+        )
         yield Finding(
             "slot types",
             knobs[0].place,
             f"{names}: {problem}",
-            "use the number of a type that it has, or leave SLOT_TYPE_0_ out of the names, for slots of every type",
+            "use the number of a type that it has, or leave SLOT_TYPE_0_ out of the names, for "
+            "slots of every type",
             advice=not is_sure,
         )
     elif not node.input.is_whole:
@@ -119,7 +141,8 @@ def _read_by_none(node: Node, knobs: Sequence[Definition]) -> Iterator[Finding]:
             "slot types",
             knobs[0].place,
             f"{names}: slot types begin at 1: only a node without slot types reads that",
-            "leave SLOT_TYPE_0_ out of the names, for every slot of the node, or use the number of a type",
+            "leave SLOT_TYPE_0_ out of the names, for every slot of the node, or use the number "
+            "of a type",
             advice=True,
         )
 
@@ -137,7 +160,8 @@ def _too_much(node: Node, asset: str, total: float, *, is_known: bool) -> Iterat
         return
     shown = [f"{part:g}" if is_known else f"{100 * part / total:g}%" for _, part in asked]
     said = " + ".join(
-        f"{slot.count} x {part}" if slot.count > 1 else part for (slot, _), part in zip(asked, shown)
+        f"{slot.count} x {part}" if slot.count > 1 else part
+        for (slot, _), part in zip(asked, shown)
     )
     yield _finding(node, asked[-1][0], f"{asset} = {said}" + (f" of {total:g}" if is_known else ""))
 
@@ -146,7 +170,8 @@ def _finding(node: Node, slot: SlotType, asked: str) -> Finding:
     return Finding(
         "slot types",
         node.configuration.place(f"SLOT_TYPE_{slot.number}"),
-        f"the slot types want more than the machine has, {asked}: the startd of 23.9.6 ends (Ran out of system resources), "
+        f"the slot types want more than the machine has, {asked}: the startd of 23.9.6 ends "
+        "(Ran out of system resources), "
         "again and again, and that of 25.14.1 makes a broken slot of what is left",
         "let the amounts of all slots be no more than the machine's, or write auto for one of them",
     )
@@ -158,12 +183,15 @@ def _unknown(node: Node, slot: SlotType) -> Iterator[Finding]:
         # Parts of what is not there are nothing, and do no harm.
         if is_htcondors(name) or name.lower() in known or not amount_of(slot.shares, name, 0.0):
             continue
-        close = difflib.get_close_matches(name.lower(), [*known, "cpus", "ram", "memory", "disk"], 1, 0.6)
+        close = difflib.get_close_matches(
+            name.lower(), [*known, "cpus", "ram", "memory", "disk"], 1, 0.6
+        )
         has = ", ".join(["cpus", "memory", "disk", *node.resources])
         yield Finding(
             "slot types",
             node.configuration.place(f"SLOT_TYPE_{slot.number}"),
-            f"SLOT_TYPE_{slot.number}: {name} = {text}, and the machine has no {name} (it has {has}): the startd of 23.9.6 ends "
+            f"SLOT_TYPE_{slot.number}: {name} = {text}, and the machine has no {name} (it has "
+            f"{has}): the startd of 23.9.6 ends "
             "(Unknown attribute), again and again, and that of 25.14.1 makes no slot of the type",
             (f"write {close[0]}" if close else f"declare it, MACHINE_RESOURCE_{name} = AMOUNT")
             + ", or take it out",
@@ -181,7 +209,9 @@ def _totals(node: Node, size: Mapping[str, float]) -> Iterator[tuple[str, float,
     for asset, knob in (("Cpus", "NUM_CPUS"), ("Memory", "MEMORY")):
         text = node.configuration.text(knob)
         # Memory that is not written is what the startd detects, less what is reserved.
-        is_said = bool(node.configuration.assignments(knob)) or (node.input.is_whole and asset == "Cpus")
+        is_said = bool(node.configuration.assignments(knob)) or (
+            node.input.is_whole and asset == "Cpus"
+        )
         is_known = is_said and re.fullmatch(r"\d+(\.\d+)?", text) is not None and float(text) > 0
         if not is_known and asset.lower() in size and is_fixed(node, asset):
             yield asset, size[asset.lower()], True
@@ -206,7 +236,9 @@ _DRAWN = 50
 _SEED = 20130819
 
 
-def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[Amounts, ...], bool]:
+def sizes(
+    node: Node, slot: SlotType, said: Mapping[str, float]
+) -> tuple[tuple[Amounts, ...], bool]:
     """Amounts of slots of that type, and whether they are this node's; else they are those of all kinds of nodes."""
     text = node.configuration.text
     known = {
@@ -242,15 +274,22 @@ def sizes(node: Node, slot: SlotType, said: Mapping[str, float]) -> tuple[tuple[
     return tuple(found), {"cpus", "memory"} <= known.keys()
 
 
-def slot_ad(node: Node, slot: SlotType, whole: Amounts, left: Optional[Amounts] = None) -> dict[str, str]:
+def slot_ad(
+    node: Node, slot: SlotType, whole: Amounts, left: Optional[Amounts] = None
+) -> dict[str, str]:
     """A partitionable slot's ad, as far as policies and weights can see it; ``left`` of what it had."""
-    return {**_common(node, slot, left or whole, whole), "PartitionableSlot": "true", "SlotTypeID": "1"}
+    return {
+        **_common(node, slot, left or whole, whole),
+        "PartitionableSlot": "true",
+        "SlotTypeID": "1",
+    }
 
 
 def dynamic_slot_ad(node: Node, slot: SlotType, taken: Amounts, whole: Amounts) -> dict[str, str]:
     """The dynamic slot that a startd makes for what a job takes: whole numbers, at least a core and a MiB.
 
-    create_dslot in src/condor_startd.V6/Resource.cpp, publish in ResAttributes.cpp. Disk gets some more.
+    create_dslot in src/condor_startd.V6/Resource.cpp, publish in ResAttributes.cpp. Disk gets some
+    more.
     """
     amounts = {
         asset: {"Cpus": max(1, int(amount + 0.1)), "Memory": max(1, int(amount))}.get(
@@ -260,7 +299,12 @@ def dynamic_slot_ad(node: Node, slot: SlotType, taken: Amounts, whole: Amounts) 
         if math.isfinite(amount)
     }
     machine = {f"Total{asset}": _text(amount) for asset, amount in whole.items()}
-    return {**_common(node, slot, amounts, amounts), **machine, "DynamicSlot": "true", "SlotTypeID": "-1"}
+    return {
+        **_common(node, slot, amounts, amounts),
+        **machine,
+        "DynamicSlot": "true",
+        "SlotTypeID": "-1",
+    }
 
 
 def smallest(assets: Iterable[str], *, with_custom: bool) -> dict[str, str]:
@@ -283,7 +327,8 @@ def bare_minimum(assets: Sequence[str]) -> list[dict[str, str]]:
 def ordinary(assets: Sequence[str], others: Sequence[str]) -> list[dict[str, str]]:
     """Requests that jobs make: a grid, some drawn at will, and of a single asset none.
 
-    condor_submit writes RequestCpus, RequestMemory and RequestDisk into every job, and refuses 0 cores.
+    condor_submit writes RequestCpus, RequestMemory and RequestDisk into every job, and refuses 0
+    cores.
 
     Parameters
     ----------
@@ -291,7 +336,8 @@ def ordinary(assets: Sequence[str], others: Sequence[str]) -> list[dict[str, str
         Further attributes of jobs that the policies ask for.
     """
     levels: list[Sequence[Optional[float]]] = [
-        {"Cpus": _CPUS, "Memory": _MEMORY_MIB, "Disk": _DISK_KIB}.get(asset, _CUSTOM) for asset in assets
+        {"Cpus": _CPUS, "Memory": _MEMORY_MIB, "Disk": _DISK_KIB}.get(asset, _CUSTOM)
+        for asset in assets
     ]
     grid = list(itertools.islice(itertools.product(*levels), 50_000))
     draw = random.Random(_SEED)
@@ -330,7 +376,11 @@ def _common(node: Node, slot: SlotType, amounts: Amounts, whole: Amounts) -> dic
 
 
 def _requests(assets: Sequence[str], amounts: Sequence[Optional[float]]) -> dict[str, str]:
-    return {f"Request{asset}": _text(amount) for asset, amount in zip(assets, amounts) if amount is not None}
+    return {
+        f"Request{asset}": _text(amount)
+        for asset, amount in zip(assets, amounts)
+        if amount is not None
+    }
 
 
 def _drawn(draw: random.Random, asset: str) -> Optional[float]:
@@ -392,7 +442,10 @@ def filled_with_each(subject: Subject) -> Iterator[list[list[Filled]]]:
     for node, slot in subject.sound:
         amounts, _ = sizes(node, slot, subject.size)
         found = []
-        jobs = [smallest(slot.policies, with_custom=True), smallest(slot.policies, with_custom=False)]
+        jobs = [
+            smallest(slot.policies, with_custom=True),
+            smallest(slot.policies, with_custom=False),
+        ]
         for job in jobs if jobs[0] != jobs[1] else jobs[:1]:
             runs = (_filled(subject, node, slot, whole, job) for whole in amounts)
             filled = list(islice((one for one in runs if one.claims), _SIZES))
@@ -429,7 +482,8 @@ Wrong = Callable[[Match, str], bool]
 def numbers(subject: Subject) -> Iterator[Finding]:
     """Policies that are undefined, an error, or negative, for ordinary jobs.
 
-    cp_compute_consumption makes -999 of what is no number, and cp_sufficient_assets refuses what is negative.
+    cp_compute_consumption makes -999 of what is no number, and cp_sufficient_assets refuses what is
+    negative.
     """
     for node, slot in subject.sound:
         jobs = ordinary(tuple(slot.policies), other_attributes(slot, subject.readable))
@@ -441,7 +495,8 @@ def numbers(subject: Subject) -> Iterator[Finding]:
                     yield Finding(
                         "numbers",
                         policy.place,
-                        f"{policy.macro} {said} for {_many(failed, jobs)}: the negotiator refuses them, with a warning in "
+                        f"{policy.macro} {said} for {_many(failed, jobs)}: the negotiator "
+                        "refuses them, with a warning in "
                         "its log at each look",
                         _remedy(policy, asset, failed[0]),
                     )
@@ -463,9 +518,11 @@ def zero(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "zero",
                 policy.place,
-                f"{slot.name}: the policy takes nothing of any asset for {_many(failed, jobs)}: the negotiator refuses them, with "
+                f"{slot.name}: the policy takes nothing of any asset for {_many(failed, jobs)}: "
+                "the negotiator refuses them, with "
                 "a warning in its log at each look",
-                f"let one policy be positive always, such as {policy.macro} = quantize(TARGET.RequestCpus, {{1}})",
+                f"let one policy be positive always, such as {policy.macro} = "
+                f"quantize(TARGET.RequestCpus, {{1}})",
             )
 
 
@@ -486,9 +543,11 @@ def paid_for(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "cost",
                 slot.weight.place,
-                f"{slot.weight.macro} grows as assets are taken: a match of a job with {said(job)} costs {plain(cost)}, and its "
+                f"{slot.weight.macro} grows as assets are taken: a match of a job with "
+                f"{said(job)} costs {plain(cost)}, and its "
                 "group's usage falls",
-                "make the weight one that falls as Cpus, Memory and the other assets do, such as SLOT_WEIGHT = Cpus",
+                "make the weight one that falls as Cpus, Memory and the other assets do, such "
+                "as SLOT_WEIGHT = Cpus",
                 advice=True,
             )
 
@@ -511,7 +570,8 @@ def accepted(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "room",
                 policy.place,
-                f"{slot.name}: no room for any job, one with {said(jobs[-1])} takes {amounts_said(took)} of "
+                f"{slot.name}: no room for any job, one with {said(jobs[-1])} takes "
+                f"{amounts_said(took)} of "
                 f"{amounts_said(amounts[-1])}",
                 f"let {policy.macro} take less",
             )
@@ -543,7 +603,8 @@ def _remedy(policy: Setting, asset: str, job: Ad) -> str:
     if f"Request{asset}" not in job:
         return f"write ifThenElse({request} =?= undefined, 0, …) where the job may not request any"
     return (
-        f"write {policy.macro} = max({{0, {request}}}), or another expression that is a number for every job"
+        f"write {policy.macro} = max({{0, {request}}}), or another expression that is a number "
+        "for every job"
     )
 
 

@@ -1,16 +1,20 @@
 """Checks by trial: typical jobs at typical nodes, judged by HTCondor's own evaluation of the expressions.
 
-The map of users to accounting groups of an access point, read as HTCondor reads it, and what is wrong in it.
+The map of users to accounting groups of an access point, read as HTCondor reads it, and what is
+wrong in it.
 
-Checks of the text of expressions: HTCondor can read them, names are scoped, and somebody publishes them.
+Checks of the text of expressions: HTCondor can read them, names are scoped, and somebody publishes
+them.
 
 Checks of the files themselves: which of them HTCondor reads, and who can.
 
 Checks of HTCondor's knobs: STARTD_CRON jobs, lists that are to grow, groups and quotas.
 
-Checks of sharectl's own knobs: they exist, and HTCondor, the shell and the node's programs can use their values.
+Checks of sharectl's own knobs: they exist, and HTCondor, the shell and the node's programs can use
+their values.
 
-Checks of what the clauses need of the slot: attributes, latches, and the count of the held-back group's cores.
+Checks of what the clauses need of the slot: attributes, latches, and the count of the held-back
+group's cores.
 
 Checks of where a node looks for its target: SHARECTL_SOURCE, and the options of job_ctl.py.
 """
@@ -93,10 +97,14 @@ MOST_PATTERNS = 1000
 
 _FORM = f"write * USER GROUPS, such as {EXAMPLE}"
 _GROUPS_FORM = (
-    "write groups of a-z, 0-9, _, - and dots, with commas and without blanks between, such as cms,atlas"
+    "write groups of a-z, 0-9, _, - and dots, with commas and without blanks between, such "
+    "as cms,atlas"
 )
 _BLANKS = " \t\n"
-_QUOTED = {mark: re.compile(rf"{mark}([^{mark}\\]*(?:\\.[^{mark}\\]*)*){mark}?", re.DOTALL) for mark in '"/'}
+_QUOTED = {
+    mark: re.compile(rf"{mark}([^{mark}\\]*(?:\\.[^{mark}\\]*)*){mark}?", re.DOTALL)
+    for mark in '"/'
+}
 _ESCAPED = {mark: re.compile(rf"\\([{mark}\\])") for mark in '"/'}
 _SPACE = re.compile(f"[{_BLANKS}]*")
 _PLAIN = re.compile(rf"[^{_BLANKS}]*")
@@ -144,7 +152,10 @@ def findings(subject: Subject, path: Path) -> Iterator[Finding]:
     yield from found.faults
     if found.hidden:
         yield Finding(
-            "groups", str(path), f"faults that are not shown: {found.hidden}", "mend those above first"
+            "groups",
+            str(path),
+            f"faults that are not shown: {found.hidden}",
+            "mend those above first",
         )
     if not found.rules and found.bytes_left > 0 and found.files_left > 0:
         yield Finding(
@@ -155,7 +166,9 @@ def findings(subject: Subject, path: Path) -> Iterator[Finding]:
         )
     if found.bytes_left <= 0 or found.files_left <= 0:
         problem = f"only {MOST_BYTES >> 20} MiB and {MOST_FILES} files of this map were looked at"
-        yield Finding("groups", str(path), problem, "write patterns in the place of many users", advice=True)
+        yield Finding(
+            "groups", str(path), problem, "write patterns in the place of many users", advice=True
+        )
     yield from _strangers(found, subject)
 
 
@@ -172,7 +185,9 @@ def read(path: Path, excluded: re.Pattern[str]) -> Map:
     return found
 
 
-def _read_file(path: Path, place: str, found: Map, excluded: re.Pattern[str], *, may_include: bool) -> None:
+def _read_file(
+    path: Path, place: str, found: Map, excluded: re.Pattern[str], *, may_include: bool
+) -> None:
     if found.bytes_left <= 0 or found.files_left <= 0:
         return
     try:
@@ -186,7 +201,9 @@ def _read_file(path: Path, place: str, found: Map, excluded: re.Pattern[str], *,
         )
         return
     if content is None:
-        found.fault(place, f"{_shown(str(path), PATH_MAX)} is no regular file", "write the map into one")
+        found.fault(
+            place, f"{_shown(str(path), PATH_MAX)} is no regular file", "write the map into one"
+        )
         return
     found.bytes_left -= len(content)
     found.files_left -= 1
@@ -194,7 +211,8 @@ def _read_file(path: Path, place: str, found: Map, excluded: re.Pattern[str], *,
     if "\r\n" in text:
         found.fault(
             str(path),
-            "its lines end as on Windows: the last group of each ends in a carriage return, and is none",
+            "its lines end as on Windows: the last group of each ends in a carriage return, and "
+            "is none",
             f"take those out: sed -i 's/\\r$//' {_shown(str(path), PATH_MAX)}",
         )
         text = text.replace("\r\n", "\n")
@@ -212,7 +230,9 @@ def _include(
 ) -> None:
     if not may_include:
         found.fault(
-            here, f"HTCondor reads no {INCLUDE} in a file that is itself included", "include it above"
+            here,
+            f"HTCondor reads no {INCLUDE} in a file that is itself included",
+            "include it above",
         )
         return
     if not name or "\0" in name:
@@ -228,7 +248,9 @@ def _include(
         )
     except OSError as error:
         found.fault(
-            here, f"{_shown(str(included), PATH_MAX)} cannot be read: {error.strerror}", "mend its mode"
+            here,
+            f"{_shown(str(included), PATH_MAX)} cannot be read: {error.strerror}",
+            "mend its mode",
         )
         return
     for file in inside:
@@ -243,10 +265,14 @@ def _read_line(line: str, first: str, offset: int, here: str, found: Map) -> Non
         found.fault(here, f"{_shown(line)} is no rule, HTCondor passes over it", _FORM)
         return
     if rest and not rest.startswith("#"):
-        found.fault(here, f"HTCondor passes over what follows the groups: {_shown(rest)}", _GROUPS_FORM)
+        found.fault(
+            here, f"HTCondor passes over what follows the groups: {_shown(rest)}", _GROUPS_FORM
+        )
     names = tuple(name for word in groups.split(",") if (name := word.strip()))
     wrong = [
-        name for name in names if not NESTED_GROUP_NAME.fullmatch(_TAKEN_FROM_THE_NAME.sub("x", name.lower()))
+        name
+        for name in names
+        if not NESTED_GROUP_NAME.fullmatch(_TAKEN_FROM_THE_NAME.sub("x", name.lower()))
     ]
     if wrong or not names:
         shown = ", ".join(map(_shown, wrong[:3])) or _shown(groups)
@@ -257,7 +283,9 @@ def _read_line(line: str, first: str, offset: int, here: str, found: Map) -> Non
             if user == "*"
             else "write a pattern between slashes, such as /^cms.*$/"
         )
-        found.fault(here, f"nobody is called {_shown(user)}: HTCondor takes it as it stands", remedy)
+        found.fault(
+            here, f"nobody is called {_shown(user)}: HTCondor takes it as it stands", remedy
+        )
     found.rules.append(Rule(here, user, is_pattern, names))
 
 
@@ -265,7 +293,11 @@ def _field(line: str, offset: int, *, may_be_pattern: bool = False) -> tuple[str
     """The next field of a line, whether it is a pattern, and where it ends."""
     offset = _end_of(_SPACE, line, offset)
     mark = line[offset : offset + 1]
-    quoted = _QUOTED[mark].match(line, offset) if mark == '"' or (mark == "/" and may_be_pattern) else None
+    quoted = (
+        _QUOTED[mark].match(line, offset)
+        if mark == '"' or (mark == "/" and may_be_pattern)
+        else None
+    )
     if quoted is None:
         end = _end_of(_PLAIN, line, offset)
         return line[offset:end], False, end
@@ -293,9 +325,13 @@ def _find_twice(found: Map) -> None:
 
 def _find_unread_patterns(found: Map, subject: Subject) -> None:
     """Patterns that HTCondor cannot read: it passes over them."""
-    patterns = [rule for rule in found.rules if rule.is_pattern and _SAFE_PATTERN.fullmatch(rule.user)]
+    patterns = [
+        rule for rule in found.rules if rule.is_pattern and _SAFE_PATTERN.fullmatch(rule.user)
+    ]
     patterns = patterns[:MOST_PATTERNS]
-    tried = subject.htcondor.evaluate([f'regexp("{rule.user}", "")' for rule in patterns], [{}], [{}])
+    tried = subject.htcondor.evaluate(
+        [f'regexp("{rule.user}", "")' for rule in patterns], [{}], [{}]
+    )
     for rule, values in zip(patterns, tried):
         if values is not None and values[0][0] == "error":
             found.fault(
@@ -381,7 +417,8 @@ def unbalanced(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "expression",
                 part.place,
-                f"the brackets of {part.name} = {_shortened(part.text)} do not match: it is no expression by itself, "
+                f"the brackets of {part.name} = {_shortened(part.text)} do not match: it is no "
+                "expression by itself, "
                 "and together with sharectl's clauses it may let every job in",
                 "close each bracket that it opens, and no other",
             )
@@ -394,7 +431,8 @@ def unscoped(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "scope",
                 definition.place,
-                f"{reference.name} is not scoped: where the node does not publish it, HTCondor takes it from the job, "
+                f"{reference.name} is not scoped: where the node does not publish it, HTCondor "
+                "takes it from the job, "
                 "and there its user can write what he likes",
                 f"write {_scoped(subject, reference.name)}",
             )
@@ -407,7 +445,8 @@ def wrong_side(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "side",
                 definition.place,
-                f"TARGET.{reference.name} asks the job for an attribute of the node: a user can write it into his job",
+                f"TARGET.{reference.name} asks the job for an attribute of the node: a user can "
+                "write it into his job",
                 f"write MY.{reference.name}",
             )
 
@@ -416,13 +455,16 @@ def unpublished(subject: Subject) -> Iterator[Finding]:
     """Attributes of the node that nobody publishes, but for those that `snippet_slot` looks after."""
     for reference, definition in _asked_for(subject):
         name = reference.name
-        known = is_htcondors(name) or name.lower() in subject.published or name in _SLOTS_OWN | _SENSORS
+        known = (
+            is_htcondors(name) or name.lower() in subject.published or name in _SLOTS_OWN | _SENSORS
+        )
         if reference.scope == MY and not known:
             yield Finding(
                 "published",
                 definition.place,
                 f"nobody is known to publish MY.{name}, so it is undefined on every node",
-                f"mend the name, add it to STARTD_ATTRS, or say --published {name}=VALUE if a STARTD_CRON job of "
+                f"mend the name, add it to STARTD_ATTRS, or say --published {name}=VALUE if a "
+                "STARTD_CRON job of "
                 "the site publishes it",
             )
 
@@ -433,13 +475,17 @@ def not_set(subject: Subject) -> Iterator[Finding]:
     set_somewhere = [definition.name.lower() for definition in configuration.definitions]
     for macro in EVALUATED_LISTS:
         for name in configuration.words(macro):
-            if any(known == name.lower() or known.endswith("_" + name.lower()) for known in set_somewhere):
+            if any(
+                known == name.lower() or known.endswith("_" + name.lower())
+                for known in set_somewhere
+            ):
                 continue
             if configuration.assignments(macro) and not is_htcondors(name):
                 yield Finding(
                     "published",
                     configuration.place(macro),
-                    f"{macro} lists {name}, and no file sets it: nodes publish nothing of that name",
+                    f"{macro} lists {name}, and no file sets it: nodes publish nothing of that "
+                    "name",
                     f"write {name} = VALUE, or take it off the list",
                 )
 
@@ -480,7 +526,11 @@ def _scoped(subject: Subject, name: str) -> str:
 
 def _unreadable_part(subject: Subject, macro: str) -> str:
     """The macro itself, or the innermost one within it that HTCondor cannot read."""
-    parts = [part for part in subject.configuration.made_of(macro) if subject.configuration.text(part.name)]
+    parts = [
+        part
+        for part in subject.configuration.made_of(macro)
+        if subject.configuration.text(part.name)
+    ]
     texts = subject.htcondor.canonical([subject.configuration.text(part.name) for part in parts])
     broken = {part.name.lower(): part for part, text in zip(parts, texts) if text is None}
     for name, part in broken.items():
@@ -490,7 +540,9 @@ def _unreadable_part(subject: Subject, macro: str) -> str:
 
 
 def _effect(macro: str) -> str:
-    return next((effect for end, effect in _EFFECTS if macro.upper().endswith(end)), "it is not published")
+    return next(
+        (effect for end, effect in _EFFECTS if macro.upper().endswith(end)), "it is not published"
+    )
 
 
 def _shortened(text: str, most: int = 120) -> str:
@@ -532,7 +584,8 @@ def none_of_ours(subject: Subject) -> Iterator[Finding]:
     yield Finding(
         "file names",
         str(source.directory or source.main_file),
-        "no file of sharectl's is among those that HTCondor reads: nodes with this configuration heed no target",
+        "no file of sharectl's is among those that HTCondor reads: nodes with this "
+        "configuration heed no target",
         "name the folder that has 60-sharectl-execute-point.conf, or install that file",
     )
 
@@ -540,11 +593,15 @@ def none_of_ours(subject: Subject) -> Iterator[Finding]:
 def readable_files(subject: Subject) -> Iterator[Finding]:
     """Files that tools cannot read: with one of them, no tool of an ordinary user works, nor does a STARTD_CRON job."""
     for path in _entries(subject):
-        if not subject.configuration.excluded.search(path.name) and not path.stat().st_mode & stat.S_IROTH:
+        if (
+            not subject.configuration.excluded.search(path.name)
+            and not path.stat().st_mode & stat.S_IROTH
+        ):
             yield Finding(
                 "file modes",
                 str(path),
-                "only some users can read this file, and HTCondor's tools fail for all others: condor_status in "
+                "only some users can read this file, and HTCondor's tools fail for all others: "
+                "condor_status in "
                 "sharectl's STARTD_CRON jobs too",
                 f"chmod a+r {path}",
             )
@@ -588,18 +645,27 @@ def cron(subject: Subject) -> Iterator[Finding]:
         for knob, problem, remedy in _job_problems(subject, job):
             place = subject.configuration.place(f"STARTD_CRON_{job}_{knob}")
             yield Finding("cron", place, f"STARTD_CRON job {job}: {problem}", remedy)
-    for job in sorted({job for job in jobs if [name.lower() for name in jobs].count(job.lower()) > 1}):
+    for job in sorted(
+        {job for job in jobs if [name.lower() for name in jobs].count(job.lower()) > 1}
+    ):
         yield Finding(
             "cron",
             subject.configuration.place(CRON_JOBS),
-            f"STARTD_CRON job {job} is listed more than once: HTCondor runs it when it starts, and never again",
+            f"STARTD_CRON job {job} is listed more than once: HTCondor runs it when it starts, "
+            "and never again",
             f"list it once in {CRON_JOBS}",
         )
     known = {job.lower() for job in jobs}
     for definition in subject.configuration.definitions:
         match = re.fullmatch(r"STARTD_CRON_(\w+)_EXECUTABLE", definition.name, re.IGNORECASE)
-        idle = match and match[1].lower() not in known and subject.configuration.is_judged(definition)
-        if match and idle and not (subject.actuation == LIVE and _runs(definition.text, _COUNTS_FREE_CORES)):
+        idle = (
+            match and match[1].lower() not in known and subject.configuration.is_judged(definition)
+        )
+        if (
+            match
+            and idle
+            and not (subject.actuation == LIVE and _runs(definition.text, _COUNTS_FREE_CORES))
+        ):
             yield Finding(
                 "cron",
                 definition.place,
@@ -611,11 +677,14 @@ def cron(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "cron",
                 subject.configuration.place(CRON_JOBS),
-                f"STARTD_CRON job {job} replaces the slot's own MC_GRACE: with {ACTUATION} = live nothing looks at "
+                f"STARTD_CRON job {job} replaces the slot's own MC_GRACE: with {ACTUATION} = "
+                "live nothing looks at "
                 "how old what it publishes is",
                 f"take {job} off {CRON_JOBS}, or write {ACTUATION} = cron",
             )
-    if subject.ours and not _starts_true(subject.configuration.text("STARTD_CRON_LOG_NON_ZERO_EXIT")):
+    if subject.ours and not _starts_true(
+        subject.configuration.text("STARTD_CRON_LOG_NON_ZERO_EXIT")
+    ):
         yield Finding(
             "cron",
             subject.configuration.place("STARTD_CRON_LOG_NON_ZERO_EXIT"),
@@ -649,7 +718,9 @@ def groups(subject: Subject) -> Iterator[Finding]:
         return
     immutable = {word.lower() for word in configuration.words("IMMUTABLE_JOB_ATTRS")}
     missing = [
-        name for name in ("AcctGroup", "AcctGroupUser", "AccountingGroup") if name.lower() not in immutable
+        name
+        for name in ("AcctGroup", "AcctGroupUser", "AccountingGroup")
+        if name.lower() not in immutable
     ]
     on_machine = configuration.source.main_file is not None
     map_file = configuration.text(GROUP_MAP_IN_USE).strip()
@@ -664,22 +735,27 @@ def groups(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "groups",
             configuration.place(GROUP_MAP),
-            f"{GROUP_MAP} is read after the snippet that uses it, and does nothing: users can choose their group",
-            f"name it in a file that is read before {subject.configuration.place('JOB_TRANSFORM_SharectlPower')}",
+            f"{GROUP_MAP} is read after the snippet that uses it, and does nothing: users can "
+            "choose their group",
+            "name it in a file that is read before "
+            f"{subject.configuration.place('JOB_TRANSFORM_SharectlPower')}",
         )
     elif missing and on_machine:
         yield Finding(
             "groups",
             configuration.place("JOB_TRANSFORM_SharectlPower"),
             "users can choose their group, and so whose share their jobs count for",
-            f"write a map as in config.d/examples/accounting-groups.map, and in the snippet or a file read before "
+            "write a map as in config.d/examples/accounting-groups.map, and in the snippet or "
+            "a file read before "
             f"it {GROUP_MAP} = PATH of the map",
             advice=True,
         )
     if map_file and on_machine and not os.access(map_file, os.R_OK):
         yield Finding(
             "groups",
-            configuration.place(GROUP_MAP if configuration.assignments(GROUP_MAP) else GROUP_MAP_IN_USE),
+            configuration.place(
+                GROUP_MAP if configuration.assignments(GROUP_MAP) else GROUP_MAP_IN_USE
+            ),
             f"there is no map {map_file} that can be read: the access point refuses every job",
             "write the map; config.d/examples/accounting-groups.map shows how",
         )
@@ -708,7 +784,10 @@ def quotas(subject: Subject) -> Iterator[Finding]:
             )
         if share is None or not 0 <= share <= 1:
             yield Finding(
-                "quotas", definition.place, f"{definition.text} is no share", "write a number from 0 to 1"
+                "quotas",
+                definition.place,
+                f"{definition.text} is no share",
+                "write a number from 0 to 1",
             )
         else:
             shares.setdefault(above_of(group.lower()), {})[group.lower()] = share
@@ -735,7 +814,10 @@ def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
     if mode == "periodic" and not _starts_true(subject.cron(job, "KILL")):
         yield (
             "KILL",
-            "a run that hangs is the last one, and its old values stay for ever (1 and yes count as False)",
+            (
+                "a run that hangs is the last one, and its old values stay for ever (1 and yes "
+                "count as False)"
+            ),
             f"write STARTD_CRON_{job}_KILL = True",
         )
     if job in subject.ours and subject.cron(job, "PREFIX"):
@@ -780,7 +862,8 @@ def _starts_true(text: str) -> bool:
 
 
 NUMBERS = {
-    # knob: lowest value, and whether it has to be written as a plain number, since it goes into a command line
+    # knob: lowest value, and whether it has to be written as a plain number, since it goes into a
+    # command line
     "SHARECTL_MAX_AGE_SECONDS": (1, True),
     "SHARECTL_MULTICORE_CORES": (2, True),
     "SHARECTL_GRACE_SECONDS": (0, True),
@@ -820,25 +903,38 @@ def own_knobs(subject: Subject) -> Iterator[Finding]:
         yield _unusable(
             subject,
             DISABLED_FILE,
-            "is no path that a line of shell can use: sharectl is off for ever, or cannot be put off",
+            "is no path that a line of shell can use: sharectl is off for ever, or cannot be "
+            "put off",
             "write a whole path without blanks, such as /etc/sharectl/disabled",
         )
 
 
 def mistaken(configuration: Configuration) -> dict[str, str]:
     """Knob → its text, of those of `BOOLEANS` that are neither True nor False."""
-    texts = {knob: configuration.text(knob).strip() for knob in BOOLEANS if configuration.assignments(knob)}
+    texts = {
+        knob: configuration.text(knob).strip()
+        for knob in BOOLEANS
+        if configuration.assignments(knob)
+    }
     return {knob: text for knob, text in texts.items() if text.lower() not in ("true", "false")}
 
 
 def _unused(subject: Subject) -> Iterator[Finding]:
     configuration = subject.configuration
-    used = {reference for definition in configuration.definitions for reference in definition.references}
-    used |= {reference[:-1] + way for reference in used if reference.endswith("*") for way in ACTUATIONS}
+    used = {
+        reference for definition in configuration.definitions for reference in definition.references
+    }
+    used |= {
+        reference[:-1] + way for reference in used if reference.endswith("*") for way in ACTUATIONS
+    }
     own = sorted(name for name in used if name.startswith("sharectl_") and not name.endswith("*"))
     for definition in configuration.definitions:
         name = definition.name.lower()
-        if name.startswith("sharectl_") and name not in used and configuration.is_judged(definition):
+        if (
+            name.startswith("sharectl_")
+            and name not in used
+            and configuration.is_judged(definition)
+        ):
             close = difflib.get_close_matches(name, own, 1)
             yield Finding(
                 "knobs",
@@ -862,18 +958,28 @@ def _actuation(subject: Subject) -> Iterator[Finding]:
             f"write {' or '.join(ACTUATIONS)}",
         )
     too_old = subject.installed is not None and subject.installed < OLDEST_LIVE
-    if assignments and too_old and text.lower() == LIVE and not subject.is_snippets(assignments[-1]):
+    if (
+        assignments
+        and too_old
+        and text.lower() == LIVE
+        and not subject.is_snippets(assignments[-1])
+    ):
         yield _unusable(
             subject,
             ACTUATION,
-            f"is for HTCondor {_version(OLDEST_LIVE)} and later, and here is {_version(subject.installed)}",
+            f"is for HTCondor {_version(OLDEST_LIVE)} and later, and here is "
+            f"{_version(subject.installed)}",
             f"write {ACTUATION} = cron, or leave it to the snippet",
         )
 
 
 def _numbers(subject: Subject) -> Iterator[Finding]:
     configuration = subject.configuration
-    texts = {knob: configuration.text(knob).strip() for knob in NUMBERS if configuration.assignments(knob)}
+    texts = {
+        knob: configuration.text(knob).strip()
+        for knob in NUMBERS
+        if configuration.assignments(knob)
+    }
     values: dict[str, float] = {}
     for (knob, text), value in zip(texts.items(), subject.numbers(list(texts.values()))):
         lowest, plain = NUMBERS[knob]
@@ -887,7 +993,8 @@ def _numbers(subject: Subject) -> Iterator[Finding]:
             yield Finding(
                 "knobs",
                 configuration.place(stale),
-                f"{stale} = {values[stale]:g} is no longer than {period} = {values[period]:g}: between two runs "
+                f"{stale} = {values[stale]:g} is no longer than {period} = {values[period]:g}: "
+                "between two runs "
                 "sharectl does nothing",
                 f"write {stale} = 3 * $({period})",
             )
@@ -913,7 +1020,9 @@ def unlisted(subject: Subject) -> Iterator[Finding]:
     """Attributes of the clauses that the slot does not have."""
     missing = _missing(subject, ATTRIBUTES, SLOT_ATTRIBUTES[subject.actuation])
     if subject.has_clauses and missing:
-        yield _lacks(subject, ATTRIBUTES, missing, "clauses of START find nothing, and let every job in")
+        yield _lacks(
+            subject, ATTRIBUTES, missing, "clauses of START find nothing, and let every job in"
+        )
 
 
 def latches(subject: Subject) -> Iterator[Finding]:
@@ -924,15 +1033,21 @@ def latches(subject: Subject) -> Iterator[Finding]:
     missing = _missing(subject, LATCH_LIST, needed)
     if missing:
         yield _lacks(
-            subject, LATCH_LIST, missing, "nobody sees when cores become free, and there is no grace"
+            subject,
+            LATCH_LIST,
+            missing,
+            "nobody sees when cores become free, and there is no grace",
         )
     words = [word.lower() for word in subject.words(LATCH_LIST)]
-    first = next((word for word in words if word in (BEFORE_OURS.lower(), *map(str.lower, needed))), "")
+    first = next(
+        (word for word in words if word in (BEFORE_OURS.lower(), *map(str.lower, needed))), ""
+    )
     if not missing and first != BEFORE_OURS.lower():
         yield Finding(
             "slot",
             subject.configuration.place(LATCH_LIST),
-            f"{LATCH_LIST} has not {BEFORE_OURS} before {needed[0]}: condor_reconfig on a running node mixes up the "
+            f"{LATCH_LIST} has not {BEFORE_OURS} before {needed[0]}: condor_reconfig on a "
+            "running node mixes up the "
             "latches, and there is no grace until the startd is restarted",
             f"write {LATCH_LIST} = $({LATCH_LIST}) {BEFORE_OURS} {' '.join(needed)}",
         )
@@ -944,7 +1059,9 @@ def rolled_up(subject: Subject) -> Iterator[Finding]:
         return
     missing = _missing(subject, SUMMED_LIST, (HELD_BACK_CORES,))
     if missing:
-        yield _lacks(subject, SUMMED_LIST, missing, f"there is no {SUMMED}, so nodes heed no target")
+        yield _lacks(
+            subject, SUMMED_LIST, missing, f"there is no {SUMMED}, so nodes heed no target"
+        )
     if subject.configuration.text(ROLL_UP).strip().lower().startswith("f"):
         yield Finding(
             "slot",
@@ -959,7 +1076,10 @@ def miscounted(subject: Subject) -> Iterator[Finding]:
     if not subject.has_clauses or subject.actuation != LIVE or subject.is_off:
         return
     for attribute, cases in ((HELD_BACK_CORES, _held_cases(subject)), (ROOM, _room_cases(subject))):
-        seen = subject.htcondor.evaluate([f"MY.{attribute}"], [slot for _, slot, _ in cases], [{}])[0] or []
+        seen = (
+            subject.htcondor.evaluate([f"MY.{attribute}"], [slot for _, slot, _ in cases], [{}])[0]
+            or []
+        )
         wrong = [
             f"{value} {situation}"
             for (situation, _, expected), (value,) in zip(cases, seen)
@@ -980,7 +1100,11 @@ def _held_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
     mine = dynamic_slot(target, cores, HELD_BACK)
     return [
         (f"in a slot of {cores} cores of {HELD_BACK}", mine, cores),
-        (f"in a slot of {HELD_BACK.upper()}", dynamic_slot(target, cores, HELD_BACK.upper()), cores),
+        (
+            f"in a slot of {HELD_BACK.upper()}",
+            dynamic_slot(target, cores, HELD_BACK.upper()),
+            cores,
+        ),
         ("in a slot of another group", dynamic_slot(target, cores, f"{HELD_BACK}2"), 0),
         ("in a slot that is new and nobody's yet", dynamic_slot(target, cores), cores),
         (
@@ -1029,7 +1153,10 @@ _FORMS = (
     re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s,\"'$?#]*"),
     re.compile(r"collector:[^\s,\"'$]*"),
 )
-_REMEDY = "write file:/PATH, https://HOST[:PORT]/PATH or collector:, several with commas and without blanks"
+_REMEDY = (
+    "write file:/PATH, https://HOST[:PORT]/PATH or collector:, several with commas and "
+    "without blanks"
+)
 
 
 def sources(subject: Subject) -> Iterator[Finding]:
@@ -1039,10 +1166,14 @@ def sources(subject: Subject) -> Iterator[Finding]:
         return
     text = configuration.text(SOURCE).strip()
     place, given = configuration.place(SOURCE), _options(subject)
-    wrong = [entry for entry in text.split(",") if not any(form.fullmatch(entry) for form in _FORMS)]
+    wrong = [
+        entry for entry in text.split(",") if not any(form.fullmatch(entry) for form in _FORMS)
+    ]
     if wrong:
         shown = ", ".join(repr(entry) for entry in wrong)
-        yield Finding("sources", place, f"{SOURCE}: {shown} is no source: nodes get no target", _REMEDY)
+        yield Finding(
+            "sources", place, f"{SOURCE}: {shown} is no source: nodes get no target", _REMEDY
+        )
         return
     if text.count(",") >= MAX_SOURCES:
         problem = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
@@ -1077,20 +1208,26 @@ def options(subject: Subject) -> Iterator[Finding]:
                     "sources",
                     place,
                     f"{PROGRAM} has no option {name}: nodes get no target",
-                    f"write {close[0] if close else 'one of ' + ', '.join(JOB_CTL_OPTIONS)}, and its value after a "
+                    f"write {close[0] if close else 'one of ' + ', '.join(JOB_CTL_OPTIONS)}, "
+                    "and its value after a "
                     "blank",
                 )
                 break
         else:
             if len(words) % 2:
-                yield Finding("sources", place, f"{words[-1]} has no value: nodes get no target", "write one")
+                yield Finding(
+                    "sources", place, f"{words[-1]} has no value: nodes get no target", "write one"
+                )
 
 
 def _identity(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
     if not any(entry.startswith("collector:") for entry in text.split(",")):
         return
     place = subject.configuration.place(OPTIONS)
-    remedy = f"write {OPTIONS} = {IDENTITY} sharectl@example.org, as `condor_status -any` shows it of sharectl's ads"
+    remedy = (
+        f"write {OPTIONS} = {IDENTITY} sharectl@example.org, as `condor_status -any` shows it of "
+        "sharectl's ads"
+    )
     if IDENTITY not in given:
         problem = f"collector: needs {IDENTITY}: nodes believe no ad of which they do not know who sent it"
         yield Finding("sources", place, problem, remedy)
@@ -1168,7 +1305,8 @@ def refused(subject: Subject) -> Iterator[Finding]:
             "typical jobs",
             subject.configuration.place(START),
             f"START keeps jobs out {_some(situations)}: {_some(kept_out)}",
-            "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; if it waits for what a "
+            "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; "
+            "if it waits for what a "
             "STARTD_CRON job of the site publishes, say --published NAME=VALUE",
         )
     if not failures and not any(_true(outcome) for outcome in outcomes):
@@ -1176,7 +1314,8 @@ def refused(subject: Subject) -> Iterator[Finding]:
             "typical jobs",
             subject.configuration.place(START),
             "START keeps out every typical job, with sharectl and without",
-            "mend it, or say with --published NAME=VALUE what STARTD_CRON jobs of the site publish on a healthy node",
+            "mend it, or say with --published NAME=VALUE what STARTD_CRON jobs of the site "
+            "publish on a healthy node",
         )
 
 
@@ -1192,12 +1331,17 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
         if _true(outcome) != (trial.expected and _true(without))
     ]
     for situation in dict.fromkeys(trial.situation for trial, _ in wrong):
-        jobs = [f"{trial.job} ({_word(outcome)})" for trial, outcome in wrong if trial.situation == situation]
+        jobs = [
+            f"{trial.job} ({_word(outcome)})"
+            for trial, outcome in wrong
+            if trial.situation == situation
+        ]
         yield Finding(
             "clauses",
             subject.configuration.place(START),
             f"START does not do what sharectl is for {situation}: {_some(jobs)}",
-            "let START end in && ($(t1_clauses)), in the last file that sets it, and leave the clauses as they are",
+            "let START end in && ($(t1_clauses)), in the last file that sets it, and leave the "
+            "clauses as they are",
         )
 
 
@@ -1212,7 +1356,11 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
     (honestly,) = _tried(subject, start, honest)
     kept_out = [trial for trial, outcome in zip(honest, honestly) if not _true(outcome)]
     (forging,) = _tried(subject, start, [trials.forged(trial, trials.FORGED) for trial in kept_out])
-    gained = [f"{trial.job} {trial.situation}" for trial, outcome in zip(kept_out, forging) if _true(outcome)]
+    gained = [
+        f"{trial.job} {trial.situation}"
+        for trial, outcome in zip(kept_out, forging)
+        if _true(outcome)
+    ]
     if gained:
         yield Finding(
             "forging",
@@ -1254,9 +1402,11 @@ def claims(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "claims",
             place,
-            f"under a target, a claim of the held-back group lives on ({_word(with_target[-1])}): its jobs follow each "
+            "under a target, a claim of the held-back group lives on "
+            f"({_word(with_target[-1])}): its jobs follow each "
             "other in it, and START is not asked",
-            f"write CLAIM_WORKLIFE = ifThenElse({_LAST_OF_CLAIM}, 0, $(CLAIM_WORKLIFE:1200)), in the last file that "
+            f"write CLAIM_WORKLIFE = ifThenElse({_LAST_OF_CLAIM}, 0, $(CLAIM_WORKLIFE:1200)), "
+            "in the last file that "
             "sets it",
         )
 
@@ -1269,14 +1419,21 @@ def not_the_clauses(subject: Subject) -> Iterator[Finding]:
     others = {
         macro: text
         for macro, text in subject.readable.items()
-        if EXPRESSIONS.fullmatch(macro.upper()) and START in macro.upper() and macro.upper() != START
+        if EXPRESSIONS.fullmatch(macro.upper())
+        and START in macro.upper()
+        and macro.upper() != START
     }
-    for (macro, text), outcomes in zip(others.items(), _tried(subject, list(others.values()), tried)):
+    for (macro, text), outcomes in zip(
+        others.items(), _tried(subject, list(others.values()), tried)
+    ):
         asks = {reference.name for reference in references(text) if reference.scope == MY}
         let_in = [
-            f"{trial.job} {trial.situation}" for trial, outcome in zip(tried, outcomes) if _true(outcome)
+            f"{trial.job} {trial.situation}"
+            for trial, outcome in zip(tried, outcomes)
+            if _true(outcome)
         ]
-        # What lets in none of the typical jobs may still let in others: then the clauses have to be in its text.
+        # What lets in none of the typical jobs may still let in others: then the clauses have to be
+        # in its text.
         if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
             whom = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
             yield Finding(
@@ -1300,7 +1457,8 @@ def quantized(subject: Subject) -> Iterator[Finding]:
         yield Finding(
             "claims",
             subject.configuration.place(macro),
-            f"a job of one core gets a slot of {given:g}, and START keeps single-core jobs out of slots of {cores} cores",
+            f"a job of one core gets a slot of {given:g}, and START keeps single-core jobs out "
+            f"of slots of {cores} cores",
             f"make it smaller than {cores} for such jobs, or SHARECTL_MULTICORE_CORES larger",
         )
 

@@ -57,9 +57,18 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
     (
         "slot",
         "the slot has what the clauses need, and counts cores rightly",
-        (snippet_rules.unlisted, snippet_rules.latches, snippet_rules.rolled_up, snippet_rules.miscounted),
+        (
+            snippet_rules.unlisted,
+            snippet_rules.latches,
+            snippet_rules.rolled_up,
+            snippet_rules.miscounted,
+        ),
     ),
-    ("typical jobs", "without a target, typical jobs get in as without sharectl", (snippet_rules.refused,)),
+    (
+        "typical jobs",
+        "without a target, typical jobs get in as without sharectl",
+        (snippet_rules.refused,),
+    ),
     (
         "clauses",
         "START obeys targets and grace",
@@ -100,7 +109,8 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
     source
         Which configuration.
     site_attributes
-        Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node, ClassAd expressions.
+        Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node,
+        ClassAd expressions.
     """
     try:
         with evaluator() as htcondor, reader(source) as process:
@@ -116,7 +126,12 @@ def _report(subject: Subject) -> Report:
     shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
     shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
     made = {knob: " ".join(_in_one_line(subject, knob).split()) for knob in shown}
-    found = [finding for _, _, functions in CHECKS for function in functions for finding in function(subject)]
+    found = [
+        finding
+        for _, _, functions in CHECKS
+        for function in functions
+        for finding in function(subject)
+    ]
     return Report(tuple(files), made, tuple(found))
 
 
@@ -127,11 +142,16 @@ def _in_one_line(subject: Subject, knob: str) -> str:
 
 
 def _subject(
-    source: Source, process: CondorProcess, htcondor: CondorProcess, site_attributes: Mapping[str, str]
+    source: Source,
+    process: CondorProcess,
+    htcondor: CondorProcess,
+    site_attributes: Mapping[str, str],
 ) -> Subject:
     configuration, mistaken, installed = _configuration(source, process)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
-    knobs = [f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS]
+    knobs = [
+        f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS
+    ]
     unseen = [knob for knob in knobs if not configuration.assignments(knob)]
     off = expand(source, (*SWITCHED, *unseen), process, {ENABLED: "False"})
     values = {name.lower(): off[name] for name in unseen if name in off}
@@ -150,7 +170,8 @@ def _configuration(
 ) -> tuple[Configuration, dict[str, str], Optional[tuple[int, int]]]:
     """The configuration as the HTCondor that is installed takes it, knobs that are no boolean, and which HTCondor it is.
 
-    The library that reads it here may be newer, and so choose a way to act that the daemons would not.
+    The library that reads it here may be newer, and so choose a way to act that the daemons would
+    not.
     """
     configuration = read(source, MACROS, process)
     mistaken = snippet_rules.mistaken(configuration)

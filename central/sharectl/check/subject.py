@@ -129,7 +129,9 @@ class Subject:
     def node(self) -> Node:
         """The node that typical jobs are tried at."""
         grace = self.configuration.text("SHARECTL_GRACE_SECONDS").strip()
-        return Node(self.constants, self.multicore_cores, self.actuation, has_grace=grace not in ("0", "1"))
+        return Node(
+            self.constants, self.multicore_cores, self.actuation, has_grace=grace not in ("0", "1")
+        )
 
     @property
     def multicore_cores(self) -> int:
@@ -164,7 +166,10 @@ class Subject:
     @cached_property
     def expressions(self) -> Mapping[str, str]:
         """Macros that HTCondor takes for expressions on a node → expanded text; only those that a file sets."""
-        named = {definition.name.upper(): definition.name for definition in self.configuration.definitions}
+        named = {
+            definition.name.upper(): definition.name
+            for definition in self.configuration.definitions
+        }
         wanted = [name for name in named if EXPRESSIONS.fullmatch(name)]
         attributes = {word.upper() for macro in EVALUATED_LISTS for word in self.words(macro)}
         wanted += [name for name in named if name in attributes]
@@ -187,7 +192,9 @@ class Subject:
             for rows in self.htcondor.evaluate(expressions, [{}], [{}])
         ]
         return [
-            float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+            float(value)
+            if isinstance(value, (int, float)) and not isinstance(value, bool)
+            else None
             for value in values
         ]
 
@@ -202,12 +209,15 @@ class Subject:
 
     def is_snippets(self, definition: Definition) -> bool:
         """Whether an assignment is in the file that defines the clauses, and not in one that sets a knob for it."""
-        return definition.file in {clauses.file for clauses in self.configuration.assignments("t1_clauses")}
+        return definition.file in {
+            clauses.file for clauses in self.configuration.assignments("t1_clauses")
+        }
 
     @cached_property
     def _our_files(self) -> frozenset[object]:
         return frozenset(
             definition.file
             for definition in self.configuration.definitions
-            if "sharectl" in definition.name.lower() or any(name in definition.text for name in CLAUSES)
+            if "sharectl" in definition.name.lower()
+            or any(name in definition.text for name in CLAUSES)
         )

@@ -2,9 +2,11 @@
 
 Ads of typical jobs, and of slots, to try an expression on.
 
-Ads are attribute → ClassAd expression as text. Times are expressions over ``time()``: no clock is needed.
+Ads are attribute → ClassAd expression as text. Times are expressions over ``time()``: no clock is
+needed.
 
-The same with groups within groups: a node has to tell ``alice.user`` from ``alice.users`` and from ``alice``.
+The same with groups within groups: a node has to tell ``alice.user`` from ``alice.users`` and from
+``alice``.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ FORGED = {
 """What a user might write into his job so that it gets in where it should not."""
 
 
-def partitionable_slot(published: Ad, free_cores: int, children: Sequence[Child] = ()) -> dict[str, str]:
+def partitionable_slot(
+    published: Ad, free_cores: int, children: Sequence[Child] = ()
+) -> dict[str, str]:
     """Ad of a partitionable slot with these dynamic slots, that publishes ``published`` besides HTCondor's own."""
     held = [str(cores if group == HELD_BACK else 0) for group, cores in children]
     return {
@@ -106,7 +110,9 @@ def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
         "Name": '"slot1_1@wn-001.example.org"',
         "DynamicSlot": "True",
         "SlotType": '"Dynamic"',
-        **({"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'} if group else {}),
+        **(
+            {"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'} if group else {}
+        ),
         **published,
     }
 
@@ -180,7 +186,11 @@ ACTUATIONS = (LIVE, CRON)
 CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
 """Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
 
-TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES = "t1_TargetActive", "t1_HeldBackSlot", "t1_HeldBackCores"
+TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES = (
+    "t1_TargetActive",
+    "t1_HeldBackSlot",
+    "t1_HeldBackCores",
+)
 SUMMED = f"Child{HELD_BACK_CORES}"
 """What HTCondor makes of the dynamic slots' `HELD_BACK_CORES` in the partitionable one."""
 
@@ -271,7 +281,11 @@ def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
         "when the target has run out": {**target, "t1_TargetUntil": "time() - 1"},
         "when job_ctl has stopped": {**target, "t1_JobCtlTime": LONG_AGO},
         "when the clock was set back": {**target, "t1_JobCtlTime": LATER},
-        "when sharectl is disabled here": {**target, **_GRACE[node.actuation], "t1_Disabled": "True"},
+        "when sharectl is disabled here": {
+            **target,
+            **_GRACE[node.actuation],
+            "t1_Disabled": "True",
+        },
         **{
             f"when {name} is missing": {key: text for key, text in target.items() if key != name}
             for name in needed
@@ -287,7 +301,9 @@ def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
 def quiet_situations(node: Node) -> dict[str, dict[str, str]]:
     """Situation → attributes of sharectl: all those in which a node takes jobs as if sharectl were not there."""
     target = target_attributes(node)
-    broken = [(name, word) for name in (TARGET_ACTIVE, CLAUSES[1]) for word in ("undefined", "error")]
+    broken = [
+        (name, word) for name in (TARGET_ACTIVE, CLAUSES[1]) for word in ("undefined", "error")
+    ]
     broken += [(_COUNTED[node.actuation], word) for word in ("undefined", "error")]
     return {
         **targetless_situations(node),
@@ -354,12 +370,21 @@ def acting_trials(node: Node) -> list[Trial]:
         "under a target, the held-back group at its cap": {f"one core of {HELD_BACK}": False},
         "under a target, cores have been matched since": {f"one core of {HELD_BACK}": False},
         "under a target, a dynamic slot is being made": {f"{many} cores of {HELD_BACK}": False},
-        "under a target, nobody knows whether sharectl is disabled": {f"one core of {HELPED}": False},
+        "under a target, nobody knows whether sharectl is disabled": {
+            f"one core of {HELPED}": False
+        },
         **{
             situation: {**dict.fromkeys(small, False), f"{many} cores, no group": True}
-            for situation in ("in grace", "before the latch has seen the free cores", *SOMEBODY_MAY_WAIT)
+            for situation in (
+                "in grace",
+                "before the latch has seen the free cores",
+                *SOMEBODY_MAY_WAIT,
+            )
         },
-        "in the slot of a multicore job": {"one core, no group": False, f"{many} cores, no group": True},
+        "in the slot of a multicore job": {
+            "one core, no group": False,
+            f"{many} cores, no group": True,
+        },
         "in grace, under a target for single-core jobs": {
             f"one core of {HELPED}": True,
             f"one core of {HELD_BACK}": False,
@@ -386,7 +411,9 @@ def clause_trials(node: Node, clause: str) -> list[Trial]:
 
 def forged(trial: Trial, forgery: Ad) -> Trial:
     """The same with a job that has been written so as to get in."""
-    return Trial(trial.situation, trial.job, trial.slot_ad, {**forgery, **trial.job_ad}, trial.expected)
+    return Trial(
+        trial.situation, trial.job, trial.slot_ad, {**forgery, **trial.job_ad}, trial.expected
+    )
 
 
 def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
@@ -411,7 +438,11 @@ def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
         "when the latches are errors": {**quiet, **dict.fromkeys(_NO_GRACE[LIVE], "error")},
         "when the ad is an old copy": {**quiet, value: "0", "MyCurrentTime": LONG_AGO},
         "when the clock was set back in grace": {**quiet, time: LATER},
-        "when the clock was set back before the latch": {**quiet, value: "0", "MyCurrentTime": LATER},
+        "when the clock was set back before the latch": {
+            **quiet,
+            value: "0",
+            "MyCurrentTime": LATER,
+        },
     }
 
 
@@ -420,7 +451,9 @@ def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
     many, held = node.multicore_cores, _HELD_CORES
     slots = {
         "under a target, the held-back group over its cap": node.slot(target_attributes(node)),
-        "under a target, the held-back group below its cap": node.slot(target_attributes(node, held + many)),
+        "under a target, the held-back group below its cap": node.slot(
+            target_attributes(node, held + many)
+        ),
         "under a target, the held-back group at its cap": node.slot(target_attributes(node, held)),
         "under a target, nobody knows whether sharectl is disabled": node.slot(
             {**target_attributes(node), "t1_Disabled": "undefined"}
@@ -430,7 +463,9 @@ def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
     if node.has_grace:
         grace = {**no_target(node), **_GRACE[node.actuation]}
         slots["in grace"] = node.slot(grace)
-        slots.update((name, node.slot({**grace, **ours})) for name, ours in SOMEBODY_MAY_WAIT.items())
+        slots.update(
+            (name, node.slot({**grace, **ours})) for name, ours in SOMEBODY_MAY_WAIT.items()
+        )
         slots["in grace, under a target for single-core jobs"] = node.slot(
             {**target_attributes(node, held + many, 1), **_GRACE[node.actuation]}
         )
@@ -513,7 +548,14 @@ def nested_slots(constants: Ad, node: Node) -> list[tuple[str, dict[str, str], i
     }
     own = dynamic_slot(target, cores, HELD_BACK)
     return [
-        *((f"in a slot of {name}", dynamic_slot(target, cores, name), held) for name, held in slots.items()),
+        *(
+            (f"in a slot of {name}", dynamic_slot(target, cores, name), held)
+            for name, held in slots.items()
+        ),
         # Whose name is that of a subgroup: HTCondor, too, takes the last part for the user.
-        (f"in a slot of a user of {HELD_BACK}", {**own, "AccountingGroup": f'"{INNER_HELD_BACK}@x"'}, 0),
+        (
+            f"in a slot of a user of {HELD_BACK}",
+            {**own, "AccountingGroup": f'"{INNER_HELD_BACK}@x"'},
+            0,
+        ),
     ]

@@ -140,7 +140,8 @@ def _add_costs(parser: argparse.ArgumentParser) -> None:
         default=1200.0,
         metavar="SECONDS",
         help="CLAIM_WORKLIFE of the slots: a claim runs jobs back to back until one ends when it is older; 0 for one job a "
-        "claim, -1 for claims that do not age (default: %(default)g, as HTCondor's; nodes are not asked)",
+        "claim, -1 for claims that do not age (default: %(default)g, as HTCondor's; nodes are "
+        "not asked)",
     )
     costs.add_argument(
         "--cores",
@@ -206,7 +207,9 @@ def _draw(arguments: argparse.Namespace) -> None:
 
     for path in arguments.plot:
         try:
-            path.write_bytes(figure(arguments.interval or DEFAULT_PLOT_INTERVALS, path.suffix[1:].lower()))
+            path.write_bytes(
+                figure(arguments.interval or DEFAULT_PLOT_INTERVALS, path.suffix[1:].lower())
+            )
         except ImportError:
             raise MissingExtraError("--plot", "matplotlib", "plot", "use --chart") from None
         except OSError as error:
@@ -221,7 +224,8 @@ def _print_charts(found: Findings, chosen: tuple[float, ...]) -> None:
     for cost in found.costs[:1] if found.parts else found.costs:
         print(f"\n{printable(cost.load.name)}: {bars(cost.reused, found.basis, blocks=blocks)}")
     print(
-        "\nThe saw-tooth below is of the formula, for jobs of one run time each, not of the run times above."
+        "\nThe saw-tooth below is of the formula, for jobs of one run time each, not of the run "
+        "times above."
     )
     longest = 4 * max(chosen)
     for interval in chosen:

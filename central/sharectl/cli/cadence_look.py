@@ -28,12 +28,21 @@ from sharectl.condor import negotiator
 from sharectl.condor.negotiator import Cycle
 from sharectl.config.load import load
 from sharectl.errors import PoolUnavailableError
-from sharectl.report.cadence import Cost, Findings, actual_period, age_words, brief, in_percent, more_idle
+from sharectl.report.cadence import (
+    Cost,
+    Findings,
+    actual_period,
+    age_words,
+    brief,
+    in_percent,
+    more_idle,
+)
 from sharectl.words import counted
 
 _FEW_JOBS = 100
 _NOT_WORTH_IT = (
-    "no interval is recommended: each one that the negotiator can keep up with costs more idle core-hours than it saves "
+    "no interval is recommended: each one that the negotiator can keep up with costs more idle "
+    "core-hours than it saves "
     "beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
 )
 _SEVERAL_LAWS = "no interval is recommended for several laws together: give one --run-time"
@@ -72,10 +81,15 @@ def look(arguments: argparse.Namespace) -> Look:
         limit = arguments.limit or asks.SWF_MOST_JOBS
         return _of_jobs(asks.swf_read(arguments.swf, limit), arguments)
     told = asks.ask(_access(arguments, config, groups))
-    problems = tuple(f"{source.name}: {source.problem}" for source in told.sources if source.problem)
+    problems = tuple(
+        f"{source.name}: {source.problem}" for source in told.sources if source.problem
+    )
     if not told.jobs.counted:
         left_out = "; ".join(_left_out(told.jobs, None))
-        nothing = f"no schedd told of a job that ran ({left_out or 'no history'}): give --run-time, --history or --swf"
+        nothing = (
+            f"no schedd told of a job that ran ({left_out or 'no history'}): give --run-time, "
+            "--history or --swf"
+        )
         raise PoolUnavailableError("\n".join([*problems, nothing]))
     seen = _of_jobs(told.jobs, arguments)
     return Look(
@@ -89,7 +103,9 @@ def look(arguments: argparse.Namespace) -> Look:
     )
 
 
-def _access(arguments: argparse.Namespace, config: Any, groups: Optional[tuple[str, ...]]) -> asks.Access:
+def _access(
+    arguments: argparse.Namespace, config: Any, groups: Optional[tuple[str, ...]]
+) -> asks.Access:
     limit = arguments.limit or asks.POOL_MOST_JOBS
     if config is None:
         return asks.Access(None, groups, arguments.negotiator, limit)
@@ -106,7 +122,10 @@ def _access(arguments: argparse.Namespace, config: Any, groups: Optional[tuple[s
 def _of_jobs(jobs: Jobs, arguments: argparse.Namespace) -> Look:
     source = arguments.history or arguments.swf
     notes = [
-        f"run times of {counted(jobs.jobs, 'job')}, {counted(round(jobs.core_seconds / 3600), 'core-hour')}",
+        (
+            f"run times of {counted(jobs.jobs, 'job')}, "
+            f"{counted(round(jobs.core_seconds / 3600), 'core-hour')}"
+        ),
         *_left_out(jobs, source),
     ]
     if jobs.jobs < _FEW_JOBS:
@@ -140,7 +159,8 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
         )
 
     costs = tuple(_cost(load, at, arguments.claim_worklife) for load in seen.loads)
-    # The first of them are all jobs together; a recommendation for one of several laws would be none.
+    # The first of them are all jobs together; a recommendation for one of several laws would be
+    # none.
     one = len(costs) == 1 or seen.loads[0].jobs is not None
     choice = _choice(arguments, seen, costs[0], duration) if duration is not None and one else None
     return Findings(
@@ -162,7 +182,9 @@ def findings(arguments: argparse.Namespace, seen: Look) -> Findings:
     )
 
 
-def _choice(arguments: argparse.Namespace, seen: Look, cost: Cost, duration: float) -> Optional[Choice]:
+def _choice(
+    arguments: argparse.Namespace, seen: Look, cost: Cost, duration: float
+) -> Optional[Choice]:
     """Interval to recommend by the column of claims that are used again."""
     load, worklife = seen.loads[0], arguments.claim_worklife
     return choose(
@@ -201,9 +223,12 @@ def _weighed(
     if not without.costs_more_than_it_saves:
         return []
     said = (
-        f"warning: claim reuse makes {brief(alone.interval_seconds)} s look cheap. A claim goes from job to job of one user "
-        f"{age_words(arguments.claim_worklife)}, and meanwhile other groups do not get its cores. With one job a claim this "
-        f"interval loses {more_idle(without)} than HTCondor's default: if several groups wait, choose by --claim-worklife 0"
+        f"warning: claim reuse makes {brief(alone.interval_seconds)} s look cheap. A claim goes "
+        "from job to job of one user "
+        f"{age_words(arguments.claim_worklife)}, and meanwhile other groups do not get its "
+        "cores. With one job a claim this "
+        f"interval loses {more_idle(without)} than HTCondor's default: if several groups wait, "
+        "choose by --claim-worklife 0"
     )
     return [said]
 
@@ -215,8 +240,10 @@ def _late(offered: tuple[Option, ...], duration: Optional[float], delay: float) 
         return []
     which = ", ".join(f"{option.interval_seconds:g}" for option in late)
     said = (
-        f"NEGOTIATOR_INTERVAL = {which} cannot be kept: a cycle takes up to {duration:g} s and the next begins no sooner "
-        f"than NEGOTIATOR_CYCLE_DELAY = {delay:g} s after it, so {late[0].late_seconds:g} s after its start; figures are "
+        f"NEGOTIATOR_INTERVAL = {which} cannot be kept: a cycle takes up to {duration:g} s and "
+        "the next begins no sooner "
+        f"than NEGOTIATOR_CYCLE_DELAY = {delay:g} s after it, so {late[0].late_seconds:g} s "
+        "after its start; figures are "
         "those of what then happens"
     )
     return [said]
@@ -256,17 +283,21 @@ def _notes(
     unasked = f", as no pool is asked with {source}" if source else ""
     if not (arguments.cores or seen.cores):
         notes.append(
-            f"how many cores the pool has is not known{unasked} (--cores): idle time is told for one core"
+            f"how many cores the pool has is not known{unasked} (--cores): idle time is told "
+            "for one core"
         )
     if duration is None:
         notes.append(
-            f"how long a negotiation cycle takes is not known{unasked} (--cycle-duration): no interval is recommended, since "
+            f"how long a negotiation cycle takes is not known{unasked} (--cycle-duration): no "
+            "interval is recommended, since "
             "the shortest that the negotiator can keep up with is not known either"
         )
     elif duration > arguments.most_negotiating * max(chosen):
         notes.append(
-            f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator negotiate for at most "
-            f"{in_percent(arguments.most_negotiating)} of its time; give longer ones (--interval), or --most-negotiating"
+            f"a cycle takes up to {duration:g} s: at none of these intervals would the "
+            "negotiator negotiate for at most "
+            f"{in_percent(arguments.most_negotiating)} of its time; give longer ones "
+            "(--interval), or --most-negotiating"
         )
     if seen.cycles:
         notes += _cycle_notes(seen, duration or 0)
@@ -277,10 +308,15 @@ def _cycle_notes(seen: Look, duration: float) -> list[str]:
     took = ", ".join(f"{cycle.duration_seconds:g}" for cycle in seen.cycles)
     began = ", ".join(f"{cycle.period_seconds:g}" for cycle in seen.cycles if cycle.period_seconds)
     notes = [
-        f"the negotiator's last cycles took {took} s, in whole seconds, and began {began or '?'} s apart"
+        (
+            f"the negotiator's last cycles took {took} s, in whole seconds, and began "
+            f"{began or '?'} s apart"
+        )
     ]
     if not any(cycle.idle_jobs for cycle in seen.cycles):
-        notes.append("no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)")
+        notes.append(
+            "no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)"
+        )
     if len(seen.knobs) == len(negotiator.KNOBS):
         late = actual_period(_knobs(seen), duration)
         notes += [late] if late else []

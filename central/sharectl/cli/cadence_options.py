@@ -74,7 +74,8 @@ def intervals(text: str) -> tuple[float, ...]:
     if wrong or len(words) > _MOST_INTERVALS:
         what = f"{wrong[0][:20]!r}" if wrong else f"{len(words)} intervals"
         raise argparse.ArgumentTypeError(
-            f"{what}: write up to {_MOST_INTERVALS} intervals in whole seconds from 1 to {_DAY_SECONDS}, such as 60,300"
+            f"{what}: write up to {_MOST_INTERVALS} intervals in whole seconds from 1 to "
+            f"{_DAY_SECONDS}, such as 60,300"
         )
     return tuple(sorted({float(word) for word in words}))
 
@@ -99,7 +100,9 @@ def duration(text: str) -> float:
 def _seconds(text: str) -> float:
     value = _number(text)
     if abs(value) > _MOST:
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds up to {_MOST}, such as 1200")
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]!r}: write seconds up to {_MOST}, such as 1200"
+        )
     if not isfinite(value):
         raise argparse.ArgumentTypeError(f"{text[:20]!r}: write seconds, such as 1200")
     return value
@@ -127,7 +130,9 @@ def share(text: str) -> float:
 def whole_number(text: str) -> int:
     """A whole number above 0."""
     if not (text.isdecimal() and len(text) <= _MOST_DIGITS and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: write a whole number above 0 and below {_MOST}")
+        raise argparse.ArgumentTypeError(
+            f"{text[:20]!r}: write a whole number above 0 and below {_MOST}"
+        )
     return int(text)
 
 

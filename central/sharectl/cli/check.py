@@ -16,7 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     checks = parser.add_subparsers(title="checks", dest="check", metavar="CHECK", required=True)
     for name, (module, summary) in _CHECKS.items():
-        described = checks.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        described = checks.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         module.add_arguments(described)
 
 

@@ -15,16 +15,27 @@ from sharectl.errors import ConfigError
 from sharectl.report import as_json
 from sharectl.words import counted
 
-_REFUSED: dict[str, object] = {"valid": False, "problems": [], "recommendations": [], "config": None}
+_REFUSED: dict[str, object] = {
+    "valid": False,
+    "problems": [],
+    "recommendations": [],
+    "config": None,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the check."""
     named = parser.add_mutually_exclusive_group()
-    named.add_argument("file", type=Path, nargs="?", metavar="FILE", help=f"default: {DEFAULT_CONFIG}")
-    named.add_argument("--config", type=Path, metavar="FILE", help="the same, as other verbs have it")
+    named.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE", help=f"default: {DEFAULT_CONFIG}"
+    )
+    named.add_argument(
+        "--config", type=Path, metavar="FILE", help="the same, as other verbs have it"
+    )
     parser.add_argument(
-        "--json", action="store_true", help="print JSON: the configuration, or what is wrong with it"
+        "--json",
+        action="store_true",
+        help="print JSON: the configuration, or what is wrong with it",
     )
 
 

@@ -18,7 +18,9 @@ def attribute(text: str) -> tuple[str, str]:
     """Name and value of ``NAME`` or ``NAME=VALUE``; the value is True unless given."""
     name, equals, value = text.partition("=")
     if not _ATTRIBUTE.fullmatch(name) or (equals and not value.strip()):
-        raise argparse.ArgumentTypeError(f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write NAME or NAME=VALUE, such as NODE_IS_HEALTHY=True"
+        )
     return name, value.strip() or "True"
 
 

@@ -33,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     verbs = parser.add_subparsers(title="verbs", dest="consumption", metavar="VERB", required=True)
     for name, (module, summary) in _VERBS.items():
-        described = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        described = verbs.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         module.add_arguments(described)
 
 

@@ -59,11 +59,14 @@ def _request(text: str) -> tuple[str, dict[str, str]]:
     parts = text.split(",")
     plain = [part for part in parts if "=" not in part]
     named = {
-        name.lower(): amount for name, _, amount in (part.partition("=") for part in parts if "=" in part)
+        name.lower(): amount
+        for name, _, amount in (part.partition("=") for part in parts if "=" in part)
     }
     amounts = {**dict.fromkeys(_ASSETS, "1"), **dict(zip(_ASSETS, plain)), **named}
     in_order = parts[: len(plain)] == plain and len(plain) <= len(_ASSETS)
-    is_each_once = len(plain) + len(named) == len(parts) and not set(_ASSETS[: len(plain)]) & set(named)
+    is_each_once = len(plain) + len(named) == len(parts) and not set(_ASSETS[: len(plain)]) & set(
+        named
+    )
     are_names = all(name.isascii() and name.isidentifier() for name in named)
     are_numbers = all(amount.isascii() and amount.isdecimal() for amount in amounts.values())
     if not (in_order and is_each_once and are_names and are_numbers):
@@ -75,9 +78,12 @@ def _request(text: str) -> tuple[str, dict[str, str]]:
     ]
     if wrong:
         raise argparse.ArgumentTypeError(
-            f"{text[:60]!r}: {' and '.join(wrong)} must be 1 or more, of {_MOST_DIGITS} digits at most; {_SUCH}, or leave it out"
+            f"{text[:60]!r}: {' and '.join(wrong)} must be 1 or more, of {_MOST_DIGITS} digits "
+            f"at most; {_SUCH}, or leave it out"
         )
-    return f"request {text}", {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
+    return f"request {text}", {
+        f"Request{attribute_of(name)}": amount for name, amount in amounts.items()
+    }
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -100,7 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="quotas: knobs GROUP_QUOTA_<group>, GROUP_QUOTA_DYNAMIC_<group>, GROUP_ACCEPT_SURPLUS, GROUP_AUTOREGROUP "
-        "(use counts as 0), or what condor_status -any -constraint IsAccountingGroup -long prints (default: ask the pool)",
+        "(use counts as 0), or what condor_status -any -constraint IsAccountingGroup -long "
+        "prints (default: ask the pool)",
     )
     parser.add_argument(
         "--leftovers",
@@ -174,7 +181,11 @@ class Given:
             slots = restricted(every, arguments.constraint, "--constraint")
         if not slots:
             where = "the pool" if arguments.slots is None else str(arguments.slots)
-            which = " that meets --constraint" if arguments.constraint else ", but for dynamic ones at most"
+            which = (
+                " that meets --constraint"
+                if arguments.constraint
+                else ", but for dynamic ones at most"
+            )
             raise InputError([f"no slot: {where} has none{which}"])
         self._slots = [when_empty(slot) for slot in slots] if arguments.empty else slots
         return self._slots
@@ -191,7 +202,8 @@ class Given:
             waiting = [ad for ad in every if waits(ad)]
             if len(waiting) < len(every):
                 self.notes.append(
-                    f"{file}: {counted(len(every) - len(waiting), 'job')} left out that do not wait for a slot"
+                    f"{file}: {counted(len(every) - len(waiting), 'job')} left out that do not "
+                    "wait for a slot"
                 )
             return [Jobs(ad) for ad in restricted(waiting, constraint, "--job-constraint")]
         if constraint is not None:
@@ -201,7 +213,10 @@ class Given:
         return [Jobs(shape.ad, shape.jobs) for shape in shapes]
 
     def groups(self, slots: Sequence[AdOfFile]) -> list[Group]:
-        """Groups; none if neither a file nor a pool is there to tell. On slots taken for empty they use nothing."""
+        """Groups; none if neither a file nor a pool is there to tell.
+
+        On slots taken for empty they use nothing.
+        """
         found = self._groups(slots)
         return [replace(group, used=0.0) for group in found] if self._arguments.empty else found
 
@@ -216,7 +231,8 @@ class Given:
             return []
         if not self._asked().groups:
             self.notes.append(
-                "groups are missing: the collector has no ad of one; wait for a negotiation cycle, or see "
+                "groups are missing: the collector has no ad of one; wait for a negotiation "
+                "cycle, or see "
                 "NEGOTIATOR_ADVERTISE_ACCOUNTING"
             )
         return self._with_static_quotas(groups_of(self._asked().groups))
@@ -225,11 +241,14 @@ class Given:
         """Groups of which the negotiator has no quota at work, as while there is no slot, have that of its configuration."""
         from sharectl.consumption.asks import static_quotas
 
-        unknown = [group.name for group in groups if group.quota is None and group.has_quota_of_its_own]
+        unknown = [
+            group.name for group in groups if group.quota is None and group.has_quota_of_its_own
+        ]
         known = static_quotas(self._place(), unknown) if unknown else {}
         if known:
             self.notes.append(
-                f"quotas as configured, since the negotiator has not worked them out yet: {', '.join(known)}"
+                "quotas as configured, since the negotiator has not worked them out yet: "
+                f"{', '.join(known)}"
             )
         return [replace(group, quota=known.get(group.name, group.quota)) for group in groups]
 
@@ -243,7 +262,8 @@ class Given:
         told = leftovers(self._place(), self._pool.schedds) if self._pool is not None else None
         if told is None:
             self.notes.append(
-                "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say --leftovers off if it is not"
+                "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say "
+                "--leftovers off if it is not"
             )
         return told is not False
 
@@ -265,4 +285,6 @@ class Given:
         from sharectl.config.load import load
 
         pool = load(self._arguments.config).pool
-        return PoolPlace(pool.collector, pool.collector_deadline_seconds, pool.schedd_deadline_seconds)
+        return PoolPlace(
+            pool.collector, pool.collector_deadline_seconds, pool.schedd_deadline_seconds
+        )

@@ -13,7 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser, "also count claims for these jobs: ads that condor_q -long or -json printed"
     )
     parser.add_argument(
-        "--pending", action="store_true", help="also count claims for the jobs that pend in the pool"
+        "--pending",
+        action="store_true",
+        help="also count claims for the jobs that pend in the pool",
     )
     consumption_ads.add_request(parser, "also count claims for jobs of this request")
     consumption_ads.add_arguments(parser)

@@ -23,10 +23,13 @@ def size(text: str) -> dict[str, float]:
     names = [match[1].lower() for match in matches if match]
     twice = [name for name in found if names.count(name) > 1]
     if twice:
-        raise argparse.ArgumentTypeError(f"{text!r}: says {', '.join(twice)} more than once; write each once")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: says {', '.join(twice)} more than once; write each once"
+        )
     if len(found) != len(matches) or not all(math.isfinite(amount) for amount in found.values()):
         raise argparse.ArgumentTypeError(
-            f"{text!r}: write amounts of assets in HTCondor's units (Memory MiB, Disk KiB), such as "
+            f"{text!r}: write amounts of assets in HTCondor's units (Memory MiB, Disk KiB), "
+            "such as "
             "cpus=64,memory=256000,gpus=4"
         )
     return found
@@ -45,7 +48,9 @@ class _Together(argparse.Action):
         so_far: dict[str, float] = getattr(namespace, self.dest)
         twice = [name for name in values if name in so_far]
         if twice:
-            parser.error(f"argument {option_string}: says {', '.join(twice)} more than once; write each once")
+            parser.error(
+                f"argument {option_string}: says {', '.join(twice)} more than once; write each once"
+            )
         setattr(namespace, self.dest, {**so_far, **values})
 
 
@@ -57,7 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR|FILE",
         help="folders of snippets, snippets, or what `condor_config_val -dump` printed of a node (-verbose too, which "
-        "has places); - for standard input; several are compared (default: all that this machine's HTCondor reads)",
+        "has places); - for standard input; several are compared (default: all that this "
+        "machine's HTCondor reads)",
     )
     parser.add_argument(
         "--slot",
@@ -66,7 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default={},
         metavar="ASSET=AMOUNT,…",
         help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 (default: what a whole "
-        "configuration says; for snippets, nodes of several sizes, and only what is wrong on each of them); of what a SLOT_TYPE_<N> "
+        "configuration says; for snippets, nodes of several sizes, and only what is wrong on "
+        "each of them); of what a SLOT_TYPE_<N> "
         "says an amount, such as cpus=10, this is the machine's; may be repeated",
     )
     checks.add_arguments(parser, CHECKS, "folders")

@@ -21,9 +21,13 @@ columns of --group, in weighted slots:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     consumption_ads.add_jobs(
-        parser, "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)", _EPILOG
+        parser,
+        "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)",
+        _EPILOG,
     )
-    consumption_ads.add_request(parser, "jobs of this request instead of those that pend in the pool")
+    consumption_ads.add_request(
+        parser, "jobs of this request instead of those that pend in the pool"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument(
         "--sequence",
@@ -60,7 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         empty = priced.matches if arguments.empty else on_empty(slots, jobs, priced)
         content = match_cost.priced(priced, empty)
         if arguments.group:
-            groups = with_groups_of_jobs(given.groups(slots), (job.accounting_group for job in priced.jobs))
+            groups = with_groups_of_jobs(
+                given.groups(slots), (job.accounting_group for job in priced.jobs)
+            )
             leftovers = given.leftovers()
             content["groups"] = match_cost.groups(
                 [
@@ -68,4 +74,6 @@ def run(arguments: argparse.Namespace) -> int:
                     for group, found in demands(priced, groups, empty)
                 ]
             )
-    return consumption_ads.print_found("consumption-cost", content, given, arguments, match_cost.cost_tables)
+    return consumption_ads.print_found(
+        "consumption-cost", content, given, arguments, match_cost.cost_tables
+    )

@@ -7,8 +7,12 @@ import argparse
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.epilog = "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
-    parser.add_argument("name", nargs="?", metavar="NAME", help="print this one, as YAML for `render`")
+    parser.epilog = (
+        "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
+    )
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME", help="print this one, as YAML for `render`"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
 
 

@@ -48,7 +48,9 @@ def run(arguments: argparse.Namespace) -> int:
         for note in notes(policy, consumption.declared)
     ]
     if arguments.json:
-        print(as_json.dumps("consumption_snippet", {"snippet": snippet(consumption), "notes": said}))
+        print(
+            as_json.dumps("consumption_snippet", {"snippet": snippet(consumption), "notes": said})
+        )
         return 0
     print(snippet(consumption), end="")
     for line in said:

@@ -70,7 +70,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(render(result.plan, wiring.seal_of(config)), end="")
         say_limits(result.plan)
         if result.disabled is not None:
-            print(f"sharectl: not published now: disabled {disabled_words(result.disabled)}", file=sys.stderr)
+            print(
+                f"sharectl: not published now: disabled {disabled_words(result.disabled)}",
+                file=sys.stderr,
+            )
     else:
         print(_line(result, record))
     say_warnings(result.warnings)
@@ -89,7 +92,10 @@ def ports_of(config: Config) -> Ports:
         pool=wiring.pool_of(config),
         history=Histories(
             HistoryFiles(
-                history.jobs_file, history.errors_log, history.errors_log_max_bytes, history.errors_log_keep
+                history.jobs_file,
+                history.errors_log,
+                history.errors_log_max_bytes,
+                history.errors_log_keep,
             ),
             ledger_of(config),
         ),
@@ -98,7 +104,9 @@ def ports_of(config: Config) -> Ports:
 
 def ledger_of(config: Config) -> Ledger:
     """The ledger of every cycle."""
-    return Ledger(config.state_directory / PLACE, Keep(config.ledger.keep_days, config.ledger.max_bytes))
+    return Ledger(
+        config.state_directory / PLACE, Keep(config.ledger.keep_days, config.ledger.max_bytes)
+    )
 
 
 def digest_of(config: Config) -> str:
@@ -132,7 +140,11 @@ def _idle_cores(result: CycleResult) -> Optional[dict[str, Optional[int]]]:
     record = result.record
     if record is None or record.idle_target_cores is None:
         return None
-    return {"all": record.idle_cores, "target": record.idle_target_cores, "grace": record.idle_grace_cores}
+    return {
+        "all": record.idle_cores,
+        "target": record.idle_target_cores,
+        "grace": record.idle_grace_cores,
+    }
 
 
 def _controllers(result: CycleResult) -> list[dict[str, Any]]:
@@ -167,7 +179,9 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
         "held_back": (plan and plan["held_back"]) or "-",
         "helped": (plan and plan["helped"]) or "-",
         "pairs": _pairs(result),
-        "limits": ",".join(f"{note.code}:{note.nodes}" for note in result.plan.limits) if result.plan else "",
+        "limits": ",".join(f"{note.code}:{note.nodes}" for note in result.plan.limits)
+        if result.plan
+        else "",
         "seconds": record["seconds"],
         "published": ",".join(record["published"]) or "-",
         **({"left": ",".join(result.left)} if result.left else {}),

@@ -34,15 +34,19 @@ from sharectl.report.tables import disabled_words, utc
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
-    "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file (`sharectl check config` has the "
-    "same list) and disable again. No cycle runs with it, so that targets run out within validity_seconds; to be rid of "
-    "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. "
+    "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file "
+    "(`sharectl check config` has the "
+    "same list) and disable again. No cycle runs with it, so that targets run out within "
+    "validity_seconds; to be rid of "
+    "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled, or "
+    "SHARECTL_ENABLED = False. "
     "`touch disabled` in state_directory keeps cycles from publishing once the file is mended"
 )
 
 _NOT_SET = "the switch could not be set"
 _STOP = (
-    "cycles go on publishing unless it was set before: run this as the user of the service or as root, or stop "
+    "cycles go on publishing unless it was set before: run this as the user of the service or "
+    "as root, or stop "
     "sharectl.timer"
 )
 
@@ -51,7 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     wiring.add_common(parser)
     parser.add_argument(
-        "--reason", required=True, type=_reason, metavar="TEXT", help="why: status and the audit tell it"
+        "--reason",
+        required=True,
+        type=_reason,
+        metavar="TEXT",
+        help="why: status and the audit tell it",
     )
     parser.add_argument(
         "--for",
@@ -62,8 +70,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "`sharectl enable`)",
     )
     parser.epilog = (
-        "Targets are withdrawn at once, by every transport that is configured, whether or not the pool answers. Where "
-        "this command cannot run, `touch disabled` in state_directory does the same at the next cycle. Nodes: "
+        "Targets are withdrawn at once, by every transport that is configured, whether or not "
+        "the pool answers. Where "
+        "this command cannot run, `touch disabled` in state_directory does the same at the next "
+        "cycle. Nodes: "
         "/etc/sharectl/disabled, or SHARECTL_ENABLED = False."
     )
 
@@ -103,7 +113,9 @@ def run(arguments: argparse.Namespace) -> int:
         for place in (*done.places, *done.left):
             print(f"no targets at {place}")
     if problems:
-        problems += ["sharectl is disabled all the same: cycles publish no targets"] if is_set else []
+        problems += (
+            ["sharectl is disabled all the same: cycles publish no targets"] if is_set else []
+        )
         raise StateError("\n".join(problems))
     if locked is not None:
         print(f"sharectl: {locked}; it withdraws what it publishes", file=sys.stderr)
@@ -169,7 +181,9 @@ def _withdrawn(
 
 def _reason(text: str) -> str:
     if not text.strip() or not text.isprintable() or len(text) > MAX_REASON:
-        raise argparse.ArgumentTypeError(f"write one line of 1 to {MAX_REASON} characters that can be seen")
+        raise argparse.ArgumentTypeError(
+            f"write one line of 1 to {MAX_REASON} characters that can be seen"
+        )
     return text
 
 

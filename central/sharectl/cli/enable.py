@@ -29,13 +29,18 @@ def run(arguments: argparse.Namespace) -> int:
     switch.enable()
     problems: list[str] = []
     if was is not None:
-        tried(partial(audit_of(config, "enable").switched, on=True, said=was, now=int(time.time())), problems)
+        tried(
+            partial(audit_of(config, "enable").switched, on=True, said=was, now=int(time.time())),
+            problems,
+        )
     if arguments.json:
         print(as_json.dumps("enabled", {"was": asdict(was) if was else None}))
     elif was is None:
         print("sharectl was not disabled")
     else:
-        print(f"enabled: the next cycle publishes targets again; was disabled {disabled_words(was)}")
+        print(
+            f"enabled: the next cycle publishes targets again; was disabled {disabled_words(was)}"
+        )
     if problems:
         raise StateError("\n".join(problems))
     return 0

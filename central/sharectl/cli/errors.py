@@ -16,8 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     wiring.add_common(parser)
     wiring.add_look(parser)
     parser.epilog = (
-        "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores held by single- and "
-        "multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC single- and multicore jobs pending"
+        "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores "
+        "held by single- and "
+        "multicore jobs; DHS HS06 over the share; DPHS HS06 over the pledge; PSC, PMC single- "
+        "and multicore jobs pending"
     )
 
 

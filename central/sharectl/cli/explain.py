@@ -7,9 +7,15 @@ from importlib import import_module
 from typing import Any
 
 SUBJECTS = {
-    "group": ("explain_group", "what a group uses and is entitled to, and why it gives or receives"),
+    "group": (
+        "explain_group",
+        "what a group uses and is entitled to, and why it gives or receives",
+    ),
     "node": ("explain_node", "what a node holds, and why it has its target or has none"),
-    "cycle": ("explain_cycle", "what one cycle saw, decided and changed, and what would change its plan"),
+    "cycle": (
+        "explain_cycle",
+        "what one cycle saw, decided and changed, and what would change its plan",
+    ),
     "job": ("explain_job", "what stands in the way of a job, clause by clause"),
     "codes": ("explain_codes", "every code that stands for a reason, with its sentence"),
 }
@@ -36,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         title="subjects", dest="subject", metavar="SUBJECT", required=True, parser_class=_Subject
     )
     for name, (module, summary) in SUBJECTS.items():
-        described = subjects.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        described = subjects.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         described.module = module
 
 

@@ -64,7 +64,9 @@ def _complain(wanted: Sequence[str]) -> int:
     for code in unknown:
         near = get_close_matches(code[: _LABEL * 2], sorted(known))
         advice = (
-            f"did you mean {' or '.join(near)}?" if near else "`sharectl explain codes` prints all of them"
+            f"did you mean {' or '.join(near)}?"
+            if near
+            else "`sharectl explain codes` prints all of them"
         )
         print(f"sharectl: no code {shown(code)!r}; {advice}", file=sys.stderr)
     return 1 if unknown else 0

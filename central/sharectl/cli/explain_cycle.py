@@ -7,7 +7,14 @@ import sys
 import time
 
 from sharectl.cli import wiring
-from sharectl.cli.explain_source import before, cycle_or_time, decided_again, is_usable, ledger_of, recorded
+from sharectl.cli.explain_source import (
+    before,
+    cycle_or_time,
+    decided_again,
+    is_usable,
+    ledger_of,
+    recorded,
+)
 from sharectl.explain.cycle import explain_cycle
 from sharectl.report import as_json, explain
 from sharectl.times import FORMS
@@ -28,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="more than one screen: every group, node and change"
     )
     parser.epilog = (
-        f"TIME is {FORMS}. What would change the plan is found by deciding again, with the configuration of now and one "
+        f"TIME is {FORMS}. What would change the plan is found by deciding again, with the "
+        "configuration of now and one "
         "thing changed; on a large pool fewer things are tried."
     )
 

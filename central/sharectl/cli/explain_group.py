@@ -29,13 +29,15 @@ def run(arguments: argparse.Namespace) -> int:
     name = arguments.name.lower()
     if name == OTHER:
         raise AbsentError(
-            f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with one are {', '.join(groups)}"
+            f"group {OTHER!r} has no pledge: it is the jobs of no configured group; groups with "
+            f"one are {', '.join(groups)}"
         )
     if name not in groups:
         near = get_close_matches(name[:MAX_SHOWN], groups, 1)
         meant = f"; did you mean {near[0]}?" if near else ""
         raise AbsentError(
-            f"no group {shown(arguments.name)!r} there{meant or '; its groups are ' + ', '.join(groups)}"
+            f"no group {shown(arguments.name)!r} "
+            f"there{meant or '; its groups are ' + ', '.join(groups)}"
         )
     found = explain_group(explained, name)
     if arguments.json:

@@ -26,13 +26,20 @@ _JUDGED = (None, job.HELD)
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the subject."""
-    parser.add_argument("id", metavar="ID", help="CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId")
-    parser.add_argument("--schedd", metavar="NAME", help="its access point, where several have such a number")
-    parser.add_argument("--all", action="store_true", help="more than one screen: every clause in full")
+    parser.add_argument(
+        "id", metavar="ID", help="CLUSTER.PROC, SCHEDD#CLUSTER.PROC, or a GlobalJobId"
+    )
+    parser.add_argument(
+        "--schedd", metavar="NAME", help="its access point, where several have such a number"
+    )
+    parser.add_argument(
+        "--all", action="store_true", help="more than one screen: every clause in full"
+    )
     wiring.add_common(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
-        "exit codes: 0 it is explained, 1 no access point knows the job or its expressions cannot be evaluated in "
+        "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
+        "cannot be evaluated in "
         "time, 65 several access points have one of this number, 75 a daemon did not answer"
     )
 
@@ -46,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error(str(error))
     now = int(time.time())
     seconds = config.pool.schedd_deadline_seconds
-    places = asks.schedds(config.pool.collector, config.pool.collector_deadline_seconds, wanted.schedd)
+    places = asks.schedds(
+        config.pool.collector, config.pool.collector_deadline_seconds, wanted.schedd
+    )
     found = asks.find(places, wanted, seconds)
     explained = (
         JobExplanation(str(wanted), now, job.UNKNOWN)
@@ -66,7 +75,9 @@ def _explained(name: str, found: FoundJob, config: Config, now: int) -> JobExpla
     problem = None
     if state in _JUDGED:
         # The longer of the two: the expressions are evaluated within it too.
-        says, problem = asks.judged(config.pool.collector, found, now, config.pool.schedd_deadline_seconds)
+        says, problem = asks.judged(
+            config.pool.collector, found, now, config.pool.schedd_deadline_seconds
+        )
     judged = verdict(says.findings) if says is not None else None
     return JobExplanation(
         name,
@@ -79,7 +90,9 @@ def _explained(name: str, found: FoundJob, config: Config, now: int) -> JobExpla
     )
 
 
-def _headroom(accounting_group: Optional[str], config: Config, says: PoolSays, now: int) -> Headroom:
+def _headroom(
+    accounting_group: Optional[str], config: Config, says: PoolSays, now: int
+) -> Headroom:
     group = group_of(accounting_group, config.groups)
     quotas = quotas_of(accounting_group, says.groups)
     if group == OTHER:

@@ -34,7 +34,10 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         "--all", action="store_true", help="more than one screen: every node, job and sentence"
     )
     parser.add_argument(
-        "--cycle", type=cycle_number, metavar="N", help="cycle number N of the ledger, or `latest` (default)"
+        "--cycle",
+        type=cycle_number,
+        metavar="N",
+        help="cycle number N of the ledger, or `latest` (default)",
     )
     parser.add_argument(
         "--at",
@@ -43,12 +46,15 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         help="the cycle that was the last one at that time",
     )
     parser.add_argument(
-        "--live", action="store_true", help="look at the pool now and decide anew; nothing is published"
+        "--live",
+        action="store_true",
+        help="look at the pool now and decide anew; nothing is published",
     )
     wiring.add_look(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
-        f"{_TIME_HELP} What would change a decision is found by making it again, with the configuration of now and "
+        f"{_TIME_HELP} What would change a decision is found by making it again, with the "
+        "configuration of now and "
         "one thing changed; on a large pool fewer things are tried."
     )
 
@@ -124,7 +130,9 @@ def recorded(ledger: Ledger, number: Optional[int], at: Optional[int]) -> CycleR
     if span is None:
         raise AbsentError(f"{ledger.path}: no cycle is in it yet: `sharectl cycle`, or --live")
     wanted = f"cycle {number}" if at is None else f"cycle at or before {shown(at)}"
-    raise AbsentError(f"{ledger.path}: no {wanted}: it has cycles from {shown(span[0])} to {shown(span[1])}")
+    raise AbsentError(
+        f"{ledger.path}: no {wanted}: it has cycles from {shown(span[0])} to {shown(span[1])}"
+    )
 
 
 def before(ledger: Ledger, record: CycleRecord) -> Optional[CycleRecord]:
@@ -154,18 +162,28 @@ def cycle_or_time(now: int) -> Callable[[str], tuple[Optional[int], Optional[int
         try:
             return None, parse(text, now)
         except ValueError as error:
-            raise argparse.ArgumentTypeError(f"{error}; or the number of a cycle, or {LATEST}") from None
+            raise argparse.ArgumentTypeError(
+                f"{error}; or the number of a cycle, or {LATEST}"
+            ) from None
 
     return read
 
 
-def _of_now(arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known) -> Explained:
+def _of_now(
+    arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known
+) -> Explained:
     snapshot = wiring.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else state_to_read(config, snapshot.taken_at)
-    case = Case(wiring.plan_config(config, offline=offline), state, snapshot, snapshot.taken_at, known)
-    earlier = _usable_before(ledger, snapshot.taken_at) if not offline and ledger.is_readable() else None
-    return of_now(case, earlier, str(arguments.jobs) if offline else "a look at the pool now, not published")
+    case = Case(
+        wiring.plan_config(config, offline=offline), state, snapshot, snapshot.taken_at, known
+    )
+    earlier = (
+        _usable_before(ledger, snapshot.taken_at) if not offline and ledger.is_readable() else None
+    )
+    return of_now(
+        case, earlier, str(arguments.jobs) if offline else "a look at the pool now, not published"
+    )
 
 
 def _refuse_two(arguments: argparse.Namespace) -> None:

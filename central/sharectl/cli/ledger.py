@@ -13,7 +13,10 @@ _ACTIONS = {
         "write it as CSV, Parquet or rows of shares_Error.log: the data set to learn from",
     ),
     "import": (ledger_import, "add the rows of shares_Error.log files, none of them twice"),
-    "forget": (ledger_forget, "remove rows again that were imported; nothing that a cycle recorded"),
+    "forget": (
+        ledger_forget,
+        "remove rows again that were imported; nothing that a cycle recorded",
+    ),
     "check": (ledger_check, "look whether the file, its sums and its cycles are in order"),
 }
 
@@ -22,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     actions = parser.add_subparsers(title="actions", dest="action", metavar="ACTION", required=True)
     for name, (module, summary) in _ACTIONS.items():
-        described = actions.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        described = actions.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         module.add_arguments(described)
 
 

@@ -37,9 +37,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="csv; parquet, which needs the extra `parquet`; log: rows of shares_Error.log, which "
         "have the groups' errors and nothing else (default: %(default)s)",
     )
-    parser.add_argument("--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS)
     parser.add_argument(
-        "--to", dest="until", type=moment(now), default=MAX_SECONDS, metavar="TIME", help="not included"
+        "--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS
+    )
+    parser.add_argument(
+        "--to",
+        dest="until",
+        type=moment(now),
+        default=MAX_SECONDS,
+        metavar="TIME",
+        help="not included",
     )
     parser.add_argument(
         "-o",
@@ -47,11 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="default: standard output; --format parquet needs it, and so does --json, which prints how many rows went there. "
-        "It may replace an earlier export of the same columns and nothing else, and not be in state_directory",
+        "It may replace an earlier export of the same columns and nothing else, and not be in "
+        "state_directory",
     )
-    parser.add_argument("--columns", action="store_true", help="print what each column means, and no data")
+    parser.add_argument(
+        "--columns", action="store_true", help="print what each column means, and no data"
+    )
     parser.epilog = (
-        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not installed, 74 the ledger cannot be read or FILE not be written or replaced, "
+        "exit codes: 0 ok, 1 no cycle in that time, 2 usage, 69 the extra `parquet` is not "
+        "installed, 74 the ledger cannot be read or FILE not be written or replaced, "
         "78 configuration; other than with 0, FILE is as it was"
     )
     parser.set_defaults(usage_error=parser.error)
@@ -61,14 +72,17 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the table."""
     if arguments.format == "log" and arguments.what not in (None, _GROUPS):
         arguments.usage_error(
-            f"--format log has rows of groups alone: leave --what {arguments.what} out, or write csv or parquet"
+            f"--format log has rows of groups alone: leave --what {arguments.what} out, or "
+            "write csv or parquet"
         )
     arguments.what = arguments.what or _GROUPS
     refuse_no_period(arguments)
     if arguments.columns:
         return _tell_columns(arguments)
     if arguments.output is None and (arguments.json or arguments.format == "parquet"):
-        arguments.usage_error("--json and --format parquet need -o FILE: standard output is for text")
+        arguments.usage_error(
+            "--json and --format parquet need -o FILE: standard output is for text"
+        )
     from sharectl.cli.cycle import ledger_of
     from sharectl.config.files import NamedFile, refuse_output
 

@@ -25,9 +25,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="rows that `import` added: what a cycle recorded is never removed",
     )
-    parser.add_argument("--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS)
     parser.add_argument(
-        "--to", dest="until", type=moment(now), default=_END_OF_TIME, metavar="TIME", help="not included"
+        "--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS
+    )
+    parser.add_argument(
+        "--to",
+        dest="until",
+        type=moment(now),
+        default=_END_OF_TIME,
+        metavar="TIME",
+        help="not included",
     )
     parser.add_argument("--dry-run", action="store_true", help="say how many, and remove none")
     parser.set_defaults(usage_error=parser.error)

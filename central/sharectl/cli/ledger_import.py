@@ -26,8 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a shares_Error.log, also one that was rotated or packed by gzip; in any order; - for standard input",
     )
     parser.epilog = (
-        "exit codes: 0 ok; 1 rows differ from what is there, or all are older than ledger.keep_days; 65 a row or file "
-        "is not as it should be, and nothing was added. `sharectl ledger forget --imported` takes rows out again."
+        "exit codes: 0 ok; 1 rows differ from what is there, or all are older than "
+        "ledger.keep_days; 65 a row or file "
+        "is not as it should be, and nothing was added. `sharectl ledger forget --imported` "
+        "takes rows out again."
     )
 
 
@@ -51,7 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _said(ledger: Ledger, done: Imported) -> str:
     parts = [
-        f"{done.rows_added} of {counted(done.rows, 'row')} added, in {counted(done.cycles_added, 'new cycle')}",
+        (
+            f"{done.rows_added} of {counted(done.rows, 'row')} added, in "
+            f"{counted(done.cycles_added, 'new cycle')}"
+        ),
         f"{done.rows_known} there already",
         f"{done.rows_too_old} older than ledger.keep_days ({ledger.keep.days})",
     ]
@@ -70,6 +75,7 @@ def _remarks(done: Imported) -> list[str]:
     if done.keep_days_needed is not None:
         left = counted(done.rows_too_old, "row")
         said.append(
-            f"{left} left out as too old: set ledger.keep_days to {done.keep_days_needed} or more, then import again"
+            f"{left} left out as too old: set ledger.keep_days to {done.keep_days_needed} or "
+            "more, then import again"
         )
     return said

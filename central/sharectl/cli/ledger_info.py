@@ -37,7 +37,10 @@ def _rows(said: dict[str, Any]) -> list[tuple[str, object]]:
         ("size", _mb(said["bytes"], said["max_bytes"])),
         ("free inside", f"{said['free_bytes'] / 1e6:.1f} MB"),
         ("schema version", said["schema_version"]),
-        ("cycles", f"{cycles}, {said['complete_cycles']} complete, {said['imported_cycles']} imported"),
+        (
+            "cycles",
+            f"{cycles}, {said['complete_cycles']} complete, {said['imported_cycles']} imported",
+        ),
         ("first", _time(said["first_at"])),
         ("last", _time(said["last_at"])),
         ("bytes a cycle", round(said["bytes"] / cycles) if cycles else "-"),

@@ -1,6 +1,7 @@
 """``sharectl VERB …``: finds the verb, runs it, turns errors into one line and an exit code.
 
-What is wrong with the words of a command, and what to write instead, where argparse leaves it to guessing.
+What is wrong with the words of a command, and what to write instead, where argparse leaves it to
+guessing.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ VERBS = {
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
 
-_EXIT_CODES = "exit codes: " + "; ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+_EXIT_CODES = "exit codes: " + "; ".join(
+    f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
+)
 
 
 def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
@@ -114,7 +117,9 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
     verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
     of_verb = parser
     for name, summary in VERBS.items():
-        described = verbs.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        described = verbs.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
         if name == verb:
             module = import_module(f"sharectl.cli.{name}")
             module.add_arguments(described)
@@ -126,7 +131,8 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Exit code of the command with the arguments ``argv``; those of this process if None.
 
-    Whatever happens is told in lines on standard error, never in a traceback; SHARECTL_TRACEBACK=1 asks for one.
+    Whatever happens is told in lines on standard error, never in a traceback; SHARECTL_TRACEBACK=1
+    asks for one.
     """
     streams.open_missing()
     code = 0
@@ -148,7 +154,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         if not (isinstance(error, BrokenPipeError) and streams.reader_is_gone()):
             place = error.filename or "standard output"
             streams.complain(
-                f"{place}: {error.strerror or error}; {_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
+                f"{place}: {error.strerror or error}; "
+                f"{_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
             )
             code = StateError.exit_code
     except UnicodeError as error:
@@ -172,7 +179,9 @@ def _run(arguments: Sequence[str]) -> int:
     parsed, unknown = parser.parse_known_args(joined(arguments))
     if unknown:
         chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
-        parser.error(unknown_arguments(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help()))
+        parser.error(
+            unknown_arguments(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help())
+        )
     code: int = parsed.run(parsed)
     return code
 

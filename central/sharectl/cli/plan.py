@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         const=PUBLISHED,
         metavar="FILE",
         help="instead, what the plan would change: targets added, kept, moved to another node, altered and dropped, the "
-        "power that changes hands and the idle core-seconds it costs; beside what is published, or beside FILE (a plan "
+        "power that changes hands and the idle core-seconds it costs; beside what is published, "
+        "or beside FILE (a plan "
         "that `sharectl plan --json` printed, or a sharectl.txt; - for standard input)",
     )
     parser.add_argument("--all", action="store_true", help="with --diff: more than one screen")

@@ -19,7 +19,9 @@ from sharectl.publish import text
 from sharectl.report import as_json, tables
 
 
-def print_changes(arguments: argparse.Namespace, config: Config, decision: Decision, now: int) -> None:
+def print_changes(
+    arguments: argparse.Namespace, config: Config, decision: Decision, now: int
+) -> None:
     """Print what ``decision`` changes beside what ``--diff`` names."""
     beside, before = _before(arguments.diff, config, now)
     nodes = {node.node: node for node in decision.nodes}
@@ -53,7 +55,11 @@ def _before(name: str, config: Config, now: int) -> tuple[str, tuple[Target, ...
     standing = tuple(stood.target for stood in state.standing_at(now))
     if not state.sequence:
         return "nothing: no plan was published yet", ()
-    over = "" if standing or not state.standing else f", which ran out {now - state.standing_until} s ago"
+    over = (
+        ""
+        if standing or not state.standing
+        else f", which ran out {now - state.standing_until} s ago"
+    )
     return f"what is published: sequence {state.sequence}{over}", standing
 
 
@@ -87,4 +93,6 @@ def _content(name: str) -> bytes:
             return file.read(text.PLAN_MAX_BYTES + 1)
     except OSError as error:
         wanted = "give what `sharectl plan --json` printed, or a sharectl.txt"
-        raise InputError([f"{name}: cannot be read: {error.strerror or error}; {wanted}"]) from error
+        raise InputError(
+            [f"{name}: cannot be read: {error.strerror or error}; {wanted}"]
+        ) from error

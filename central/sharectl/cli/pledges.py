@@ -25,7 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     wiring.add_common(parser)
     parser.add_argument(
-        "--refresh", action="store_true", help="ask CRIC however young the copy is, and keep what it says"
+        "--refresh",
+        action="store_true",
+        help="ask CRIC however young the copy is, and keep what it says",
     )
     parser.add_argument(
         "--confirm",
@@ -49,9 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
         if writes:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         now = int(time.time())
-        pledged = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=arguments.confirm).resolve(
-            now
-        )
+        pledged = wiring.pledges_of(
+            config, keep=writes, refresh=writes, confirm=arguments.confirm
+        ).resolve(now)
     rows = _rows(pledged, now)
     notes = (*pledged.notes, *_idle(arguments, config.pledges.source))
     if arguments.json:
@@ -86,7 +88,10 @@ def _idle(arguments: argparse.Namespace, source: str) -> list[str]:
         return []
     does = "does" if len(given) == 1 else "do"
     return [
-        f"{' and '.join(given)} {does} nothing with `from: {source}`: the pledges of the configuration need neither"
+        (
+            f"{' and '.join(given)} {does} nothing with `from: {source}`: the pledges of the "
+            "configuration need neither"
+        )
     ]
 
 
@@ -122,4 +127,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
 
 
 def _age(seconds: int) -> str:
-    return f"{seconds // 86400} d {seconds % 86400 // 3600} h" if seconds >= 3600 else f"{seconds // 60} min"  # noqa: PLR2004
+    return (
+        f"{seconds // 86400} d {seconds % 86400 // 3600} h"
+        if seconds >= 3600  # noqa: PLR2004
+        else f"{seconds // 60} min"
+    )

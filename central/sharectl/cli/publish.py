@@ -34,13 +34,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Publish a plan that was looked at first, as it is. An old one is refused: its figures no longer hold."""
+    """Publish a plan that was looked at first, as it is.
+
+    An old one is refused: its figures no longer hold.
+    """
     config = wiring.config_of(arguments)
     decided = text.parse_plan(_text(arguments.plan), arguments.plan)
     if set(decided.groups) != set(config.tree.names):
-        raise InputError([f"{arguments.plan}: its groups are not those of {arguments.config}; plan again"])
+        raise InputError(
+            [f"{arguments.plan}: its groups are not those of {arguments.config}; plan again"]
+        )
     if decided.valid_until <= time.time():
-        raise InputError([f"{arguments.plan}: no longer valid since {decided.valid_until}; plan again"])
+        raise InputError(
+            [f"{arguments.plan}: no longer valid since {decided.valid_until}; plan again"]
+        )
     if arguments.dry_run:
         print(
             as_json.dumps("plan", as_json.plan(decided))
@@ -56,7 +63,9 @@ def run(arguments: argparse.Namespace) -> int:
         now = int(time.time())
         before = load_state(outlets.state, now, problems)
         if decided.sequence <= before.sequence:
-            raise InputError([f"{arguments.plan}: a plan as new as this was published already; plan again"])
+            raise InputError(
+                [f"{arguments.plan}: a plan as new as this was published already; plan again"]
+            )
         done = publish_unless_disabled(
             wiring.plan_config(config, UNASKED),
             Proposal(decided, published(before, decided, now)),
@@ -87,4 +96,6 @@ def _text(name: str) -> str:
         with files.open_text(Path(name)) as file:
             return file.read(text.PLAN_MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError([f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"]) from error
+        raise InputError(
+            [f"{name}: cannot be read: {getattr(error, 'strerror', None) or error}"]
+        ) from error

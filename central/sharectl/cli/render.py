@@ -25,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "target", choices=tuple(TARGETS), help="central-manager: accounting groups and their quotas"
     )
     parser.add_argument(
-        "--config", type=Path, default=Path(DEFAULT_CONFIG), metavar="FILE", help="default: %(default)s"
+        "--config",
+        type=Path,
+        default=Path(DEFAULT_CONFIG),
+        metavar="FILE",
+        help="default: %(default)s",
     )
 
 
@@ -35,7 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
     if config.pledges.source == "negotiator":
         raise ConfigError(
             [
-                "pledges.from: negotiator: its quotas would be made from themselves; write the pledges to render them"
+                (
+                    "pledges.from: negotiator: its quotas would be made from themselves; write the "
+                    "pledges to render them"
+                )
             ]
         )
     print(TARGETS[arguments.target](wiring.tree_with_pledges(config)), end="")

@@ -37,8 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     when = moment(int(time.time()))
     wiring.add_common(parser)
-    parser.add_argument("--from", dest="since", type=when, metavar="TIME", help="default: the first cycle")
-    parser.add_argument("--to", dest="until", type=when, metavar="TIME", help="before it; default: now")
+    parser.add_argument(
+        "--from", dest="since", type=when, metavar="TIME", help="default: the first cycle"
+    )
+    parser.add_argument(
+        "--to", dest="until", type=when, metavar="TIME", help="before it; default: now"
+    )
     parser.add_argument(
         "--law", choices=LAWS, help="as --set control.law=…, for all groups without their own"
     )
@@ -50,7 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be given several times: "
-        f"{', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)}), and with --pledges configured what says "
+        f"{', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)}), and with "
+        "--pledges configured what says "
         "the pledges",
     )
     parser.add_argument(
@@ -67,7 +72,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--csv", action="store_true", help="print CSV, a row a cycle")
     parser.add_argument(
-        "--all", action="store_true", help="a row for each cycle, not only for those that differ most"
+        "--all",
+        action="store_true",
+        help="a row for each cycle, not only for those that differ most",
     )
     parser.epilog = _EPILOG
     parser.set_defaults(usage_error=parser.error)
@@ -90,7 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
         own_pledges=arguments.pledges == "configured",
         withdraws=decides.control.incomplete == "withdraw",
     )
-    cycles = replayed(how, _pages(ledger, since, until), earlier, state_after(earlier, law.validity_seconds))
+    cycles = replayed(
+        how, _pages(ledger, since, until), earlier, state_after(earlier, law.validity_seconds)
+    )
     heading = {
         "from": since,
         "to": until,

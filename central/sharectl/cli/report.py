@@ -44,7 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"begin of the period (default: -{_DEFAULT_DAYS}d, or the first cycle of the ledger if that is later)",
     )
     parser.add_argument(
-        "--to", dest="until", type=moment(now), default=now, metavar="TIME", help="its end (default: now)"
+        "--to",
+        dest="until",
+        type=moment(now),
+        default=now,
+        metavar="TIME",
+        help="its end (default: now)",
     )
     parser.add_argument(
         "--compare",
@@ -54,7 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a second period beside it, on the same axes, and what the two differ in",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder of the page; made if missing"
+        "-o",
+        "--output",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="folder of the page; made if missing",
     )
     parser.set_defaults(now=now, usage_error=parser.error)
 
@@ -96,7 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
         for period in content["periods"]:
             groups = counted(len(period["groups"]), "group")
             cycles = counted(period["pool"]["cycles"], "cycle")
-            print(f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}")
+            print(
+                f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}"
+            )
     return 0
 
 
@@ -112,7 +124,12 @@ def _notes(span: Optional[tuple[int, int]], wanted: Sequence[tuple[int, int]]) -
         return ["The ledger is empty."]
     first = min(wanted)[0]
     if first < span[0]:
-        return [f"The ledger begins at {shown(span[0])}, and the page with it: {shown(first)} was asked for."]
+        return [
+            (
+                f"The ledger begins at {shown(span[0])}, and the page with it: {shown(first)} was "
+                "asked for."
+            )
+        ]
     return []
 
 
@@ -133,4 +150,7 @@ def _local_note(now: int) -> str:
     if not local.tm_gmtoff:
         return ""
     sign = "+" if local.tm_gmtoff > 0 else "\u2212"
-    return f"Where the page was made the clock showed UTC {sign} {hours}:{minutes:02} h ({local.tm_zone})."
+    return (
+        f"Where the page was made the clock showed UTC {sign} {hours}:{minutes:02} h "
+        f"({local.tm_zone})."
+    )

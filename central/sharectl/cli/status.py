@@ -51,7 +51,9 @@ def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
         for way in config.publish
         for place in _of_way(config, way, keys, now)
     ]
-    return [*found, {"place": str(config.signing_key_file), "problem": problem}] if problem else found
+    return (
+        [*found, {"place": str(config.signing_key_file), "problem": problem}] if problem else found
+    )
 
 
 def is_valid(place: dict[str, Any]) -> bool:
@@ -71,8 +73,10 @@ def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
     held = place.get("sequence")
     older = held is not None and held < sequence
     said = (
-        f"{place['place']}: an older plan stands there: sequence {held}, and {sequence} was published last: a copy "
-        "put back, or no publishing since; nodes that took the newer one refuse it; `sharectl cycle`"
+        f"{place['place']}: an older plan stands there: sequence {held}, and {sequence} was "
+        "published last: a copy "
+        "put back, or no publishing since; nodes that took the newer one refuse it; `sharectl "
+        "cycle`"
     )
     return {**place, "older": older, "problem": said if older else place["problem"]}
 
@@ -80,10 +84,15 @@ def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
 def line(place: dict[str, Any]) -> str:
     """One place in words."""
     said = [
-        f"{counted(place['targets'], 'target')}, sequence {place['sequence']}, valid for {place['valid_for_seconds']} s"
+        (
+            f"{counted(place['targets'], 'target')}, sequence {place['sequence']}, valid for "
+            f"{place['valid_for_seconds']} s"
+        )
     ]
     if place.get("signed_by"):
-        said.append(f"signed by {place['signed_by']}{'' if place['verified'] else ' (not verified)'}")
+        said.append(
+            f"signed by {place['signed_by']}{'' if place['verified'] else ' (not verified)'}"
+        )
     if place.get("identity"):
         said.append(f"from {place['identity']}")
     if place.get("served") is not None:
@@ -114,7 +123,9 @@ def _of_way(
         place = {"place": str(file), **_text(content, str(file), config, keys, now)}
     except InputError as error:
         return [{"place": str(file), "problem": str(error)}]
-    return [place if way.https is None else {**place, **_served(way.https, content, place["problem"])}]
+    return [
+        place if way.https is None else {**place, **_served(way.https, content, place["problem"])}
+    ]
 
 
 def _text(
@@ -153,7 +164,9 @@ def _served(way: HttpsPublisherConfig, content: bytes, problem: Optional[str]) -
     if fetched.problem is not None:
         problem = f"{way.url}: {fetched.problem}"
     elif not served:
-        problem = f"{way.url}: is not what {way.file} holds; let the server serve that file, uncached"
+        problem = (
+            f"{way.url}: is not what {way.file} holds; let the server serve that file, uncached"
+        )
     return {"place": way.url, "served": served, "problem": problem}
 
 
@@ -184,7 +197,8 @@ def in_collector(
         problem = f"{name}: is for pool {held.pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
     elif held.foreign:
         problem = (
-            f"{name}: holds ads of targets that are not sharectl's: {_who(held)}; nodes refuse them, and "
+            f"{name}: holds ads of targets that are not sharectl's: {_who(held)}; nodes refuse "
+            "them, and "
             "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
         )
     return {
@@ -201,7 +215,8 @@ def _no_plan(held: Optional[Holding]) -> str:
     if held is None or not held.foreign:
         return "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
     return (
-        f"holds no plan of the identity that publish: names, and ads of targets of others: {_who(held)}; nodes that go by "
+        "holds no plan of the identity that publish: names, and ads of targets of others: "
+        f"{_who(held)}; nodes that go by "
         "one of these have targets from there; is identity wrong? (docs/transports.md)"
     )
 
@@ -269,7 +284,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _awaited(where: list[dict[str, Any]], standing: tuple[Standing, ...], blocks: BlockMemory) -> Awaited:
+def _awaited(
+    where: list[dict[str, Any]], standing: tuple[Standing, ...], blocks: BlockMemory
+) -> Awaited:
     """What nodes can find in the places, of the targets that stand."""
     valid = [place for place in where if is_valid(place)]
     ways = {place["way"] for place in valid if place["targets"]}
@@ -287,14 +304,20 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
 
     question = Question(
         partial(
-            node_status.look_at_nodes, config.pool.collector, now, config.nodes.job_ctl_stale_seconds, awaited
+            node_status.look_at_nodes,
+            config.pool.collector,
+            now,
+            config.nodes.job_ctl_stale_seconds,
+            awaited,
         ),
         config.pool.collector_deadline_seconds,
         partial(why_collector, config.pool.collector),
     )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
-        return {"problem": f"collector: {unanswered(config.pool.collector, answer.source.problem or '')}"}
+        return {
+            "problem": f"collector: {unanswered(config.pool.collector, answer.source.problem or '')}"
+        }
     return {**asdict(answer.value), "problem": None}
 
 
@@ -307,20 +330,27 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
     places = [place for place in status["published"] if not withdrawn or place.get("older")]
     found = [part["problem"] for part in (*places, status["nodes"])]
     if off and not status["withdrawn"]:
-        found.append("disabled, but targets are not withdrawn everywhere: the next cycle tries again")
+        found.append(
+            "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
+        )
     if off and status["disabled"]["since"] > status["now"] + MAX_AHEAD_SECONDS:
         found.append(
-            "disabled at a time that is still to come: the clock of this machine was ahead then, or is behind now, and "
+            "disabled at a time that is still to come: the clock of this machine was ahead "
+            "then, or is behind now, and "
             "--for ends too late by as much; disable again, or `sharectl enable`"
         )
     acting = status["nodes"].get("with_target", 0)
     if withdrawn and acting and status["now"] - status["disabled"]["since"] > patience_seconds:
         found.append(
-            f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else publish for this pool, or to "
-            "places that publish: does not name? `sharectl explain node NAME` tells which target it is"
+            f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "
+            "publish for this pool, or to "
+            "places that publish: does not name? `sharectl explain node NAME` tells which "
+            "target it is"
         )
     found += block_problems(status["blocks"])
-    found += node_reasons.problems(status["nodes"].get("refusing", {}), status["nodes"].get("slots", 0))
+    found += node_reasons.problems(
+        status["nodes"].get("refusing", {}), status["nodes"].get("slots", 0)
+    )
     if cycle is None:
         found.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
     else:
@@ -340,7 +370,10 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
             ("helped", plan.get("helped") or "-"),
             ("reason", _reason(cycle, plan)),
             *_idle_rows(cycle),
-            *((LIMITS[note["code"]], counted(note["nodes"], "node")) for note in plan.get("limits", ())),
+            *(
+                (LIMITS[note["code"]], counted(note["nodes"], "node"))
+                for note in plan.get("limits", ())
+            ),
         ]
     rows += [(place["place"], line(place)) for place in status["published"] if "targets" in place]
     if nodes["problem"] is None:
@@ -352,13 +385,21 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
                 "switched off on the node",
                 f"{nodes['disabled']} by file, {nodes['disabled_by_knob']} by knob",
             ),
-            *([("for multicore jobs alone", nodes["multicore_only"])] if nodes["multicore_only"] else []),
-            ("job_ctl says", " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-"),
+            *(
+                [("for multicore jobs alone", nodes["multicore_only"])]
+                if nodes["multicore_only"]
+                else []
+            ),
+            (
+                "job_ctl says",
+                " ".join(f"{code}:{count}" for code, count in nodes["reasons"].items()) or "-",
+            ),
         ]
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle and cycle["errors"]:
-        # DHS and the error that is acted on differ where the setpoint is not the pledge's share of the power in use.
+        # DHS and the error that is acted on differ where the setpoint is not the pledge's share of
+        # the power in use.
         acted = {row["group"]: row["control_error_hs06"] for row in cycle.get("controllers", ())}
         print_table(
             "errors at the last cycle",
@@ -379,7 +420,9 @@ def _print(status: dict[str, Any], said: Optional[Disabled]) -> None:
                     round(row["error_hs06"]),
                     round(row["error_cores"]),
                     row["pending_multi_jobs"],
-                    sum(row["unplaceable_by_cores"].values()) if "unplaceable_by_cores" in row else "-",
+                    sum(row["unplaceable_by_cores"].values())
+                    if "unplaceable_by_cores" in row
+                    else "-",
                 )
                 for row in cycle["errors"]
             ],
@@ -396,7 +439,12 @@ def _print_groups(groups: list[dict[str, Any]]) -> None:
         "groups at the last cycle",
         ("group", "is", "closed nodes", "because"),
         [
-            (row["group"], row["code"], row["closed_nodes"] + row["other_sizes_closed_nodes"], row["says"])
+            (
+                row["group"],
+                row["code"],
+                row["closed_nodes"] + row["other_sizes_closed_nodes"],
+                row["says"],
+            )
             for row in groups
         ],
         sys.stdout,
@@ -413,7 +461,12 @@ def _idle_rows(cycle: dict[str, Any]) -> list[tuple[str, object]]:
     if idle is None:
         return []
     rest = idle["all"] - idle["target"] - idle["grace"]
-    return [("idle cores then", f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others")]
+    return [
+        (
+            "idle cores then",
+            f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others",
+        )
+    ]
 
 
 def _reason(cycle: dict[str, Any], plan: dict[str, Any]) -> str:

@@ -12,7 +12,8 @@ import sys
 def open_missing() -> None:
     """Put /dev/null where a standard stream is closed, and let no character be impossible to print.
 
-    Otherwise the next file that is opened gets the stream's number, and whatever a library prints goes into it.
+    Otherwise the next file that is opened gets the stream's number, and whatever a library prints
+    goes into it.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:

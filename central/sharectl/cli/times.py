@@ -48,10 +48,16 @@ def joined(arguments: Sequence[str]) -> list[str]:
     for word in arguments:
         before = result[-1] if result else ""
         if _NEGATIVE.fullmatch(word) and _OF_TWO.intersection(result[-2:]):
-            # An option takes its second value only as a word of its own; what begins with a blank is no option.
+            # An option takes its second value only as a word of its own; what begins with a blank
+            # is no option.
             result.append(f" {word}")
             continue
-        if _NEGATIVE.fullmatch(word) and before.startswith("--") and before != "--" and "=" not in before:
+        if (
+            _NEGATIVE.fullmatch(word)
+            and before.startswith("--")
+            and before != "--"
+            and "=" not in before
+        ):
             result[-1] = f"{before}={word}"
         else:
             result.append(word)

@@ -52,7 +52,11 @@ from sharectl.shares.pledges import SOURCE_NAME, Pledged
 def add_common(parser: argparse.ArgumentParser) -> None:
     """Add ``--config`` and ``--json``."""
     parser.add_argument(
-        "--config", type=Path, default=Path(DEFAULT_CONFIG), metavar="FILE", help="default: %(default)s"
+        "--config",
+        type=Path,
+        default=Path(DEFAULT_CONFIG),
+        metavar="FILE",
+        help="default: %(default)s",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
 
@@ -64,7 +68,8 @@ def add_look(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="work offline on a file like AcctGroup_hs06.txt (a row a job: JobStatus, node or PEND, group, seconds "
-        "running, cores, HS06 per core; docs/method.md has the condor_q command) instead of asking the pool; a pipe may be silent for 60 s",
+        "running, cores, HS06 per core; docs/method.md has the condor_q command) instead of "
+        "asking the pool; a pipe may be silent for 60 s",
     )
     parser.add_argument(
         "--taken-at",
@@ -98,20 +103,25 @@ def tree_with_pledges(config: Config, pledged: Optional[Pledged] = None) -> Grou
     if pledged is None:
         pledged = pledges_of(config).resolve(int(time.time()))
         if pledged.source.problem is not None:
-            raise PoolUnavailableError(f"{pledged.source.name}: {pledged.source.problem}; nothing is decided")
+            raise PoolUnavailableError(
+                f"{pledged.source.name}: {pledged.source.problem}; nothing is decided"
+            )
     return tree_of(config.groups, pledged.hs06)
 
 
-def plan_config(config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False) -> PlanConfig:
+def plan_config(
+    config: Config, pledged: Optional[Pledged] = None, *, offline: bool = False
+) -> PlanConfig:
     """What the law needs of the configuration.
 
     Parameters
     ----------
     pledged
-        What the pledges' source said; None to ask it. If it has a problem, only the groups' names are of use: for
-        plans without targets.
+        What the pledges' source said; None to ask it. If it has a problem, only the groups' names
+        are of use: for plans without targets.
     offline
-        Whether plans are made from a list of jobs, which does not tell what blocks of cores jobs took.
+        Whether plans are made from a list of jobs, which does not tell what blocks of cores jobs
+        took.
 
     Raises
     ------
@@ -221,13 +231,18 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
 
 
 def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
-    """The same, for a decision. Raises ConfigError too, if that needs what a file of jobs does not tell."""
+    """The same, for a decision.
+
+    Raises ConfigError too, if that needs what a file of jobs does not tell.
+    """
     if arguments.jobs is not None and config.control.setpoint == "present":
         raise ConfigError(
             [
                 (
-                    "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs has only jobs; "
-                    "write `in_use` or `pledge` in a copy of the configuration to decide on this file"
+                    "control.setpoint: `present` needs the cores of all nodes of a live pool, "
+                    "and --jobs has only jobs; "
+                    "write `in_use` or `pledge` in a copy of the configuration to decide on "
+                    "this file"
                 )
             ]
         )
@@ -237,7 +252,9 @@ def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
 def _unix_seconds(text: str) -> int:
     """Option value ``text`` as Unix seconds, >= 0."""
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r}: write whole seconds since 1970, such as 1627101243")
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write whole seconds since 1970, such as 1627101243"
+        )
     return int(text)
 
 
@@ -247,7 +264,10 @@ def _say_what_was_assumed(path: Path, rows: logs.JobRows) -> None:
             not rows.running and not rows.pending,
             "no job is in it: if the pool was not empty, it is no list of jobs",
         ),
-        (rows.ignored_rows, f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait"),
+        (
+            rows.ignored_rows,
+            f"{rows.ignored_rows} rows left out: the jobs neither run in a slot nor wait",
+        ),
         (
             rows.defaulted_rows,
             f"{rows.defaulted_rows} running jobs count by default: cores or power is undefined",
@@ -267,7 +287,8 @@ def _replayed(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
     if asked:
         raise ConfigError(
             [
-                f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and --jobs has none; name "
+                f"nodes.{name}: a ClassAd constraint needs the machine ads of a live pool, and "
+                "--jobs has none; name "
                 "hosts or a share in a copy of the configuration to replay this file"
                 for name in asked
             ]
@@ -292,7 +313,8 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
     Parameters
     ----------
     withdraws
-        Whether plans without targets are all that it publishes, as for every verb while sharectl is off.
+        Whether plans without targets are all that it publishes, as for every verb while sharectl is
+        off.
 
     Raises
     ------
@@ -317,7 +339,10 @@ def state_of(config: Config) -> StateFile:
 
 
 def state_to_read(config: Config, now: int) -> State:
-    """State for verbs that change nothing. A problem with it is printed; without a state they begin afresh."""
+    """State for verbs that change nothing.
+
+    A problem with it is printed; without a state they begin afresh.
+    """
     problems: list[str] = []
     state = load_state(state_of(config), now, problems)
     for problem in problems:
@@ -365,7 +390,9 @@ UNASKED = Pledged(Source(SOURCE_NAME, 0.0, "the source was not asked"))
 """For plans without targets, which need only the groups' names."""
 
 
-def source_of(config: Config, *, keep: bool, refresh: bool = False, confirm: bool = False) -> Pledges:
+def source_of(
+    config: Config, *, keep: bool, refresh: bool = False, confirm: bool = False
+) -> Pledges:
     """Pledges of groups of all levels.
 
     Parameters
@@ -395,7 +422,9 @@ def _wanted(config: Config) -> Iterator[Wanted]:
         yield from _within(name, place, group.groups)
 
 
-def _within(above: str, place: str, groups: Optional[Mapping[str, SubgroupConfig]]) -> Iterator[Wanted]:
+def _within(
+    above: str, place: str, groups: Optional[Mapping[str, SubgroupConfig]]
+) -> Iterator[Wanted]:
     for part, group in (groups or {}).items():
         name, at = f"{above}.{part}", f"{place}.groups.{part}"
         if group.share is None and group.written_hs06 is None:
@@ -425,7 +454,9 @@ def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Pledges:
     )
 
 
-def _cric(config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool) -> Pledges:
+def _cric(
+    config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool
+) -> Pledges:
     from sharectl.pledges.cric import CricAccess, CricPledges, Manner, ServerAccess
 
     said = config.pledges.cric

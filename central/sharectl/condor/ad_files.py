@@ -69,7 +69,9 @@ def content_of(path: Path) -> tuple[str, str]:
             [f"{name}: {error.strerror}; name a file that condor_status or condor_q has written"]
         ) from None
     if len(content) > MOST_BYTES:
-        raise InputError([f"{name}: more than {MOST_BYTES >> 20} MiB; restrict it with -constraint"])
+        raise InputError(
+            [f"{name}: more than {MOST_BYTES >> 20} MiB; restrict it with -constraint"]
+        )
     return content.decode("utf-8", errors="replace"), name
 
 
@@ -82,9 +84,13 @@ def parse(text: str, name: str) -> list[AdOfFile]:
         As for `read`.
     """
     problems = Problems()
-    ads = list((_from_json if text.lstrip()[:1] in ("[", "{") else _from_long)(text, name, problems))
+    ads = list(
+        (_from_json if text.lstrip()[:1] in ("[", "{") else _from_long)(text, name, problems)
+    )
     if not ads and not problems:
-        problems.add(name, "no ad in it; write what condor_status or condor_q prints with -long or -json")
+        problems.add(
+            name, "no ad in it; write what condor_status or condor_q prints with -long or -json"
+        )
     if len(ads) > MOST_ADS:
         problems.add(name, f"more than {MOST_ADS} ads; restrict it with -constraint")
     if problems:
@@ -134,7 +140,9 @@ def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
         found = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
         if found is None:
             what = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
-            problems.add(f"{name}:{number}", f"{what}; write Name = expression, an empty line between ads")
+            problems.add(
+                f"{name}:{number}", f"{what}; write Name = expression, an empty line between ads"
+            )
             continue
         began = number if not attributes else began
         attributes[found[1]] = found[2]
@@ -147,11 +155,15 @@ def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
             problems.add(place, "no object; write what condor_status or condor_q prints with -json")
             continue
         try:
-            attributes = {key: _expression(value) for key, value in ad.items() if key.isidentifier()}
+            attributes = {
+                key: _expression(value) for key, value in ad.items() if key.isidentifier()
+            }
         except RecursionError:
             problems.add(place, "nested too deeply; leave that attribute out")
             continue
-        yield AdOfFile(place, {key: text for key, text in attributes.items() if len(text) <= MOST_CHARACTERS})
+        yield AdOfFile(
+            place, {key: text for key, text in attributes.items() if len(text) <= MOST_CHARACTERS}
+        )
 
 
 def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
@@ -166,7 +178,9 @@ def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
             value, at = decoder.raw_decode(text, at)
         except (json.JSONDecodeError, RecursionError) as error:
             line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            problems.add(f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json")
+            problems.add(
+                f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json"
+            )
             return
         yield from value if isinstance(value, list) else [value]
 
@@ -176,7 +190,11 @@ def _expression(value: Any) -> str:
     if isinstance(value, str):
         written = _EXPRESSION.fullmatch(value)
         # In expressions backslashes are doubled, as nowhere else.
-        return written[1].replace("\\\\", "\\") if written else '"{}"'.format(value.replace('"', '\\"'))
+        return (
+            written[1].replace("\\\\", "\\")
+            if written
+            else '"{}"'.format(value.replace('"', '\\"'))
+        )
     if isinstance(value, list):
         return f"{{ {', '.join(map(_expression, value))} }}"
     if isinstance(value, dict):

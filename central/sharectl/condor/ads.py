@@ -18,7 +18,8 @@ def whole(value: Any, default: int, least: float = 0, most: float = 2**53) -> in
 def number(value: Any, default: float, least: float = 0.0, most: float = 2.0**53) -> float:
     """``value`` if it is a finite number within the limits, else ``default``.
 
-    Undefined and error come from the bindings as members of an enum that is an int: they are not numbers.
+    Undefined and error come from the bindings as members of an enum that is an int: they are not
+    numbers.
     """
     if type(value) not in (int, float) or not isfinite(value) or not least <= value <= most:
         return default
@@ -33,7 +34,8 @@ def text(value: Any) -> Optional[str]:
 def account(value: Any) -> Optional[str]:
     """AccountingGroup of a job as its slot has it, with ``@`` after the user; None if it is not a plain string.
 
-    START goes by what is written in the job, too. An expression could take hours, or be another group on each machine.
+    START goes by what is written in the job, too. An expression could take hours, or be another
+    group on each machine.
     """
     return f"{value[:MAX_TEXT]}@" if isinstance(value, str) else None
 

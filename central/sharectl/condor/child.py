@@ -1,10 +1,11 @@
 """What HTCondor's own library makes of a configuration: a program, run by `condor_process`.
 
-A broken configuration makes the library end the process that loads it, and another one cannot be loaded later.
-Each line of standard input is a JSON object, ``{"macros": [names], "environment": {…}}``, for which the configuration
-is read anew, or ``{"expressions": […], "slots": […], "jobs": […]}``, or ``{"keep": …}`` (ads to keep: see `Kept`) and then
-any number of ``{"looks": [[slot, job, assets]]}`` (what kept slots make of kept jobs: see `Kept.look`); each answer is a
-line too. It imports nothing of sharectl, so that it runs by its path.
+A broken configuration makes the library end the process that loads it, and another one cannot be
+loaded later. Each line of standard input is a JSON object, ``{"macros": [names], "environment":
+{…}}``, for which the configuration is read anew, or ``{"expressions": […], "slots": […], "jobs":
+[…]}``, or ``{"keep": …}`` (ads to keep: see `Kept`) and then any number of ``{"looks": [[slot, job,
+assets]]}`` (what kept slots make of kept jobs: see `Kept.look`); each answer is a line too. It
+imports nothing of sharectl, so that it runs by its path.
 """
 
 from __future__ import annotations
@@ -33,13 +34,17 @@ _LONE_BACKSLASH = re.compile(r'\\(?!")')
 def expression(text: str) -> Any:
     """The expression ``text`` as a daemon reads it from its configuration; `UNREADABLE` if it cannot.
 
-    Old ClassAd syntax, in which a backslash escapes nothing but a quote: the parser here reads the new one.
+    Old ClassAd syntax, in which a backslash escapes nothing but a quote: the parser here reads the
+    new one.
     """
     return classad2.ExprTree(_LONE_BACKSLASH.sub(r"\\\\", text))
 
 
 def values(macros: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Macro → its expanded text; without those that are not set, or empty. ``environment`` is for this once."""
+    """Macro → its expanded text; without those that are not set, or empty.
+
+    ``environment`` is for this once.
+    """
     os.environ.update(environment)
     htcondor2.set_subsystem(SUBSYSTEM)
     htcondor2.reload_config()
@@ -84,7 +89,9 @@ def evaluated(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "read": read,
         "values": [
-            None if tree is None else [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
+            None
+            if tree is None
+            else [[outcome(tree.eval(slot, job)) for job in jobs] for slot in slots]
             for text, seen in zip(asked["expressions"], read)
             for tree in [None if "problem" in seen else expression(text)]
         ],
@@ -97,9 +104,10 @@ class Kept:
     Parameters
     ----------
     asked
-        ``slots``: objects with ``ad``, ``charges`` (what precedes an asset in the names of the attributes that say what a
-        job takes of it) and ``overrides`` (whether Requirements see that in place of the requests); ``jobs``: ads;
-        ``weight``: expression for slots whose SlotWeight is no number.
+        ``slots``: objects with ``ad``, ``charges`` (what precedes an asset in the names of the
+        attributes that say what a job takes of it) and ``overrides`` (whether Requirements see that
+        in place of the requests); ``jobs``: ads; ``weight``: expression for slots whose SlotWeight
+        is no number.
     """
 
     def __init__(self, asked: Mapping[str, Any]) -> None:
@@ -136,7 +144,11 @@ class KeptJob:
                 name = f"Request{asset}"
                 if name in ad:
                     ad[f"_cp_orig_{name}"] = ad.lookup(name)
-                    ad[name] = int(amount) if amount < BEYOND_INTEGERS and amount == int(amount) else amount
+                    ad[name] = (
+                        int(amount)
+                        if amount < BEYOND_INTEGERS and amount == int(amount)
+                        else amount
+                    )
             self._taking[key] = ad
         return self._taking[key]
 

@@ -113,7 +113,9 @@ def look(
     ads = asked.query(htcondor2.AdType.Slot, constraint=NOT_DYNAMIC, projection=_PROJECTION)
     met = {name: _machines_meeting(asked, constraint) for name, constraint in constraints.items()}
     schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
-    itself = asked.query(htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"])
+    itself = asked.query(
+        htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"]
+    )
     slots = tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None)
     return CollectorAnswer(
         slots=slots,
@@ -136,7 +138,10 @@ def unanswered(collector: Optional[str], problem: str) -> str:
 
 
 def started_at(ad: Any) -> int:
-    """Unix seconds; 0 if unknown. A collector's ad has no DaemonStartTime, but its age and when that was noted."""
+    """Unix seconds; 0 if unknown.
+
+    A collector's ad has no DaemonStartTime, but its age and when that was noted.
+    """
     noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
 
@@ -145,7 +150,9 @@ def _machines_meeting(asked: Any, constraint: str) -> set[str]:
     import htcondor2
 
     chosen = asked.query(
-        htcondor2.AdType.Slot, constraint=f"({NOT_DYNAMIC}) && ({constraint})", projection=["Machine"]
+        htcondor2.AdType.Slot,
+        constraint=f"({NOT_DYNAMIC}) && ({constraint})",
+        projection=["Machine"],
     )
     return {str(ad.get("Machine")) for ad in chosen}
 
@@ -189,7 +196,12 @@ def _children(ad: Any) -> list[Held]:
         )
     )
     return [
-        Held(text(group), whole(cores, 1, least=1), whole(start, 0) or whole(entered, 0), whole(memory, 0))
+        Held(
+            text(group),
+            whole(cores, 1, least=1),
+            whole(start, 0) or whole(entered, 0),
+            whole(memory, 0),
+        )
         for cores, group, start, entered, memory in zip_longest(*lists)
     ]
 

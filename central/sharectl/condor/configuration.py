@@ -1,11 +1,14 @@
 """A configuration of HTCondor, expanded by HTCondor's own parser.
 
-What HTCondor takes for a boolean in its configuration (string_is_boolean_param in src/condor_utils/condor_config.cpp).
+What HTCondor takes for a boolean in its configuration (string_is_boolean_param in
+src/condor_utils/condor_config.cpp).
 
-``True``, ``1``, ``False`` and ``0`` in any letters; any other text is evaluated as an expression, whose value is to be a
-boolean or a number. Words such as ``Yes``, ``t`` or ``on`` are names of attributes that are not there, so no booleans.
+``True``, ``1``, ``False`` and ``0`` in any letters; any other text is evaluated as an expression,
+whose value is to be a boolean or a number. Words such as ``Yes``, ``t`` or ``on`` are names of
+attributes that are not there, so no booleans.
 
-Where HTCondor's configuration files say what: only to name the place of a finding, never to know a value.
+Where HTCondor's configuration files say what: only to name the place of a finding, never to know a
+value.
 
 What a macro is worth, HTCondor's own parser says (`condor_config`).
 
@@ -41,7 +44,10 @@ def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optiona
     found = {text: literal(text) for text in texts}
     asked = sorted(text for text, value in found.items() if value is None and text.strip(_BLANKS))
     rows = htcondor.evaluate(asked, [{}], [{}]) if asked else []
-    return {**found, **{text: _of_value(row[0][0]) for text, row in zip(asked, rows) if row is not None}}
+    return {
+        **found,
+        **{text: _of_value(row[0][0]) for text, row in zip(asked, rows) if row is not None},
+    }
 
 
 def boolean_here(text: str) -> Optional[bool]:
@@ -61,9 +67,15 @@ def _of_value(value: object) -> Optional[bool]:
     return bool(value) if isinstance(value, (bool, int, float)) else None
 
 
-_ASSIGNMENT = re.compile(r"\s*(?P<name>[\w.]+)\s*(?:@=(?P<tag>\w+)\s*|(?P<sign>[=:])(?P<text>.*))", re.DOTALL)
-_INCLUDE = re.compile(r"\s*@?include\s*(?:ifexist\s*)?:\s*(?P<path>[^|\s](?:[^|]*[^|\s])?)\s*", re.IGNORECASE)
-_STATEMENT = re.compile(r"\s*@?(use|include|if|elif|else|endif|error|warning)\b(?!\s*=)", re.IGNORECASE)
+_ASSIGNMENT = re.compile(
+    r"\s*(?P<name>[\w.]+)\s*(?:@=(?P<tag>\w+)\s*|(?P<sign>[=:])(?P<text>.*))", re.DOTALL
+)
+_INCLUDE = re.compile(
+    r"\s*@?include\s*(?:ifexist\s*)?:\s*(?P<path>[^|\s](?:[^|]*[^|\s])?)\s*", re.IGNORECASE
+)
+_STATEMENT = re.compile(
+    r"\s*@?(use|include|if|elif|else|endif|error|warning)\b(?!\s*=)", re.IGNORECASE
+)
 _REFERENCE = re.compile(r"\$\w*\(\s*(?P<name>[\w.]+)(?=(?P<open>\$?))")
 MAX_INCLUDES = 64
 MAX_BYTES = 2**24
@@ -91,7 +103,8 @@ class Definition:
     def references(self) -> frozenset[str]:
         """Macros that it is made of, lower case; ``a_*`` for a name such as ``a_$(B)``."""
         return frozenset(
-            match["name"].lower() + ("*" if match["open"] else "") for match in _REFERENCE.finditer(self.text)
+            match["name"].lower() + ("*" if match["open"] else "")
+            for match in _REFERENCE.finditer(self.text)
         )
 
     @property
@@ -103,7 +116,9 @@ class Definition:
 def definitions_in(files: Iterable[Path]) -> tuple[Definition, ...]:
     """Every assignment in ``files`` and in what they include, in the order of reading, both branches of each if."""
     return tuple(
-        definition for file in files for definition in _definitions(file, frozenset({file.resolve()}))
+        definition
+        for file in files
+        for definition in _definitions(file, frozenset({file.resolve()}))
     )
 
 
@@ -185,7 +200,11 @@ def _file_at(path: Path) -> Optional[Path]:
     try:
         resolved = path.resolve()
         return resolved if resolved.is_file() else None
-    except (OSError, ValueError, RuntimeError):  # too long, a character that no name has, links in a circle
+    except (
+        OSError,
+        ValueError,
+        RuntimeError,
+    ):  # too long, a character that no name has, links in a circle
         return None
 
 
@@ -217,7 +236,11 @@ def _logical_lines(file: Path) -> list[tuple[int, str]]:
 INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
 """Where HTCondor's daemons look for their first file when CONDOR_CONFIG does not name it."""
 
-FOLDERS, EXCLUDED, FILES = "LOCAL_CONFIG_DIR", "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP", "LOCAL_CONFIG_FILE"
+FOLDERS, EXCLUDED, FILES = (
+    "LOCAL_CONFIG_DIR",
+    "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP",
+    "LOCAL_CONFIG_FILE",
+)
 _PROBE = "SHARECTL_CHECK_PROBE_"
 
 
@@ -233,8 +256,8 @@ class Source:
     def root_file(self, probes: Iterable[str] = ()) -> str:
         """Text of the file that makes HTCondor read it, with a macro for each of ``probes``.
 
-        A macro of HTCondor's own that is a number or a boolean is evaluated when it is asked for; one that
-        refers to it has its text.
+        A macro of HTCondor's own that is a number or a boolean is evaluated when it is asked for;
+        one that refers to it has its text.
         """
         lines = [f"{_PROBE}{name} = $({name})" for name in probes]
         if self.main_file is not None:
@@ -251,7 +274,8 @@ class Source:
         return {
             name: value
             for name, value in os.environ.items()
-            if self.main_file is not None or not name.lower().startswith(("_condor_", "condor_config"))
+            if self.main_file is not None
+            or not name.lower().startswith(("_condor_", "condor_config"))
         }
 
 
@@ -330,7 +354,8 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     Parameters
     ----------
     directory
-        Folder of snippets, on top of HTCondor's defaults; None for the configuration of this machine.
+        Folder of snippets, on top of HTCondor's defaults; None for the configuration of this
+        machine.
     with_local
         Put the folder on top of the configuration of this machine instead.
 
@@ -342,7 +367,9 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     if directory is not None and directory.is_file():
         raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
     if directory is not None and not directory.is_dir():
-        raise InputError([f"{directory}: no such folder; name one with HTCondor configuration files"])
+        raise InputError(
+            [f"{directory}: no such folder; name one with HTCondor configuration files"]
+        )
     if directory is not None and not with_local:
         return Source(directory)
     candidates = [os.environ["CONDOR_CONFIG"]] if os.environ.get("CONDOR_CONFIG") else INSTALLED
@@ -350,7 +377,10 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     if main_file is None:
         raise InputError(
             [
-                f"{' and '.join(candidates)}: no configuration of HTCondor here; name a folder of snippets to check"
+                (
+                    f"{' and '.join(candidates)}: no configuration of HTCondor here; name a folder "
+                    "of snippets to check"
+                )
             ]
         )
     return Source(directory, main_file)
@@ -383,20 +413,27 @@ def read(
     """
     _refuse_fifos(source.directory)
     found = expand(source, (FOLDERS, EXCLUDED, FILES), process)
-    folders = tuple(dict.fromkeys(Path(word) for word in re.split(r"[\s,]+", found.get(FOLDERS, "")) if word))
+    folders = tuple(
+        dict.fromkeys(Path(word) for word in re.split(r"[\s,]+", found.get(FOLDERS, "")) if word)
+    )
     excluded = re.compile(found.get(EXCLUDED) or r"(?!)")
     files = [] if source.main_file is None else [source.main_file]
     files += [file for folder in folders for file in files_read(folder, excluded)]
-    files += [path for word in found.get(FILES, "").split(",") if (path := Path(word.strip())).is_file()]
+    files += [
+        path for word in found.get(FILES, "").split(",") if (path := Path(word.strip())).is_file()
+    ]
     definitions = definitions_in(dict.fromkeys(files))
     going_round = circle(definitions)
     if going_round:
         raise UnreadableConfigurationError(
-            f"{' → '.join(definition.name for definition in going_round)}: macros that refer to each other in a "
+            f"{' → '.join(definition.name for definition in going_round)}: macros that refer to "
+            "each other in a "
             "circle; HTCondor hangs when it needs one",
             going_round[0].place,
         )
-    names = dict.fromkeys((*macros, *(definition.name for definition in definitions if definition.name)))
+    names = dict.fromkeys(
+        (*macros, *(definition.name for definition in definitions if definition.name))
+    )
     values = expand(source, tuple(names), process, overrides)
     return Configuration(
         source=source,
@@ -407,14 +444,17 @@ def read(
         judged=frozenset(
             definition.file
             for definition in definitions
-            if source.directory is None or source.directory.resolve() in definition.file.resolve().parents
+            if source.directory is None
+            or source.directory.resolve() in definition.file.resolve().parents
         ),
     )
 
 
 def _refuse_fifos(folder: Optional[Path]) -> None:
     """UnreadableConfigurationError for a FIFO that HTCondor would open, and wait for whoever writes into it."""
-    found = sorted(path for path in folder.iterdir() if path.is_fifo()) if folder is not None else []
+    found = (
+        sorted(path for path in folder.iterdir() if path.is_fifo()) if folder is not None else []
+    )
     for path in found:
         if not path.name.startswith("."):
             raise UnreadableConfigurationError(
@@ -426,7 +466,9 @@ def files_read(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
     """Files of a folder that HTCondor reads, in its order."""
     if not folder.is_dir():
         return []
-    return sorted(path for path in folder.iterdir() if path.is_file() and not excluded.search(path.name))
+    return sorted(
+        path for path in folder.iterdir() if path.is_file() and not excluded.search(path.name)
+    )
 
 
 def expand(
@@ -450,7 +492,9 @@ def expand(
         If HTCondor refuses the configuration.
     """
     environment = {f"_CONDOR_{name}": value for name, value in (overrides or {}).items()}
-    values = process.values([_PROBE + name for name in macros], source.root_file(macros), environment)
+    values = process.values(
+        [_PROBE + name for name in macros], source.root_file(macros), environment
+    )
     return {name[len(_PROBE) :]: text for name, text in values.items()}
 
 
@@ -462,8 +506,10 @@ def evaluator() -> CondorProcess:
 
 _NEXT = re.compile(r"; (?=Config source |Configuration Error |Error: )")
 _AT = re.compile(
-    r'(?:Config source (?P<kind>Error|Warning) "(?P<file>[^"]*)", Line (?P<line>\d+)(?:, Include Depth \d+)?: ?'
-    r"|Configuration Error Line (?P<last_line>\d+) while reading config source (?P<last_file>[^;]+);? ?)(?P<reason>.*)",
+    r'(?:Config source (?P<kind>Error|Warning) "(?P<file>[^"]*)", Line (?P<line>\d+)(?:, '
+    r"Include Depth \d+)?: ?"
+    r"|Configuration Error Line (?P<last_line>\d+) while reading config source "
+    r"(?P<last_file>[^;]+);? ?)(?P<reason>.*)",
     re.DOTALL,
 )
 _PREFIX = re.compile(r"(?:Error: |Config source )")
@@ -495,7 +541,8 @@ def retold(
     Parameters
     ----------
     given
-        File, as HTCondor calls it → the operator's; the line of one of them is shown where HTCondor gives no reason.
+        File, as HTCondor calls it → the operator's; the line of one of them is shown where HTCondor
+        gives no reason.
     hidden
         Folder of files that are not the operator's; empty for none.
     """
@@ -509,7 +556,9 @@ def retold(
     own = given.get(where.file)
     text = own.lines[where.line - 1].strip() if own and where.line <= len(own.lines) else ""
     unread = f"it cannot read {quoted(text)}" if text else "it cannot read that line"
-    return UnreadableConfigurationError(reasons or unread, f"{own.name if own else where.file}:{where.line}")
+    return UnreadableConfigurationError(
+        reasons or unread, f"{own.name if own else where.file}:{where.line}"
+    )
 
 
 @dataclass(frozen=True)

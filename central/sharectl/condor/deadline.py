@@ -1,7 +1,7 @@
 """Questions asked at once, each in a process of its own, each answered or given up by its deadline.
 
-HTCondor's bindings hold Python's global lock during a query, so a daemon that hangs would freeze every
-thread, the one that watches the clock included.
+HTCondor's bindings hold Python's global lock during a query, so a daemon that hangs would freeze
+every thread, the one that watches the clock included.
 """
 
 from __future__ import annotations
@@ -92,7 +92,8 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 def end_with(parent: int) -> None:
     """Let the kernel end this process as soon as ``parent``, the process that has started it, is gone.
 
-    It acts whatever ends the parent, and while a library hangs. It stays in force in a program that this process becomes.
+    It acts whatever ends the parent, and while a library hangs. It stays in force in a program that
+    this process becomes.
     """
     _LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL))
     if os.getppid() != parent:  # it was gone before
@@ -111,7 +112,8 @@ def limit_memory(more_bytes: int) -> None:
 
 
 def _start(question: Question) -> _Child:
-    # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh process: this one
+    # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh
+    # process: this one
     # has the bindings loaded.
     receiving, sending = os.pipe()
     began = time.monotonic()
@@ -165,7 +167,9 @@ def _answered(name: str, child: _Child, now: float) -> Answer:
 
 
 def _given_up(name: str, child: _Child, now: float) -> Answer:
-    return Answer(Source(name, now - child.began, f"no answer within {child.deadline - child.began:g} s"))
+    return Answer(
+        Source(name, now - child.began, f"no answer within {child.deadline - child.began:g} s")
+    )
 
 
 def _end(child: _Child) -> None:

@@ -45,9 +45,9 @@ def empty(slot: Any) -> None:
 def changes(names: Iterable[str], expression: Callable[[str], Optional[str]]) -> dict[str, str]:
     """Attributes that differ when nothing runs on a partitionable or static slot, as expressions.
 
-    Every asset has the amount and the devices that the slot has in all, lists of dynamic slots (Child…) are empty, the
-    slot is unclaimed, not drained, and has neither target, grace nor overheat. Attributes that the slot has not stay
-    missing, but for assets.
+    Every asset has the amount and the devices that the slot has in all, lists of dynamic slots
+    (Child…) are empty, the slot is unclaimed, not drained, and has neither target, grace nor
+    overheat. Attributes that the slot has not stay missing, but for assets.
 
     Parameters
     ----------

@@ -1,13 +1,16 @@
 """The clauses of an expression that all have to be true, also where attributes stand for some of them, and whose they are.
 
-An expression is text as HTCondor prints it. What is split here is only named here: whether a clause is true is for
-HTCondor's own library to say.
+An expression is text as HTCondor prints it. What is split here is only named here: whether a clause
+is true is for HTCondor's own library to say.
 
-Attributes that HTCondor itself publishes of a slot: what a START expression may rely on without publishing it.
+Attributes that HTCondor itself publishes of a slot: what a START expression may rely on without
+publishing it.
 
-The names in its manual (machine ClassAd attributes) and those in the slot ads of 23.9.6 and 25.14.1.
+The names in its manual (machine ClassAd attributes) and those in the slot ads of 23.9.6 and
+25.14.1.
 
-Which attributes an expression asks for, and of whom. Text as HTCondor prints an expression in, names out.
+Which attributes an expression asks for, and of whom. Text as HTCondor prints an expression in,
+names out.
 
 Words of an expression.
 """
@@ -92,7 +95,8 @@ _REFERENCES_TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _AS_WRITTEN = re.compile(
-    r"\bevalInEachContext\(\s*unparse\(\s*(?P<name>\w+)\s*\)\s*,\s*\{\s*TARGET\s*\}\s*\)", re.IGNORECASE
+    r"\bevalInEachContext\(\s*unparse\(\s*(?P<name>\w+)\s*\)\s*,\s*\{\s*TARGET\s*\}\s*\)",
+    re.IGNORECASE,
 )
 """Text of an attribute of the job, not evaluated: only there HTCondor wants the name without its scope."""
 _REFERENCES_WORDS = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
@@ -114,8 +118,8 @@ def references(expression: str) -> tuple[Reference, ...]:
     Parameters
     ----------
     expression
-        As HTCondor prints an expression, so that it is known to be one. ``a.b`` asks for ``a`` only, unless ``a``
-        is a scope; names defined within a record are taken for attributes too.
+        As HTCondor prints an expression, so that it is known to be one. ``a.b`` asks for ``a``
+        only, unless ``a`` is a scope; names defined within a record are taken for attributes too.
     """
     scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
     tokens = [match for match in _REFERENCES_TOKEN.finditer(scoped) if match.lastgroup is not None]
@@ -226,7 +230,11 @@ def resource_of(clause: Clause) -> Optional[str]:
 def name_of(text: str) -> Optional[str]:
     """Attribute of the ad itself that ``text`` is a mere reference to, in lower case."""
     found = _NAME.fullmatch(text.strip())
-    return None if found is None or found["name"].lower() in _START_CLAUSES_WORDS else found["name"].lower()
+    return (
+        None
+        if found is None or found["name"].lower() in _START_CLAUSES_WORDS
+        else found["name"].lower()
+    )
 
 
 def _opened(
@@ -238,9 +246,13 @@ def _opened(
     for part in parts:
         wrapped = _WRAPPED.fullmatch(part)
         name = name_of(_bare(wrapped["inner"]) if wrapped else part)
-        content = attribute(name) if name and name not in through and len(through) < MAX_DEPTH else None
+        content = (
+            attribute(name) if name and name not in through and len(through) < MAX_DEPTH else None
+        )
         inner = (
-            () if name is None or content is None else tuple(_opened(content, attribute, (*through, name)))
+            ()
+            if name is None or content is None
+            else tuple(_opened(content, attribute, (*through, name)))
         )
         worth = (
             len(inner) > 1

@@ -48,14 +48,18 @@ def sample(schedd: Any, pending: Mapping[int, int], kind: Kind, among: str) -> l
     steps = steps_of(pending)
     asked = f"(JobStatus == 1 && {_NUMBER} % ({_step(steps)}) == 0) || ({_STARTED})"
     try:
-        ads = schedd.query(constraint=f"({asked}) && {among}", projection=PROJECTION, limit=MOST_ROWS)
+        ads = schedd.query(
+            constraint=f"({asked}) && {among}", projection=PROJECTION, limit=MOST_ROWS
+        )
     except Exception:  # noqa: BLE001 - waiting times are not known then, and nothing hangs on them
         return []
     # Of the jobs that were cut off nobody knows which they are.
     return [] if len(ads) >= MOST_ROWS else list(waits_in(ads, kind, steps, int(time.time())))
 
 
-def waits_in(ads: Iterable[Any], kind: Kind, steps: Mapping[int, int], now: int) -> Iterator[SampledJob]:
+def waits_in(
+    ads: Iterable[Any], kind: Kind, steps: Mapping[int, int], now: int
+) -> Iterator[SampledJob]:
     """Jobs that tell how long they wait, or did.
 
     Parameters
@@ -66,14 +70,19 @@ def waits_in(ads: Iterable[Any], kind: Kind, steps: Mapping[int, int], now: int)
         Unix seconds, where the schedd does not say its own time.
     """
     for ad in ads:
-        submitted, started = whole(evaluated(ad, "QDate"), 0), whole(evaluated(ad, "JobStartDate"), 0)
+        submitted, started = (
+            whole(evaluated(ad, "QDate"), 0),
+            whole(evaluated(ad, "JobStartDate"), 0),
+        )
         at = whole(evaluated(ad, "ServerTime"), 0) or now
         running = evaluated(ad, "JobStatus") == 2  # noqa: PLR2004 - HTCondor's number
         if not submitted or (running and not 0 <= at - started < STARTED_SECONDS):
             continue
         accounting_group, cores = kind(ad)
         seconds = max(0, (started if running else at) - submitted)
-        yield SampledJob(accounting_group, cores, running, seconds, 1 if running else _stands_for(ad, steps))
+        yield SampledJob(
+            accounting_group, cores, running, seconds, 1 if running else _stands_for(ad, steps)
+        )
 
 
 def _stands_for(ad: Any, steps: Mapping[int, int]) -> int:

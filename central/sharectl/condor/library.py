@@ -1,6 +1,7 @@
 """HTCondor's library in a process of its own, for any number of questions.
 
-Which HTCondor is installed here: not the one whose library checks, and who knows which its daemons are.
+Which HTCondor is installed here: not the one whose library checks, and who knows which its daemons
+are.
 """
 
 from __future__ import annotations
@@ -120,7 +121,8 @@ class CondorProcess:
     ) -> list[Optional[list[list[Any]]]]:
         """Value of each expression in each slot for each job; None for an expression that HTCondor cannot read.
 
-        A value is a bool or a number, ``"undefined"``, ``"error"``, or text. Ads are name → expression.
+        A value is a bool or a number, ``"undefined"``, ``"error"``, or text. Ads are name →
+        expression.
         """
         asked = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
         values: list[Optional[list[list[Any]]]] = self._ask(asked)["values"]
@@ -142,7 +144,8 @@ class CondorProcess:
     ) -> list[tuple[Optional[float], dict[str, Optional[float]], Optional[bool], Optional[bool]]]:
         """Slot's weight, what a job takes by asset, and whether the Requirements of slot and job hold, for each question.
 
-        A question is the numbers of a kept slot and job, and the assets that the slot has left (None: what it has).
+        A question is the numbers of a kept slot and job, and the assets that the slot has left
+        (None: what it has).
         """
         answers = self._ask({"looks": list(asked)})["looks"]
         return [(weight, consumed, slot, job) for weight, consumed, slot, job in answers]
@@ -157,7 +160,9 @@ class CondorProcess:
             stdin.write(json.dumps(question).encode() + b"\n")
             while not answer.endswith(b"\n"):
                 if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise UnreadableConfigurationError(f"no answer in {self._deadline_seconds:.0f} s")
+                    raise UnreadableConfigurationError(
+                        f"no answer in {self._deadline_seconds:.0f} s"
+                    )
                 block = stdout.read(65536)
                 if not block:
                     raise self._death()

@@ -68,7 +68,9 @@ def cycles_of(ad: Any) -> list[Cycle]:
             for name in ("Duration", "Period", "NumIdleJobs")
         )
         if duration >= 0:
-            found.append(Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None))
+            found.append(
+                Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None)
+            )
     return found
 
 
@@ -120,7 +122,8 @@ def _one(known: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
     names = ", ".join(sorted(ad["Name"] for ad in known)) or "none"
     wanted = f"no negotiator {name}" if name else f"{len(known)} negotiators"
     raise PoolUnavailableError(
-        f"the collector knows {wanted}, but {names}; write the name of one as pledges.negotiator.name"
+        f"the collector knows {wanted}, but {names}; write the name of one as "
+        "pledges.negotiator.name"
         if known
         else "the collector knows no negotiator; see condor_status -negotiator"
     )

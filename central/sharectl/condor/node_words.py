@@ -11,7 +11,14 @@ PROJECTION = (
     *("Machine", "MyCurrentTime", "t1_JobCtlReason", "t1_JobCtlTime", "t1_JobCtlStaleSeconds"),
     *("t1_Disabled", "t1_Enabled"),
     # What t1_TargetActive is made of, in either way of actuation,
-    *("t1_TargetActive", "t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "PartitionableSlot", "Cpus"),
+    *(
+        "t1_TargetActive",
+        "t1_TargetGroups",
+        "t1_Targetcores",
+        "t1_TargetUntil",
+        "PartitionableSlot",
+        "Cpus",
+    ),
     *("Childt1_HeldBackCores", "ChildCpus", "TotalSlotCpus", "t1_CurrentJobs"),
     # and what MC_GRACE and t1_GraceActive are made of.
     *("MC_GRACE", "t1_GraceActive", "t1_McGraceTime", "SlotID", "t1_McRoomValue", "t1_McRoomTime"),
@@ -29,9 +36,10 @@ _NOTHING_FOUND = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
 def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
     """Code of job_ctl in the ad at Unix time ``now``; None of a slot that publishes none.
 
-    A run of job_ctl is stale if it was too long ago for START by the node's own clock when it last sent its ad: how
-    often ads are sent, and how well clocks agree, do not count. ``stale_seconds`` is for nodes that do not say. The time
-    of the last run is set in the ad as if that had just been sent, which `has_target` wants.
+    A run of job_ctl is stale if it was too long ago for START by the node's own clock when it last
+    sent its ad: how often ads are sent, and how well clocks agree, do not count. ``stale_seconds``
+    is for nodes that do not say. The time of the last run is set in the ad as if that had just been
+    sent, which `has_target` wants.
     """
     said = text(evaluated(ad, "t1_JobCtlReason"))
     if said is None:
@@ -53,7 +61,11 @@ def has_target(ad: Any, now: int) -> bool:
     if ad.get("t1_TargetActive") is not None:
         return says(ad, "t1_TargetActive", said=True)
     cores = sequence(evaluated(ad, "t1_Targetcores"))
-    return len(cores) > 1 and whole(cores[1], 0) > 0 and whole(evaluated(ad, "t1_TargetUntil"), 0) > now
+    return (
+        len(cores) > 1
+        and whole(cores[1], 0) > 0
+        and whole(evaluated(ad, "t1_TargetUntil"), 0) > now
+    )
 
 
 def says(ad: Any, name: str, *, said: bool) -> bool:
@@ -71,7 +83,8 @@ def switched_off(ad: Any) -> tuple[str, ...]:
 def in_grace(ad: Any, now: int) -> bool:
     """Whether START keeps single-core jobs out of the slot for the sake of multicore jobs.
 
-    In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets t1_JobCtlTime: ask once.
+    In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets
+    t1_JobCtlTime: ask once.
     """
     if ad.get("t1_McGraceTime") is not None:
         _as_if_just_sent(ad, "t1_McGraceTime", now)
@@ -82,14 +95,17 @@ def in_grace(ad: Any, now: int) -> bool:
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
     """Sequence of the plan that the slot acts on, and why it has refused what was published.
 
-    The sequence is 0 if the slot acts on no target, None if it publishes nothing, or acts on a target without one. The
-    reason is a code of `node_reasons`; None where nothing was refused, or nothing found.
+    The sequence is 0 if the slot acts on no target, None if it publishes nothing, or acts on a
+    target without one. The reason is a code of `node_reasons`; None where nothing was refused, or
+    nothing found.
     """
     code = code_of(ad, now, stale_seconds)
     if code is None:
         return None, None
     refusal = None if code in nodes.QUIET or code in _NOTHING_FOUND else code
-    sequence_number = (whole(evaluated(ad, "t1_TargetSequence"), 0) or None) if has_target(ad, now) else 0
+    sequence_number = (
+        (whole(evaluated(ad, "t1_TargetSequence"), 0) or None) if has_target(ad, now) else 0
+    )
     return sequence_number, refusal
 
 

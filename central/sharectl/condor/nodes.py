@@ -53,7 +53,9 @@ def look_at_node(collector: Optional[str], name: str, now: int, stale_seconds: i
     import htcondor2
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Slot, constraint=constraint_of(name), projection=list(_PROJECTION))
+    ads = asked.query(
+        htcondor2.AdType.Slot, constraint=constraint_of(name), projection=list(_PROJECTION)
+    )
     return words_of(ads, now, stale_seconds)
 
 
@@ -72,7 +74,9 @@ def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
     refusals = [refusal for _, refusal in said if refusal is not None]
     obeyed = [sequence for sequence, _ in said if sequence is not None]
     off = dict.fromkeys(switch for ad in ads for switch in node_words.switched_off(ad))
-    return NodeWords(max(obeyed, default=None), refusals[0] if refusals else None, switched_off=tuple(off))
+    return NodeWords(
+        max(obeyed, default=None), refusals[0] if refusals else None, switched_off=tuple(off)
+    )
 
 
 _PARTITIONABLE = "PartitionableSlot =?= True"
@@ -119,7 +123,9 @@ class NodeStatus:
     """Cores in grace now."""
 
 
-def look_at_nodes(collector: Optional[str], now: int, stale_seconds: int, awaited: Awaited) -> NodeStatus:
+def look_at_nodes(
+    collector: Optional[str], now: int, stale_seconds: int, awaited: Awaited
+) -> NodeStatus:
     """Status of all partitionable slots, as `status_of` says; to be asked by `sharectl.condor.deadline`."""
     import htcondor2
 
@@ -130,7 +136,9 @@ def look_at_nodes(collector: Optional[str], now: int, stale_seconds: int, awaite
     return status_of(ads, now, stale_seconds, awaited)
 
 
-def status_of(ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = Awaited()) -> NodeStatus:
+def status_of(
+    ads: Sequence[Any], now: int, stale_seconds: int, awaited: Awaited = Awaited()
+) -> NodeStatus:
     """Status of the slots with these ads at Unix time ``now``.
 
     ``stale_seconds`` is for nodes that do not say; see `node_words.code_of`.
@@ -182,4 +190,6 @@ def _refuses(code: str, ad: Any, ran_at: int, awaited: Awaited) -> bool:
 
 def _ad_since(ad: Any, awaited: Awaited, otherwise: int) -> int:
     machine = (text(evaluated(ad, "Machine")) or "").lower()
-    return awaited.ads_since.get(machine, awaited.ads_since.get(machine.partition(".")[0], otherwise))
+    return awaited.ads_since.get(
+        machine, awaited.ads_since.get(machine.partition(".")[0], otherwise)
+    )

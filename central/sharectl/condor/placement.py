@@ -1,11 +1,13 @@
 """Pending jobs tried on the slots of their pool as if nothing ran there, once a cycle, by HTCondor's own library.
 
-A job's expressions may be anything: they are evaluated in a process that is killed at its deadline, may not have more
-memory than `MOST_MEMORY_BYTES`, and may spend `SHAPE_SECONDS` of processor time on jobs that are alike. A job is
-*unplaceable* if its Requirements are false or undefined on every slot, or those of every slot are false for it. What cannot be
-told counts as placeable.
+A job's expressions may be anything: they are evaluated in a process that is killed at its deadline,
+may not have more memory than `MOST_MEMORY_BYTES`, and may spend `SHAPE_SECONDS` of processor time
+on jobs that are alike. A job is
+*unplaceable* if its Requirements are false or undefined on every slot, or those of every slot are
+false for it. What cannot be told counts as placeable.
 
-Pending jobs of a schedd by all that slots and their own Requirements see of them, as the schedd itself groups them.
+Pending jobs of a schedd by all that slots and their own Requirements see of them, as the schedd
+itself groups them.
 """
 
 from __future__ import annotations
@@ -76,7 +78,8 @@ def shapes_of(location: Mapping[str, str], words: Sequence[str], sizes: Sizes) -
     Parameters
     ----------
     words
-        Attributes of jobs, in lower case, that slots look at. What these, and Requirements, refer to the schedd adds.
+        Attributes of jobs, in lower case, that slots look at. What these, and Requirements, refer
+        to the schedd adds.
     """
     limit_memory(JOBS_MOST_MEMORY_BYTES)
     return shapes_in(schedd_at(location), location["Name"], words, sizes)
@@ -87,12 +90,17 @@ def shapes_in(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> Job
     import htcondor2
 
     named = {name.lower() for name in ASKED_OF_JOBS}
-    keys = [*ASKED_OF_JOBS, *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word))]
+    keys = [
+        *ASKED_OF_JOBS,
+        *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word)),
+    ]
     rows = schedd.query(
         constraint=_PENDING, projection=keys, opts=htcondor2.QueryOpt.GroupBy, limit=MOST_ROWS
     )
     hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
-    shapes = (_shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT)
+    shapes = (
+        _shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT
+    )
     return JobShapes(tuple(shapes), len(rows) < MOST_ROWS)
 
 
@@ -181,7 +189,8 @@ def tried(
         return Trial(found, f"{untried} kinds of pending jobs could not be tried on the nodes{why}")
     if not all(answer.complete for answer in answers):
         return Trial(
-            found, f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried"
+            found,
+            f"a schedd has more than {MOST_ROWS} kinds of pending jobs: the rest was not tried",
         )
     return Trial(found)
 
@@ -204,7 +213,8 @@ class Trialling:
             _SLOTS: Question(asking, self.collector_deadline_seconds),
             **{
                 f"{_SHAPES}{location['Name']}": Question(
-                    partial(shapes_of, location, self.sample.words, self.sizes), self.schedd_deadline_seconds
+                    partial(shapes_of, location, self.sample.words, self.sizes),
+                    self.schedd_deadline_seconds,
                 )
                 for location in schedds
             },
@@ -212,13 +222,19 @@ class Trialling:
 
     def of(self, answers: Mapping[str, Answer]) -> Trial:
         """Trial by the answers to `questions`."""
-        problems = [f"{name}: {a.source.problem}" for name, a in answers.items() if a.source.problem]
+        problems = [
+            f"{name}: {a.source.problem}" for name, a in answers.items() if a.source.problem
+        ]
         slots: Optional[AskingSlots] = answers[_SLOTS].value
-        shapes = [answer.value for name, answer in answers.items() if name != _SLOTS and answer.value]
+        shapes = [
+            answer.value for name, answer in answers.items() if name != _SLOTS and answer.value
+        ]
         look = partial(slots_of, self.collector)
         trial = tried(look, slots, shapes) if slots is not None else Trial()
         if problems:
-            return replace(trial, untried=f"not all pending jobs were tried on the nodes ({problems[0]})")
+            return replace(
+                trial, untried=f"not all pending jobs were tried on the nodes ({problems[0]})"
+            )
         return trial
 
 

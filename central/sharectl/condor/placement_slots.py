@@ -1,12 +1,13 @@
 """Slots as pending jobs see them when nothing runs there: a few kinds among thousands of nodes.
 
-Of a slot's Requirements those clauses count that ask something of the job and that last: not sharectl's own (target,
-grace, overheat), not the state of a node (drained, unhealthy, closed), not a time of day or a load.
+Of a slot's Requirements those clauses count that ask something of the job and that last: not
+sharectl's own (target, grace, overheat), not the state of a node (drained, unhealthy, closed), not
+a time of day or a load.
 
 Whether some slot could run pending jobs if nothing ran there: to run in a process with a deadline.
 
-Negotiator's rule: a match needs Requirements that are true, on both sides. What is no plain refusal (an error, something
-that changes from minute to minute) counts as a match.
+Negotiator's rule: a match needs Requirements that are true, on both sides. What is no plain refusal
+(an error, something that changes from minute to minute) counts as a match.
 """
 
 from __future__ import annotations
@@ -71,10 +72,40 @@ ASKED_OF_JOBS = (
 """Attributes of jobs that are asked for in any pool, beside those of `Sample`."""
 _MOMENTARY = _FUNCTIONS | {
     *("clockmin", "clockday", "mycurrenttime", "lastheardfrom", "updatesequencenumber"),
-    *("state", "activity", "enteredcurrentstate", "enteredcurrentactivity", "draining", "drainreason"),
-    *("offline", "numdynamicslots", "jobstart", "currentrank", "remoteuser", "remoteowner", "numclaims"),
-    *("loadavg", "condorloadavg", "totalloadavg", "totalcondorloadavg", "keyboardidle", "consoleidle"),
-    *("cpubusy", "cpubusytime", "cpuisbusy", "virtualmemory", "totalvirtualmemory", "isowner", "mc_grace"),
+    *(
+        "state",
+        "activity",
+        "enteredcurrentstate",
+        "enteredcurrentactivity",
+        "draining",
+        "drainreason",
+    ),
+    *(
+        "offline",
+        "numdynamicslots",
+        "jobstart",
+        "currentrank",
+        "remoteuser",
+        "remoteowner",
+        "numclaims",
+    ),
+    *(
+        "loadavg",
+        "condorloadavg",
+        "totalloadavg",
+        "totalcondorloadavg",
+        "keyboardidle",
+        "consoleidle",
+    ),
+    *(
+        "cpubusy",
+        "cpubusytime",
+        "cpuisbusy",
+        "virtualmemory",
+        "totalvirtualmemory",
+        "isowner",
+        "mc_grace",
+    ),
     "availablegpus",
 }
 _MOMENTARY_PREFIXES = (
@@ -140,7 +171,9 @@ def sample_of(asked: Any, machines: Collection[str]) -> Sample:
     chosen = sorted(machines)[:: max(1, len(machines) // MOST_SAMPLES)][:MOST_SAMPLES]
     of_these = " || ".join(f'Machine == "{machine}"' for machine in chosen)
     ads = asked.query(
-        htcondor2.AdType.Slot, constraint=f"({NOT_DYNAMIC}) && ({of_these})", projection=list(_FIRST)
+        htcondor2.AdType.Slot,
+        constraint=f"({NOT_DYNAMIC}) && ({of_these})",
+        projection=list(_FIRST),
     )
     words: set[str] = set()
     resources: dict[str, None] = {}
@@ -163,10 +196,14 @@ def _alike(ad: Any, names: Iterable[str]) -> str:
     import classad2
 
     texts = {name: classad2.ExprTree(f"unparse({name})").eval(ad) for name in names}
-    return " && ".join(f"unparse({name}) =?= {classad2.quote(text)}" for name, text in texts.items())
+    return " && ".join(
+        f"unparse({name}) =?= {classad2.quote(text)}" for name, text in texts.items()
+    )
 
 
-def slots_of(collector: Optional[str], projection: Sequence[str], constraint: str = "true") -> Iterable[Any]:
+def slots_of(
+    collector: Optional[str], projection: Sequence[str], constraint: str = "true"
+) -> Iterable[Any]:
     """Slots of a pool, and of their attributes those named; the collector adds what these refer to."""
     import htcondor2
 
@@ -282,8 +319,9 @@ def _lasting(
 ) -> _Lasting:
     """Clauses of a slot's Requirements that ask something of jobs, and last.
 
-    A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a moment, or it is
-    an attribute of jobs. So is a clause on an attribute of jobs that these were not asked for.
+    A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a
+    moment, or it is an attribute of jobs. So is a clause on an attribute of jobs that these were
+    not asked for.
 
     Parameters
     ----------
@@ -298,7 +336,9 @@ def _lasting(
     """
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     kept, of_slot, of_jobs = [], set(), set()
-    for clause in clauses(texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None):
+    for clause in clauses(
+        texts.get("requirements") or "true", lambda name: texts.get(name.lower()) or None
+    ):
         own, others, words = _seen(clause.text, texts)
         if _is_lasting(clause, own, words, unsure) and others:
             of_slot |= own
@@ -309,7 +349,9 @@ def _lasting(
     return _Lasting(text or "true", frozenset(of_slot), frozenset(of_jobs))
 
 
-def _is_lasting(clause: Clause, own: Iterable[str], words: Collection[str], unsure: Collection[str]) -> bool:
+def _is_lasting(
+    clause: Clause, own: Iterable[str], words: Collection[str], unsure: Collection[str]
+) -> bool:
     return (
         code_of(clause) in _SITE
         and not any(is_momentary(name) or name in unsure for name in own)
@@ -352,7 +394,8 @@ _ATTRIBUTE = re.compile(r"[a-z_]\w*", re.ASCII)
 _PARTLY_FREE = (("cpus",), ("memory",), ("cpus", "memory"))
 """Resources of which a slot may have no more than a job requests."""
 _AT_LEAST = re.compile(
-    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= (?:MY\.)?\2\b"
+    r"(?:TARGET\.)?(\w+) >= (?:MY\.)?Request\1\b|(?:TARGET\.)?(?:_condor_)?Request(\w+) <= "
+    r"(?:MY\.)?\2\b"
     r"|MY\.\w+ > 0|\b1 <= MY\.Cpus\b",
     re.IGNORECASE,
 )
@@ -376,7 +419,9 @@ class PendingJob:
 
     def clauses(self, momentary: frozenset[str]) -> list[str]:
         """Clauses of its Requirements, without those that look at something momentary."""
-        found = clauses(self.row.get("requirements", "true"), lambda name: self.row.get(name.lower()))
+        found = clauses(
+            self.row.get("requirements", "true"), lambda name: self.row.get(name.lower())
+        )
         return [clause.text for clause in found if momentary.isdisjoint(self._seen(clause.text))]
 
     def _seen(self, expression: str) -> set[str]:
@@ -443,7 +488,9 @@ class Machines:
             hidden = self._momentary | (self._scattered - scattered)
             kinds = Kinds()
             for asking, row in self._rows:
-                kinds.number({**{name: text for name, text in row.items() if name not in hidden}, **asking})
+                kinds.number(
+                    {**{name: text for name, text in row.items() if name not in hidden}, **asking}
+                )
             self._kinds[scattered, few] = [
                 ad_of([f"{name} = {_no_more(name, text, few)}" for name, text in row.items()])
                 for row in kinds.rows
@@ -463,7 +510,9 @@ class Machines:
                 for name, found in texts.items()
                 if name not in changing
                 and any(
-                    is_momentary(word) or word in changing for text in found for word in words_of_text(text)
+                    is_momentary(word) or word in changing
+                    for text in found
+                    for word in words_of_text(text)
                 )
             }
             if not more:

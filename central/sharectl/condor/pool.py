@@ -84,7 +84,9 @@ class CondorPool:
         access = self.access
         chosen = {_CONTROLLED: access.controlled, _RESERVED: access.reserved}
         constraints = {
-            name: by.expression for name, by in chosen.items() if isinstance(by, ControlledConstraint)
+            name: by.expression
+            for name, by in chosen.items()
+            if isinstance(by, ControlledConstraint)
         }
         question = Question(
             partial(look, access.collector, constraints, now, access.job_ctl_stale_seconds),
@@ -189,7 +191,11 @@ class CondorPool:
         """Host names of the nodes that an entry of the configuration means."""
         if by is None:
             return frozenset()
-        met = {machine for machine, slots in machines.items() if any(name in slot.meets for slot in slots)}
+        met = {
+            machine
+            for machine, slots in machines.items()
+            if any(name in slot.meets for slot in slots)
+        }
         return controlled_machines(by, machines, met)
 
     def _node(self, slots: Sequence[Slot], name: str, controlled: bool, reserved: bool) -> Node:  # noqa: FBT001
@@ -212,7 +218,9 @@ class CondorPool:
         )
 
     def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
-        return (node_hs06 or self.access.default_node_hs06) / (node_cores or self.access.default_node_cores)
+        return (node_hs06 or self.access.default_node_hs06) / (
+            node_cores or self.access.default_node_cores
+        )
 
     def _running_in_slots(
         self, slots: Iterable[Slot], names: Mapping[str, str], now: int
@@ -245,7 +253,13 @@ class CondorPool:
     def _waits(self, answers: Iterable[ScheddJobs]) -> tuple[JobWaits, ...]:
         groups = self.access.groups
         return job_waits(
-            JobWait(group_of(job.accounting_group, groups), job.cores, job.started, job.seconds, job.jobs)
+            JobWait(
+                group_of(job.accounting_group, groups),
+                job.cores,
+                job.started,
+                job.seconds,
+                job.jobs,
+            )
             for answer in answers
             for job in answer.waits
         )
@@ -258,10 +272,14 @@ class CondorPool:
         unplaceable: Counter[tuple[str, int, int]] = Counter()
         for alike in trial.unplaceable:
             accounting_group, cores, memory_mib = alike.kind
-            unplaceable[group_of(accounting_group, self.access.groups), cores, memory_mib] += alike.jobs
+            unplaceable[group_of(accounting_group, self.access.groups), cores, memory_mib] += (
+                alike.jobs
+            )
         return pending_rows(counted, unplaceable)
 
-    def _unplaceable(self, pending: Iterable[PendingJobs], trial: Trial) -> tuple[UnplaceableJobs, ...]:
+    def _unplaceable(
+        self, pending: Iterable[PendingJobs], trial: Trial
+    ) -> tuple[UnplaceableJobs, ...]:
         kinds = (
             UnplaceableJobs(
                 group_of(jobs.kind[0], self.access.groups),
@@ -278,7 +296,9 @@ class CondorPool:
         """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
         held = [(held.accounting_group, held.cores) for slot in slots for held in slot.held]
         if self.access.mode != "counted":
-            held = [(job.accounting_group, job.cores) for answer in answers for job in answer.running]
+            held = [
+                (job.accounting_group, job.cores) for answer in answers for job in answer.running
+            ]
         cores = self._of_other(held)
         jobs = self._of_other((kind[0], kind[-1]) for answer in answers for kind in answer.pending)
         names = sorted(cores | jobs, key=lambda name: (-cores[name], -jobs[name], name))
@@ -310,7 +330,10 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
 def _knows_nothing(known: CollectorAnswer) -> str:
     kinds = (("execute point", known.slots), ("schedd", known.schedds))
     unknown = " and no ".join(kind for kind, ads in kinds if not ads)
-    return f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it has just started"
+    return (
+        f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it "
+        "has just started"
+    )
 
 
 def _seconds_since(start: int, now: int) -> int:

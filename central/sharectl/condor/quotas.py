@@ -2,7 +2,8 @@
 
 Accounting groups and their quotas from the negotiator's ads.
 
-What HTCondor's negotiator makes of group quotas: statics first, shares of what is left, each group within its parent.
+What HTCondor's negotiator makes of group quotas: statics first, shares of what is left, each group
+within its parent.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from sharectl.errors import InputError
 from sharectl.shares.quotas import ROOT, Group
 from sharectl.words import Problems
 
-_NO_GROUP = "no group; write GROUP_QUOTA_<group> = number, or what condor_status -any -constraint IsAccountingGroup -long prints"
+_NO_GROUP = (
+    "no group; write GROUP_QUOTA_<group> = number, or what condor_status -any -constraint "
+    "IsAccountingGroup -long prints"
+)
 _POLICIES = ("no", "byquota", "regroup")
 
 
@@ -39,7 +43,9 @@ def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
             problems.add(ad.place, _NO_GROUP)
     if problems:
         raise InputError(problems.lines())
-    found = {name: _of_ad(name, ad.attributes) for ad in ads for name in [text_of(ad.attributes, "Name")]}
+    found = {
+        name: _of_ad(name, ad.attributes) for ad in ads for name in [text_of(ad.attributes, "Name")]
+    }
     return sorted(found.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
 
 
@@ -59,7 +65,10 @@ def _of_ad(name: str, ad: Mapping[str, str]) -> Group:
     quota = None if not effective and configured else effective
     policy = text_of(ad, "SurplusPolicy")
     return Group(
-        name, quota, _groups_number(ad, "WeightedResourcesUsed"), policy if policy in _POLICIES else None
+        name,
+        quota,
+        _groups_number(ad, "WeightedResourcesUsed"),
+        policy if policy in _POLICIES else None,
     )
 
 
@@ -139,7 +148,9 @@ _OF_NO_ACCOUNT = (
 _OF_NO_ACCOUNT_PREFIXES = ("group_prio_factor_", "negotiator_")
 _PREFIXES = (_DYNAMIC, _STATIC, *(f"{knob}_" for knob in _SURPLUS))
 _KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
-_OF_ADS = re.compile(r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE)
+_OF_ADS = re.compile(
+    r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE
+)
 _WRITE = "write GROUP_QUOTA_<group> = number"
 
 
@@ -158,7 +169,8 @@ def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group
     Parameters
     ----------
     pool_weight
-        Sum of the weights of all slots, when nothing runs: dynamic quotas are shares of it; None if not known.
+        Sum of the weights of all slots, when nothing runs: dynamic quotas are shares of it; None if
+        not known.
 
     Raises
     ------
@@ -192,7 +204,8 @@ def groups_of_knobs(
     if not problems and not any(_group(lower) for lower in knobs if lower.startswith(_STATIC)):
         problems.add(
             name,
-            f"no quota in it; {_WRITE}, or what condor_status -any -constraint IsAccountingGroup -long prints",
+            f"no quota in it; {_WRITE}, or what condor_status -any -constraint "
+            "IsAccountingGroup -long prints",
         )
     if problems:
         raise InputError(problems.lines())
@@ -303,7 +316,9 @@ def _quotas(
 ) -> dict[str, Optional[float]]:
     static = _named(knobs, _STATIC, but=_DYNAMIC)
     names = {name.lower(): name for name in (*_named(knobs, _DYNAMIC), *static)}
-    configured = {name.lower(): Quota(share, static=False) for name, share in _named(knobs, _DYNAMIC).items()}
+    configured = {
+        name.lower(): Quota(share, static=False) for name, share in _named(knobs, _DYNAMIC).items()
+    }
     configured |= {name.lower(): Quota(quota, static=True) for name, quota in static.items()}
     # As the negotiator has it, a group without a quota has none to pass on.
     configured = {**{name: Quota(0.0, static=False) for name in _names(knobs)}, **configured}

@@ -1,6 +1,7 @@
 """Why a daemon does not answer a query: no such host, nobody listens, no connection, or READ is denied.
 
-HTCondor's library says "Failed communication" of all of them. To be asked in the process that has asked the daemon.
+HTCondor's library says "Failed communication" of all of them. To be asked in the process that has
+asked the daemon.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ def address_of(text: str) -> Optional[Address]:
     match = _ADDRESS.fullmatch(text.strip())
     if match is None:
         return None
-    return Address(match["v6"] or match["host"], int(match["port"] or COLLECTOR_PORT), match["more"] or "")
+    return Address(
+        match["v6"] or match["host"], int(match["port"] or COLLECTOR_PORT), match["more"] or ""
+    )
 
 
 def why_collector(collector: Optional[str], error: Exception) -> str:
@@ -63,15 +66,19 @@ def _why(text: str, daemon: str, error: Exception) -> str:
         return f"no such host: {address.host} ({said}); correct the name, or DNS or /etc/hosts here"
     place = f"{address.host}:{address.port}"
     try:
-        with socket.create_connection((str(found[0][4][0]), address.port), CONNECT_SECONDS) as connection:
+        with socket.create_connection(
+            (str(found[0][4][0]), address.port), CONNECT_SECONDS
+        ) as connection:
             ip = connection.getpeername()[0]
     except ConnectionRefusedError:
         return (
-            f"nobody listens at {place}: {daemon} does not run there, or has another port; see its log there"
+            f"nobody listens at {place}: {daemon} does not run there, or has another port; see its "
+            "log there"
         )
     except OSError as problem:
         return (
-            f"no connection to {place}: {problem.strerror or problem}; see whether that machine is up, and for a firewall "
+            f"no connection to {place}: {problem.strerror or problem}; see whether that machine "
+            "is up, and for a firewall "
             "between"
         )
     host = f"[{ip}]" if ":" in ip else ip
@@ -86,13 +93,16 @@ def _refused(sinful: str, daemon: str) -> Optional[str]:
     known = _ping(sinful, "DC_NOP")
     if known is None:
         return (
-            "it does not know this user by any method that both have; see SEC_CLIENT_AUTHENTICATION_METHODS here, "
-            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there, and whether `condor_token_list` here has a token for it"
+            "it does not know this user by any method that both have; see "
+            "SEC_CLIENT_AUTHENTICATION_METHODS here, "
+            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there, and whether `condor_token_list` "
+            "here has a token for it"
         )
     identity, method = known.get("MyRemoteUserName", NOBODY), known.get("AuthMethods", "no method")
     whom = "the identity of a token of it" if identity == NOBODY else identity
     return (
-        f"READ is denied to {identity} (by {method}): write {daemon}.ALLOW_READ = $({daemon}.ALLOW_READ) {whom} there, see "
+        f"READ is denied to {identity} (by {method}): write {daemon}.ALLOW_READ = "
+        f"$({daemon}.ALLOW_READ) {whom} there, see "
         "that no DENY_READ names it, and condor_reconfig"
     )
 

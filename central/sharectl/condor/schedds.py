@@ -42,16 +42,20 @@ def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
     return {size: high - low for size, low, high in zip(sizes, bounds, bounds[1:]) if high > low}
 
 
-# Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does, and local) or
+# Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does,
+# and local) or
 # elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
 _SCHEDULER, _GRID, _LOCAL = 7, 9, 12
 NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
-# The schedd applies the constraint to the grouped rows too: what it names must be a key. It evaluates it for each
+# The schedd applies the constraint to the grouped rows too: what it names must be a key. It
+# evaluates it for each
 # job, so the few rows are sorted out by universe here.
 _PENDING = "JobStatus == 1"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
-# The schedd groups by attributes, not by expressions of them: where each job has its own RequestMemory there is a row a
-# job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of so many jobs.
+# The schedd groups by attributes, not by expressions of them: where each job has its own
+# RequestMemory there is a row a
+# job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of
+# so many jobs.
 MOST_ROWS = 2000
 SAMPLE_JOBS = 2000
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
@@ -239,7 +243,10 @@ def kind_of(ad: Any, sizes: Sizes) -> Kind:
 
 
 def _requested(ad: Any, sizes: Sizes) -> int:
-    """Cores that a job requests, at least 1. What only a slot can tell is asked of the node that ``sizes`` names."""
+    """Cores that a job requests, at least 1.
+
+    What only a slot can tell is asked of the node that ``sizes`` names.
+    """
     cores = evaluated(ad, "RequestCpus")
     if sizes.whole_node and type(cores) not in (int, float):
         cores = _in_slot(ad.get("RequestCpus"), ad, sizes.whole_node)
@@ -259,4 +266,6 @@ def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
 
 
 def _flat(counted: Counter[Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
-    return tuple((group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items())
+    return tuple(
+        (group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items()
+    )

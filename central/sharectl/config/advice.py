@@ -23,7 +23,8 @@ from sharectl.files.yaml import place
 from sharectl.publish import signing
 
 _SIGN = (
-    "write signing_key_file: /etc/sharectl/keys, and there a line `KEYID HEX` (docs/transports.md), so that nodes tell "
+    "write signing_key_file: /etc/sharectl/keys, and there a line `KEYID HEX` "
+    "(docs/transports.md), so that nodes tell "
     "these targets from forged ones"
 )
 
@@ -47,7 +48,9 @@ def advice(config: Config, mounts: Path = signing.MOUNTS) -> list[str]:
         return [f"{place}: {why}; {_SIGN}" for place, why in _boundaries(config, mounts)]
     if any(way.collector is None for way in config.publish):
         return []
-    return ["signing_key_file: signs nothing: ads in collectors are known by their sender; remove it"]
+    return [
+        "signing_key_file: signs nothing: ads in collectors are known by their sender; remove it"
+    ]
 
 
 def absent(config: Config, unit: Optional[Unit] = None) -> list[str]:
@@ -73,10 +76,18 @@ def missing_extras(
     missing = {extra: use for extra, (library, use) in _EXTRAS.items() if not is_installed(library)}
     install = f"`pip install '.[{','.join(missing)}]'` in the checkout"
     problems = []
-    if "optimise" in missing and config.control.strategy == "many" and config.control.solver == "highs":
-        problems = [f"control.solver: `highs` needs scipy, which is not installed; {install}, or write auto"]
+    if (
+        "optimise" in missing
+        and config.control.strategy == "many"
+        and config.control.solver == "highs"
+    ):
+        problems = [
+            f"control.solver: `highs` needs scipy, which is not installed; {install}, or write auto"
+        ]
     uses = "; ".join(f"{extra} ({use})" for extra, use in missing.items())
-    return problems, [f"extras that are not installed: {uses}; {install} brings them"] if missing else []
+    return problems, [
+        f"extras that are not installed: {uses}; {install} brings them"
+    ] if missing else []
 
 
 def protected(config: Config, unit: Optional[Unit]) -> list[str]:
@@ -95,7 +106,10 @@ def protected(config: Config, unit: Optional[Unit]) -> list[str]:
 def _way_out(folder: Path, protection: Protection) -> str:
     if not protection.by_path:
         return "name a folder elsewhere"
-    return f"`systemctl edit {SERVICE}`, and write there [Service] and below it ReadWritePaths={folder}"
+    return (
+        f"`systemctl edit {SERVICE}`, and write there [Service] and below it "
+        f"ReadWritePaths={folder}"
+    )
 
 
 def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
@@ -108,7 +122,11 @@ def unusable(config: Config, file: Path) -> tuple[list[str], list[str]]:
         signing.read_keys(config.signing_key_file)
     except ConfigError as error:
         found = [f"signing_key_file: {problem}" for problem in error.problems]
-        return (missing, found) if isinstance(error.__cause__, PermissionError) else ([*missing, *found], [])
+        return (
+            (missing, found)
+            if isinstance(error.__cause__, PermissionError)
+            else ([*missing, *found], [])
+        )
     return missing, []
 
 
@@ -130,7 +148,10 @@ def _in_the_way(config: Config) -> Iterator[str]:
             yield f"{places}: {folder} is no folder; name another path, or move what is there"
     for file in written(config):
         if file.at[0] != "history" and _is_folder(file.path) and not file.path.is_symlink():
-            yield f"{file.name}: {file.path} is a folder; name the file in it that nodes are to read, such as {file.path}/sharectl.txt"
+            yield (
+                f"{file.name}: {file.path} is a folder; name the file in it that nodes are to read, such "
+                f"as {file.path}/sharectl.txt"
+            )
 
 
 def _folders(config: Config) -> dict[Path, str]:
@@ -151,7 +172,10 @@ def _boundaries(config: Config, mounts: Path) -> Iterator[tuple[str, str]]:
     """Entries of ``publish`` whose targets others could replace on their way, and how."""
     for number, way in enumerate(config.publish):
         if way.https is not None:
-            yield f"publish[{number}].https", "crosses the network, and the web server is trusted with it"
+            yield (
+                f"publish[{number}].https",
+                "crosses the network, and the web server is trusted with it",
+            )
         elif way.file is not None:
             why = signing.why_untrusted(way.file, mounts, _owners(config))
             if why is not None:
@@ -184,12 +208,14 @@ def _loans(config: Config) -> Iterator[str]:
         most, pledge = one.max_lent_hs06, pledges.get(name, 0.0)
         if most is not None and 0 < pledge < most and config.pledges.source == "yaml":
             yield (
-                f"{path}.max_lent_hs06: {most:g} bounds nothing while its share is no more than its pledge, {pledge:g} HS06: "
+                f"{path}.max_lent_hs06: {most:g} bounds nothing while its share is no more than "
+                f"its pledge, {pledge:g} HS06: "
                 "all of it may be lent; write less than that"
             )
         if one.max_borrowed_hs06 is not None and not lenders - {name}:
             yield (
-                f"{path}.max_borrowed_hs06: has no effect, since no other group lends; write max_lent_hs06 for those that "
+                f"{path}.max_borrowed_hs06: has no effect, since no other group lends; write "
+                "max_lent_hs06 for those that "
                 "may, or remove it"
             )
 
@@ -201,7 +227,8 @@ def _carry_over(config: Config) -> Iterator[str]:
         said, CarryOverConfig(pledge_hours=said.pledge_hours, hs06_hours=said.hs06_hours)
     ):
         yield (
-            "control.carry_over: has no effect without an amount; write pledge_hours, such as 24, or hs06_hours in it, or "
+            "control.carry_over: has no effect without an amount; write pledge_hours, such as "
+            "24, or hs06_hours in it, or "
             "remove it"
         )
 
@@ -217,11 +244,16 @@ def _laws(config: Config) -> Iterator[str]:
     for path, one in dict(_all_groups(config.groups)).values():
         own = one.control
         written.update(
-            (f"{path}.control.{law}", law) for law in _PARAMETERS if own is not None and getattr(own, law)
+            (f"{path}.control.{law}", law)
+            for law in _PARAMETERS
+            if own is not None and getattr(own, law)
         )
     for path, law in written.items():
         if path not in used:
-            yield f"{path}: has no effect, since no group goes by it; write law: {law} beside it, or remove it"
+            yield (
+                f"{path}: has no effect, since no group goes by it; write law: {law} beside it, or "
+                "remove it"
+            )
 
 
 def _used(
@@ -234,7 +266,9 @@ def _used(
         here, acts = dict(parameters), law
         if own is not None:
             acts = own.law or law
-            here.update({key: f"{at}.control" for key in _PARAMETERS if getattr(own, key) is not None})
+            here.update(
+                {key: f"{at}.control" for key in _PARAMETERS if getattr(own, key) is not None}
+            )
         if acts in here:
             yield f"{here[acts]}.{acts}"
         yield from _used(f"{at}.", one.groups or {}, here, acts)
@@ -244,8 +278,10 @@ def _dwell(config: Config) -> Iterator[str]:
     dwell, validity = config.control.dwell_seconds, config.validity_seconds
     if dwell > validity:
         yield (
-            f"control.dwell_seconds: {dwell} is above validity_seconds, {validity}: a target lasts that long only while cycles "
-            f"renew it. {validity} s after the last cycle nodes drop it, and the next cycle then decides anew; write cycles "
+            f"control.dwell_seconds: {dwell} is above validity_seconds, {validity}: a target "
+            "lasts that long only while cycles "
+            f"renew it. {validity} s after the last cycle nodes drop it, and the next cycle "
+            "then decides anew; write cycles "
             "closer than that, or a longer validity_seconds"
         )
 

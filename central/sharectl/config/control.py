@@ -1,8 +1,10 @@
 """What the configuration says of steering: which nodes, how strongly, and what bounds each change.
 
-What the configuration says of control laws: which one acts, and its parameters. docs/control.md tells what they do.
+What the configuration says of control laws: which one acts, and its parameters. docs/control.md
+tells what they do.
 
-The value of ``nodes.controlled``, read and written: host patterns, a share, or a ClassAd constraint.
+The value of ``nodes.controlled``, read and written: host patterns, a share, or a ClassAd
+constraint.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ YEAR_SECONDS = 31_536_000
 
 Law = Literal["latest", "ewma", "pid"]
 LAW_DESCRIPTION = (
-    "What is acted on: `latest`, the error of this cycle alone; `ewma`, the average of the errors; `pid`, the error, its sum "
+    "What is acted on: `latest`, the error of this cycle alone; `ewma`, the average of the "
+    "errors; `pid`, the error, its sum "
     "over time and how fast the power changes (docs/control.md)."
 )
 
@@ -38,7 +41,10 @@ class EwmaConfig(Section):
     """Parameters of the law ``ewma``."""
 
     half_life_seconds: float = Field(
-        3600.0, gt=0, le=YEAR_SECONDS, description="Age at which an error counts half in the average."
+        3600.0,
+        gt=0,
+        le=YEAR_SECONDS,
+        description="Age at which an error counts half in the average.",
     )
 
     @property
@@ -112,7 +118,9 @@ class CarryOverConfig(Section):
     @model_validator(mode="after")
     def _one_amount(self) -> CarryOverConfig:
         if self.pledge_hours is not None and self.hs06_hours is not None:
-            raise wrong("both pledge_hours and hs06_hours say how much is carried over; write one of them")
+            raise wrong(
+                "both pledge_hours and hs06_hours say how much is carried over; write one of them"
+            )
         return self
 
     def params(self, gap_seconds: float) -> Optional[CarryOver]:
@@ -120,19 +128,28 @@ class CarryOverConfig(Section):
         if not (self.pledge_hours or self.hs06_hours):
             return None
         return CarryOver(
-            self.pledge_hours, self.hs06_hours, self.half_life_seconds, self.repay_seconds, gap_seconds
+            self.pledge_hours,
+            self.hs06_hours,
+            self.half_life_seconds,
+            self.repay_seconds,
+            gap_seconds,
         )
 
 
 class GroupControlConfig(Section):
-    """A law of the group's own. What is written replaces the key of ``control``, each mapping as a whole; what is not stays."""
+    """A law of the group's own.
+
+    What is written replaces the key of ``control``, each mapping as a whole; what is not stays.
+    """
 
     law: Optional[Law] = Field(None, description=f"{LAW_DESCRIPTION} null for that of `control`.")
     ewma: Optional[EwmaConfig] = Field(
-        None, description="As `control.ewma`; null for that. Keys that are not written have their defaults."
+        None,
+        description="As `control.ewma`; null for that. Keys that are not written have their defaults.",
     )
     pid: Optional[PidConfig] = Field(
-        None, description="As `control.pid`; null for that. Keys that are not written have their defaults."
+        None,
+        description="As `control.pid`; null for that. Keys that are not written have their defaults.",
     )
 
 
@@ -144,7 +161,10 @@ _LIKE_PATTERNS = re.compile(r"[A-Za-z0-9.*?_\-\[\]!{},; ]+")
 _WORDS = frozenset(("true", "false", "undefined", "error", "none", "all"))
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
 _SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
-_FORMS = 'write "*", host patterns such as [wn-0*, wn-117.example.org], a share such as "50%", or a ClassAd constraint'
+_FORMS = (
+    'write "*", host patterns such as [wn-0*, wn-117.example.org], a share such as "50%", or '
+    "a ClassAd constraint"
+)
 
 
 def read_controlled(value: Any) -> Controlled:
@@ -153,8 +173,8 @@ def read_controlled(value: Any) -> Controlled:
     Parameters
     ----------
     value
-        A string (pattern, share or constraint), a list of patterns, or a mapping with one of the keys
-        ``hosts``, ``share`` and ``constraint``, for names that could be read both ways.
+        A string (pattern, share or constraint), a list of patterns, or a mapping with one of the
+        keys ``hosts``, ``share`` and ``constraint``, for names that could be read both ways.
 
     Raises
     ------
@@ -198,7 +218,8 @@ def _text(value: str) -> Controlled:
         return ControlledHosts((text,))
     if _LIKE_PATTERNS.fullmatch(text) and ("," in text or "{" in text):
         raise _wrong(
-            "several hosts are a list, and braces are no pattern; write such as [wn-0*, wn-117.example.org]"
+            "several hosts are a list, and braces are no pattern; write such as [wn-0*, "
+            "wn-117.example.org]"
         )
     return _constraint(text)
 
@@ -210,14 +231,18 @@ def _hosts(value: Any) -> ControlledHosts:
     for number, pattern in enumerate(patterns):
         if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
             raise _wrong(
-                f"{quoted(str(pattern))} is no host pattern; write host names, with * ? [0-9] where they vary",
+                f"{quoted(str(pattern))} is no host pattern; write host names, with * ? [0-9] "
+                "where they vary",
                 number,
             )
     return ControlledHosts(tuple(patterns))
 
 
 def read_share(value: Any) -> ControlledShare:
-    """Share of the nodes that a value of the configuration file means, such as ``"50%"``. Raises as `read_controlled`."""
+    """Share of the nodes that a value of the configuration file means, such as ``"50%"``.
+
+    Raises as `read_controlled`.
+    """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         raise _wrong(f"a bare number could mean anything; {_as_share(value)}")
     return _share(value)
@@ -256,8 +281,15 @@ def _fault(expression: str) -> str:
     try:
         constant = classad2.ExprTree(expression).eval(classad2.ClassAd())
     except Exception as error:  # noqa: BLE001 - the bindings raise several kinds, some of them bare
-        return f"{quoted(expression)} is neither host patterns nor a share, and no ClassAd expression ({_first_line(error)})"
-    return f"{quoted(expression)} is true on no node" if isinstance(constant, (str, list, Mapping)) else ""
+        return (
+            f"{quoted(expression)} is neither host patterns nor a share, and no ClassAd expression "
+            f"({_first_line(error)})"
+        )
+    return (
+        f"{quoted(expression)} is true on no node"
+        if isinstance(constant, (str, list, Mapping))
+        else ""
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -275,7 +307,8 @@ def _explicit(value: Mapping[Any, Any]) -> Controlled:
     unknown = [key for key in value if key not in _KEYS]
     if unknown:
         raise _wrong(
-            f"unknown key {quoted(str(unknown[0]))}; write one of hosts, share, constraint", unknown[0]
+            f"unknown key {quoted(str(unknown[0]))}; write one of hosts, share, constraint",
+            unknown[0],
         )
     if len(value) != 1:
         raise _wrong("a mapping has exactly one key here; write one of hosts, share, constraint")
@@ -323,15 +356,17 @@ def _write_reserved(reserved: Optional[Controlled]) -> Any:
 class NodesConfig(Section):
     """Which execute points sharectl may steer."""
 
-    controlled: Annotated[Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)] = (
-        Field(
-            ControlledHosts(("*",)),
-            description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
-            'without case on the short or the full host name), a share such as `"50%"` (the nodes whose names have '
-            'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint on the '
-            "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
-            '`{share: "50%"}`.',
-        )
+    controlled: Annotated[
+        Controlled, PlainValidator(read_controlled), PlainSerializer(write_controlled)
+    ] = Field(
+        ControlledHosts(("*",)),
+        description="Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched "
+        'without case on the short or the full host name), a share such as `"50%"` (the nodes '
+        "whose names have "
+        'the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd '
+        "constraint on the "
+        "machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`, "
+        '`{share: "50%"}`.',
     )
     reserved: Annotated[
         Optional[Controlled], PlainValidator(_read_reserved), PlainSerializer(_write_reserved)
@@ -345,7 +380,8 @@ class NodesConfig(Section):
         ge=30,
         le=86400,
         description="Age of a node's last run of `job_ctl`, by the node's own clock, from which `status` calls it "
-        "stale where the node does not publish `t1_JobCtlStaleSeconds`, from when START does; three periods of "
+        "stale where the node does not publish `t1_JobCtlStaleSeconds`, from when START does; "
+        "three periods of "
         "13 minutes.",
     )
 
@@ -356,14 +392,18 @@ class ControlConfig(Section):
     strategy: Literal["many", "pair"] = Field(
         "many",
         description="How groups are brought together: `many` lets every group that is over its share give to every one "
-        "that is under it, each in its own request sizes, up to the largest node; `pair` takes from the one group and "
-        "gives to the other that are furthest off, and counts larger requests as 8 cores (or `multicore_cores`).",
+        "that is under it, each in its own request sizes, up to the largest node; `pair` takes "
+        "from the one group and "
+        "gives to the other that are furthest off, and counts larger requests as 8 cores (or "
+        "`multicore_cores`).",
     )
     solver: Literal["auto", "highs", "greedy"] = Field(
         "auto",
         description="How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is installed "
-        "(the extra `optimise`), and greedily, with a note in the plan, if it fails or takes too long; `highs` likewise, with "
-        "a note where it is not installed, and looks for the very best in a large pool too; `greedy` always greedily.",
+        "(the extra `optimise`), and greedily, with a note in the plan, if it fails or takes "
+        "too long; `highs` likewise, with "
+        "a note where it is not installed, and looks for the very best in a large pool too; "
+        "`greedy` always greedily.",
     )
     solver_seconds: float = Field(5.0, gt=0, le=600, description="How long HiGHS may take.")
     horizon_seconds: float = Field(
@@ -398,8 +438,10 @@ class ControlConfig(Section):
         gt=0,
         le=604_800,
         description="How long the cores of a block may stand free under a target before a job takes them: from the first "
-        "cycle that sees them free to the one that sees them free still. Then the target goes, and that group, size and "
-        "node are left alone for a time that doubles at each failure, up to 6 hours. null: two negotiation cycles of 60 s "
+        "cycle that sees them free to the one that sees them free still. Then the target goes, "
+        "and that group, size and "
+        "node are left alone for a time that doubles at each failure, up to 6 hours. null: two "
+        "negotiation cycles of 60 s "
         "longer than blocks stood free that jobs took.",
     )
     probe_blocks: Optional[int] = Field(
@@ -407,7 +449,8 @@ class ControlConfig(Section):
         ge=1,
         le=1_000_000,
         description="Most blocks of one group and size that new targets of a cycle are for, beside as many as were taken since "
-        "the last one, less those that stand free; of single-core jobs a block is a core. null: 1 % of the pool's cores, "
+        "the last one, less those that stand free; of single-core jobs a block is a core. null: "
+        "1 % of the pool's cores, "
         "at least 32 cores. One block at a time where no job took several in a row.",
     )
     multicore_cores: int = Field(
@@ -432,7 +475,8 @@ class ControlConfig(Section):
         "present in the pool's nodes, or its pledge itself.",
     )
     carry_over: CarryOverConfig = Field(
-        CarryOverConfig(), description="What of the time without work is collected or paid back later."
+        CarryOverConfig(),
+        description="What of the time without work is collected or paid back later.",
     )
     gap_seconds: float = Field(
         3060.0,
@@ -442,7 +486,10 @@ class ControlConfig(Section):
         "nobody knows what the errors were; three periods of 17 minutes.",
     )
     max_nodes: Optional[int] = Field(
-        None, ge=1, le=1_000_000, description="Most nodes under a target at once; null for no limit."
+        None,
+        ge=1,
+        le=1_000_000,
+        description="Most nodes under a target at once; null for no limit.",
     )
     max_target_share: Annotated[
         Optional[float], PlainValidator(_read_share), PlainSerializer(_write_share)
@@ -456,7 +503,8 @@ class ControlConfig(Section):
         ge=1,
         le=1_000_000,
         description="Most nodes whose target a cycle adds, alters or removes; null for no limit. What must go goes "
-        "at once and counts: targets of nodes that are gone or no longer controlled, of groups no longer configured.",
+        "at once and counts: targets of nodes that are gone or no longer controlled, of groups "
+        "no longer configured.",
     )
     dwell_seconds: int = Field(
         0,

@@ -1,6 +1,7 @@
 """Numbers with units, as people write them: understood only to say what to write instead.
 
-What the sections of the configuration file are made of: their base, their common types, their errors.
+What the sections of the configuration file are made of: their base, their common types, their
+errors.
 """
 
 from __future__ import annotations
@@ -80,7 +81,10 @@ UNIT_NAMES = {
 MAX_CHARACTERS = 60
 """A longer text is no number that a person wrote."""
 
-_NUMBER = r"[+-]?(?:[0-9]{1,3}(?:[,' ][0-9]{3})+(?:\.[0-9]+)?|[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
+_NUMBER = (
+    r"[+-]?(?:[0-9]{1,3}(?:[,' "
+    r"][0-9]{3})+(?:\.[0-9]+)?|[0-9][0-9_]*(?:\.[0-9_]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?"
+)
 _TERM = re.compile(rf"\s*({_NUMBER})\s*([A-Za-z]*(?:06|23)?)\s*")
 _CLOCK = re.compile(r"([0-9]{1,4}):([0-5]?[0-9]):([0-5]?[0-9])")
 
@@ -94,7 +98,8 @@ def unit_of(key: str) -> Optional[str]:
 def number_in(text: str, unit: Optional[str]) -> Optional[Decimal]:
     """Number that ``text`` means, in ``unit``; None if that cannot be told.
 
-    ``17m`` is 1020 in seconds, ``87.1 kHS06`` is 87100 in hs06, ``1h30m`` and ``1:30:00`` are 5400; ``87,100`` is 87100 in any.
+    ``17m`` is 1020 in seconds, ``87.1 kHS06`` is 87100 in hs06, ``1h30m`` and ``1:30:00`` are 5400;
+    ``87,100`` is 87100 in any.
     """
     if len(text) > MAX_CHARACTERS:
         return None

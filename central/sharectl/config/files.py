@@ -45,7 +45,10 @@ def written(config: Config) -> list[NamedFile]:
     history = config.history
     rows: list[tuple[Place, Optional[Path]]] = [
         (("history", "jobs_file"), history.jobs_file),
-        (("pledges", "cric", "copy_file"), config.pledges.cric.copy_file if config.pledges.cric else None),
+        (
+            ("pledges", "cric", "copy_file"),
+            config.pledges.cric.copy_file if config.pledges.cric else None,
+        ),
         *(row for number, way in enumerate(config.publish) for row in way.written_files(number)),
     ]
     log: Place = ("history", "errors_log")
@@ -77,7 +80,11 @@ def kept(config: Config, file: Path) -> list[NamedFile]:
         NamedFile("state_directory.ledger", folder / "ledger", is_folder=True),
         *(NamedFile(name, path, is_read=True) for name, path in read if path is not None),
         *(
-            [NamedFile("pledges.cric.ca_directory", cric.ca_directory, is_read=True, is_folder=True)]
+            [
+                NamedFile(
+                    "pledges.cric.ca_directory", cric.ca_directory, is_read=True, is_folder=True
+                )
+            ]
             if cric and cric.ca_directory
             else []
         ),
@@ -141,8 +148,12 @@ def refuse_output(path: Path, config: Config, file: Path, own: Sequence[NamedFil
     raise StateError(f"{path}: not written: {why}; name a file elsewhere")
 
 
-def _all_of(file: NamedFile, identities: Callable[[Path], frozenset[Identity]]) -> frozenset[Identity]:
-    names = (file.path.with_name(f"{file.path.name}.{number}") for number in range(1, file.rotated + 1))
+def _all_of(
+    file: NamedFile, identities: Callable[[Path], frozenset[Identity]]
+) -> frozenset[Identity]:
+    names = (
+        file.path.with_name(f"{file.path.name}.{number}") for number in range(1, file.rotated + 1)
+    )
     return identities(file.path).union(os.path.normpath(name) for name in names)
 
 
@@ -152,4 +163,6 @@ def _meet(
     if mine & _all_of(other, identities):
         return True
     folders = [f"{folder}/" for folder in identities(other.path) if isinstance(folder, str)]
-    return other.is_folder and any(isinstance(path, str) and path.startswith(tuple(folders)) for path in mine)
+    return other.is_folder and any(
+        isinstance(path, str) and path.startswith(tuple(folders)) for path in mine
+    )

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Annotated, Any, Optional, Union
 
-from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sharectl.config.control import GroupControlConfig
@@ -32,9 +39,13 @@ def _group_name(name: str) -> str:
     if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
         raise wrong(f"{quoted(name)} is two names; write {rest} below groups of {first}")
     if not GROUP_NAME.fullmatch(folded):
-        raise wrong(f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}")
+        raise wrong(
+            f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}"
+        )
     if folded in RESERVED_GROUPS:
-        raise wrong(f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name")
+        raise wrong(
+            f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name"
+        )
     return folded
 
 
@@ -42,7 +53,8 @@ def _part_name(name: str) -> str:
     folded = name.lower()
     if not GROUP_NAME.fullmatch(folded):
         raise wrong(
-            f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: {_PART}"
+            f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: "
+            f"{_PART}"
         )
     return folded
 
@@ -55,7 +67,8 @@ def no_group_twice(groups: Any) -> Any:
             first = seen.setdefault(name.lower(), name)
             if first != name:
                 raise wrong(
-                    f"{quoted(name)} and {quoted(first)} are the same group, case does not count; keep one",
+                    f"{quoted(name)} and {quoted(first)} are the same group, case does not "
+                    "count; keep one",
                     name,
                 )
     return groups
@@ -69,7 +82,11 @@ class _AnyGroup(Section):
     """What a group of any level may say."""
 
     hs06: Optional[float] = Field(
-        None, alias="pledge_hs06", ge=0, le=MAX_HS06, description="Computing power promised to the group."
+        None,
+        alias="pledge_hs06",
+        ge=0,
+        le=MAX_HS06,
+        description="Computing power promised to the group.",
     )
     hepscore23: Optional[float] = Field(
         None,
@@ -79,7 +96,8 @@ class _AnyGroup(Section):
         description="The same, where pledges are in HEPscore23.",
     )
     control: Optional[GroupControlConfig] = Field(
-        None, description="A control law of its own, and of the groups within it; null for that of `control`."
+        None,
+        description="A control law of its own, and of the groups within it; null for that of `control`.",
     )
     max_borrowed_hs06: Optional[float] = Field(
         None,
@@ -95,19 +113,25 @@ class _AnyGroup(Section):
         description="Most of its share that others may have while it has no jobs for it (Kueue's lendingLimit); null "
         "lends nothing: setpoints are then the shares (docs/control.md).",
     )
-    groups: Optional[Annotated[Mapping[PartName, SubgroupConfig], BeforeValidator(no_group_twice)]] = Field(
+    groups: Optional[
+        Annotated[Mapping[PartName, SubgroupConfig], BeforeValidator(no_group_twice)]
+    ] = Field(
         None,
         description="Groups within it, by the next part of AccountingGroup: `groups: {prod: {share: 0.7}}` of `alice` is "
-        "`alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what is left over is for "
+        "`alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what "
+        "is left over is for "
         "jobs of its own.",
     )
 
     @model_validator(mode="after")
     def _loans_where_it_is_steered(self) -> _AnyGroup:
-        written = [key for key in ("max_borrowed_hs06", "max_lent_hs06") if getattr(self, key) is not None]
+        written = [
+            key for key in ("max_borrowed_hs06", "max_lent_hs06") if getattr(self, key) is not None
+        ]
         if self.groups and written:
             raise wrong(
-                f"a group with subgroups is steered through them; write {' and '.join(written)} there"
+                f"a group with subgroups is steered through them; write {' and '.join(written)} "
+                "there"
             )
         return self
 
@@ -131,7 +155,8 @@ class SubgroupConfig(_AnyGroup, _Share):
         said = sum(promise is not None for promise in (self.share, self.hs06, self.hepscore23))
         if said > 1 or (not said and not may_leave_out(info.context, "subgroup")):
             raise wrong(
-                "a subgroup has exactly one of share, pledge_hs06 and pledge_hepscore23; write one, such as share: 0.5"
+                "a subgroup has exactly one of share, pledge_hs06 and pledge_hepscore23; write "
+                "one, such as share: 0.5"
             )
         return self
 
@@ -156,7 +181,9 @@ class GroupConfig(_AnyGroup):
     def _one_pledge(self, info: ValidationInfo) -> GroupConfig:
         said = sum(pledge is not None for pledge in (self.hs06, self.hepscore23))
         if said > 1 or (not said and not may_leave_out(info.context, "group")):
-            raise wrong("a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23")
+            raise wrong(
+                "a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23"
+            )
         return self
 
     @property
@@ -171,7 +198,8 @@ def sound_groups(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]
         raise wrong("there is no group; write at least one, such as cms: {pledge_hs06: 87100}")
     if all(group.written_hs06 == 0 for group in groups.values()):
         raise wrong(
-            "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at least one group"
+            "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at "
+            "least one group"
         )
     faults = [
         InitErrorDetails(type=error, loc=place, input={})
@@ -225,7 +253,8 @@ def _faults(
         yield (
             (*place, "groups"),
             wrong(
-                f"the groups of {name} are promised {_text(total)} HS06 of its {_text(pledge)}; lower their shares or "
+                f"the groups of {name} are promised {_text(total)} HS06 of its {_text(pledge)}; "
+                "lower their shares or "
                 "pledges, or raise its own"
             ),
         )
@@ -234,7 +263,10 @@ def _faults(
         if len(full) > MAX_GROUP_LENGTH:
             yield (
                 at,
-                wrong(f"{quoted(full)} has {len(full)} characters; write at most {MAX_GROUP_LENGTH} in all"),
+                wrong(
+                    f"{quoted(full)} has {len(full)} characters; write at most "
+                    f"{MAX_GROUP_LENGTH} in all"
+                ),
             )
         elif full.count(".") >= MAX_LEVELS:
             yield at, wrong(f"{quoted(full)} has more than {MAX_LEVELS} parts; write fewer levels")

@@ -1,6 +1,7 @@
 """The configuration file, read and judged: everything that is wrong at once, each with its line and its remedy.
 
-What is left of a configuration without what is wrong in it: sound, so that whatever else is wrong comes to light.
+What is left of a configuration without what is wrong in it: sound, so that whatever else is wrong
+comes to light.
 
 Setpoints and controllers, as the configuration has them.
 
@@ -138,14 +139,17 @@ def load(path: FilePath) -> Config:
     Raises
     ------
     ConfigError
-        If it cannot be read or something is wrong in it: ``problems`` has all of it, in the order of the
-        lines, each as ``FILE:LINE: where: what is wrong; what to write instead``.
+        If it cannot be read or something is wrong in it: ``problems`` has all of it, in the order
+        of the lines, each as ``FILE:LINE: where: what is wrong; what to write instead``.
     """
     return parse(text_of(path, _LEAST, " with --config"), str(path))
 
 
 def parse(text: str, name: str) -> Config:
-    """Configuration of the YAML ``text``; ``name`` is what messages call the file. Raises as `load`."""
+    """Configuration of the YAML ``text``; ``name`` is what messages call the file.
+
+    Raises as `load`.
+    """
     try:
         tree = yaml.read(text)
     except NotYamlError as error:
@@ -175,7 +179,9 @@ def _fold_groups(tree: Tree, above: Any, at: ValuePath) -> None:
             _fold_groups(tree, groups[name], here)
         else:
             line = tree.line(tree.keys[there])
-            message = f"is the same group as {kept} at line {line}, case does not count; keep one of them"
+            message = (
+                f"is the same group as {kept} at line {line}, case does not count; keep one of them"
+            )
             tree.faults.append(Fault(tree.keys[here], here, message))
             del groups[name]
 
@@ -183,8 +189,8 @@ def _fold_groups(tree: Tree, above: Any, at: ValuePath) -> None:
 def _validated(tree: Tree, file: FilePath) -> tuple[Optional[Config], list[Fault]]:
     """The configuration, or None, and what the models say about it.
 
-    What concerns several values is looked at only once each of them is sound: so again and again without the unsound, until
-    nothing more is found.
+    What concerns several values is looked at only once each of them is sound: so again and again
+    without the unsound, until nothing more is found.
     """
     context = context_of(tree.data)
     config, faults = _judged(tree, tree.data, context, file)
@@ -231,7 +237,9 @@ def steering_of(config: Config) -> SteeringConfig:
         entitlement=Entitlement(
             setpoint=control.setpoint,
             loans=Loans(
-                max_lent_hs06=_written({name: line[-1].max_lent_hs06 for name, line in groups.items()}),
+                max_lent_hs06=_written(
+                    {name: line[-1].max_lent_hs06 for name, line in groups.items()}
+                ),
                 max_borrowed_hs06=_written(
                     {name: line[-1].max_borrowed_hs06 for name, line in groups.items()}
                 ),
@@ -338,7 +346,8 @@ def _why_idle(parts: Sequence[str], *, own_pledges: bool) -> Optional[str]:
         return None
     groups = ", ".join(f"groups.NAME.{key}" for key in REPLAYED_OF_GROUPS)
     return (
-        f"since the pool is what was recorded; a replay takes {', '.join(REPLAYED)}, {groups}, and with --pledges configured "
+        f"since the pool is what was recorded; a replay takes {', '.join(REPLAYED)}, {groups}, "
+        "and with --pledges configured "
         "what says the pledges"
     )
 

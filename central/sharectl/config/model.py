@@ -40,7 +40,10 @@ class LedgerConfig(Section):
     """What is kept of every cycle in ``ledger/ledger.sqlite`` (docs/ledger.md)."""
 
     keep_days: int = Field(
-        KEEP_DEFAULT.days, ge=1, le=36500, description="Age from which cycles are removed, the oldest first."
+        KEEP_DEFAULT.days,
+        ge=1,
+        le=36500,
+        description="Age from which cycles are removed, the oldest first.",
     )
     max_bytes: int = Field(
         KEEP_DEFAULT.max_bytes,
@@ -57,7 +60,8 @@ POOL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 def _pool_name(name: str) -> str:
     if not POOL_NAME.fullmatch(name):
         raise wrong(
-            f"{quoted(name)} is no pool name; write letters, digits, _ . : and -, a letter or digit first, "
+            f"{quoted(name)} is no pool name; write letters, digits, _ . : and -, a letter or "
+            "digit first, "
             "at most 128"
         )
     return name
@@ -75,7 +79,8 @@ class PoolConfig(Section):
         "another pool.",
     )
     collector: Optional[DaemonName] = Field(
-        None, description="Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor."
+        None,
+        description="Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor.",
     )
     mode: Literal["counted", "jobs"] = Field(
         "counted",
@@ -96,13 +101,22 @@ class PoolConfig(Section):
         20.0, gt=0, le=3600, description="How long the collector may take."
     )
     schedd_deadline_seconds: float = Field(
-        60.0, gt=0, le=3600, description="How long a schedd may take; all are asked at the same time."
+        60.0,
+        gt=0,
+        le=3600,
+        description="How long a schedd may take; all are asked at the same time.",
     )
     default_node_hs06: float = Field(
-        DEFAULT_NODE_HS06, gt=0, le=1e6, description="Power of a node that does not publish `t1_wn_hs06`."
+        DEFAULT_NODE_HS06,
+        gt=0,
+        le=1e6,
+        description="Power of a node that does not publish `t1_wn_hs06`.",
     )
     default_node_cores: int = Field(
-        DEFAULT_NODE_CORES, ge=1, le=65536, description="Cores of a node that does not publish TotalSlotCpus."
+        DEFAULT_NODE_CORES,
+        ge=1,
+        le=65536,
+        description="Cores of a node that does not publish TotalSlotCpus.",
     )
 
 
@@ -153,12 +167,16 @@ class Config(Section):
     """Everything an operator decides. Only ``groups`` has to be written."""
 
     groups: Annotated[
-        Mapping[GroupName, GroupConfig], BeforeValidator(no_group_twice), AfterValidator(sound_groups)
+        Mapping[GroupName, GroupConfig],
+        BeforeValidator(no_group_twice),
+        AfterValidator(sound_groups),
     ] = Field(
         description="Group to pledge. The name is the first part of AccountingGroup; case does not count. At least one "
         "pledge is above 0. `other` and `none` are reserved."
     )
-    pledges: PledgesConfig = Field(PledgesConfig(), description="Where the groups' pledges are from.")
+    pledges: PledgesConfig = Field(
+        PledgesConfig(), description="Where the groups' pledges are from."
+    )
     nodes: NodesConfig = Field(NodesConfig(), description="Which execute points may be steered.")
     control: ControlConfig = Field(ControlConfig(), description="How strongly.")
     pool: PoolConfig = Field(PoolConfig(), description="How the pool is asked.")
@@ -181,10 +199,14 @@ class Config(Section):
     history: HistoryConfig = Field(HistoryConfig(), description="What is kept of every cycle.")
     ledger: LedgerConfig = Field(LedgerConfig(), description="The ledger of every cycle.")
     state_directory: AbsolutePath = Field(
-        Path("/var/lib/sharectl"), description="Where the lock and what one cycle hands to the next are kept."
+        Path("/var/lib/sharectl"),
+        description="Where the lock and what one cycle hands to the next are kept.",
     )
     lock_wait_seconds: float = Field(
-        60.0, ge=0, le=3600, description="How long a cycle waits for one that still runs, before it leaves."
+        60.0,
+        ge=0,
+        le=3600,
+        description="How long a cycle waits for one that still runs, before it leaves.",
     )
 
     @property
@@ -202,7 +224,9 @@ class Config(Section):
         sound = isinstance(folder, str) and folder.startswith("/") and folder.isprintable()
         if not (sound and isinstance(history, Mapping)):
             return content
-        own = {name: str(Path(str(folder), default.name)) for name, default in HISTORY_FILES.items()}
+        own = {
+            name: str(Path(str(folder), default.name)) for name, default in HISTORY_FILES.items()
+        }
         return {
             "publish": [{"file": str(Path(str(folder), TARGETS_FILE.name))}],
             **content,

@@ -33,7 +33,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]{0,99}")
 def _pledges_url(url: str) -> str:
     if not _PLEDGES_URL.fullmatch(url) or "{" in _YEARS.sub("", url) or "}" in _YEARS.sub("", url):
         raise wrong(
-            f"{quoted(url)} will not do; write https://HOST[:PORT]/PATH[?QUERY], without user; {{year}} stands for "
+            f"{quoted(url)} will not do; write https://HOST[:PORT]/PATH[?QUERY], without user; "
+            f"{{year}} stands for "
             "the year of the pledges, {previous_year} for the one before"
         )
     return url
@@ -47,7 +48,9 @@ def _proxy(url: str) -> str:
 
 def _name(name: str) -> str:
     if not _NAME.fullmatch(name):
-        raise wrong(f"{quoted(name)} is no name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF")
+        raise wrong(
+            f"{quoted(name)} is no name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF"
+        )
     return name
 
 
@@ -63,10 +66,14 @@ class NegotiatorPledgesConfig(Section):
         "negotiator itself; null: it is asked.",
     )
     name: Optional[DaemonName] = Field(
-        None, description="Name of the negotiator, where the collector knows several; null for the only one."
+        None,
+        description="Name of the negotiator, where the collector knows several; null for the only one.",
     )
     deadline_seconds: float = Field(
-        20.0, gt=0, le=600, description="How long the collector and the negotiator may take together."
+        20.0,
+        gt=0,
+        le=600,
+        description="How long the collector and the negotiator may take together.",
     )
     max_age_seconds: float = Field(
         86400.0,
@@ -118,7 +125,9 @@ class CricPledgesConfig(Section):
     proxy: Optional[Annotated[str, AfterValidator(_proxy)]] = Field(
         None, description="Web proxy, `http://HOST:PORT`; the environment is not looked at."
     )
-    deadline_seconds: float = Field(30.0, gt=0, le=600, description="How long the server may take in all.")
+    deadline_seconds: float = Field(
+        30.0, gt=0, le=600, description="How long the server may take in all."
+    )
     refresh_seconds: int = Field(
         21600,
         ge=60,
@@ -173,7 +182,8 @@ class PledgesConfig(Section):
     def _cric_is_told(self) -> PledgesConfig:
         if self.source == "cric" and self.cric is None:
             raise wrong(
-                "from: cric needs the federations; write cric: {federations: [IT-INFN-CNAF]} beside it, with yours"
+                "from: cric needs the federations; write cric: {federations: [IT-INFN-CNAF]} "
+                "beside it, with yours"
             )
         return self
 
@@ -207,14 +217,17 @@ TARGETS_FILE = Path("/var/lib/sharectl/sharectl.txt")
 UNMAPPED = "unmapped"
 """Domain of the identity that HTCondor gives to those whom it could not tell."""
 
-_PUBLISH_URL = re.compile(r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~%/+-]*[A-Za-z0-9._~%+-]")
+_PUBLISH_URL = re.compile(
+    r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[A-Za-z0-9._~%/+-]*[A-Za-z0-9._~%+-]"
+)
 _IDENTITY = re.compile(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}")
 
 
 def _publish_url(url: str) -> str:
     if not _PUBLISH_URL.fullmatch(url):
         raise wrong(
-            f"{quoted(url)} will not do; write https://HOST[:PORT]/PATH, without user, query, comma or blank, "
+            f"{quoted(url)} will not do; write https://HOST[:PORT]/PATH, without user, query, "
+            "comma or blank, "
             "such as https://cm.example.org/sharectl.txt"
         )
     return url
@@ -223,18 +236,23 @@ def _publish_url(url: str) -> str:
 def _identity(identity: str) -> str:
     if not _IDENTITY.fullmatch(identity):
         raise wrong(
-            f"{quoted(identity)} is no identity; write it as HTCondor does, such as sharectl@example.org"
+            f"{quoted(identity)} is no identity; write it as HTCondor does, such as "
+            "sharectl@example.org"
         )
     if identity.rpartition("@")[2] == UNMAPPED:
         raise wrong(
-            f"{quoted(identity)} is what everybody has whom HTCondor cannot tell; give sharectl a token, and "
+            f"{quoted(identity)} is what everybody has whom HTCondor cannot tell; give sharectl "
+            "a token, and "
             "write its identity"
         )
     return identity
 
 
 class HttpsPublisherConfig(Section):
-    """Targets as a file that a web server of the site serves. After writing, and in ``status``, it is fetched."""
+    """Targets as a file that a web server of the site serves.
+
+    After writing, and in ``status``, it is fetched.
+    """
 
     file: AbsolutePath = Field(
         description="Where the file appears, by rename: below the server's document root."
@@ -258,7 +276,10 @@ class CollectorPublisherConfig(Section):
         "(docs/transports.md); any other is an error. null: whatever it is, it is only reported.",
     )
     deadline_seconds: float = Field(
-        20.0, gt=0, le=600, description="How long a collector may take; all are asked at the same time."
+        20.0,
+        gt=0,
+        le=600,
+        description="How long a collector may take; all are asked at the same time.",
     )
 
 
@@ -268,9 +289,12 @@ class PublisherConfig(Section):
     file: Optional[AbsolutePath] = Field(
         None,
         description="Where the file of targets appears, by rename: on a file system that the nodes share, or that "
-        "is copied to them. A symbolic link there is replaced, not followed; a device or a folder is an error.",
+        "is copied to them. A symbolic link there is replaced, not followed; a device or a "
+        "folder is an error.",
     )
-    https: Optional[HttpsPublisherConfig] = Field(None, description="A file that a web server serves.")
+    https: Optional[HttpsPublisherConfig] = Field(
+        None, description="A file that a web server serves."
+    )
     collector: Optional[CollectorPublisherConfig] = Field(
         None, description="An ad a target in the pool's collectors; `{}` for the defaults."
     )
@@ -279,7 +303,8 @@ class PublisherConfig(Section):
     def _one_way(self) -> PublisherConfig:
         if sum(way is not None for way in (self.file, self.https, self.collector)) != 1:
             raise wrong(
-                "an entry has exactly one way; write - file: /PATH, - https: {file: /PATH, url: https://…}, or "
+                "an entry has exactly one way; write - file: /PATH, - https: {file: /PATH, url: "
+                "https://…}, or "
                 "- collector: {}"
             )
         return self

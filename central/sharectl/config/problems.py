@@ -102,15 +102,25 @@ def range_of(field: FieldInfo) -> str:
     limits = _limits(field)
     if "le" not in limits:
         return ""
-    least = f"above {_fields_number(limits['gt'])}" if "gt" in limits else _fields_number(limits["ge"])
+    least = (
+        f"above {_fields_number(limits['gt'])}" if "gt" in limits else _fields_number(limits["ge"])
+    )
     return f"{least} to {_fields_number(limits['le'])}"
 
 
 def admits(field: FieldInfo, number: Decimal) -> bool:
     """Whether a field may be ``number``."""
     limits = _limits(field)
-    above = number > Decimal(limits["gt"]) if "gt" in limits else number >= Decimal(limits.get("ge", "-inf"))
-    return above and number <= Decimal(limits.get("le", "inf")) and (number % 1 == 0 or not is_whole(field))
+    above = (
+        number > Decimal(limits["gt"])
+        if "gt" in limits
+        else number >= Decimal(limits.get("ge", "-inf"))
+    )
+    return (
+        above
+        and number <= Decimal(limits.get("le", "inf"))
+        and (number % 1 == 0 or not is_whole(field))
+    )
 
 
 def is_whole(field: FieldInfo) -> bool:
@@ -165,7 +175,9 @@ class _Wrong(NamedTuple):
         return unit_of(str(self.path[-1])) if self.path else None
 
 
-def fault_of(error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, within: ValuePath = ()) -> Fault:
+def fault_of(
+    error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, within: ValuePath = ()
+) -> Fault:
     """The fault that an error of ``ValidationError.errors()`` means, at its place in ``tree``.
 
     Parameters
@@ -179,9 +191,16 @@ def fault_of(error: ErrorDetails, tree: Tree, sections: Sections = SECTIONS, wit
     path += tuple(error.get("ctx", {}).get("at", ()))
     value = error["input"]
     wrong = _Wrong(
-        path, error["type"], value, shown(tree.texts.get(path, _kind_of(value))), error["msg"], sections
+        path,
+        error["type"],
+        value,
+        shown(tree.texts.get(path, _kind_of(value))),
+        error["msg"],
+        sections,
     )
-    about_key = wrong.kind == "extra_forbidden" or _KEY in error["loc"] or isinstance(value, (dict, list))
+    about_key = (
+        wrong.kind == "extra_forbidden" or _KEY in error["loc"] or isinstance(value, (dict, list))
+    )
     places = (tree.keys, tree.values) if about_key else (tree.values, tree.keys)
     describe = _DESCRIPTIONS.get(wrong.kind, _other)
     return Fault(_nearest(path, *places), path, describe(wrong))
@@ -209,7 +228,9 @@ def _unknown(wrong: _Wrong) -> str:
     section = section_at(wrong.path[:-1], wrong.sections)
     fields = keys_of(section) if section else {}
     key = str(wrong.path[-1])
-    advice = _same_quantity(key, wrong, fields) or _elsewhere(key, wrong.sections) or _near(key, fields)
+    advice = (
+        _same_quantity(key, wrong, fields) or _elsewhere(key, wrong.sections) or _near(key, fields)
+    )
     return f"unknown key; {advice or 'write one of ' + ', '.join(fields)}"
 
 
@@ -233,7 +254,11 @@ def _converted(name: str, unit: str, factor: Optional[int], wrong: _Wrong) -> st
     if number is not None and factor is not None:
         return f"write {name}: {plain(number * factor)}"
     number = number_in(text, unit) if number is None else None
-    return f"write {name}: {plain(number)}" if number is not None else f"write {name}, in {UNIT_NAMES[unit]}"
+    return (
+        f"write {name}: {plain(number)}"
+        if number is not None
+        else f"write {name}, in {UNIT_NAMES[unit]}"
+    )
 
 
 def _near(key: str, fields: Mapping[str, FieldInfo]) -> Optional[str]:
@@ -244,7 +269,11 @@ def _near(key: str, fields: Mapping[str, FieldInfo]) -> Optional[str]:
 def _elsewhere(key: str, sections: Sections) -> Optional[str]:
     for path, section in sections.items():
         if key in keys_of(section):
-            return f"write it under {place(path)}" if path else "write it at the top level, not indented"
+            return (
+                f"write it under {place(path)}"
+                if path
+                else "write it at the top level, not indented"
+            )
     return None
 
 
@@ -253,7 +282,9 @@ def _problems_number(wrong: _Wrong) -> str:
     if number is not None:
         if wrong.field is not None and not admits(wrong.field, number):
             return f'"{wrong.text}" is text, and means {plain(number)}; write {_wanted(wrong)}'
-        return f'"{wrong.text}" is text, not a number; write {plain(number)}, without quotes or a unit'
+        return (
+            f'"{wrong.text}" is text, not a number; write {plain(number)}, without quotes or a unit'
+        )
     if isinstance(wrong.value, float) and wrong.value.is_integer():
         return f"{wrong.text} is no whole number; write {int(wrong.value)}"
     return f"{_not_what(wrong)}; write {_wanted(wrong)}"
@@ -268,7 +299,9 @@ def _wanted(wrong: _Wrong) -> str:
     if wrong.field is None:
         return "a number"
     kind = "a whole number" if is_whole(wrong.field) else "a number"
-    return f"{kind}, {range_of(wrong.field)} {UNIT_NAMES[wrong.unit] if wrong.unit else ''}".rstrip()
+    return (
+        f"{kind}, {range_of(wrong.field)} {UNIT_NAMES[wrong.unit] if wrong.unit else ''}".rstrip()
+    )
 
 
 def _not_what(wrong: _Wrong) -> str:
@@ -279,7 +312,11 @@ def _not_what(wrong: _Wrong) -> str:
         return f"YAML reads {wrong.text} as {str(wrong.value).lower()}"
     if isinstance(wrong.value, (dict, list)):
         return f"this is {wrong.text}"
-    return f'"{wrong.text}" will not do' if isinstance(wrong.value, str) else f"{wrong.text} will not do"
+    return (
+        f'"{wrong.text}" will not do'
+        if isinstance(wrong.value, str)
+        else f"{wrong.text} will not do"
+    )
 
 
 def _word(wrong: _Wrong) -> str:
@@ -291,7 +328,10 @@ def _word(wrong: _Wrong) -> str:
 
 def _text(wrong: _Wrong) -> str:
     if isinstance(wrong.value, (bool, int, float)):
-        return f'YAML reads {wrong.text} as {str(wrong.value).lower()}, not as text; quote it: "{wrong.text}"'
+        return (
+            f"YAML reads {wrong.text} as {str(wrong.value).lower()}, not as text; quote it: "
+            f'"{wrong.text}"'
+        )
     return f"{_not_what(wrong)}; write a text"
 
 
@@ -321,7 +361,9 @@ def _mapping(wrong: _Wrong) -> str:
 def _list(wrong: _Wrong) -> str:
     one = wrong.text if isinstance(wrong.value, str) else ""
     example = (
-        f"{{file: {one or '/shared/sharectl.txt'}}}" if wrong.path == ("publish",) else one or "ap-1, ap-2"
+        f"{{file: {one or '/shared/sharectl.txt'}}}"
+        if wrong.path == ("publish",)
+        else one or "ap-1, ap-2"
     )
     return f"{_not_what(wrong)}; write a list, such as [{example}]"
 
@@ -335,7 +377,9 @@ def _missing(wrong: _Wrong) -> str:
 
 
 def _none(wrong: _Wrong) -> str:
-    return f"the list is empty; write at least one entry, or remove {wrong.path[-1]} for the default"
+    return (
+        f"the list is empty; write at least one entry, or remove {wrong.path[-1]} for the default"
+    )
 
 
 def _said(wrong: _Wrong) -> str:

@@ -77,7 +77,9 @@ class Unit:
     def protection(self, folder: Path) -> Optional[Protection]:
         """Protection of a folder; None if cycles can write there."""
         real = Path(os.path.realpath(folder))
-        rules = [(path, rule) for path, rule in self._rules() if path == real or path in real.parents]
+        rules = [
+            (path, rule) for path, rule in self._rules() if path == real or path in real.parents
+        ]
         return max(rules, key=lambda rule: len(rule[0].parts))[1] if rules else None
 
     def _rules(self) -> Iterator[tuple[Path, Optional[Protection]]]:
@@ -102,7 +104,9 @@ class Unit:
             yield Path(path), read_only
 
     def _words(self, setting: str) -> list[str]:
-        return [_expanded(word) for value in self.settings.get(setting, ()) for word in value.split()]
+        return [
+            _expanded(word) for value in self.settings.get(setting, ()) for word in value.split()
+        ]
 
     def _last(self, setting: str) -> str:
         return self.settings.get(setting, [""])[-1].lower()

@@ -56,7 +56,9 @@ def _section(section: BaseModel, data: Mapping[str, Any], *, written: bool) -> I
             yield from (f"  {line}" for line in _section(value, data[key], written=here))
         elif key == "groups":
             yield f"{key}:"
-            yield from (f"  {_scalar(group)}: {flow(content)}" for group, content in data[key].items())
+            yield from (
+                f"  {_scalar(group)}: {flow(content)}" for group, content in data[key].items()
+            )
         else:
             yield f"{key}: {flow(data[key])}{'' if here else _DEFAULT}"
 
@@ -64,7 +66,9 @@ def _section(section: BaseModel, data: Mapping[str, Any], *, written: bool) -> I
 def flow(value: Any) -> str:
     """A value of plain data as YAML on one line."""
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{_scalar(key)}: {flow(content)}' for key, content in value.items())}}}"
+        return (
+            f"{{{', '.join(f'{_scalar(key)}: {flow(content)}' for key, content in value.items())}}}"
+        )
     if isinstance(value, list):
         return f"[{', '.join(map(flow, value))}]"
     return _scalar(value)
@@ -161,19 +165,26 @@ def reference() -> str:
     """Text of the page, in Markdown."""
     parts = [_INTRODUCTION]
     for path, section in SECTIONS.items():
-        parts.append(f"\n## {_TITLES.get(path, place(path))}\n\n{_paragraph(section.__doc__ or '')}\n")
+        parts.append(
+            f"\n## {_TITLES.get(path, place(path))}\n\n{_paragraph(section.__doc__ or '')}\n"
+        )
         parts.append("\n| key | value | default | meaning |\n|---|---|---|---|\n")
         parts.extend(f"{row}\n" for row in _rows(path, section))
     return "".join(parts)
 
 
 def _paragraph(text: str) -> str:
-    return text.replace("``", "`").strip()
+    return " ".join(text.replace("``", "`").split())
 
 
 def _rows(path: ValuePath, section: type[BaseModel]) -> Iterator[str]:
     for key, field in keys_of(section).items():
-        cells = (f"`{key}`", _values(key, field), _default((*path, key), field), field.description or "")
+        cells = (
+            f"`{key}`",
+            _values(key, field),
+            _default((*path, key), field),
+            field.description or "",
+        )
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 

@@ -1,23 +1,26 @@
 """What slots make of jobs, as a pool or files have them: kinds of both, and a match for each pair.
 
-What the negotiator makes of slots and jobs that are given as ads: consumption policies and match costs.
+What the negotiator makes of slots and jobs that are given as ads: consumption policies and match
+costs.
 
-Ads are name → expression, as text. They are evaluated in HTCondor's library, in the child process, since they may come
-from anyone; the arithmetic is `sharectl.consumption.cost`.
+Ads are name → expression, as text. They are evaluated in HTCondor's library, in the child process,
+since they may come from anyone; the arithmetic is `sharectl.consumption.cost`.
 
-Many slots and many jobs, each kind of them evaluated once, and none of them able to stop the others.
+Many slots and many jobs, each kind of them evaluated once, and none of them able to stop the
+others.
 
-Slots are of a kind if all that policies, weights and Requirements can see of them is the same: what the schedd calls an
-autocluster. Disk may differ by 1 %: a kind has that of its poorest member.
+Slots are of a kind if all that policies, weights and Requirements can see of them is the same: what
+the schedd calls an autocluster. Disk may differ by 1 %: a kind has that of its poorest member.
 
 Pending jobs of a schedd by shape: all that slots, policies and Requirements can tell of them.
 
-The schedd groups them by attributes and by what these refer to, as it makes autoclusters, which jobs have only once they
-were negotiated for.
+The schedd groups them by attributes and by what these refer to, as it makes autoclusters, which
+jobs have only once they were negotiated for.
 
 What slots would make of jobs that they do not take now, if nothing ran on them.
 
-Slots, pending jobs and groups of a live pool as ads, each daemon asked in a process of its own with a deadline.
+Slots, pending jobs and groups of a live pool as ads, each daemon asked in a process of its own with
+a deadline.
 
 Whether the ads of a file are what its option asks for: slots, jobs or accounting groups.
 """
@@ -85,7 +88,9 @@ _LEFTOVERS = {
 """What a startd takes for a job off a slot without policy: its default MODIFY_REQUEST_EXPR_REQUEST…"""
 
 
-def supports(process: CondorProcess, slots: Sequence[Ad], weight: str = DEFAULT_WEIGHT) -> list[Support]:
+def supports(
+    process: CondorProcess, slots: Sequence[Ad], weight: str = DEFAULT_WEIGHT
+) -> list[Support]:
     """For each slot, whether the negotiator follows a consumption policy on it, and why not."""
     facts = process.keep([_asked(slot, _POLICY_POLICY) for slot in slots], [], weight)
     return [_support(fact) for fact in facts]
@@ -116,7 +121,10 @@ def matches(
     sharectl.condor.library.UnreadableConfigurationError
         If the library ended, or did not answer by its deadline: an ad may be made to do that.
     """
-    return [row for _, row in judged(process, slots, jobs, most=most, num_claims=num_claims, weight=weight)]
+    return [
+        row
+        for _, row in judged(process, slots, jobs, most=most, num_claims=num_claims, weight=weight)
+    ]
 
 
 def judged(
@@ -152,10 +160,13 @@ def in_sequence(
 ) -> list[list[Match]]:
     """What each slot makes of the jobs one after another, as in a cycle: each finds what those before it have left.
 
-    A job that is refused takes nothing, and the next is tried. ``fits`` is 1 or 0. The parameters are those of `matches`.
+    A job that is refused takes nothing, and the next is tried. ``fits`` is 1 or 0. The parameters
+    are those of `matches`.
     """
     kept = _keep(process, slots, jobs, weight, num_claims)
-    trials = [(index, one_after_another(slot, range(len(jobs)))) for index, (_, slot) in enumerate(kept)]
+    trials = [
+        (index, one_after_another(slot, range(len(jobs)))) for index, (_, slot) in enumerate(kept)
+    ]
     return _results(process, trials)
 
 
@@ -181,7 +192,13 @@ def _support(fact: Mapping[str, object]) -> Support:
         )
         if applies
     ]
-    kind = SlotKind.POLICY if not why_not else SlotKind.PARTITIONABLE if is_partitionable else SlotKind.STATIC
+    kind = (
+        SlotKind.POLICY
+        if not why_not
+        else SlotKind.PARTITIONABLE
+        if is_partitionable
+        else SlotKind.STATIC
+    )
     return Support(kind, assets, missing, tuple(why_not))
 
 
@@ -206,7 +223,11 @@ def _keep(
 
 
 def _slot(support: Support, num_claims: Optional[int]) -> Slot:
-    assets = {asset: whole_if_it_is(amount) for asset, amount in support.assets.items() if amount is not None}
+    assets = {
+        asset: whole_if_it_is(amount)
+        for asset, amount in support.assets.items()
+        if amount is not None
+    }
     claims = {SlotKind.STATIC: 1, SlotKind.POLICY: num_claims}.get(support.kind)
     return Slot(assets, support.supported, support.kind is not SlotKind.STATIC, claims)
 
@@ -216,7 +237,8 @@ def _policy_leftovers(support: Support) -> dict[str, str]:
     if support.kind is SlotKind.STATIC:
         return {f"{_LEFTOVER}{asset}": asset for asset in support.assets}
     return {
-        f"{_LEFTOVER}{asset}": _LEFTOVERS.get(asset.lower(), _of_custom(asset)) for asset in support.assets
+        f"{_LEFTOVER}{asset}": _LEFTOVERS.get(asset.lower(), _of_custom(asset))
+        for asset in support.assets
     }
 
 
@@ -257,7 +279,13 @@ SEARCH_SECONDS = 4.0
 """The same while what hangs is searched for: that takes a dozen questions that hang."""
 BLANK = -1
 
-_SEEN_OF_SLOTS = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
+_SEEN_OF_SLOTS = (
+    "partitionableslot",
+    "machineresources",
+    "slotweight",
+    "requirements",
+    "numclaims",
+)
 _SEEN_OF_JOBS = ("requirements",)
 _KINDS_POLICY = ("consumption",)
 _REQUESTS = ("request", "_condor_request")
@@ -309,7 +337,9 @@ def words_of_slots(slots: Sequence[Ad]) -> set[str]:
     while not (grown := of_slots.words(words)) <= words:
         words |= grown
     resources = {
-        word.lower() for text in of_slots.texts.get("machineresources", ()) for word in words_of_text(text)
+        word.lower()
+        for text in of_slots.texts.get("machineresources", ())
+        for word in words_of_text(text)
     }
     return words | {f"request{resource}" for resource in resources}
 
@@ -330,7 +360,10 @@ class _Seen:
 
     def words(self, words: set[str]) -> set[str]:
         return {
-            word for name in self.seen(words) for text in self.texts[name] for word in words_of_text(text)
+            word
+            for name in self.seen(words)
+            for text in self.texts[name]
+            for word in words_of_text(text)
         }
 
     def kinds(self, words: set[str]) -> list[Kind]:
@@ -406,14 +439,18 @@ class Guard(Generic[Result]):
             self._end()
         return found
 
-    def _of(self, slots: Sequence[int], jobs: Sequence[int], found: dict[tuple[int, int], Result]) -> None:
+    def _of(
+        self, slots: Sequence[int], jobs: Sequence[int], found: dict[tuple[int, int], Result]
+    ) -> None:
         slots, jobs = self._left(slots, is_slot=True), self._left(jobs, is_slot=False)
         if not slots or not jobs:
             return
         rows = self._tried(slots, jobs)
         if not isinstance(rows, str):
             found.update(
-                ((slot, job), result) for slot, row in zip(slots, rows) for job, result in zip(jobs, row)
+                ((slot, job), result)
+                for slot, row in zip(slots, rows)
+                for job, result in zip(jobs, row)
             )
         elif len(slots) > 1:
             for half in (slots[: len(slots) // 2], slots[len(slots) // 2 :]):
@@ -445,7 +482,9 @@ class Guard(Generic[Result]):
         self.culprits.append(Culprit(is_slot, slot if is_slot else job, problem))
         if len(self.culprits) > MOST_CULPRITS:
             advice = "leave them out with --constraint or --job-constraint"
-            raise InputError([f"more than {MOST_CULPRITS} ads make HTCondor's library end or hang; {advice}"])
+            raise InputError(
+                [f"more than {MOST_CULPRITS} ads make HTCondor's library end or hang; {advice}"]
+            )
 
     def _end(self) -> None:
         if self._process is not None:
@@ -505,7 +544,10 @@ def shapes(
         return _alone(schedd, name, constraint)
     _, alike = kinds(slots, [row.attributes for row in rows], apart=(_PENDING_GROUP.lower(),))
     counted = sorted(
-        ((sum(rows[member].jobs for member in kind.members), rows[kind.members[0]].job_id) for kind in alike),
+        (
+            (sum(rows[member].jobs for member in kind.members), rows[kind.members[0]].job_id)
+            for kind in alike
+        ),
         key=lambda each: -each[0],
     )
     found, left_out = [], sum(jobs for jobs, _ in counted[MOST_SHAPES:])
@@ -553,7 +595,9 @@ def _rows(schedd: Schedd, keys: Sequence[str], constraint: Optional[str]) -> Opt
         # eval() sees what is no key.
         if job_id is None or any(EVERYTHING in words_of_text(text) for text in attributes.values()):
             return None
-        found.append(_Row(attributes, (int(job_id[1]), int(job_id[2])), whole(row.get("JobCount"), 0)))
+        found.append(
+            _Row(attributes, (int(job_id[1]), int(job_id[2])), whole(row.get("JobCount"), 0))
+        )
     return found if len(given) < MOST_ROWS else None
 
 
@@ -562,14 +606,21 @@ def _alone(schedd: Schedd, name: str, constraint: Optional[str]) -> tuple[list[P
     asked = " && ".join((_PENDING, *(f"JobUniverse =!= {universe}" for universe in NO_SLOT)))
     asked = both(asked, constraint)
     found = [
-        PendingShape(_pending_ad(ad, name), 1) for ad in schedd.query(constraint=asked, limit=MOST_ALONE)
+        PendingShape(_pending_ad(ad, name), 1)
+        for ad in schedd.query(constraint=asked, limit=MOST_ALONE)
     ]
-    every = len(schedd.query(constraint=asked, projection=["ClusterId"])) if len(found) == MOST_ALONE else 0
+    every = (
+        len(schedd.query(constraint=asked, projection=["ClusterId"]))
+        if len(found) == MOST_ALONE
+        else 0
+    )
     return found, max(0, every - len(found))
 
 
 def _pending_ad(ad: Any, schedd: str) -> AdOfFile:
-    return AdOfFile(f"job {ad.get('ClusterId')}.{ad.get('ProcId')} of {schedd}", from_long(ad.printOld()))
+    return AdOfFile(
+        f"job {ad.get('ClusterId')}.{ad.get('ProcId')} of {schedd}", from_long(ad.printOld())
+    )
 
 
 def both(one: str, other: Optional[str]) -> str:
@@ -600,9 +651,14 @@ class Jobs:
 def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
     """What slots, each as it is, make of jobs; at most ``most`` of them are counted on one slot."""
     slot_ads = [slot.attributes for slot in slots]
-    # Slots that can be told apart only by what nobody evaluates, and jobs of one shape but different groups.
-    job_ads = [{**job.ad.attributes, "_sharectl_group": f'"{job.accounting_group}"'} for job in jobs]
-    slot_kinds, job_kinds = kinds(slot_ads, job_ads, apart=("state", "slottypeid", "_sharectl_group"))
+    # Slots that can be told apart only by what nobody evaluates, and jobs of one shape but
+    # different groups.
+    job_ads = [
+        {**job.ad.attributes, "_sharectl_group": f'"{job.accounting_group}"'} for job in jobs
+    ]
+    slot_kinds, job_kinds = kinds(
+        slot_ads, job_ads, apart=("state", "slottypeid", "_sharectl_group")
+    )
     shapes = [kind.ad for kind in job_kinds]
 
     def ask(
@@ -623,7 +679,9 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
         for culprit in guard.culprits
     ]
     priced = tuple(
-        _priced(slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot], weights.get(slot))
+        _priced(
+            slots, slot_kinds[slot].members, slot_kinds[slot].ad, supports[slot], weights.get(slot)
+        )
         for slot in known
     )
     return Priced(
@@ -639,13 +697,15 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int) -> Priced:
         matches={(renumbered[slot], job): match for (slot, job), (_, match) in found.items()},
         notes=tuple(kind.not_told for kind in priced if kind.not_told)
         + tuple(
-            f"{priced[renumbered[slot]].names[0]}: claims are counted up to {most} a slot; it may have more"
+            f"{priced[renumbered[slot]].names[0]}: claims are counted up to {most} a slot; it "
+            "may have more"
             for slot in sorted(
                 {slot for (slot, _), (_, match) in found.items() if match.at_least and most > 1}
             )
         )
         + tuple(
-            f"{_place(given[sorts[culprit.number].members[0]])}: left out, with {len(sorts[culprit.number].members) - 1} "
+            f"{_place(given[sorts[culprit.number].members[0]])}: left out, with "
+            f"{len(sorts[culprit.number].members) - 1} "
             f"like it: HTCondor's library cannot evaluate it: {culprit.problem}"
             for given, sorts, culprit in culprits
         ),
@@ -657,22 +717,34 @@ def smallest_offers(
 ) -> tuple[list[tuple[PricedSlots, Optional[Offer]]], tuple[str, ...]]:
     """What each kind of slot makes of the smallest request that it matches, and notes of ads that are left out.
 
-    The request is `SMALLEST`, or that and one of each custom resource if it takes nothing. Requirements are of no account.
+    The request is `SMALLEST`, or that and one of each custom resource if it takes nothing.
+    Requirements are of no account.
     """
     resources = {
         word
         for slot in slots
         for word in text_of(slot.attributes, "MachineResources").replace(",", " ").split()
     }
-    custom = {f"Request{name}": "1" for name in sorted(resources) if name.lower() not in (*_STANDARD, "swap")}
+    custom = {
+        f"Request{name}": "1"
+        for name in sorted(resources)
+        if name.lower() not in (*_STANDARD, "swap")
+    }
     bare = [
         AdOfFile(
             slot.place,
-            {name: text for name, text in slot.attributes.items() if name.lower() != "requirements"},
+            {
+                name: text
+                for name, text in slot.attributes.items()
+                if name.lower() != "requirements"
+            },
         )
         for slot in slots
     ]
-    jobs = [AdOfFile("smallest", SMALLEST), AdOfFile("with custom resources", {**SMALLEST, **custom})]
+    jobs = [
+        AdOfFile("smallest", SMALLEST),
+        AdOfFile("with custom resources", {**SMALLEST, **custom}),
+    ]
     priced = price(bare, [Jobs(job) for job in jobs[: 1 + bool(custom)]], MOST_CLAIMS)
     return [
         (slots_of_kind, _smallest(priced, number, slots_of_kind))
@@ -683,11 +755,17 @@ def smallest_offers(
 def _smallest(priced: Priced, number: int, slots: PricedSlots) -> Optional[Offer]:
     """The offer of the first request that can be counted: one that was refused for want of assets is 0 claims."""
     matches = [
-        priced.matches[number, job] for job in range(len(priced.jobs)) if (number, job) in priced.matches
+        priced.matches[number, job]
+        for job in range(len(priced.jobs))
+        if (number, job) in priced.matches
     ]
-    counted = [match for match in matches if all(reason.why is Refusal.SHORT for reason in match.refused)]
+    counted = [
+        match for match in matches if all(reason.why is Refusal.SHORT for reason in match.refused)
+    ]
     return (
-        Offer(len(slots.names), counted[0], slots.support.supported, slots.partitionable) if counted else None
+        Offer(len(slots.names), counted[0], slots.support.supported, slots.partitionable)
+        if counted
+        else None
     )
 
 
@@ -715,7 +793,12 @@ def price_in_sequence(
             )
     except UnreadableConfigurationError as error:
         raise InputError(
-            [f"HTCondor's library cannot evaluate these slots with these jobs: {error}; try fewer of them"]
+            [
+                (
+                    f"HTCondor's library cannot evaluate these slots with these jobs: {error}; try "
+                    "fewer of them"
+                )
+            ]
         ) from None
     return [
         (tuple(_name(slots[member]) for member in kind.members), matches)
@@ -740,7 +823,9 @@ def demands(
         What `on_empty` tells.
     """
     waiting = {job for (_, job), match in empty.items() if not match.refused}
-    named = [group_of(jobs.accounting_group, [group.name for group in groups]) for jobs in priced.jobs]
+    named = [
+        group_of(jobs.accounting_group, [group.name for group in groups]) for jobs in priced.jobs
+    ]
     return [
         (
             group,
@@ -764,7 +849,11 @@ def pool_weight(slots: Sequence[AdOfFile]) -> Optional[float]:
     except UnreadableConfigurationError:
         return None
     weights = [value for (value,) in values or []]
-    return sum(weights) if weights and all(isinstance(weight, (int, float)) for weight in weights) else None
+    return (
+        sum(weights)
+        if weights and all(isinstance(weight, (int, float)) for weight in weights)
+        else None
+    )
 
 
 def waits(job: AdOfFile) -> bool:
@@ -793,7 +882,10 @@ def restricted(ads: Sequence[AdOfFile], constraint: Optional[str], option: str) 
     if values is None:
         raise InputError(
             [
-                f'{option}: {constraint!r} is no expression of HTCondor; write such as Cpus >= 8 && Arch == "X86_64"'
+                (
+                    f"{option}: {constraint!r} is no expression of HTCondor; write such as Cpus >= "
+                    '8 && Arch == "X86_64"'
+                )
             ]
         )
     return [
@@ -814,7 +906,11 @@ def _process(deadline_seconds: float = ANSWER_SECONDS) -> CondorProcess:
 
 
 def _priced(
-    slots: Sequence[AdOfFile], members: Sequence[int], ad: Ad, support: Support, weight: Optional[float]
+    slots: Sequence[AdOfFile],
+    members: Sequence[int],
+    ad: Ad,
+    support: Support,
+    weight: Optional[float],
 ) -> PricedSlots:
     state = text_of(ad, "State")
     return PricedSlots(
@@ -845,13 +941,22 @@ def on_empty(
 ) -> Mapping[tuple[int, int], Match]:
     """The match with the emptied slot, by the pairs of ``priced`` that make none as the slot is.
 
-    Where slots of a kind differ when they are empty it is that of one that takes the job, if there is one.
+    Where slots of a kind differ when they are empty it is that of one that takes the job, if there
+    is one.
     """
-    pairs = {pair for pair, match in priced.matches.items() if match.refused or priced.slots[pair[0]].state}
+    pairs = {
+        pair
+        for pair, match in priced.matches.items()
+        if match.refused or priced.slots[pair[0]].state
+    }
     if not pairs:
         return {}
-    slot_numbers = _numbers((number, priced.slots[number].names) for number in {slot for slot, _ in pairs})
-    job_numbers = _numbers((number, priced.jobs[number].names) for number in {job for _, job in pairs})
+    slot_numbers = _numbers(
+        (number, priced.slots[number].names) for number in {slot for slot, _ in pairs}
+    )
+    job_numbers = _numbers(
+        (number, priced.jobs[number].names) for number in {job for _, job in pairs}
+    )
     empty = price(
         [
             when_empty(slot)
@@ -863,7 +968,9 @@ def on_empty(
     )
     found: dict[tuple[int, int], Match] = {}
     for (slot, job), match in empty.matches.items():
-        for pair in _pairs(empty.slots[slot].names, empty.jobs[job].names, slot_numbers, job_numbers):
+        for pair in _pairs(
+            empty.slots[slot].names, empty.jobs[job].names, slot_numbers, job_numbers
+        ):
             if pair in pairs and (pair not in found or not match.refused):
                 found[pair] = match
     return found
@@ -933,7 +1040,9 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
     )
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
-        raise PoolUnavailableError(f"collector: {unanswered(place.collector, answer.source.problem or '')}")
+        raise PoolUnavailableError(
+            f"collector: {unanswered(place.collector, answer.source.problem or '')}"
+        )
     known: PoolAds = answer.value
     return known
 
@@ -972,7 +1081,8 @@ def pending(
         found += of_schedd
         if left_out:
             missing.append(
-                f"{name}: {counted(left_out, 'job')} left out, those of rarer shapes; restrict it with --job-constraint"
+                f"{name}: {counted(left_out, 'job')} left out, those of rarer shapes; restrict "
+                "it with --job-constraint"
             )
     return found, missing
 
@@ -1033,7 +1143,9 @@ def _collector(address: Optional[str], constraint: Optional[str]) -> PoolAds:
     return PoolAds(
         slots=tuple(_live_ad(ad, "slot") for ad in slots),
         groups=tuple(_live_ad(ad, "group") for ad in groups),
-        schedds=tuple({name: str(ad[name]) for name in SCHEDD_LOCATION if name in ad} for ad in schedds),
+        schedds=tuple(
+            {name: str(ad[name]) for name in SCHEDD_LOCATION if name in ad} for ad in schedds
+        ),
     )
 
 

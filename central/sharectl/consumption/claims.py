@@ -1,7 +1,7 @@
 """How many claims a slot can still support, by its model of consumption: W(R), and what a claim takes of R.
 
-An *asset* is a resource of a slot: cpus, memory, disk, gpus, a custom one. Amounts are exact fractions, in HTCondor's
-units (cores, MiB, KiB), so that a third of a core three times is a core.
+An *asset* is a resource of a slot: cpus, memory, disk, gpus, a custom one. Amounts are exact
+fractions, in HTCondor's units (cores, MiB, KiB), so that a third of a core three times is a core.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ CLAIMS = "claims"
 class Model(Protocol):
     """A rule by which claims consume a slot.
 
-    For all remaining amounts R and requests: ``claims`` is finite and >= 0, the cost of a claim that fits is >= 0,
-    and ``claims`` is 0 exactly when the smallest claim that the model knows does not fit.
+    For all remaining amounts R and requests: ``claims`` is finite and >= 0, the cost of a claim
+    that fits is >= 0, and ``claims`` is 0 exactly when the smallest claim that the model knows does
+    not fit.
     """
 
     def claims(self, remaining: Amounts) -> int:
@@ -53,12 +54,18 @@ def exact(amount: Amount, name: str = "amount") -> Fraction:
         If it is not a finite number from 0 to `MAX_AMOUNT`.
     """
     if isinstance(amount, bool) or not isinstance(amount, (int, float, Fraction)):
-        raise InputError([f"{name}: {_brief(amount)} is no number; write one from 0 to {MAX_AMOUNT:.0e}"])
+        raise InputError(
+            [f"{name}: {_brief(amount)} is no number; write one from 0 to {MAX_AMOUNT:.0e}"]
+        )
     if not 0 <= amount <= MAX_AMOUNT:
         raise InputError(
             [f"{name}: {_brief(amount)} is out of range; write a number from 0 to {MAX_AMOUNT:.0e}"]
         )
-    return Fraction(amount).limit_denominator(FINEST) if isinstance(amount, float) else Fraction(amount)
+    return (
+        Fraction(amount).limit_denominator(FINEST)
+        if isinstance(amount, float)
+        else Fraction(amount)
+    )
 
 
 def exact_amounts(amounts: Mapping[str, Amount]) -> dict[str, Fraction]:
@@ -90,7 +97,10 @@ def after_claim(model: Model, remaining: Amounts, request: Amounts) -> dict[str,
     """
     if not fits(model, remaining, request):
         raise InputError(["the claim does not fit into what remains of the slot"])
-    return {**remaining, **{name: remaining[name] - taken for name, taken in model.charge(request).items()}}
+    return {
+        **remaining,
+        **{name: remaining[name] - taken for name, taken in model.charge(request).items()},
+    }
 
 
 def match_cost(model: Model, remaining: Amounts, request: Amounts) -> int:
@@ -100,7 +110,10 @@ def match_cost(model: Model, remaining: Amounts, request: Amounts) -> int:
 
 @dataclass(frozen=True)
 class FixedClaims:
-    """(a) ``limit`` claims, whatever they ask for: each costs 1. What remains is the amount of `CLAIMS`."""
+    """(a) ``limit`` claims, whatever they ask for: each costs 1.
+
+    What remains is the amount of `CLAIMS`.
+    """
 
     limit: int
 
@@ -120,13 +133,15 @@ class FixedClaims:
 class Quanta:
     """(b) Each asset is cut into ``levels`` quanta of equal size, and claims take whole quanta.
 
-    With ``zero_allowed`` False a claim takes at least a quantum of every asset, and W is the least number of quanta left
-    of any. With True it may take none of some assets, and W is the greatest number left. A request of nothing at all
-    then takes one quantum of the first asset of ``levels``: a claim for nothing would never use the slot up.
+    With ``zero_allowed`` False a claim takes at least a quantum of every asset, and W is the least
+    number of quanta left of any. With True it may take none of some assets, and W is the greatest
+    number left. A request of nothing at all then takes one quantum of the first asset of
+    ``levels``: a claim for nothing would never use the slot up.
 
-    ``whole`` is for assets that HTCondor divides into whole units only: a claim of n quanta takes floor(V n / Q) units, at
-    least one, which is V for n = Q, and never less than it asks for. Where an asset has few units, V < Q², W may count
-    more of the smallest claims than levels, because so many fit.
+    ``whole`` is for assets that HTCondor divides into whole units only: a claim of n quanta takes
+    floor(V n / Q) units, at least one, which is V for n = Q, and never less than it asks for. Where
+    an asset has few units, V < Q², W may count more of the smallest claims than levels, because so
+    many fit.
     """
 
     total: Amounts
@@ -139,13 +154,19 @@ class Quanta:
     def __post_init__(self) -> None:
         _check_counts(self.levels)
         exact_amounts(self.total)
-        problems = [f"{name}: levels, but no total" for name in self.levels if name not in self.total]
+        problems = [
+            f"{name}: levels, but no total" for name in self.levels if name not in self.total
+        ]
         if self.whole:
             problems += [
-                f"{name}: total is not whole" for name, v in self.total.items() if v.denominator != 1
+                f"{name}: total is not whole"
+                for name, v in self.total.items()
+                if v.denominator != 1
             ]
         problems += [
-            f"{name}: total is 0, it has no quanta" for name in self.levels if self.total.get(name) == 0
+            f"{name}: total is 0, it has no quanta"
+            for name in self.levels
+            if self.total.get(name) == 0
         ]
         if problems:
             raise InputError(problems)
@@ -166,7 +187,9 @@ class Quanta:
 
     def charge(self, request: Amounts) -> dict[str, Fraction]:
         """V(a) n(a) / Q(a) of each asset, with n(a) = ceil(r(a) Q(a) / V(a))."""
-        taken = {asset: self._taken(asset, request.get(asset, Fraction(0))) for asset in self.levels}
+        taken = {
+            asset: self._taken(asset, request.get(asset, Fraction(0))) for asset in self.levels
+        }
         if not any(taken.values()):
             first = next(iter(self.levels))
             taken[first] = self.size(first)
@@ -179,7 +202,9 @@ class Quanta:
         if requested > self.total[asset]:
             return requested
         exactly = (
-            self.total[asset] * math.ceil(asked * self.levels[asset] / self.total[asset]) / self.levels[asset]
+            self.total[asset]
+            * math.ceil(asked * self.levels[asset] / self.total[asset])
+            / self.levels[asset]
         )
         return Fraction(_whole(exactly)) if self.whole else exactly
 
@@ -195,19 +220,25 @@ class MinimumCharge:
 
     def __post_init__(self) -> None:
         exact_amounts(self.least)
-        problems = [f"{name}: the minimum charge is 0" for name, least in self.least.items() if least == 0]
+        problems = [
+            f"{name}: the minimum charge is 0" for name, least in self.least.items() if least == 0
+        ]
         if problems or not self.least:
             raise InputError(problems or ["a minimum charge of at least one asset is needed"])
 
     def claims(self, remaining: Amounts) -> int:
         """Least floor(v / C)."""
-        return min(_whole(remaining.get(asset, Fraction(0)) / least) for asset, least in self.least.items())
+        return min(
+            _whole(remaining.get(asset, Fraction(0)) / least) for asset, least in self.least.items()
+        )
 
     def charge(self, request: Amounts) -> dict[str, Fraction]:
         """max(r, C) of each asset."""
         asked = {asset: request.get(asset, Fraction(0)) for asset in self.least}
         return {
-            asset: max(least, Fraction(math.ceil(asked[asset])) if asset in self.whole else asked[asset])
+            asset: max(
+                least, Fraction(math.ceil(asked[asset])) if asset in self.whole else asked[asset]
+            )
             for asset, least in self.least.items()
         }
 

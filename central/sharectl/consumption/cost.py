@@ -1,9 +1,10 @@
 """What a match against a slot with a consumption policy takes, what it costs, and what is left for the next one.
 
-The arithmetic of the negotiator, on what the policy's expressions are worth: HTCondor's own library evaluates those, in
-`sharectl.consumption.asks`.
+The arithmetic of the negotiator, on what the policy's expressions are worth: HTCondor's own library
+evaluates those, in `sharectl.consumption.asks`.
 
-How many claims slots and groups can still have, and which groups' quotas do not go with the weights of slots.
+How many claims slots and groups can still have, and which groups' quotas do not go with the weights
+of slots.
 
 Slots and jobs by kind, and what each kind of slot makes of each kind of job.
 """
@@ -34,14 +35,19 @@ class Refusal(Enum):
 
     NO_ASSET = "slot has no such asset: a negotiator that sees a policy ends"
     NOT_A_NUMBER = "what the job takes is no number"
-    NAN = "NaN: matched (where Requirements let it), and refused by the node; the slot counts as used up for the cycle"
+    NAN = (
+        "NaN: matched (where Requirements let it), and refused by the node; the slot counts as "
+        "used up for the cycle"
+    )
     NEGATIVE = "what the job takes is negative"
     ALL_ZERO = "the job takes nothing of any asset"
     SHORT = "not enough is left"
     WEIGHT = "SlotWeight is no number after the match: the negotiator ends"
     SLOT_REQUIREMENTS = "slot's Requirements"
     JOB_REQUIREMENTS = "job's Requirements"
-    ONE_CLAIM = "slot has one match a cycle; the rest of it is for its schedd (leftovers), or for later"
+    ONE_CLAIM = (
+        "slot has one match a cycle; the rest of it is for its schedd (leftovers), or for later"
+    )
     NUM_CLAIMS = "slot has no claim id left in this cycle"
 
 
@@ -163,7 +169,11 @@ def policy_refusals(
     zero_allowed
         Whether to take nothing of any asset is no refusal, as for a slot without policy.
     """
-    amounts = {asset: amount for asset, amount in consumed.items() if amount is not None and isfinite(amount)}
+    amounts = {
+        asset: amount
+        for asset, amount in consumed.items()
+        if amount is not None and isfinite(amount)
+    }
     # A slot without policy is split by its schedd, which does not match what is no number.
     nans = [
         asset
@@ -172,7 +182,9 @@ def policy_refusals(
     ]
     sorts = {
         Refusal.NO_ASSET: [asset for asset in consumed if assets.get(asset) is None],
-        Refusal.NOT_A_NUMBER: [asset for asset in consumed if asset not in amounts and asset not in nans],
+        Refusal.NOT_A_NUMBER: [
+            asset for asset in consumed if asset not in amounts and asset not in nans
+        ],
         Refusal.NEGATIVE: [asset for asset, amount in amounts.items() if amount < 0],
         Refusal.SHORT: [
             asset
@@ -212,7 +224,9 @@ def dynamic_slot(assets: Mapping[str, Amount], taken: Mapping[str, float]) -> di
     }
 
 
-def refusals(slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int) -> tuple[Refused, ...]:
+def refusals(
+    slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int
+) -> tuple[Refused, ...]:
     """Why a slot that has made ``claims`` matches already, and has ``assets`` left, does not match a job."""
     if slot.most_claims is not None and claims >= slot.most_claims:
         return (Refused(Refusal.NUM_CLAIMS if slot.has_policy else Refusal.ONE_CLAIM),)
@@ -238,12 +252,18 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
         return [Match(consumed, refused, None, slot.assets, 0, weight=look.weight)]
     if slot.partitionable and not slot.has_policy and not consumed:
         claim = Claim(taken, look.weight, None, cost(slot, look.weight, None))
-        return [Match(consumed, refused, claim, {}, 0, weight=look.weight, fits_known=bool(refused))]
+        return [
+            Match(consumed, refused, claim, {}, 0, weight=look.weight, fits_known=bool(refused))
+        ]
     remaining = assets = deducted(slot.assets, taken)
     following = yield job, assets
     claim = _claim(slot, taken, look, following)
     usage = (yield job, dynamic_slot(assets, taken)).weight if slot.partitionable else look.weight
-    refused = (*refused, Refused(Refusal.WEIGHT)) if slot.has_policy and following.weight is None else refused
+    refused = (
+        (*refused, Refused(Refusal.WEIGHT))
+        if slot.has_policy and following.weight is None
+        else refused
+    )
     if refused:
         return [Match(consumed, refused, claim, remaining, 0, usage=usage, weight=look.weight)]
     fits = 1
@@ -252,7 +272,9 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
         following = yield job, assets
         fits += not (slot.has_policy and following.weight is None)
     at_least = fits == most and not refusals(slot, assets, following, fits)
-    return [Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage, look.weight)]
+    return [
+        Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage, look.weight)
+    ]
 
 
 def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:
@@ -328,7 +350,9 @@ class Offer:
         """What a claim is charged for good, at least: its cost, on average, in its cycle, its usage from the next one on."""
         weight, after, fits = self.weight, self.match.weight_after_all, self.match.fits
         by_cost = (
-            (weight - after) / fits if weight is not None and after is not None and fits else self.match.cost
+            (weight - after) / fits
+            if weight is not None and after is not None and fits
+            else self.match.cost
         )
         known = [
             amount
@@ -349,7 +373,9 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
     The negotiator lets the last match go over the limit, as long as something of it is left.
     """
     count = 0
-    for each, most in sorted((offer.usage_each, offer.slots * offer.match.fits) for offer in offers):
+    for each, most in sorted(
+        (offer.usage_each, offer.slots * offer.match.fits) for offer in offers
+    ):
         if room <= _ROUNDING:
             break
         made = _made(room, each, most)
@@ -361,7 +387,8 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
 def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
     """Claims, at most, that the group gets within a cycle through leftovers, and their usage, which may be above the room.
 
-    The negotiator charges each match, the last of which may go over the limit; the schedds then fill these slots without it.
+    The negotiator charges each match, the last of which may go over the limit; the schedds then
+    fill these slots without it.
     """
     claims, usage = 0, 0.0
     split = sorted(
@@ -471,7 +498,8 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
     Parameters
     ----------
     leftovers
-        Whether schedds use what is left of slots (CLAIM_PARTITIONABLE_LEFTOVERS of the access points).
+        Whether schedds use what is left of slots (CLAIM_PARTITIONABLE_LEFTOVERS of the access
+        points).
     """
     taken = [offer for demand in demands for offer in demand.taken]
     costs = [
@@ -481,10 +509,14 @@ def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> G
         if found
     ]
     usages = [
-        (demand.jobs, [offer.match.usage for offer in demand.taken]) for demand in demands if demand.taken
+        (demand.jobs, [offer.match.usage for offer in demand.taken])
+        for demand in demands
+        if demand.taken
     ]
     known_usages = [
-        (jobs, [usage for usage in found if usage is not None]) for jobs, found in usages if None not in found
+        (jobs, [usage for usage in found if usage is not None])
+        for jobs, found in usages
+        if None not in found
     ]
     apart = [(least, most) for _, least, most in costs if most - least > _ROUNDING]
     weights = [(offer.weight, offer.has_policy) for offer in taken if offer.weight is not None]
@@ -527,7 +559,8 @@ def _most_leftovers(room: Optional[float], demands: Sequence[Demand]) -> tuple[i
 def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:
     """``groups``, and those that jobs of these accounting groups count for besides, of which nothing is known.
 
-    Where there are groups that can only be the root; where there are none it is each of those names.
+    Where there are groups that can only be the root; where there are none it is each of those
+    names.
     """
     known = [group.name for group in groups]
     counted_for = [group_of(name, known) if groups else name or ROOT for name in sorted(names)]
@@ -541,7 +574,11 @@ def group_of(name: str, groups: Iterable[str]) -> str:
     known = {group.lower(): group for group in groups}
     parts = name.lower().split(".")
     return next(
-        (known[part] for length in range(len(parts), 0, -1) if (part := ".".join(parts[:length])) in known),
+        (
+            known[part]
+            for length in range(len(parts), 0, -1)
+            if (part := ".".join(parts[:length])) in known
+        ),
         ROOT,
     )
 
@@ -599,7 +636,8 @@ class PricedSlots:
             return ""
         alike = f" ({len(self.names)} alike)" if len(self.names) > 1 else ""
         return (
-            f"{self.names[0]}{alike}: MachineResources is missing or names nothing, so what the slot has, and how many claims, "
+            f"{self.names[0]}{alike}: MachineResources is missing or names nothing, so what the "
+            "slot has, and how many claims, "
             "is not known (?): give ads with all attributes, as condor_status -long prints them"
         )
 

@@ -1,6 +1,7 @@
 """What is wrong between the keys of a file of consumption policies, where each by itself is sound.
 
-What a YAML file of consumption policies may say: names, units and ranges. `consumption_file` reads one.
+What a YAML file of consumption policies may say: names, units and ranges. `consumption_file` reads
+one.
 
 The policies that a file of consumption policies means.
 
@@ -8,7 +9,8 @@ Assets that a policy leaves out, misspells, or charges although its slots have n
 
 Slot types that together want more of an asset than their machine has.
 
-A YAML file of consumption policies, read and judged: everything that is wrong at once, with line and remedy.
+A YAML file of consumption policies, read and judged: everything that is wrong at once, with line
+and remedy.
 """
 
 from __future__ import annotations
@@ -84,7 +86,8 @@ def _one_line(text: str) -> str:
 def _whole(amount: Any) -> Any:
     if isinstance(amount, float) and not amount.is_integer():
         raise wrong(
-            f"{amount} is no whole number, and HTCondor gives a claim whole units, of cores 1 at least; write a whole number, "
+            f"{amount} is no whole number, and HTCondor gives a claim whole units, of cores 1 "
+            "at least; write a whole number, "
             "and let NUM_CPUS say more cores than there are where jobs share them"
         )
     return amount
@@ -93,7 +96,8 @@ def _whole(amount: Any) -> Any:
 def _nothing(amount: Optional[int]) -> Optional[int]:
     if amount:
         raise wrong(
-            "HTCondor puts 0 for what a job does not ask for before it asks the policy, so that only 0 has an effect; write "
+            "HTCondor puts 0 for what a job does not ask for before it asks the policy, so that "
+            "only 0 has an effect; write "
             "missing: 0, or step for a least amount"
         )
     return amount
@@ -122,7 +126,9 @@ class ChargeAsset(_Asset):
 class LevelsAsset(_Asset):
     """Of `quanta_all` and `quanta_any`."""
 
-    levels: int = Field(ge=1, le=MAX_CLAIMS, description="Quanta that the slot's amount is cut into.")
+    levels: int = Field(
+        ge=1, le=MAX_CLAIMS, description="Quanta that the slot's amount is cut into."
+    )
     total: MaybeAmount = Field(
         None,
         ge=1,
@@ -137,7 +143,9 @@ class SharedAsset(_Asset):
     even: Optional[bool] = Field(
         None, description="Each claim takes the slot's amount divided by `claims`: the default."
     )
-    always: MaybeAmount = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
+    always: MaybeAmount = Field(
+        None, ge=0, le=MAX_UNITS, description="Amount that each claim takes."
+    )
     request: Optional[bool] = Field(
         None, description="What the job asks for; of cores and memory at least 1."
     )
@@ -148,14 +156,21 @@ class ExpressionAsset(_Asset):
 
     request: Optional[bool] = Field(None, description="What the job asks for.")
     step: MaybeAmount = Field(
-        None, ge=1, le=MAX_UNITS, description="Requests are rounded up to whole steps, at least one."
+        None,
+        ge=1,
+        le=MAX_UNITS,
+        description="Requests are rounded up to whole steps, at least one.",
     )
     missing: Annotated[Optional[int], AfterValidator(_nothing)] = Field(
         None, description="0: a job that does not ask for it gets none; without, it gets a step."
     )
-    always: MaybeAmount = Field(None, ge=0, le=MAX_UNITS, description="Amount that each claim takes.")
+    always: MaybeAmount = Field(
+        None, ge=0, le=MAX_UNITS, description="Amount that each claim takes."
+    )
     whole: Optional[bool] = Field(None, description="All that the slot has: one claim.")
-    expression: Optional[Expression] = Field(None, description="A ClassAd expression, with MY. and TARGET.")
+    expression: Optional[Expression] = Field(
+        None, description="A ClassAd expression, with MY. and TARGET."
+    )
 
 
 ASSETS: Mapping[str, type[BaseModel]] = {
@@ -172,7 +187,9 @@ class SlotConfig(Section):
     """The slots of one type; ``assets`` are validated by the model."""
 
     model: ModelName = Field(description="How claims are counted.")
-    assets: Mapping[str, Any] = Field({}, description="Every asset of the slot, and how claims take of it.")
+    assets: Mapping[str, Any] = Field(
+        {}, description="Every asset of the slot, and how claims take of it."
+    )
     weight: Optional[Expression] = Field(
         None,
         description="SLOT_WEIGHT: `model` (the default), the name of an asset, or a ClassAd expression.",
@@ -183,12 +200,16 @@ class SlotConfig(Section):
         le=MAX_CLAIMS,
         description="Matches of one cycle at most; by default as many as the machine has cores.",
     )
-    claims: Optional[int] = Field(None, ge=1, le=MAX_CLAIMS, description="Claims of `fixed_claims`.")
+    claims: Optional[int] = Field(
+        None, ge=1, le=MAX_CLAIMS, description="Claims of `fixed_claims`."
+    )
     resources: Optional[Expression] = Field(
         None,
         description="SLOT_TYPE_<N>, such as `cpus=50%, memory=50%`; by default it is configured elsewhere.",
     )
-    slots: Optional[int] = Field(None, ge=1, le=1000, description="NUM_SLOTS_TYPE_<N>, with `resources`.")
+    slots: Optional[int] = Field(
+        None, ge=1, le=1000, description="NUM_SLOTS_TYPE_<N>, with `resources`."
+    )
 
 
 class FileConfig(Section):
@@ -197,7 +218,9 @@ class FileConfig(Section):
     startd: Optional[Any] = Field(
         None, description="The policy of every slot of the node, and what slot types leave out."
     )
-    slot_types: Optional[Mapping[str, Any]] = Field(None, description="N of SLOT_TYPE_<N> to its policy.")
+    slot_types: Optional[Mapping[str, Any]] = Field(
+        None, description="N of SLOT_TYPE_<N> to its policy."
+    )
 
 
 _AS_REQUESTED = Requested(1, zero_allowed=True)
@@ -215,7 +238,9 @@ def consumption_of(slots: Slots) -> Consumption:
         if (units := getattr(asset, "declare", None)) is not None
     }
     machine = custom_assets(slots)
-    return Consumption(tuple(_policy(path, *slot, machine) for path, slot in slots.items()), declared)
+    return Consumption(
+        tuple(_policy(path, *slot, machine) for path, slot in slots.items()), declared
+    )
 
 
 def custom_assets(slots: Slots) -> tuple[str, ...]:
@@ -235,7 +260,11 @@ def _policy(
 ) -> SlotPolicy:
     rules = {name.lower(): rule_of(name.lower(), asset) for name, asset in assets.items()}
     # What is asked for, so that a job which wants some of what the slot has none of is refused.
-    none = {} if slot.model == "none" else {name: _AS_REQUESTED for name in machine if name not in rules}
+    none = (
+        {}
+        if slot.model == "none"
+        else {name: _AS_REQUESTED for name in machine if name not in rules}
+    )
     return SlotPolicy(
         slot_type=int(path[1]) if len(path) > 1 else None,
         model=slot.model,
@@ -304,7 +333,9 @@ def naming_problems(
         Path of each policy → its assets as they are written, sound or not.
     """
     slot, assets = slots[path]
-    yield from _naming_problems(path, slot, written[path], _custom(slots, written), _declared(slots))
+    yield from _naming_problems(
+        path, slot, written[path], _custom(slots, written), _declared(slots)
+    )
     yield from _never_run(path, slot, assets)
     # Of what is written wrong nobody knows what it was to take.
     if slot.model == "expressions" and len(assets) == len(written[path]):
@@ -315,7 +346,9 @@ def _custom(slots: Slots, written: Mapping[ValuePath, Mapping[str, Any]]) -> set
     """Assets that every slot of the machine has, besides those of all slots."""
     declared = _declared(slots)
     meant = {
-        name.lower() for names in written.values() for name in set(names) - set(_misspelt(names, declared))
+        name.lower()
+        for names in written.values()
+        for name in set(names) - set(_misspelt(names, declared))
     }
     from_resources = {name for name in custom_assets(slots) if name in UNITS}
     own = {CLAIMS} if any(slot.model == "fixed_claims" for slot, _ in slots.values()) else set()
@@ -335,7 +368,10 @@ def _naming_problems(
         return
     for name in ALWAYS_THERE:
         if name not in named:
-            yield (*path, "assets"), f"{name} is missing; every slot has it, write how claims take of it"
+            yield (
+                (*path, "assets"),
+                f"{name} is missing; every slot has it, write how claims take of it",
+            )
     for name, meant in _misspelt(written, declared).items():
         is_no_asset = f"{quoted(name)} is no asset of every slot, did you mean {meant}?"
         yield (
@@ -350,8 +386,10 @@ def _naming_problems(
 def _missing(path: ValuePath, name: str) -> str:
     without = "" if path == ("startd",) else f", or {name}=0 in resources of a type that has none"
     return (
-        f"{name} is missing; it is named elsewhere in the file, and HTCondor has it on slots of every type; write how claims take "
-        f"of it (where jobs may do without: model: expressions, {name}: {{request: true, missing: 0}}, or model: quanta_any){without}"
+        f"{name} is missing; it is named elsewhere in the file, and HTCondor has it on slots of "
+        "every type; write how claims take "
+        f"of it (where jobs may do without: model: expressions, {name}: {{request: true, "
+        f"missing: 0}}, or model: quanta_any){without}"
     )
 
 
@@ -381,11 +419,18 @@ def _share_problems(path: ValuePath, slot: SlotConfig, named: Collection[str]) -
         if name in named or name in UNITS or is_htcondors(name):
             continue
         near = get_close_matches(name, sorted({*named, *UNITS}), n=1)
-        advice = f"did you mean {near[0]}?" if near else "write how claims take of it, or remove it here"
-        yield (*path, "resources"), f"{quoted(f'{name}={share}')}: assets have no {quoted(name)}; {advice}"
+        advice = (
+            f"did you mean {near[0]}?" if near else "write how claims take of it, or remove it here"
+        )
+        yield (
+            (*path, "resources"),
+            f"{quoted(f'{name}={share}')}: assets have no {quoted(name)}; {advice}",
+        )
 
 
-def _never_run(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) -> Iterator[Problem]:
+def _never_run(
+    path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]
+) -> Iterator[Problem]:
     """Assets of which every claim takes more than the slot ever has."""
     for name, asset in assets.items():
         # Of a machine that has more than enough.
@@ -399,19 +444,26 @@ def _never_run(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel
             )
             yield (
                 (*path, "assets", name),
-                f"every claim takes {least} at least, and resources give a slot {given:.15g}: nothing could ever run; {remedy}",
+                (
+                    f"every claim takes {least} at least, and resources give a slot {given:.15g}: "
+                    f"nothing could ever run; {remedy}"
+                ),
             )
 
 
-def _nothing_taken(path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]) -> Iterator[Problem]:
+def _nothing_taken(
+    path: ValuePath, slot: SlotConfig, assets: Mapping[str, BaseModel]
+) -> Iterator[Problem]:
     """A policy by which no job takes anything: the negotiator refuses the match (cp_sufficient_assets)."""
     is_whole = {*ALWAYS_THERE} <= {name.lower() for name in assets}
     if is_whole and all(_is_nothing(slot, name, asset) for name, asset in assets.items()):
         yield (
             (*path, "assets"),
             (
-                f"a claim takes 0 of {', '.join(assets)}, whatever the job asks for: the negotiator refuses every job (Consumption for "
-                "all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+                f"a claim takes 0 of {', '.join(assets)}, whatever the job asks for: the "
+                "negotiator refuses every job (Consumption for "
+                "all assets … was zero); let every claim take some of one asset, such as cpus: "
+                "{request: true}"
             ),
         )
 
@@ -461,7 +513,10 @@ def sum_problems(slots: Slots) -> Iterator[Problem]:
         if too_much:
             yield (
                 (*path, "resources"),
-                f"the slot types together want {', '.join(too_much)}, and the startd of 23.9.6 ends; let them want no more",
+                (
+                    f"the slot types together want {', '.join(too_much)}, and the startd of 23.9.6 "
+                    "ends; let them want no more"
+                ),
             )
 
 
@@ -476,8 +531,10 @@ def _part_of(shares: str, asset: str, total: Optional[int]) -> Optional[float]:
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
 _TYPE_0 = (
-    "slot types begin at 1: what HTCondor calls type 0 is every slot of a node without slot types, and no other node reads its "
-    "knobs; write the number N of SLOT_TYPE_<N>, or startd: in place of slot_types for every slot of the node"
+    "slot types begin at 1: what HTCondor calls type 0 is every slot of a node without slot "
+    "types, and no other node reads its "
+    "knobs; write the number N of SLOT_TYPE_<N>, or startd: in place of slot_types for every "
+    "slot of the node"
 )
 _TOP = tuple(FileConfig.model_fields)
 _WAYS = ("request", "always", "whole", "expression")
@@ -504,7 +561,9 @@ def meaning_faults(tree: Tree, slots: Slots) -> Iterator[Fault]:
     for path, message in problems:
         if path[:1] == ("slot_types",) and (path[2:], message) in of_every_slot:
             continue
-        at = next(path[:end] for end in range(len(path), -1, -1) if path[:end] in tree.keys or end == 0)
+        at = next(
+            path[:end] for end in range(len(path), -1, -1) if path[:end] in tree.keys or end == 0
+        )
         yield Fault(tree.keys.get(at, 0), path, message)
 
 
@@ -540,7 +599,10 @@ def _top_problems(tree: Tree) -> Iterator[Problem]:
     if not (written or misspelt_keys(tree)):
         yield (
             (),
-            "write startd, for every slot of the node, or slot_types, with the policy of each type, or both",
+            (
+                "write startd, for every slot of the node, or slot_types, with the policy of each "
+                "type, or both"
+            ),
         )
     if not isinstance(types, dict):
         return
@@ -569,7 +631,10 @@ def _declared_problems(slots: Slots) -> Iterator[Problem]:
             elif first.setdefault(name.lower(), units) != units:
                 yield (
                     at,
-                    f"{units} units, and {first[name.lower()]} for another slot type; it is the machine's number: write it once",
+                    (
+                        f"{units} units, and {first[name.lower()]} for another slot type; it is the "
+                        "machine's number: write it once"
+                    ),
                 )
 
 
@@ -582,13 +647,17 @@ def _claims_problems(slots: Slots) -> Iterator[Problem]:
             yield (
                 path,
                 (
-                    "beside a slot type of fixed_claims every slot type says its resources; write such as "
+                    "beside a slot type of fixed_claims every slot type says its resources; "
+                    "write such as "
                     'resources: "cpus=50%, memory=50%"'
                 ),
             )
         for name in assets:
             if name.lower() == CLAIMS:
-                yield (*path, "assets", name), f"{CLAIMS} is what fixed_claims counts in; choose another name"
+                yield (
+                    (*path, "assets", name),
+                    f"{CLAIMS} is what fixed_claims counts in; choose another name",
+                )
 
 
 def _slot_problems(
@@ -598,7 +667,10 @@ def _slot_problems(
     if slot.model == "none":
         for key in ("assets", "weight", "num_claims", "claims"):
             if getattr(slot, key):
-                yield (key,), "a slot type without policy has none; remove this line, or choose a model"
+                yield (
+                    (key,),
+                    "a slot type without policy has none; remove this line, or choose a model",
+                )
         return
     yield from _weight_problems(slot, {name.lower() for name in written})
     first: dict[str, str] = {}
@@ -620,18 +692,26 @@ def _claims_and_slots(path: ValuePath, slot: SlotConfig) -> Iterator[Problem]:
     if slot.model == "fixed_claims" and slot.claims is None:
         yield (), "claims is missing; write how many claims a slot has, such as claims: 20"
     if slot.model not in ("fixed_claims", "none") and slot.claims is not None:
-        yield ("claims",), "only fixed_claims counts claims; remove this line, or write model: fixed_claims"
+        yield (
+            ("claims",),
+            "only fixed_claims counts claims; remove this line, or write model: fixed_claims",
+        )
     if path == ("startd",) and slot.resources is not None:
         yield ("resources",), "belongs to a slot type; write slot_types in place of startd"
     if slot.slots is not None and slot.resources is None:
-        yield ("slots",), "needs resources beside it, what one slot of the type has; or remove this line"
+        yield (
+            ("slots",),
+            "needs resources beside it, what one slot of the type has; or remove this line",
+        )
 
 
 def _name_problem(name: str) -> Optional[str]:
     if name.lower() == "swap":
         return "HTCondor leaves swap out of consumption policies; remove it"
     if not _ASSET_NAME.fullmatch(name):
-        return f"{quoted(name)} is no asset; write letters, digits and _, a letter first, at most 64"
+        return (
+            f"{quoted(name)} is no asset; write letters, digits and _, a letter first, at most 64"
+        )
     return None
 
 
@@ -641,24 +721,34 @@ def _weight_problems(slot: SlotConfig, assets: set[str]) -> Iterator[Problem]:
             yield (
                 () if slot.weight is None else ("weight",),
                 (
-                    "expressions have no model that counts claims; write weight: with an asset, or a ClassAd "
+                    "expressions have no model that counts claims; write weight: with an asset, "
+                    "or a ClassAd "
                     "expression of MY. attributes that is the number of claims left"
                 ),
             )
         return
     if re.fullmatch(r"[A-Za-z_]\w*", slot.weight):
         if slot.weight.lower() not in assets:
-            yield ("weight",), f"{quoted(slot.weight)} is no asset of this slot; write one, or model"
+            yield (
+                ("weight",),
+                f"{quoted(slot.weight)} is no asset of this slot; write one, or model",
+            )
         return
     yield from ((("weight",), problem) for problem in _expression_problems(slot.weight))
     text = _TEXTS.sub("", slot.weight)
     if re.search(r"\bTARGET\b", text, re.IGNORECASE):
-        yield ("weight",), "a weight is the slot's alone: HTCondor evaluates it without a job; remove TARGET."
+        yield (
+            ("weight",),
+            "a weight is the slot's alone: HTCondor evaluates it without a job; remove TARGET.",
+        )
     for divisor in _DIVISOR.findall(text):
         if divisor[3:].lower() in {attribute_of(asset).lower() for asset in assets}:
             yield (
                 ("weight",),
-                f"divides by {divisor}, which is 0 when it is used up: the negotiator then ends; divide by a number",
+                (
+                    f"divides by {divisor}, which is 0 when it is used up: the negotiator then "
+                    "ends; divide by a number"
+                ),
             )
 
 
@@ -668,21 +758,32 @@ def _asset_problems(asset: BaseModel) -> Iterator[Problem]:
             yield (), "has two of even, always, request; keep one of them"
         return
     assert isinstance(asset, ExpressionAsset)  # noqa: S101 - by the caller
-    ways = [way for way in _WAYS if getattr(asset, way) is not None and getattr(asset, way) is not False]
+    ways = [
+        way for way in _WAYS if getattr(asset, way) is not None and getattr(asset, way) is not False
+    ]
     if len(ways) != 1:
-        yield (), f"has {len(ways) or 'none'} of {', '.join(_WAYS)}; write one of them, such as request: true"
+        yield (
+            (),
+            (
+                f"has {len(ways) or 'none'} of {', '.join(_WAYS)}; write one of them, such as "
+                "request: true"
+            ),
+        )
     for key in ("step", "missing"):
         if getattr(asset, key) is not None and "request" not in ways:
             yield (key,), "belongs to what the job asks for; write request: true beside it"
     if asset.expression is not None:
-        yield from ((("expression",), problem) for problem in _expression_problems(asset.expression))
+        yield from (
+            (("expression",), problem) for problem in _expression_problems(asset.expression)
+        )
 
 
 def _expression_problems(text: str) -> Iterator[str]:
     names = [word for word in _NAMES.findall(_TEXTS.sub("", text)) if word.lower() not in _WORDS]
     for word in dict.fromkeys(names):
         yield (
-            f"{shown(word)} has no scope, so that a job could put its own in place of the slot's; write MY.{shown(word)} for "
+            f"{shown(word)} has no scope, so that a job could put its own in place of the "
+            f"slot's; write MY.{shown(word)} for "
             f"the slot's, TARGET.{shown(word)} for the job's"
         )
 
@@ -751,7 +852,10 @@ def _refuse_htcondors(text: str, name: str) -> None:
         check = f"sharectl consumption check {shlex.quote(name)}"
         raise ConfigError(
             [
-                f"{name}:{line}: is configuration of HTCondor, and what it is rendered from is YAML; {LEAST}, or check this: {check}"
+                (
+                    f"{name}:{line}: is configuration of HTCondor, and what it is rendered from is "
+                    f"YAML; {LEAST}, or check this: {check}"
+                )
             ]
         )
 
@@ -790,8 +894,12 @@ def _slots(
             default = policy if path == ("startd",) else default
 
 
-def _with_default_model(content: Any, default: Optional[tuple[SlotConfig, Mapping[str, BaseModel]]]) -> Any:
-    return {"model": default[0].model, **content} if default and isinstance(content, dict) else content
+def _with_default_model(
+    content: Any, default: Optional[tuple[SlotConfig, Mapping[str, BaseModel]]]
+) -> Any:
+    return (
+        {"model": default[0].model, **content} if default and isinstance(content, dict) else content
+    )
 
 
 def _with_defaults(
@@ -804,7 +912,9 @@ def _with_defaults(
     if slot.model != default.model:
         return slot, assets
     taken = {
-        key: getattr(default, key) for key in ("weight", "num_claims", "claims") if getattr(slot, key) is None
+        key: getattr(default, key)
+        for key in ("weight", "num_claims", "claims")
+        if getattr(slot, key) is None
     }
     own = {name.lower(): asset for name, asset in assets.items()}
     merged = {name: own.pop(name.lower(), asset) for name, asset in default_assets.items()}
@@ -832,7 +942,9 @@ def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
         }
         texts.update({(*path, "weight"): slot.weight})
         # What a slot type has from startd is read there.
-        written.update({at: text for at, text in texts.items() if text is not None and at in tree.values})
+        written.update(
+            {at: text for at, text in texts.items() if text is not None and at in tree.values}
+        )
     if not written:
         return
     source = Source()
@@ -841,7 +953,9 @@ def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
     for (path, text), canonical in zip(written.items(), read):
         if canonical is None:
             yield Fault(
-                tree.values[path], path, f"HTCondor cannot read {quoted(text)}; write a ClassAd expression"
+                tree.values[path],
+                path,
+                f"HTCondor cannot read {quoted(text)}; write a ClassAd expression",
             )
 
 

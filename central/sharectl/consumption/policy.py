@@ -1,17 +1,19 @@
 """The ClassAd expressions of a consumption policy: what a claim takes of each asset, and the slot's weight.
 
-Every attribute has its scope, so that no job can put one of its own in place of the slot's. A request is never taken
-for a number before it was compared with 0: NaN, text and negative numbers make the consumption negative or an error,
-and HTCondor then refuses the match.
+Every attribute has its scope, so that no job can put one of its own in place of the slot's. A
+request is never taken for a number before it was compared with 0: NaN, text and negative numbers
+make the consumption negative or an error, and HTCondor then refuses the match.
 
-What an operator wrote of consumption: slot types, their assets, and by which rule claims take of each.
+What an operator wrote of consumption: slot types, their assets, and by which rule claims take of
+each.
 
 The model of claim capacity that a policy means, for a slot of given amounts.
 
 What slots of a type get of their machine: the text of SLOT_TYPE_<N>, read as the startd reads it.
 
-buildSlotRequest and parse_share_value in src/condor_startd.V6/slot_builder.cpp: items end with lines if there are several,
-else with commas if there are any, else with blanks; an amount, a part such as 25% or 1/4, or auto.
+buildSlotRequest and parse_share_value in src/condor_startd.V6/slot_builder.cpp: items end with
+lines if there are several, else with commas if there are any, else with blanks; an amount, a part
+such as 25% or 1/4, or auto.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from typing import Callable, Literal, Optional, Union
 
 from sharectl.consumption.claims import CLAIMS, Amounts, FixedClaims, MinimumCharge, Model, Quanta
 
-ModelName = Literal["fixed_claims", "quanta_all", "quanta_any", "minimum_charge", "expressions", "none"]
+ModelName = Literal[
+    "fixed_claims", "quanta_all", "quanta_any", "minimum_charge", "expressions", "none"
+]
 """How claims are counted; ``none`` is a slot type without consumption policy."""
 
 ALWAYS_THERE = ("cpus", "memory", "disk")
@@ -134,7 +138,9 @@ MACROS = ("TOTAL", "QUANTUM")
 
 def consumed(policy: SlotPolicy) -> dict[str, str]:
     """Asset -> what a claim takes of it, an expression over the slot (MY) and the job (TARGET)."""
-    return {asset: _CHARGES[type(rule)](policy, asset, rule) for asset, rule in policy.assets.items()}
+    return {
+        asset: _CHARGES[type(rule)](policy, asset, rule) for asset, rule in policy.assets.items()
+    }
 
 
 def weight(policy: SlotPolicy) -> str:
@@ -147,7 +153,9 @@ def weight(policy: SlotPolicy) -> str:
         return f"MY.{attribute_of(CLAIMS)}"
     chosen = "max" if policy.model == "quanta_any" else "min"
     counted = {
-        asset: rule for asset, rule in policy.assets.items() if isinstance(rule, (LeastCharge, Levels))
+        asset: rule
+        for asset, rule in policy.assets.items()
+        if isinstance(rule, (LeastCharge, Levels))
     }
     return _one_of(chosen, (_left(policy, asset, rule) for asset, rule in counted.items()))
 
@@ -176,8 +184,8 @@ def request(asset: str) -> str:
 def total(asset: str) -> str:
     """What a slot without claims has of an asset, in whole units: TotalCpus is a real number in HTCondor's ads.
 
-    On a dynamic slot, TotalSlot… is what that slot has: there, the machine's total stands in, which is the same where
-    the machine has one partitionable slot.
+    On a dynamic slot, TotalSlot… is what that slot has: there, the machine's total stands in, which
+    is the same where the machine has one partitionable slot.
     """
     there = f"MY.Total{attribute_of(asset)}"
     units = f"ifThenElse(MY.PartitionableSlot =?= true, {_total_slot(asset)}, {there})"
@@ -186,7 +194,11 @@ def total(asset: str) -> str:
 
 def _total_slot(asset: str) -> str:
     """TotalSlotDisk is 0 in the own ad of a startd of 23.9.6 until the first claim: Disk is the whole amount then."""
-    return "max({MY.TotalSlotDisk, MY.Disk})" if asset == "disk" else f"MY.TotalSlot{attribute_of(asset)}"
+    return (
+        "max({MY.TotalSlotDisk, MY.Disk})"
+        if asset == "disk"
+        else f"MY.TotalSlot{attribute_of(asset)}"
+    )
 
 
 def _of_disk(asset: str, amount: str) -> str:
@@ -218,7 +230,8 @@ def _levels(policy: SlotPolicy, asset: str, rule: Rule) -> str:
         asked = f"max({{{least}, {asked}}})"
     count = f"(({asked} * {rule.levels} + {all_units} - 1) / {all_units})"
     quanta = (
-        f"ifThenElse({request(asset)} > {all_units}, {request(asset)}, {all_units} * {count} / {rule.levels})"
+        f"ifThenElse({request(asset)} > {all_units}, {request(asset)}, {all_units} * {count} / "
+        f"{rule.levels})"
     )
     taken = _guarded(asset, _if_partitionable(quanta, request(asset)))
     if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
@@ -291,7 +304,9 @@ def model_of(policy: SlotPolicy, total: Amounts) -> Optional[Model]:
     """Model of a slot that has ``total`` without claims, in HTCondor's whole units; None if the policy is expressions or none."""
     if policy.model == "fixed_claims":
         return FixedClaims(policy.claims)
-    least = {asset: rule.amount for asset, rule in policy.assets.items() if isinstance(rule, LeastCharge)}
+    least = {
+        asset: rule.amount for asset, rule in policy.assets.items() if isinstance(rule, LeastCharge)
+    }
     if policy.model == "minimum_charge":
         charges = {asset: Fraction(amount) for asset, amount in least.items()}
         return MinimumCharge(charges, frozenset(charges))
@@ -335,7 +350,9 @@ def items(shares: str) -> list[str]:
 def by_name(shares: str) -> dict[str, str]:
     """Name, as it is written -> its share; without what is said of all other assets at once."""
     named = (item.partition("=") for item in items(shares))
-    return {name.strip(): share.partition(":")[0].strip() for name, is_one, share in named if is_one}
+    return {
+        name.strip(): share.partition(":")[0].strip() for name, is_one, share in named if is_one
+    }
 
 
 def share_of(shares: str, asset: str) -> str:
@@ -383,5 +400,7 @@ def _meant(name: str, asset: str) -> bool:
     if name.lower() == asset.lower():
         return True
     # The first of them that begins so, as the startd asks one after the other.
-    full = next((full for full in (*_STANDARD, *_OTHERS) if name and full.startswith(name.lower())), "")
+    full = next(
+        (full for full in (*_STANDARD, *_OTHERS) if name and full.startswith(name.lower())), ""
+    )
     return _STANDARD.get(full) == asset.lower()

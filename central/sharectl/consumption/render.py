@@ -1,6 +1,7 @@
 """HTCondor configuration of a node, made from its consumption policies: the same text for the same policies.
 
-What an operator should know of a policy: what it means, and what HTCondor makes of it that the policy does not say.
+What an operator should know of a policy: what it means, and what HTCondor makes of it that the
+policy does not say.
 """
 
 from __future__ import annotations
@@ -36,14 +37,18 @@ _SUMMARIES = {
     "none": "no consumption policy: one match in a cycle, what is left is matched in the next.",
 }
 _NO_CORES = (
-    "a claim that takes no cores gets one all the same: the startd takes it from the slot, the negotiator learns of "
+    "a claim that takes no cores gets one all the same: the startd takes it from the slot, the "
+    "negotiator learns of "
     "that with the slot's next ad, and claims beyond the slot's cores are refused sooner or later."
 )
 _DISK_KIB = 10 * 1024
 """Of a smaller charge, the 1 MiB that 23.9.6 adds to each claim is more than a tenth."""
 _MEMORY_MIB = 1024**2
 """A claim of usual size takes far less."""
-_NO_MEMORY = "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is limited (CGROUP_MEMORY_LIMIT_POLICY)."
+_NO_MEMORY = (
+    "a claim that takes no memory gets 1 MiB, and jobs are held to it where memory is "
+    "limited (CGROUP_MEMORY_LIMIT_POLICY)."
+)
 
 
 def summary(policy: SlotPolicy) -> str:
@@ -65,8 +70,10 @@ def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> tuple[str, ...]
 def _notes(policy: SlotPolicy) -> Iterator[str]:
     if policy.model == "fixed_claims":
         yield (
-            f"every claim gets a core at least: the slot must have {policy.claims} cores or more (NUM_CPUS may say so, "
-            "where jobs share cores). Claims are counted as a custom resource: where the machine has several slots, write "
+            f"every claim gets a core at least: the slot must have {policy.claims} cores or "
+            "more (NUM_CPUS may say so, "
+            "where jobs share cores). Claims are counted as a custom resource: where the "
+            "machine has several slots, write "
             "`resources` for every slot type."
         )
     if _may_be_zero(policy, "cpus"):
@@ -74,22 +81,29 @@ def _notes(policy: SlotPolicy) -> Iterator[str]:
     if _may_be_zero(policy, "memory"):
         yield _NO_MEMORY
     yield from _other_units(policy)
-    if policy.model == "expressions" and all(_may_be_zero(policy, asset) for asset in policy.assets):
-        asked = ", ".join(attribute_of(name) for name, rule in policy.assets.items() if rule != Always(0))
+    if policy.model == "expressions" and all(
+        _may_be_zero(policy, asset) for asset in policy.assets
+    ):
+        asked = ", ".join(
+            attribute_of(name) for name, rule in policy.assets.items() if rule != Always(0)
+        )
         yield (
-            f"a job that asks for none of {asked} takes nothing at all, and the negotiator refuses it: let every claim take some of "
+            f"a job that asks for none of {asked} takes nothing at all, and the negotiator "
+            "refuses it: let every claim take some of "
             "one asset."
         )
     if policy.model in ("minimum_charge", "quanta_all"):
         for asset, rule in policy.assets.items():
             if asset not in ALWAYS_THERE and isinstance(rule, (LeastCharge, Levels)):
                 yield (
-                    f"every claim takes {attribute_of(asset)}, also of a job that asks for none; where that is not meant, take "
+                    f"every claim takes {attribute_of(asset)}, also of a job that asks for "
+                    "none; where that is not meant, take "
                     "quanta_any, or expressions with `missing: 0`."
                 )
     if any(isinstance(rule, Levels) and rule.total is None for rule in policy.assets.values()):
         yield (
-            "the weight of a dynamic slot counts quanta of the machine's total, too few where it has several partitionable "
+            "the weight of a dynamic slot counts quanta of the machine's total, too few where "
+            "it has several partitionable "
             "slots: write `total` for every asset there."
         )
 
@@ -99,13 +113,16 @@ def _other_units(policy: SlotPolicy) -> Iterator[str]:
     disk = policy.assets.get("disk")
     if isinstance(disk, LeastCharge) and disk.amount < _DISK_KIB:
         yield (
-            f"disk counts in KiB, and the charge is {disk.amount} of them: 23.9.6 gives each claim 1 MiB more, so there is disk for "
-            "fewer claims than the charge promises. Charge far more than 1 MiB, such as 1048576 for 1 GiB."
+            f"disk counts in KiB, and the charge is {disk.amount} of them: 23.9.6 gives each "
+            "claim 1 MiB more, so there is disk for "
+            "fewer claims than the charge promises. Charge far more than 1 MiB, such as 1048576 "
+            "for 1 GiB."
         )
     memory = _least(policy.assets.get("memory"))
     if memory >= _MEMORY_MIB:
         yield (
-            f"memory counts in MiB, and every claim takes {memory} of them at least, {memory / _MEMORY_MIB:.4g} TiB: no node of usual "
+            f"memory counts in MiB, and every claim takes {memory} of them at least, "
+            f"{memory / _MEMORY_MIB:.4g} TiB: no node of usual "
             f"size has room for one. Where KiB were meant, write {memory // 1024}."
         )
 
@@ -122,10 +139,16 @@ def _elsewhere(policy: SlotPolicy, declared: Collection[str]) -> Iterator[str]:
         if asset in ALWAYS_THERE or asset in declared or has_none(policy.resources, asset):
             continue
         name = attribute_of(asset)
-        detected = " (`use feature:GPUs` finds them, then it needs nothing more)" if asset == "gpus" else ""
+        detected = (
+            " (`use feature:GPUs` finds them, then it needs nothing more)"
+            if asset == "gpus"
+            else ""
+        )
         yield (
-            f"no {name} are declared here: the node's configuration must say MACHINE_RESOURCE_{name}{detected}, or write declare: "
-            "with the machine's units. On a node without any, a weight that counts them has no value, and a startd whose slot types "
+            f"no {name} are declared here: the node's configuration must say "
+            f"MACHINE_RESOURCE_{name}{detected}, or write declare: "
+            "with the machine's units. On a node without any, a weight that counts them has no "
+            "value, and a startd whose slot types "
             "want some ends as it starts (23.9.6) or makes no such slot."
         )
 
@@ -183,7 +206,9 @@ def _declared(consumption: Consumption) -> Iterator[str]:
 
 def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     prefix = "" if policy.slot_type is None else f"SLOT_TYPE_{policy.slot_type}_"
-    name = "Every slot of this node" if policy.slot_type is None else f"Slot type {policy.slot_type}"
+    name = (
+        "Every slot of this node" if policy.slot_type is None else f"Slot type {policy.slot_type}"
+    )
     yield f"# {name}: {summary(policy)}"
     yield from (f"# NOTE: {note}" for note in notes(policy, consumption.declared))
     yield from _slots(consumption, policy)
@@ -200,19 +225,34 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
     if made:
         yield "# Amount of the slot and size of a quantum of each asset, in the asset's unit."
         yield from (f"{macro} = {text}" for macro, text in made.items())
-    yield "# What a claim takes of each asset, in the asset's unit. -1 refuses the match: no request is negative, or no number."
+    yield (
+        "# What a claim takes of each asset, in the asset's unit. -1 refuses the match: no "
+        "request is negative, or no number."
+    )
     for asset, text in _all_consumed(consumption, policy).items():
-        yield f"# {unit_of(asset)}; HTCondor's default is what the job asks for{_DEFAULT_STEPS.get(asset, '')}."
+        yield (
+            f"# {unit_of(asset)}; HTCondor's default is what the job asks "
+            f"for{_DEFAULT_STEPS.get(asset, '')}."
+        )
         yield f"{prefix}CONSUMPTION_{asset.upper()} = {text}"
-    yield "# Claims that the slot can still support; a match costs what it takes of this. HTCondor's default is Cpus."
+    yield (
+        "# Claims that the slot can still support; a match costs what it takes of this. "
+        "HTCondor's default is Cpus."
+    )
     if not prefix:
         yield _STARTD_ONLY.rstrip()
     yield f"{prefix or 'STARTD.'}SLOT_WEIGHT = {weight(policy)}"
     yield "# Matches of one cycle, at most; HTCondor's default is one for each core of the slot."
     claims = "$(NUM_CPUS)" if policy.num_claims is None else str(policy.num_claims)
     yield f"{prefix}NUM_CLAIMS = {claims}"
-    yield "# The startd rounds requests up before it asks the policy, the negotiator does not: they would take different"
-    yield "# amounts. `undefined` leaves a request as it is; HTCondor's default is quanta of 1 core, 128 MiB, 1024 KiB."
+    yield (
+        "# The startd rounds requests up before it asks the policy, the negotiator does not: "
+        "they would take different"
+    )
+    yield (
+        "# amounts. `undefined` leaves a request as it is; HTCondor's default is quanta of 1 "
+        "core, 128 MiB, 1024 KiB."
+    )
     for asset in ("CPUS", "MEMORY", "DISK"):
         yield f"{prefix}MODIFY_REQUEST_EXPR_REQUEST{asset} = undefined"
 

@@ -2,12 +2,14 @@
 
 With the error e = power - setpoint, in HS06, and the power y:
 
-    output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt low-pass filtered
+    output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
+    low-pass filtered
 
-bounded by ``most_hs06``, and never against the sign of e. Anti-windup is by back-calculation: while the output is not what
-the three terms say, the integral moves towards the value that would say it, with the time constant ``integral_seconds``.
-Clamping (not to integrate meanwhile) would keep an old integral for as long as the bound, a lack of work or the deadband
-acts; this one forgets it, and all bounds go through the one mechanism.
+bounded by ``most_hs06``, and never against the sign of e. Anti-windup is by back-calculation: while
+the output is not what the three terms say, the integral moves towards the value that would say it,
+with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep an old
+integral for as long as the bound, a lack of work or the deadband acts; this one forgets it, and all
+bounds go through the one mechanism.
 
 What every control law is given, what it answers, and what all of them do alike.
 
@@ -70,7 +72,9 @@ def beyond(value_hs06: float, deadband_hs06: float) -> float:
 def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[dict[str, float]]:
     """Numbers of ``names`` in ``state``; None, as for a fresh controller, if one is missing or broken."""
     own = {name: state[name] for name in names if name in state}
-    sound = len(own) == len(names) and all(isfinite(n) and abs(n) <= MOST_HS06 for n in own.values())
+    sound = len(own) == len(names) and all(
+        isfinite(n) and abs(n) <= MOST_HS06 for n in own.values()
+    )
     return own if sound else None
 
 
@@ -90,8 +94,8 @@ class Ewma:
 def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
     """The exponentially weighted average of the error; the first error is the average so far.
 
-    The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more than a short one, and
-    one that is cut in two weighs as much as both parts.
+    The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more
+    than a short one, and one that is cut in two weighs as much as both parts.
     """
     before = own_state(state, (AVERAGE, HALF_LIFE) if HALF_LIFE in state else (AVERAGE,))
     if before is None:
@@ -137,9 +141,10 @@ class Pid:
 def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
     """Output of the formula above, bounded.
 
-    Without a state the integral and the derivative begin at 0. After a gap the integral goes on from where it was, and the
-    derivative begins anew. When ``gain`` or ``derivative_seconds`` changed, the integral takes up the difference: the
-    output stays what it was and changes from there. Without an integral such a change acts at once.
+    Without a state the integral and the derivative begin at 0. After a gap the integral goes on
+    from where it was, and the derivative begins anew. When ``gain`` or ``derivative_seconds``
+    changed, the integral takes up the difference: the output stays what it was and changes from
+    there. Without an integral such a change acts at once.
     """
     error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
     before = own_state(state, _NAMES)
@@ -162,7 +167,11 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
         GAIN: params.gain,
         SLOPE_GAIN: params.slope_gain_seconds,
     }
-    acted = {GAP: gap, OUTPUT_LIMIT: abs(said_hs06) > most_hs06, AGAINST_ERROR: said_hs06 * error_hs06 < 0}
+    acted = {
+        GAP: gap,
+        OUTPUT_LIMIT: abs(said_hs06) > most_hs06,
+        AGAINST_ERROR: said_hs06 * error_hs06 < 0,
+    }
     return Said(after, output_hs06, tuple(code for code, did in acted.items() if did))
 
 
@@ -240,7 +249,9 @@ class Control:
     pid: Pid = field(default_factory=Pid)
 
 
-def _latest(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
+def _latest(
+    control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float
+) -> Said:
     del control, state, dt_seconds
     return Said({}, reading.error_hs06)
 
@@ -259,7 +270,8 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
     Parameters
     ----------
     state
-        As this function returned it in the last complete cycle; empty, broken or of another law: a fresh controller.
+        As this function returned it in the last complete cycle; empty, broken or of another law: a
+        fresh controller.
     dt_seconds
         Measured time since then; 0 if it is not known. One below 0 counts as 0.
     """
@@ -271,7 +283,9 @@ def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seco
         power_hs06=_limited(reading.power_hs06, MOST_HS06),
         most_hs06=min(abs(reading.most_hs06), MOST_HS06),
     )
-    said = STEPS[control.law](control, state, sound, max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0)
+    said = STEPS[control.law](
+        control, state, sound, max(dt_seconds, 0.0) if isfinite(dt_seconds) else 0.0
+    )
     output_hs06 = beyond(said.output_hs06, reading.deadband_hs06)
     inside = beyond(reading.error_hs06, reading.deadband_hs06) != reading.error_hs06
     if output_hs06 != said.output_hs06 or (inside and output_hs06 == 0):

@@ -1,8 +1,10 @@
 """Setpoints: the power that each group is entitled to now, with what groups lend and borrow.
 
-What a group may collect later, or has to pay back, of the time when nobody was the loser: by default nothing.
+What a group may collect later, or has to pay back, of the time when nobody was the loser: by
+default nothing.
 
-What each group is entitled to in one cycle: its share, what it lends or borrows, what it collects or pays back.
+What each group is entitled to in one cycle: its share, what it lends or borrows, what it collects
+or pays back.
 """
 
 from __future__ import annotations
@@ -86,13 +88,16 @@ def present_hs06(snapshot: Snapshot) -> float:
 
 
 def loans(
-    nominal: Mapping[str, float], demand: Mapping[str, float], pledge_hs06: Mapping[str, float], limits: Loans
+    nominal: Mapping[str, float],
+    demand: Mapping[str, float],
+    pledge_hs06: Mapping[str, float],
+    limits: Loans,
 ) -> dict[str, Lent]:
     """What each group lends and borrows. What all lend is what all borrow.
 
-    A group whose demand is below its nominal setpoint offers the difference, up to its limit. Groups whose demand is above
-    theirs take of it in proportion to their pledges, up to the demand and to their limits. If not all is taken, all
-    lend the same part of what they offer.
+    A group whose demand is below its nominal setpoint offers the difference, up to its limit.
+    Groups whose demand is above theirs take of it in proportion to their pledges, up to the demand
+    and to their limits. If not all is taken, all lend the same part of what they offer.
 
     Parameters
     ----------
@@ -102,10 +107,13 @@ def loans(
         Group -> power that it could use, HS06.
     """
     unused = {group: max(0.0, nominal[group] - demand[group]) for group in nominal}
-    offered = {group: min(power, limits.max_lent_hs06.get(group, 0.0)) for group, power in unused.items()}
+    offered = {
+        group: min(power, limits.max_lent_hs06.get(group, 0.0)) for group, power in unused.items()
+    }
     lacked = {group: max(0.0, demand[group] - nominal[group]) for group in nominal}
     wanted = {
-        group: min(power, limits.max_borrowed_hs06.get(group, power)) for group, power in lacked.items()
+        group: min(power, limits.max_borrowed_hs06.get(group, power))
+        for group, power in lacked.items()
     }
     borrowed = in_proportion(fsum(offered.values()), wanted, pledge_hs06)
     taken_hs06, offered_hs06 = fsum(borrowed.values()), fsum(offered.values())
@@ -123,7 +131,9 @@ def loans(
     }
 
 
-def in_proportion(amount: float, most: Mapping[str, float], weights: Mapping[str, float]) -> dict[str, float]:
+def in_proportion(
+    amount: float, most: Mapping[str, float], weights: Mapping[str, float]
+) -> dict[str, float]:
     """``amount`` shared out in proportion to ``weights``, to each at most its ``most``: what one cannot take others get."""
     shares: dict[str, float] = {}
     open_to = {name for name, limit in most.items() if limit > 0 and weights[name] > 0}
@@ -141,22 +151,31 @@ def in_proportion(amount: float, most: Mapping[str, float], weights: Mapping[str
 
 
 def _filled(
-    names: Collection[str], most: Mapping[str, float], weights: Mapping[str, float], per_weight: float
+    names: Collection[str],
+    most: Mapping[str, float],
+    weights: Mapping[str, float],
+    per_weight: float,
 ) -> set[str]:
     return {name for name in names if most[name] <= weights[name] * per_weight}
 
 
-def _in_use(pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot) -> float:
+def _in_use(
+    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
+) -> float:
     del snapshot
     return fsum(usage[group].power_hs06 for group in pledges)
 
 
-def _present(pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot) -> float:
+def _present(
+    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
+) -> float:
     del pledges, usage
     return present_hs06(snapshot)
 
 
-def _pledged(pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot) -> float:
+def _pledged(
+    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
+) -> float:
     del usage, snapshot
     return fsum(pledges.values())
 
@@ -187,7 +206,11 @@ class CarryOver:
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
-        hours = self.hs06_hours if self.hs06_hours is not None else (self.pledge_hours or 0.0) * pledge_hs06
+        hours = (
+            self.hs06_hours
+            if self.hs06_hours is not None
+            else (self.pledge_hours or 0.0) * pledge_hs06
+        )
         return hours * SECONDS_PER_HOUR
 
 
@@ -208,8 +231,9 @@ def account_after(
 ) -> float:
     """The account after ``dt_seconds`` of ``error_hs06``, HS06-seconds.
 
-    It halves in every half-life. Of errors that were nobody's loss it grows; of those that are ``contested`` it only
-    becomes smaller: a group that uses more than its setpoint collects what it is owed, and no more than that.
+    It halves in every half-life. Of errors that were nobody's loss it grows; of those that are
+    ``contested`` it only becomes smaller: a group that uses more than its setpoint collects what it
+    is owed, and no more than that.
 
     Parameters
     ----------
@@ -231,8 +255,8 @@ def repaid_setpoints(
 ) -> dict[str, float]:
     """Setpoints moved by ``claims``, HS06; their sum stays, or falls where a group may have no more.
 
-    Who owes pays first, then all in proportion to their setpoints, and nobody more than half of its setpoint in all: so no
-    more than half of everything is collected either.
+    Who owes pays first, then all in proportion to their setpoints, and nobody more than half of its
+    setpoint in all: so no more than half of everything is collected either.
 
     Parameters
     ----------
@@ -245,7 +269,9 @@ def repaid_setpoints(
     owed = fsum(claim for claim in claims.values() if claim > 0)
     part = min(1.0, 0.5 * total / owed) if owed > 0 else 0.0
     collected = {group: claim * part for group, claim in claims.items() if claim > 0}
-    paid = {group: min(-claims[group], 0.5 * setpoints[group]) for group in claims if claims[group] < 0}
+    paid = {
+        group: min(-claims[group], 0.5 * setpoints[group]) for group in claims if claims[group] < 0
+    }
     lacking = fsum(collected.values()) - fsum(paid.values())
     if lacking > 0:
         left = {group: 0.5 * power - paid.get(group, 0.0) for group, power in setpoints.items()}
@@ -253,7 +279,9 @@ def repaid_setpoints(
     else:
         shares = {group: lacking * power / total for group, power in setpoints.items() if power > 0}
     after = {
-        group: max(0.0, power + collected.get(group, 0.0) - paid.get(group, 0.0) - shares.get(group, 0.0))
+        group: max(
+            0.0, power + collected.get(group, 0.0) - paid.get(group, 0.0) - shares.get(group, 0.0)
+        )
         for group, power in setpoints.items()
     }
     return {group: min(power, highest.get(group, power)) for group, power in after.items()}
@@ -315,11 +343,18 @@ def entitlements(
         return plain
     carried = {
         g: account_after(
-            config.carry_over, accounts[g], errors[g], dt_seconds[g], pledge_hs06[g], contested=contested[g]
+            config.carry_over,
+            accounts[g],
+            errors[g],
+            dt_seconds[g],
+            pledge_hs06[g],
+            contested=contested[g],
         )
         for g in pledge_hs06
     }
-    highest = {group: nominal[group] + most for group, most in config.loans.max_borrowed_hs06.items()}
+    highest = {
+        group: nominal[group] + most for group, most in config.loans.max_borrowed_hs06.items()
+    }
     claims = _claims(config.carry_over, carried, usage)
     return _with_account(plain, repaid_setpoints(setpoints, claims, highest), carried)
 
@@ -329,8 +364,8 @@ def contested_errors(
 ) -> dict[str, bool]:
     """Group -> whether its error is somebody's loss.
 
-    A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if another is under its own by
-    more than the deadband and has jobs waiting.
+    A group under its setpoint has a loss if it has jobs waiting. A group over it causes one if
+    another is under its own by more than the deadband and has jobs waiting.
     """
     waits = {group: bool(usage[group].demand_by_cores) for group in errors}
     losing = {

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
-from sharectl.control.laws import NO_CLAIMANT, NO_DEMAND, REMEMBERING, Control, Reading, own_state, step
+from sharectl.control.laws import (
+    NO_CLAIMANT,
+    NO_DEMAND,
+    REMEMBERING,
+    Control,
+    Reading,
+    own_state,
+    step,
+)
 from sharectl.control.setpoints import ACCOUNT, Entitled, Entitlement, account_of, entitlements
 from sharectl.model import GroupControl, GroupError, Snapshot
 from sharectl.shares.errors import group_errors, usage_by_group
@@ -43,7 +51,8 @@ def steer(
     Parameters
     ----------
     before
-        Group -> state after the last complete cycle (`GroupControl.state`); one that is not there begins anew.
+        Group -> state after the last complete cycle (`GroupControl.state`); one that is not there
+        begins anew.
     """
     usage = usage_by_group(snapshot, pledge_hs06)
     errors = group_errors(usage, pledge_hs06)
@@ -53,7 +62,8 @@ def steer(
         config.entitlement, pledge_hs06, deadband_hs06, usage, snapshot, accounts, dt_seconds
     )
     most_hs06 = max(
-        fsum(used.power_hs06 for used in usage.values()), fsum(one.setpoint_hs06 for one in entitled.values())
+        fsum(used.power_hs06 for used in usage.values()),
+        fsum(one.setpoint_hs06 for one in entitled.values()),
     )
     return tuple(
         _controlled(

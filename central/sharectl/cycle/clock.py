@@ -14,9 +14,9 @@ MAX_AHEAD_SECONDS = 300
 def of_now(state: State, now: int) -> tuple[State, Optional[str]]:
     """State that can be used at Unix time ``now``, and what is wrong with ``state``; None if nothing is.
 
-    A sequence is at least the second in which its plan was made, so it tells that a clock was ahead. Nothing then stands
-    that is known of: the nodes of its targets count as changed, and the audit is told that the targets are gone.
-    Controllers keep what they have summed up.
+    A sequence is at least the second in which its plan was made, so it tells that a clock was
+    ahead. Nothing then stands that is known of: the nodes of its targets count as changed, and the
+    audit is told that the targets are gone. Controllers keep what they have summed up.
     """
     ahead_seconds = state.sequence - now
     if ahead_seconds <= MAX_AHEAD_SECONDS:
@@ -30,7 +30,9 @@ def of_now(state: State, now: int) -> tuple[State, Optional[str]]:
         controllers=state.controllers,
     )
     return used, (
-        f"the last plan was made at {shown(state.sequence)}, {ahead_seconds} s from now: the clock of this machine was ahead "
-        "then, or is behind now; nodes refuse such a plan (future). Sequence and targets begin again from now; see "
+        f"the last plan was made at {shown(state.sequence)}, {ahead_seconds} s from now: the "
+        "clock of this machine was ahead "
+        "then, or is behind now; nodes refuse such a plan (future). Sequence and targets begin "
+        "again from now; see "
         "`timedatectl`, and whether chronyd or ntpd runs"
     )

@@ -65,7 +65,10 @@ class Circumstances:
     """Publish a plan without targets when the pool does not answer completely. Otherwise nothing is published then,
     and what stands runs out by its own validity."""
     dry_run: bool = False
-    """Write nothing: neither the plan nor history nor state. The plan is that of a cycle that is not disabled."""
+    """Write nothing: neither the plan nor history nor state.
+
+    The plan is that of a cycle that is not disabled.
+    """
     elapsed: Callable[[], float] = lambda: 0.0
     """Seconds since ``now`` of the cycle."""
     configuration: str = ""
@@ -151,7 +154,11 @@ def _recorded(
     problems: list[str],
 ) -> CycleRecord:
     snapshot, decision, done = what
-    made = record_of(config, snapshot, decision, done.plan, done.places, disabled=done.disabled is not None)
-    record = replace(made, seconds=how.elapsed(), problems=tuple(problems), configuration=how.configuration)
+    made = record_of(
+        config, snapshot, decision, done.plan, done.places, disabled=done.disabled is not None
+    )
+    record = replace(
+        made, seconds=how.elapsed(), problems=tuple(problems), configuration=how.configuration
+    )
     tried(lambda: ports.history.record(record, snapshot), problems)
     return record

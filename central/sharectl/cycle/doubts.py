@@ -23,8 +23,9 @@ WARMUP_SECONDS = 330
 def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
     """``snapshot``, incomplete if its collector has just started and knows less than at the last complete cycle.
 
-    A collector begins with nothing, and daemons report at their own pace: what it does not know yet is not gone.
-    Nodes that left while it ran are gone, and so is what has not reported by the end of `WARMUP_SECONDS`.
+    A collector begins with nothing, and daemons report at their own pace: what it does not know yet
+    is not gone. Nodes that left while it ran are gone, and so is what has not reported by the end
+    of `WARMUP_SECONDS`.
     """
     age_seconds = snapshot.taken_at - snapshot.collector_started_at
     if not snapshot.complete or age_seconds >= WARMUP_SECONDS:
@@ -67,7 +68,8 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
         return ()
     return (
         (
-            "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores they have "
+            "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores "
+            "they have "
             "(pool.default_node_hs06); write on each node t1_wn_hs06 = 640 and "
             "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
         ),
@@ -80,7 +82,9 @@ def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
         return ()
     stood = len(state.standing_at(now))
     gone = f", and the {stood} that stood are withdrawn" if stood else ""
-    none = "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
+    none = (
+        "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
+    )
     words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
     return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
 
@@ -89,8 +93,10 @@ def _several_slots(snapshot: Snapshot) -> Iterator[str]:
     names = [node.name for node in snapshot.nodes if node.controlled and node.several_slots]
     if names:
         yield (
-            f"nodes with several partitionable slots, {len(names)} under control (such as {names[0]}): they get no target, "
-            "because a cap is the node's and each slot compares its own cores with it; give each one partitionable slot"
+            f"nodes with several partitionable slots, {len(names)} under control (such as "
+            f"{names[0]}): they get no target, "
+            "because a cap is the node's and each slot compares its own cores with it; give "
+            "each one partitionable slot"
         )
 
 
@@ -111,7 +117,10 @@ def _words(controlled: Controlled) -> str:
 def _groups(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
     usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
     idle = (g for g in config.pledge_hs06 if not usage[g].cores and not usage[g].pending_by_cores)
-    return (*filter(None, (_misspelt(group, usage) for group in idle)), *_over_their_own(config, usage))
+    return (
+        *filter(None, (_misspelt(group, usage) for group in idle)),
+        *_over_their_own(config, usage),
+    )
 
 
 def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
@@ -122,7 +131,8 @@ def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
         if used.cores or waiting:
             own = " in none of the groups within it" if strangers != OTHER else ""
             return (
-                f"group {group} has neither running nor pending jobs, and {strangers} has {used.cores} cores and "
+                f"group {group} has neither running nor pending jobs, and {strangers} has "
+                f"{used.cores} cores and "
                 f"{waiting} pending jobs{own}: is it spelt as in AccountingGroup?"
             )
     return None
@@ -133,6 +143,8 @@ def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iter
     for error in group_errors(usage, config.shared_hs06):
         if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
             yield (
-                f"group {error.group}: jobs in none of the groups within it use {error.usage.power_hs06:.0f} HS06, "
-                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let AccountingGroup name one of these"
+                f"group {error.group}: jobs in none of the groups within it use "
+                f"{error.usage.power_hs06:.0f} HS06, "
+                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let "
+                "AccountingGroup name one of these"
             )

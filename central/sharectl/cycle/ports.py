@@ -19,8 +19,8 @@ class Pool(Protocol):
     def snapshot(self, now: int) -> Snapshot:
         """Look at the whole pool at Unix time ``now``.
 
-        A daemon that does not answer makes the snapshot incomplete (`Snapshot.problems`); it never raises,
-        and never counts as zero.
+        A daemon that does not answer makes the snapshot incomplete (`Snapshot.problems`); it never
+        raises, and never counts as zero.
         """
 
 
@@ -30,7 +30,8 @@ class Pledges(Protocol):
     def resolve(self, now: int) -> Pledged:
         """Pledges that hold at Unix time ``now``, of all groups or of none.
 
-        Never raises: where they cannot be had the source has a problem, and a cycle changes no target.
+        Never raises: where they cannot be had the source has a problem, and a cycle changes no
+        target.
         """
 
 
@@ -119,12 +120,16 @@ class Switch(Protocol):
     """Whether an operator has switched sharectl off."""
 
     def disabled(self) -> Optional[Disabled]:
-        """What the operator said, also when its time is over; None if sharectl is on. Never raises: in doubt it is off."""
+        """What the operator said, also when its time is over; None if sharectl is on.
+
+        Never raises: in doubt it is off.
+        """
 
     def alone(self) -> AbstractContextManager[None]:
         """Keep others from switching, and from publishing, while the body runs.
 
-        Whoever has it for longer than some seconds keeps nobody: off comes first. The body switches nothing itself.
+        Whoever has it for longer than some seconds keeps nobody: off comes first. The body switches
+        nothing itself.
         """
 
     def enable_after(self, now: int) -> bool:

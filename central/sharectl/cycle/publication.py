@@ -1,8 +1,8 @@
 """How a plan reaches the nodes: the switch is looked at before and after, state and audit tell what was published.
 
-The state is saved before anything is published, with what stood until then, and again afterwards. A cycle that is
-killed between leaves a state that says so: the next one knows what may stand, what may have changed, and what the
-audit has not been told.
+The state is saved before anything is published, with what stood until then, and again afterwards. A
+cycle that is killed between leaves a state that says so: the next one knows what may stand, what
+may have changed, and what the audit has not been told.
 """
 
 from __future__ import annotations
@@ -80,12 +80,19 @@ def publish_unless_disabled(
         if off is None or before.withdrawn:
             return replace(done, disabled=off, enabled_again=enabled_again)
     if off is not None and not before.withdrawn:
-        return replace(withdraw(config, off, before, outlets, now, problems), enabled_again=enabled_again)
+        return replace(
+            withdraw(config, off, before, outlets, now, problems), enabled_again=enabled_again
+        )
     return Publication(disabled=off, enabled_again=enabled_again)
 
 
 def withdraw(
-    config: PlanConfig, off: Disabled, before: State, outlets: Outlets, now: int, problems: list[str]
+    config: PlanConfig,
+    off: Disabled,
+    before: State,
+    outlets: Outlets,
+    now: int,
+    problems: list[str],
 ) -> Publication:
     """What was published to take all targets away. What fails is added to ``problems``."""
     decided, after = withdrawal(config, before, now, reason="disabled")
@@ -142,8 +149,12 @@ def _publish(
     places, left, all_left = _everywhere(proposal.plan, outlets, now, problems)
     if places:
         told = tried(lambda: _tell(outlets.audit, proposal, before, now), problems)
-        withdrawn = not proposal.plan.targets and all_left and len(places) == len(outlets.publishers)
-        after = replace(after, unaudited=None if told else known, uncertain_nodes=0, withdrawn=withdrawn)
+        withdrawn = (
+            not proposal.plan.targets and all_left and len(places) == len(outlets.publishers)
+        )
+        after = replace(
+            after, unaudited=None if told else known, uncertain_nodes=0, withdrawn=withdrawn
+        )
     else:
         # Some of it may be out all the same: as if the cycle had been killed here.
         after = begun
@@ -158,7 +169,8 @@ def _everywhere(
     if not decided.targets:
         places = _published(decided, outlets.publishers, problems)
         return (places, *_emptied(decided, outlets, problems))
-    # A collector that was left may be one that is only named otherwise now: it must not be emptied afterwards.
+    # A collector that was left may be one that is only named otherwise now: it must not be emptied
+    # afterwards.
     left, all_left = _emptied(decided, outlets, problems)
     # Whoever disables does not wait for long: targets must not follow the withdrawal.
     on = (to for to in outlets.publishers if in_force(outlets.switch.disabled(), now) is None)
@@ -173,7 +185,9 @@ def _emptied(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[tupl
     return emptied, known and len(emptied) == len(found)
 
 
-def _published(decided: Plan, publishers: Iterable[Publisher], problems: list[str]) -> tuple[str, ...]:
+def _published(
+    decided: Plan, publishers: Iterable[Publisher], problems: list[str]
+) -> tuple[str, ...]:
     places: list[str] = []
     for publisher in publishers:
         tried(partial(_publish_by, publisher, decided, places), problems)
@@ -201,7 +215,9 @@ def _tell(audit: Audit, proposal: Proposal, before: State, now: int) -> None:
     if now >= before.standing_until:
         lapsed = changes(known, ())
         if lapsed:
-            audit.changed(replace(said, changes=lapsed, reason=EXPIRED, text="", snapshot=None), now)
+            audit.changed(
+                replace(said, changes=lapsed, reason=EXPIRED, text="", snapshot=None), now
+            )
         known = ()
     made = changes(known, proposal.after.standing)
     if made:

@@ -34,7 +34,8 @@ def record_of(
     decision
         None if the snapshot is incomplete: nothing is known of groups and nodes then.
     published
-        The last plan that went out, which is a withdrawal if sharectl is disabled; None if none did.
+        The last plan that went out, which is a withdrawal if sharectl is disabled; None if none
+        did.
     places
         Where it went; empty if it arrived nowhere.
     """
@@ -109,7 +110,9 @@ def _recording_pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJ
             key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length(), jobs.placeable)
             other = alike.get(key, PendingJobs(jobs.group, jobs.cores, 0, placeable=jobs.placeable))
             alike[key] = replace(
-                other, jobs=other.jobs + jobs.jobs, memory_mib=max(other.memory_mib, jobs.memory_mib)
+                other,
+                jobs=other.jobs + jobs.jobs,
+                memory_mib=max(other.memory_mib, jobs.memory_mib),
             )
     return tuple(alike[key] for key in sorted(alike))
 
@@ -117,10 +120,11 @@ def _recording_pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJ
 def snapshot_of(record: CycleRecord) -> Snapshot:
     """Snapshot of a cycle that was read with its nodes.
 
-    What the ledger has rounded stays rounded: the jobs of one node, group and size have run for their mean time and
-    hold their mean memory. Of pending jobs it has cores and about the memory, as plans see them; of rows that lack it the memory
-    is unknown. Each job has the power of its node. Short host names stand for full ones; pending jobs of no configured group
-    are not kept. Absent nodes, which are recorded for their target's sake, have no cores and are left out.
+    What the ledger has rounded stays rounded: the jobs of one node, group and size have run for
+    their mean time and hold their mean memory. Of pending jobs it has cores and about the memory,
+    as plans see them; of rows that lack it the memory is unknown. Each job has the power of its
+    node. Short host names stand for full ones; pending jobs of no configured group are not kept.
+    Absent nodes, which are recorded for their target's sake, have no cores and are left out.
     """
     present = [node for node in record.nodes if node.cores > 0]
     return Snapshot(

@@ -1,7 +1,8 @@
 """What a law and a strategy would have decided in cycles of the past, beside what was decided.
 
-The loop is open: the pool is what it was in each cycle, whatever is decided now, and does not react. Only what a cycle hands to the
-next (controllers' states, targets that stand) is that of the decisions made here.
+The loop is open: the pool is what it was in each cycle, whatever is decided now, and does not
+react. Only what a cycle hands to the next (controllers' states, targets that stand) is that of the
+decisions made here.
 
 What a decision of the ledger was made from, so that it can be made again.
 """
@@ -59,7 +60,8 @@ class Explained:
         Parameters
         ----------
         same
-            Whether deciding now comes to what was recorded for what is explained, or to about as much.
+            Whether deciding now comes to what was recorded for what is explained, or to about as
+            much.
         """
         return same or self.overruled
 
@@ -93,7 +95,8 @@ def snapshot_then(record: CycleRecord) -> Snapshot:
     snapshot = snapshot_of(record)
     unwilling = {node.node for node in record.nodes if node.reason in UNWILLING}
     nodes = (
-        replace(node, refusal=UNKNOWN_CODE) if node.name in unwilling else node for node in snapshot.nodes
+        replace(node, refusal=UNKNOWN_CODE) if node.name in unwilling else node
+        for node in snapshot.nodes
     )
     return replace(snapshot, nodes=tuple(nodes))
 
@@ -109,7 +112,9 @@ def of_ledger(
 ) -> Explained:
     """A complete cycle that was read with its nodes, decided again with the configuration of now and its own pledges."""
     state = state_after(before, config.validity_seconds)
-    case = Case(with_pledges_of(record, config), state, snapshot_then(record), record.taken_at, known)
+    case = Case(
+        with_pledges_of(record, config), state, snapshot_then(record), record.taken_at, known
+    )
     return Explained("the ledger", record, before, case, case.decided())
 
 
@@ -294,5 +299,7 @@ def _outcome(
         changed_nodes=len(begun) + gone,
         pairs=len({(target.held_back, target.helped) for target in targets.values()}),
         moved_hs06=fsum(power_moved_hs06(target, node)[0] for node, target in under),
-        idle_core_seconds=fsum(node.idle_core_seconds for node in begun) if strategy in ESTIMATING else None,
+        idle_core_seconds=fsum(node.idle_core_seconds for node in begun)
+        if strategy in ESTIMATING
+        else None,
     )

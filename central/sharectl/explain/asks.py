@@ -1,9 +1,10 @@
 """One job, found on the access points of a pool, and what that pool makes of it.
 
-What the pool's slots make of one job, by HTCondor's own library: to run in a process with a deadline.
+What the pool's slots make of one job, by HTCondor's own library: to run in a process with a
+deadline.
 
-A job's expressions may be anything. Whatever they do, they do it to a process that is killed at its deadline, and that
-may not have more memory than `MOST_MEMORY_BYTES` besides.
+A job's expressions may be anything. Whatever they do, they do it to a process that is killed at its
+deadline, and that may not have more memory than `MOST_MEMORY_BYTES` besides.
 """
 
 from __future__ import annotations
@@ -41,8 +42,13 @@ _MACHINE_RESOURCES = "Cpus, Memory, Disk"
 
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
-    """What each slot with these ads makes of the job with that ad at Unix time ``now``. The ads of slots are changed."""
-    written = clauses(_expression(job, "Requirements") or "true", lambda name: _expression(job, name))
+    """What each slot with these ads makes of the job with that ad at Unix time ``now``.
+
+    The ads of slots are changed.
+    """
+    written = clauses(
+        _expression(job, "Requirements") or "true", lambda name: _expression(job, name)
+    )
     asking = _Job(
         ad=job,
         own=[(clause, resource_of(clause), compiled(clause.text)) for clause in written],
@@ -123,7 +129,10 @@ def _obstacles(
 ) -> tuple[list[Obstacle], list[Shortage]]:
     """What keeps the job out, and of what there is too little; nothing if both accept, and the slot is free."""
     job_accepts, slot_accepts = accepted
-    claimed = evaluated(slot, "PartitionableSlot") is not True and evaluated(slot, "State") in _NOW_CLAIMED
+    claimed = (
+        evaluated(slot, "PartitionableSlot") is not True
+        and evaluated(slot, "State") in _NOW_CLAIMED
+    )
     draining = is_draining(slot)
     found = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
@@ -138,7 +147,9 @@ def _obstacles(
     if not job_accepts:
         found += _own_clauses(asking, slot, named)
     if not slot_accepts:
-        found += _slot_clauses(asking.ad, slot, draining=draining, limits_named=bool(short or unclear))
+        found += _slot_clauses(
+            asking.ad, slot, draining=draining, limits_named=bool(short or unclear)
+        )
     if not found:
         found.append(_whole(slot if not slot_accepts else asking.ad, slot_accepts=slot_accepts))
     return found, short
@@ -158,7 +169,9 @@ def _slot_clauses(job: Any, slot: Any, *, draining: bool, limits_named: bool) ->
     if draining and (_expression(slot, "Requirements") or "").strip().lower() == "false":
         return [Obstacle("draining", "")]
     found = []
-    for clause in clauses(_expression(slot, "Requirements") or "true", lambda name: _expression(slot, name)):
+    for clause in clauses(
+        _expression(slot, "Requirements") or "true", lambda name: _expression(slot, name)
+    ):
         limits = _LIMITS in clause.through or name_of(clause.text) == _LIMITS
         if (limits and limits_named) or _true(compiled(clause.text), slot, job):
             continue
@@ -183,14 +196,18 @@ def _requests(asking: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
             continue
         free = _amount(slot, name)
         if requested > free:
-            short.append(Shortage(name, requested, free, max(free, _amount(slot, f"TotalSlot{name}"))))
+            short.append(
+                Shortage(name, requested, free, max(free, _amount(slot, f"TotalSlot{name}")))
+            )
     return short, unclear
 
 
 def _resources(slot: Any, asked: Iterable[str] = ()) -> list[str]:
     """Resources of the slot, and what else the job asks of it, as they are written."""
     told = text(evaluated(slot, "MachineResources")) or _MACHINE_RESOURCES
-    names = {name.lower(): name for name in re.split(r"[\s,]+", told) if name and name.lower() != "swap"}
+    names = {
+        name.lower(): name for name in re.split(r"[\s,]+", told) if name and name.lower() != "swap"
+    }
     return list({**{name: name for name in asked}, **names}.values())
 
 
@@ -221,7 +238,9 @@ def _amount(slot: Any, name: str) -> float:
 
 def _target(job: Any, slot: Any, now: int) -> Optional[TargetSeen]:
     """The target that the slot acts on, and why it keeps the job out."""
-    groups, cores = (sequence(evaluated(slot, name)) for name in ("t1_TargetGroups", "t1_Targetcores"))
+    groups, cores = (
+        sequence(evaluated(slot, name)) for name in ("t1_TargetGroups", "t1_Targetcores")
+    )
     if len(groups) < 2 or len(cores) < 2 or not has_target(slot, now):  # noqa: PLR2004 - held back and helped
         return None
     held_back, helped = (text(group) or "" for group in groups[:2])
@@ -257,7 +276,9 @@ MAX_ALIKE = 1000
 MAX_REPORTED = 300
 """Characters of what a job says that are told."""
 
-_ID = re.compile(r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>\d{1,9})(?:#\d{1,12})?")
+_ID = re.compile(
+    r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>\d{1,9})(?:#\d{1,12})?"
+)
 _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
 _NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 _PAST = [
@@ -375,16 +396,22 @@ def schedds(
         }
     )["collector"]
     if answer.value is None:
-        raise PoolUnavailableError(f"collector: {unanswered(collector, answer.source.problem or '')}")
+        raise PoolUnavailableError(
+            f"collector: {unanswered(collector, answer.source.problem or '')}"
+        )
     known: list[Mapping[str, str]] = answer.value
     chosen = [place for place in known if wanted is None or place["Name"].lower() == wanted.lower()]
     if not chosen:
         names = ", ".join(sorted(place["Name"] for place in known)) or "none"
-        raise PoolUnavailableError(f"the collector knows no schedd {wanted or ''}; it knows {names}")
+        raise PoolUnavailableError(
+            f"the collector knows no schedd {wanted or ''}; it knows {names}"
+        )
     return chosen
 
 
-def find(places: Sequence[Mapping[str, str]], job: JobId, deadline_seconds: float) -> Optional[FoundJob]:
+def find(
+    places: Sequence[Mapping[str, str]], job: JobId, deadline_seconds: float
+) -> Optional[FoundJob]:
     """The job, from the queue that has it, else from a history; None if no access point knows it.
 
     Raises
@@ -396,27 +423,41 @@ def find(places: Sequence[Mapping[str, str]], job: JobId, deadline_seconds: floa
     """
     import htcondor2  # noqa: F401
 
-    looks: tuple[Callable[[Mapping[str, str], JobId], Optional[FoundJob]], ...] = (_in_queue, _in_history)
+    looks: tuple[Callable[[Mapping[str, str], JobId], Optional[FoundJob]], ...] = (
+        _in_queue,
+        _in_history,
+    )
     for look in looks:
         answers = ask_all(
             {
                 f"{SCHEDD_SOURCE}{place['Name']}": Question(
-                    partial(look, place, job), deadline_seconds, partial(why_daemon, place, "SCHEDD")
+                    partial(look, place, job),
+                    deadline_seconds,
+                    partial(why_daemon, place, "SCHEDD"),
                 )
                 for place in places
             }
         )
-        found: list[FoundJob] = [answer.value for answer in answers.values() if answer.value is not None]
+        found: list[FoundJob] = [
+            answer.value for answer in answers.values() if answer.value is not None
+        ]
         if len(found) > 1:
             names = ", ".join(one.facts.schedd for one in found)
             raise InputError(
-                [f"{job}: several access points have a job of this number: {names}; add --schedd NAME"]
+                [
+                    (
+                        f"{job}: several access points have a job of this number: {names}; add "
+                        "--schedd NAME"
+                    )
+                ]
             )
         if found:
             return found[0]
         silent = [answer.source for answer in answers.values() if answer.source.problem]
         if silent:
-            raise PoolUnavailableError("\n".join(f"{source.name}: {source.problem}" for source in silent))
+            raise PoolUnavailableError(
+                "\n".join(f"{source.name}: {source.problem}" for source in silent)
+            )
     return None
 
 
@@ -512,7 +553,8 @@ def facts_of(ad: Any, schedd: str) -> JobFacts:
         accounting_group=_group(ad),
         owner=_said(ad, "Owner"),
         requests={name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split()) for name in asked},
-        since=whole(evaluated(ad, "EnteredCurrentStatus"), 0) or whole(evaluated(ad, "CompletionDate"), 0),
+        since=whole(evaluated(ad, "EnteredCurrentStatus"), 0)
+        or whole(evaluated(ad, "CompletionDate"), 0),
         queued_at=whole(evaluated(ad, "QDate"), 0),
         host=_said(ad, "RemoteHost") or _said(ad, "LastRemoteHost"),
         hold_reason=_said(ad, "HoldReason"),
@@ -549,5 +591,7 @@ def _judged(collector: Optional[str], ad: str, now: int) -> PoolSays:
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     slots = asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC)
     groups = asked.query(htcondor2.AdType.Accounting, constraint="IsAccountingGroup")
-    found = [AdOfFile(f"group {group.get('Name')}", from_long(group.printOld())) for group in groups]
+    found = [
+        AdOfFile(f"group {group.get('Name')}", from_long(group.printOld())) for group in groups
+    ]
     return PoolSays(findings(classad2.ClassAd(ad), slots, now), tuple(groups_of(found)))

@@ -94,7 +94,10 @@ def _otherwise(record: CycleRecord, explained: Optional[Explained]) -> Optional[
     found = cycle_flips(explained.case, explained.decision, budget)
     if record.reason == "disabled" and explained.decision.plan.targets:
         outcome = targets_in_all(explained.decision)
-        found = (Flip("enabled", "sharectl is enabled (`sharectl enable`)", None, None, outcome), *found)
+        found = (
+            Flip("enabled", "sharectl is enabled (`sharectl enable`)", None, None, outcome),
+            *found,
+        )
     return Otherwise(explained, found, budget.enough)
 
 

@@ -57,7 +57,9 @@ class Formula:
     """The same in words."""
 
 
-def formulas(record: CycleRecord, group: str, before: Optional[GroupControl]) -> tuple[Formula, ...]:
+def formulas(
+    record: CycleRecord, group: str, before: Optional[GroupControl]
+) -> tuple[Formula, ...]:
     """DHS, the setpoint, the error and the law of ``group`` in a complete cycle that has it.
 
     Parameters
@@ -153,7 +155,12 @@ def _latest(control: GroupControl, before: Optional[GroupControl]) -> tuple[Form
     del before
     said = control.control_error_hs06
     return (
-        Formula("output", control.output_hs06, f"error{_bounded(control, said)}", "the latest error alone"),
+        Formula(
+            "output",
+            control.output_hs06,
+            f"error{_bounded(control, said)}",
+            "the latest error alone",
+        ),
     )
 
 
@@ -162,7 +169,10 @@ def _ewma(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formul
     if average is None:
         return _unknown(control, before)
     output = Formula(
-        "output", control.output_hs06, f"average{_bounded(control, average)}", "the average of the errors"
+        "output",
+        control.output_hs06,
+        f"average{_bounded(control, average)}",
+        "the average of the errors",
     )
     old = before.state.get(AVERAGE) if before is not None and before.law == control.law else None
     if old is None:
@@ -171,7 +181,10 @@ def _ewma(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formul
     error = given_hs06(control)
     kept = _kept(control, before)
     if kept is None or abs(old * kept + error * (1 - kept) - average) > ROUNDING_HS06:
-        return (Formula("average", average, "as recorded", "the ledger does not tell the weights"), output)
+        return (
+            Formula("average", average, "as recorded", "the ledger does not tell the weights"),
+            output,
+        )
     numbers = f"{number(old)} x {kept:.4f} + {number(error)} x {1 - kept:.4f}"
     words = f"average before x weight + error x rest{_seconds(control, before)}"
     return (Formula("average", average, numbers, words), output)
@@ -196,7 +209,10 @@ def _pid(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formula
     said = proportional + state[INTEGRAL] + derivative
     return (
         Formula(
-            "P", proportional, f"{state[GAIN]:g} x {number(state[ERROR])}", "gain x error beyond the deadband"
+            "P",
+            proportional,
+            f"{state[GAIN]:g} x {number(state[ERROR])}",
+            "gain x error beyond the deadband",
         ),
         Formula(
             "I",
@@ -211,7 +227,10 @@ def _pid(control: GroupControl, before: Optional[GroupControl]) -> tuple[Formula
             "gain x derivative time x filtered change of the power",
         ),
         Formula(
-            "output", control.output_hs06, f"P + I + D{_bounded(control, said)}", "the three terms together"
+            "output",
+            control.output_hs06,
+            f"P + I + D{_bounded(control, said)}",
+            "the three terms together",
         ),
     )
 
@@ -274,7 +293,9 @@ def explain_group(explained: Explained, group: str) -> GroupExplanation:
     control = next(control for control in record.groups if control.group == group)
     between = exchanges(record)
     budget = Budget(budget_for(len(record.nodes)))
-    were, are = (_counts(targets, group) for targets in (targets_of(record), explained.decision.plan.targets))
+    were, are = (
+        _counts(targets, group) for targets in (targets_of(record), explained.decision.plan.targets)
+    )
     about = all(map(alike, were, are))
     return GroupExplanation(
         control=control,
@@ -297,7 +318,9 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
             purpose = (node.target.held_back, node.target.helped, node.target.request_cores)
             by_purpose[purpose].append(node)
     found = [_exchange(purpose, nodes) for purpose, nodes in by_purpose.items()]
-    return tuple(sorted(found, key=lambda e: (-e.lost_hs06, e.held_back, e.helped, e.request_cores)))
+    return tuple(
+        sorted(found, key=lambda e: (-e.lost_hs06, e.held_back, e.helped, e.request_cores))
+    )
 
 
 def control_before(before: Optional[CycleRecord], group: str) -> Optional[GroupControl]:

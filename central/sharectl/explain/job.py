@@ -2,7 +2,8 @@
 
 The codes of ``explain job``: a closed set, each with its sentence.
 
-Why a job is where it is: what its access point says, what the nodes make of it, and what its group has.
+Why a job is where it is: what its access point says, what the nodes make of it, and what its group
+has.
 """
 
 from __future__ import annotations
@@ -234,7 +235,10 @@ class Verdict:
 
 
 def verdict(findings: Iterable[SlotFinding]) -> Verdict:
-    """What the slots' findings come to. A node counts by the one of its slots that is nearest to taking the job."""
+    """What the slots' findings come to.
+
+    A node counts by the one of its slots that is nearest to taking the job.
+    """
     findings = tuple(findings)
     nodes = _nearest(findings)
     kept_out = [node for node in nodes if not node.fits]
@@ -289,7 +293,9 @@ def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, 
         )
         for obstacle, names in nodes.items()
     ]
-    return tuple(sorted(counts, key=lambda count: (-count.nodes, -count.alone, count.code, count.clause)))
+    return tuple(
+        sorted(counts, key=lambda count: (-count.nodes, -count.alone, count.code, count.clause))
+    )
 
 
 def _targets(kept_out: Iterable[SlotFinding]) -> tuple[TargetCount, ...]:
@@ -299,7 +305,9 @@ def _targets(kept_out: Iterable[SlotFinding]) -> tuple[TargetCount, ...]:
         alike.setdefault(key, []).append(target.until)
     counts = [TargetCount(TargetSeen(*key, max(ends)), len(ends)) for key, ends in alike.items()]
     return tuple(
-        sorted(counts, key=lambda count: (-count.nodes, count.target.helped, count.target.cap_cores))
+        sorted(
+            counts, key=lambda count: (-count.nodes, count.target.helped, count.target.cap_cores)
+        )
     )
 
 
@@ -365,6 +373,8 @@ def quotas_of(accounting_group: Optional[str], groups: Iterable[Group]) -> tuple
     """Those of HTCondor's accounting groups that a job of ``accounting_group`` counts for, the outermost first."""
     name = (accounting_group or "").lower()
     above = [
-        group for group in groups if name == group.name.lower() or name.startswith(f"{group.name.lower()}.")
+        group
+        for group in groups
+        if name == group.name.lower() or name.startswith(f"{group.name.lower()}.")
     ]
     return tuple(sorted(above, key=lambda group: len(group.name)))

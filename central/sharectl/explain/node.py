@@ -90,4 +90,6 @@ def _flips(explained: Explained, name: str, budget: Budget) -> tuple[Flip, ...]:
         return ()
     outcome = under_target(name)
     found = flips(case, node_knobs(case, explained.decision, there), outcome, budget)
-    return found or needed_together(case, conditions(case, explained.decision, there), outcome, budget)
+    return found or needed_together(
+        case, conditions(case, explained.decision, there), outcome, budget
+    )

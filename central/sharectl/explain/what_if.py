@@ -2,7 +2,8 @@
 
 What of a decision a change can change: what a group does, and whether a node has a target.
 
-What could be otherwise for a group or a node: jobs that wait, errors, deadband, limits, the node itself.
+What could be otherwise for a group or a node: jobs that wait, errors, deadband, limits, the node
+itself.
 
 What would give a whole plan other targets: limits, nodes, jobs that wait, errors, the deadband.
 """
@@ -95,7 +96,11 @@ def budget_for(nodes: int) -> int:
 
 
 def flips(
-    case: Case, knobs: Iterable[Knob], outcome: Outcome, budget: Budget, decided: Optional[Decision] = None
+    case: Case,
+    knobs: Iterable[Knob],
+    outcome: Outcome,
+    budget: Budget,
+    decided: Optional[Decision] = None,
 ) -> tuple[Flip, ...]:
     """For each of ``knobs`` that can change the outcome, the smallest change that does; as far as the budget goes.
 
@@ -132,7 +137,9 @@ def needed_together(
         rest = [each for each in needed if each is not knob]
         if at(rest) == said:
             needed = rest
-    what = " and ".join(knob.what if knob.value is None else f"{knob.what} is lifted" for knob in needed)
+    what = " and ".join(
+        knob.what if knob.value is None else f"{knob.what} is lifted" for knob in needed
+    )
     return (Flip(needed[0].code, what, None, None, said),)
 
 
@@ -143,7 +150,9 @@ def _as_seen(flip: Flip, case: Case, knob: Knob, decided: Decision) -> Flip:
     return replace(flip, value=knob.seen(decided), becomes=knob.seen(there))
 
 
-def _smallest(case: Case, knob: Knob, outcome: Outcome, present: str, budget: Budget) -> Optional[Flip]:
+def _smallest(
+    case: Case, knob: Knob, outcome: Outcome, present: str, budget: Budget
+) -> Optional[Flip]:
     def at(value: Optional[float]) -> str:
         return present if budget.spent() else outcome(knob.apply(case, value).decided())
 
@@ -306,7 +315,13 @@ def limit_knobs(case: Case) -> Iterator[Knob]:
     for code, (name, free) in LIFTED.items():
         value = getattr(case.config.limits, name)
         if value != free:
-            yield Knob(code, f"control.{KEYS.get(name, name)}", float(value), None, _limit_lifted(name, free))
+            yield Knob(
+                code,
+                f"control.{KEYS.get(name, name)}",
+                float(value),
+                None,
+                _limit_lifted(name, free),
+            )
 
 
 def conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
@@ -338,11 +353,15 @@ def output_limit(case: Case, decision: Decision) -> Iterator[Knob]:
         most_hs06
         for control in decision.groups
         if OUTPUT_LIMIT in control.acted
-        and (most_hs06 := steering.by_group.get(control.group, steering.control).pid.max_output_hs06)
+        and (
+            most_hs06 := steering.by_group.get(control.group, steering.control).pid.max_output_hs06
+        )
         is not None
     ]
     if limited:
-        yield Knob("output-limit", "control.pid.max_output_hs06", min(limited), None, _outputs_up_to)
+        yield Knob(
+            "output-limit", "control.pid.max_output_hs06", min(limited), None, _outputs_up_to
+        )
 
 
 def _outputs_up_to(case: Case, most_hs06: Optional[float]) -> Case:
@@ -369,13 +388,19 @@ def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
     sizes_mib = {jobs.memory_mib for jobs in _those(case.snapshot, group, cores) if jobs.jobs}
     alike = ""
     if len(sizes_mib) > 1:
-        alike = " (taken away: least memory first)" if fewer else f" (added: {_mib(min(sizes_mib))} each)"
+        alike = (
+            " (taken away: least memory first)"
+            if fewer
+            else f" (added: {_mib(min(sizes_mib))} each)"
+        )
     return Knob(
         "pending",
         f"{cores}-core jobs of {group} that wait{alike}",
         float(waiting),
         0.0 if fewer else float(waiting + MORE_JOBS),
-        lambda of, jobs: replace(of, snapshot=_with_pending(of.snapshot, group, cores, int(jobs or 0))),
+        lambda of, jobs: replace(
+            of, snapshot=_with_pending(of.snapshot, group, cores, int(jobs or 0))
+        ),
     )
 
 
@@ -389,7 +414,9 @@ def power(case: Case, control: GroupControl, *, more: bool) -> Knob:
         f"error of {group}, HS06",
         used,
         most if more else NEARLY_NOTHING,
-        lambda of, hs06: replace(of, snapshot=_with_power(of.snapshot, group, used, hs06 or NEARLY_NOTHING)),
+        lambda of, hs06: replace(
+            of, snapshot=_with_power(of.snapshot, group, used, hs06 or NEARLY_NOTHING)
+        ),
         whole=False,
         seen=lambda decision: _control(decision, group).control_error_hs06,
     )
@@ -440,7 +467,9 @@ def _those(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
     found = [
         waiting
         for waiting in snapshot.pending
-        if (waiting.group, waiting.cores) == (group, cores) and waiting.jobs > 0 and waiting.placeable
+        if (waiting.group, waiting.cores) == (group, cores)
+        and waiting.jobs > 0
+        and waiting.placeable
     ]
     return sorted(found, key=lambda waiting: waiting.memory_mib)
 
@@ -452,7 +481,9 @@ def _with_pending(snapshot: Snapshot, group: str, cores: int, jobs: int) -> Snap
     change = jobs - sum(waiting.jobs for waiting in those)
     if change > 0:
         first = those[0] if those else PendingJobs(group, cores, 0)
-        return replace(snapshot, pending=(*rest, replace(first, jobs=first.jobs + change), *those[1:]))
+        return replace(
+            snapshot, pending=(*rest, replace(first, jobs=first.jobs + change), *those[1:])
+        )
     left = []
     for waiting in those:
         gone = min(waiting.jobs, -change)
@@ -490,7 +521,9 @@ def nodes_changed(names: Collection[str], values: Mapping[str, Any]) -> Any:
     """What gives the nodes of ``names`` other values, and forgets that they did not obey where these say so."""
 
     def apply(case: Case, _: Optional[float]) -> Case:
-        nodes = tuple(replace(node, **values) if node.name in names else node for node in case.snapshot.nodes)
+        nodes = tuple(
+            replace(node, **values) if node.name in names else node for node in case.snapshot.nodes
+        )
         unheeding = {node: at for node, at in case.state.unheeding.items() if node not in names}
         state = replace(case.state, unheeding=unheeding) if "refusal" in values else case.state
         return replace(case, state=state, snapshot=replace(case.snapshot, nodes=nodes))
@@ -532,7 +565,10 @@ def _limits(case: Case, decision: Decision) -> Iterator[Knob]:
 
 
 def _limit_steps(case: Case, decision: Decision) -> Iterator[Knob]:
-    """Those limits as numbers that can be raised. Of how old targets are the ledger tells too little."""
+    """Those limits as numbers that can be raised.
+
+    Of how old targets are the ledger tells too little.
+    """
     limits, nodes = case.config.limits, float(len(case.snapshot.nodes))
     for code, most in ((MAX_NODES, nodes), (MAX_TARGET_SHARE, 1.0), (MAX_CHANGED_NODES, nodes)):
         value = getattr(limits, LIFTED[code][0])
@@ -571,7 +607,9 @@ def _ailing(case: Case, decision: Decision) -> dict[str, list[str]]:
 def _node_switches(ailing: Mapping[str, list[str]]) -> Iterator[Knob]:
     for code, what in _ALL.items():
         if code in ailing:
-            yield Knob(code, what, None, None, nodes_changed(frozenset(ailing[code]), SWITCHES[code][1]))
+            yield Knob(
+                code, what, None, None, nodes_changed(frozenset(ailing[code]), SWITCHES[code][1])
+            )
 
 
 def _one_node(case: Case, decision: Decision, codes: set[str], budget: Budget) -> Iterator[Knob]:
@@ -583,13 +621,17 @@ def _one_node(case: Case, decision: Decision, codes: set[str], budget: Budget) -
         there = {target.node for target in knob.apply(case, None).decided().plan.targets}
         for name in sorted(there.intersection(ailing[knob.code]))[:1]:
             what, values = SWITCHES[knob.code]
-            yield Knob(knob.code, what.replace("the node", name), None, None, nodes_changed({name}, values))
+            yield Knob(
+                knob.code, what.replace("the node", name), None, None, nodes_changed({name}, values)
+            )
 
 
 def _inputs(case: Case, decision: Decision) -> Iterator[Knob]:
     """Jobs that wait, the deadband, and the error of the group that gives the most or is over the most."""
     targets = decision.plan.targets
-    helped = list(dict.fromkeys((target.helped, target.request_cores) for target in targets))[:MOST_GROUPS]
+    helped = list(dict.fromkeys((target.helped, target.request_cores) for target in targets))[
+        :MOST_GROUPS
+    ]
     for group, cores in helped:
         yield pending(case, group, cores, fewer=True)
     for group, cores in helped or [
@@ -604,7 +646,11 @@ def _inputs(case: Case, decision: Decision) -> Iterator[Knob]:
 
 def _under(case: Case, decision: Decision) -> list[str]:
     """Some groups that targets may help, the most under their setpoints first."""
-    steered = [control.group for control in most_under(decision) if control.group in case.config.pledge_hs06]
+    steered = [
+        control.group
+        for control in most_under(decision)
+        if control.group in case.config.pledge_hs06
+    ]
     return steered[:MOST_GROUPS]
 
 
@@ -628,4 +674,6 @@ def _together(case: Case, decision: Decision) -> Iterator[Knob]:
     yield from _node_switches(_ailing(case, decision))
     for group in _under(case, decision)[:1]:
         knob = pending(case, group, case.config.limits.multicore_cores)
-        yield replace(knob, what=f"{knob.extreme:.0f} {knob.what.replace(' that wait', ' wait')}", value=None)
+        yield replace(
+            knob, what=f"{knob.extreme:.0f} {knob.what.replace(' that wait', ' wait')}", value=None
+        )

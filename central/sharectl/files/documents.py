@@ -16,7 +16,9 @@ SCHEMA_VERSION = 1
 _Kept = TypeVar("_Kept")
 
 
-def load(path: Path, most_bytes: int, parse: Callable[[Any], _Kept], remedy: str) -> Optional[_Kept]:
+def load(
+    path: Path, most_bytes: int, parse: Callable[[Any], _Kept], remedy: str
+) -> Optional[_Kept]:
     """What ``parse`` makes of the copy at ``path``; None if there is none.
 
     Raises

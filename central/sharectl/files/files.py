@@ -40,7 +40,8 @@ _KINDS = {
 }
 _WORTH_KEEPING = (stat.S_IFDIR, stat.S_IFCHR, stat.S_IFBLK)
 """What no new file takes the place of: a rename would destroy /dev/null. A link or a FIFO gives way, or else whoever
-can put one there would stop the publishing until somebody comes; a link is not followed, it may lead anywhere."""
+can put one there would stop the publishing until somebody comes; a link is not followed, it may
+lead anywhere."""
 
 
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
@@ -58,7 +59,8 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     Raises
     ------
     StateError
-        If that fails, or a device or folder is there; the old file is then untouched and nothing is left beside it.
+        If that fails, or a device or folder is there; the old file is then untouched and nothing is
+        left beside it.
     """
     _refuse(path, _WORTH_KEEPING)
     with _as_state_error(path):
@@ -105,8 +107,9 @@ def lines_of(file: TextIO, most: int) -> Iterator[str]:
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:
     """Add lines to the end of a file so that a reader never sees half of one.
 
-    A write becomes visible page by page, so no line is laid across two: where one would be, a line of ``filler``
-    and blanks fills the page first. What a crash or a full disk left of a line is cut off.
+    A write becomes visible page by page, so no line is laid across two: where one would be, a line
+    of ``filler`` and blanks fills the page first. What a crash or a full disk left of a line is cut
+    off.
 
     Parameters
     ----------
@@ -120,7 +123,8 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
     Raises
     ------
     StateError
-        If that fails, or there is something that is no regular file; the file then ends where it ended before.
+        If that fails, or there is something that is no regular file; the file then ends where it
+        ended before.
     """
     _refuse(path, _KINDS)
     with _as_state_error(path):
@@ -214,7 +218,8 @@ def _refuse(path: Path, kinds: Container[int]) -> None:
             return
     if stat.S_IFMT(mode) in kinds:
         raise StateError(
-            f"{path}: not written: there is {_KINDS[stat.S_IFMT(mode)]}; name another path in the configuration, or remove it"
+            f"{path}: not written: there is {_KINDS[stat.S_IFMT(mode)]}; name another path in "
+            "the configuration, or remove it"
         )
 
 
@@ -227,7 +232,11 @@ def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterato
             raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
         room = PAGE_BYTES - position % PAGE_BYTES
         if len(text) + 1 > room:
-            yield filler + b" " * (room - least) + b"\n" if room >= least else b" " * (room - 1) + b"\n"
+            yield (
+                filler + b" " * (room - least) + b"\n"
+                if room >= least
+                else b" " * (room - 1) + b"\n"
+            )
             position, room = position + room, PAGE_BYTES
         left = room - len(text) - 1
         # Blanks at the end rather than a rest of the page that no filler fits into.
@@ -325,12 +334,14 @@ def _lock_as_state_error(path: Path, folder: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise StateError(
-            f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p {shlex.quote(str(folder))} "
+            f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p "
+            f"{shlex.quote(str(folder))} "
             "(or correct state_directory)"
         ) from error
     except OSError as error:
         raise StateError(
-            f"{path}: cannot be opened: {error.strerror}; give this user the right to write in {folder}, or check "
+            f"{path}: cannot be opened: {error.strerror}; give this user the right to write in "
+            f"{folder}, or check "
             "state_directory"
         ) from error
 

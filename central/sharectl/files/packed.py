@@ -73,13 +73,18 @@ def sources(paths: Sequence[Path], standard_input: BinaryIO) -> Iterator[list[Lo
 
 @contextlib.contextmanager
 def opened(source: LogSource, most_bytes: int = MOST_BYTES) -> Iterator[io.TextIOWrapper]:
-    """Text of a source, unpacked if it was packed. What goes wrong in the body's reading is an InputError too."""
+    """Text of a source, unpacked if it was packed.
+
+    What goes wrong in the body's reading is an InputError too.
+    """
     with text_errors(source.name), source.begin() as file:
         if file.peek(len(_PACKED))[: len(_PACKED)] != _PACKED:
             yield io.TextIOWrapper(file, encoding="utf-8")
             return
         with gzip.GzipFile(fileobj=file) as unpacked:
-            yield io.TextIOWrapper(io.BufferedReader(_Bounded(unpacked, most_bytes)), encoding="utf-8")
+            yield io.TextIOWrapper(
+                io.BufferedReader(_Bounded(unpacked, most_bytes)), encoding="utf-8"
+            )
 
 
 @contextlib.contextmanager

@@ -35,19 +35,24 @@ def put(folder: Path, page: str, mark: str) -> Path:
         ) from error
     except OSError as error:
         raise StateError(
-            f"{error.filename or folder}: no report can be written there: {error.strerror or error}; name another folder, or "
+            f"{error.filename or folder}: no report can be written there: "
+            f"{error.strerror or error}; name another folder, or "
             "give this user the right to write there"
         ) from error
     if foreign:
         raise StateError(
-            f"{path}: not replaced: it is no report of sharectl; name another folder, or move it away"
+            f"{path}: not replaced: it is no report of sharectl; name another folder, or move "
+            "it away"
         )
     files.replace(path, [page])
     return path
 
 
 def _is_foreign(path: Path, mark: str) -> bool:
-    """Whether something is there that is not a report; a link is foreign wherever it leads. Raises OSError."""
+    """Whether something is there that is not a report; a link is foreign wherever it leads.
+
+    Raises OSError.
+    """
     if path.is_symlink():
         return True
     try:

@@ -1,7 +1,7 @@
 """YAML text as plain data and the place of each value, without what YAML does behind an operator's back.
 
-Refused, each with its place: duplicate keys, tags, anchors and aliases, keys that are not strings, numbers in
-notations that only YAML reads as numbers.
+Refused, each with its place: duplicate keys, tags, anchors and aliases, keys that are not strings,
+numbers in notations that only YAML reads as numbers.
 
 YAML text as nodes, or what is wrong with it in words for an operator. No aliases, anchors or tags.
 
@@ -121,13 +121,16 @@ class _Loader(Reader, Scanner, Parser, Composer, Resolver):
             (self._values, MAX_VALUES, "values"),
         ):
             if count > most:
-                raise yaml.MarkedYAMLError(problem=f"too many {what}", problem_mark=event.start_mark)
+                raise yaml.MarkedYAMLError(
+                    problem=f"too many {what}", problem_mark=event.start_mark
+                )
         if isinstance(event, yaml.AliasEvent):
             self.get_event()  # type: ignore[no-untyped-call]
             node: Any = yaml.ScalarNode(f"{TAG}null", "")
             node.start_mark = event.start_mark
             self.refused[id(node)] = (
-                f'YAML aliases are not read; write the value out, or "*{shown(str(event.anchor))}" in quotes for a name'
+                "YAML aliases are not read; write the value out, or "
+                f'"*{shown(str(event.anchor))}" in quotes for a name'
             )
             return node
         message = _extra(event)
@@ -145,7 +148,10 @@ def _extra(event: Any) -> Optional[str]:
     if event.anchor is not None:
         return f"YAML anchors are not read; remove &{shown(event.anchor)}"
     if event.tag is not None:
-        return f"YAML tags are not read; remove {shown(event.tag.replace(TAG, '!!'))}, or quote a name that begins with !"
+        return (
+            f"YAML tags are not read; remove {shown(event.tag.replace(TAG, '!!'))}, or quote a name "
+            "that begins with !"
+        )
     return None
 
 
@@ -174,11 +180,17 @@ def _within(text: str, index: int) -> int:
 
 def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> list[Fault]:
     if isinstance(error, ReaderError):
-        message = f"holds the character U+{ord(text[error.position]):04X}, which YAML forbids; remove it"
+        message = (
+            f"holds the character U+{ord(text[error.position]):04X}, which YAML forbids; remove it"
+        )
         return [Fault(error.position, None, message)]
     if not isinstance(error, yaml.MarkedYAMLError):
         # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
-        return [Fault(loader.index if loader else 0, None, f"not YAML: {error}; remove what stands here")]
+        return [
+            Fault(
+                loader.index if loader else 0, None, f"not YAML: {error}; remove what stands here"
+            )
+        ]
     if "'\\t'" in (error.problem or ""):
         return [
             Fault(tab.end() - 1, None, "a tab in the indentation, which YAML forbids; write spaces")
@@ -186,7 +198,9 @@ def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> li
         ] or [Fault(_index(error), None, "a tab, which YAML forbids here; write spaces")]
     hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
     context = (
-        f", {error.context} at line {line_of(text, error.context_mark.index)}" if error.context_mark else ""
+        f", {error.context} at line {line_of(text, error.context_mark.index)}"
+        if error.context_mark
+        else ""
     )
     return [Fault(_index(error), None, f"not YAML: {error.problem}{context}; {hint}")]
 
@@ -216,15 +230,24 @@ def text_of(path: Path, least: str, how: str = "") -> str:
         with files.open_bytes(path, PIPE_SECONDS) as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError as error:
-        raise ConfigError([f"{path}: there is no such file; {least}, or name another file{how}"]) from error
+        raise ConfigError(
+            [f"{path}: there is no such file; {least}, or name another file{how}"]
+        ) from error
     except IsADirectoryError as error:
         raise ConfigError([f"{path}: is a directory; name a file in it"]) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError([f"{path}: cannot be read: {reason}; check its owner and mode"]) from error
+        raise ConfigError(
+            [f"{path}: cannot be read: {reason}; check its owner and mode"]
+        ) from error
     if len(content) > MAX_BYTES:
         raise ConfigError(
-            [f"{path}: has more than {MAX_BYTES} bytes, so it is no configuration; name another file"]
+            [
+                (
+                    f"{path}: has more than {MAX_BYTES} bytes, so it is no configuration; name "
+                    "another file"
+                )
+            ]
         )
     try:
         return content.decode("utf-8")
@@ -254,7 +277,8 @@ def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
     if len(ordered) > MAX_PROBLEMS:
         line = line_of(text, ordered[MAX_PROBLEMS].index)
         lines.append(
-            f"{name}:{line}: {len(ordered) - MAX_PROBLEMS} more problems from here on; mend these first"
+            f"{name}:{line}: {len(ordered) - MAX_PROBLEMS} more problems from here on; mend "
+            "these first"
         )
     return lines
 
@@ -274,9 +298,17 @@ _NUMBERS = {
     "int": (re.compile(r"[-+]?(0|[1-9][0-9]*)"), int),
     "float": (re.compile(r"[-+]?[0-9]*\.[0-9]*([eE][-+][0-9]+)?"), float),
 }
-"""Type -> how an operator writes it, and what makes it. YAML also knows _ between digits, octal, binary and base 60."""
+"""Type -> how an operator writes it, and what makes it.
+
+YAML also knows _ between digits, octal, binary and base 60.
+"""
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
-_READ_AS = {"bool": "true or false", "int": "a number", "float": "a number", "null": "no value at all"}
+_READ_AS = {
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+    "null": "no value at all",
+}
 """Type -> what YAML makes of a word that looks like it."""
 
 
@@ -368,9 +400,7 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) ->
         else:
             misread = _READ_AS.get(_kind(key_node))
             if misread and not (path in tree.numbered and key.isdecimal()):
-                message = (
-                    f'YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "{shown(key)}"'
-                )
+                message = f'YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "{shown(key)}"'
                 tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
             content[key] = _value(tree, refused, value_node, at)
@@ -430,4 +460,7 @@ def _other_notation(node: Any, kind: str) -> str:
         number = construct(node)
     except ValueError:
         return f'{node.value} is no number; write one, or "{node.value}" in quotes for a name'
-    return f'YAML reads {node.value} as the number {number}; write {number}, or "{node.value}" in quotes for a name'
+    return (
+        f'YAML reads {node.value} as the number {number}; write {number}, or "{node.value}" in '
+        "quotes for a name"
+    )

@@ -1,6 +1,7 @@
 """Cycles and their groups to and from the tables of the ledger.
 
-How long jobs still run, learnt from cycle to cycle: life tables by group and day, and the jobs of the last look.
+How long jobs still run, learnt from cycle to cycle: life tables by group and day, and the jobs of
+the last look.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from sharectl.publish import state as block_memory
 from sharectl.shares.demand import unplaceable_by_cores
 
 _COLUMNS = (
-    "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, configuration, "
+    "number, taken_at, seconds, complete, imported, sequence, strategy, setpoint, reason, "
+    "configuration, "
     "idle_cores, idle_target_cores, idle_grace_cores, detail"
 )
 _MOST_DETAIL_BYTES = 2**26
@@ -47,7 +49,8 @@ def write(connection: sqlite3.Connection, lists: Lists, record: CycleRecord) -> 
     targets = sum(node.target is not None for node in record.nodes)
     looked = record.complete and known
     cursor = connection.execute(
-        "INSERT INTO cycles (taken_at, seconds, complete, imported, covered_seconds, sequence, strategy, setpoint, "
+        "INSERT INTO cycles (taken_at, seconds, complete, imported, covered_seconds, sequence, "
+        "strategy, setpoint, "
         "reason, configuration, idle_cores, idle_target_cores, idle_grace_cores, targets, detail) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
@@ -81,7 +84,9 @@ def rewrite(connection: sqlite3.Connection, lists: Lists, number: int, record: C
     _write_groups(connection, lists, number, record)
 
 
-def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord) -> None:
+def _write_groups(
+    connection: sqlite3.Connection, lists: Lists, number: int, record: CycleRecord
+) -> None:
     """Keep the groups of a cycle."""
     held: dict[str, dict[int, int]] = {}
     for (name, cores), many in record.cores_by_size.items():
@@ -113,14 +118,16 @@ def _write_groups(connection: sqlite3.Connection, lists: Lists, number: int, rec
         )
         sizes = _sizes(usage, held.get(control.group, {}), imported=record.imported)
         connection.executemany(
-            "INSERT INTO group_sizes VALUES (?, ?, ?, ?, ?)", ((number, group, *size) for size in sizes)
+            "INSERT INTO group_sizes VALUES (?, ?, ?, ?, ?)",
+            ((number, group, *size) for size in sizes),
         )
 
 
 def covered_seconds(connection: sqlite3.Connection, taken_at: int) -> int:
     """Time that a complete cycle at Unix time ``taken_at`` stands for: since the one before it, and no gap."""
     before = connection.execute(
-        "SELECT taken_at FROM cycles WHERE taken_at < ? AND complete ORDER BY taken_at DESC LIMIT 1",
+        "SELECT taken_at FROM cycles WHERE taken_at < ? AND complete ORDER BY taken_at DESC "
+        "LIMIT 1",
         (taken_at,),
     ).fetchone()
     return min(taken_at - int(before[0]), MOST_COVERED_SECONDS) if before else 0
@@ -137,7 +144,9 @@ def read(
 
 def errors(connection: sqlite3.Connection, lists: Lists, number: int) -> Iterator[GroupError]:
     """Errors of the groups of a cycle, without what waits by size. Raises ValueError."""
-    rows = connection.execute("SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,))
+    rows = connection.execute(
+        "SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,)
+    )
     for row in rows:
         yield _control(lists, row, {}, ("", {}, ())).error
 
@@ -163,12 +172,15 @@ def _detail(record: CycleRecord) -> bytes:
         "published": record.published,
         "problems": record.problems,
         "pending": [
-            [each.group, each.cores, each.jobs, each.memory_mib, each.placeable] for each in record.pending
+            [each.group, each.cores, each.jobs, each.memory_mib, each.placeable]
+            for each in record.pending
         ],
         "waits": [[each.group, each.cores, *map(_times, _both(each))] for each in record.waits],
         "group_reasons": record.group_reasons,
         "blocks": block_memory.as_rows(record.blocks),
-        "controllers": [[control.law, dict(control.state), control.acted] for control in record.groups],
+        "controllers": [
+            [control.law, dict(control.state), control.acted] for control in record.groups
+        ],
     }
     return zlib.compress(json.dumps(content, separators=(",", ":")).encode("ascii"), 9)
 
@@ -183,7 +195,9 @@ def _times(times: Optional[WaitTimes]) -> Optional[list[Any]]:
 
 def _waits(rows: Iterable[Any]) -> tuple[JobWaits, ...]:
     return tuple(
-        JobWaits(group, cores, *(WaitTimes(*times) if times is not None else None for times in both))
+        JobWaits(
+            group, cores, *(WaitTimes(*times) if times is not None else None for times in both)
+        )
         for group, cores, *both in rows
     )
 
@@ -220,7 +234,9 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
     sizes = _Sizes(connection, lists, number)
     # Rows that have the most memory alone (pending_mib) say nothing of the jobs that need less.
     pending = tuple(PendingJobs(*kind) for kind in content.get("pending", ()))
-    groups = _groups(connection, lists, number, content["controllers"], {} if imported else sizes.pending)
+    groups = _groups(
+        connection, lists, number, content["controllers"], {} if imported else sizes.pending
+    )
     return CycleRecord(
         taken_at=taken_at,
         seconds=seconds or 0.0,
@@ -245,22 +261,28 @@ def _record(connection: sqlite3.Connection, lists: Lists, row: tuple[Any, ...]) 
         blocks=block_memory.from_rows(content.get("blocks")),
         target_nodes=_target_nodes(connection, lists, number),
         group_reasons={
-            group: GroupReason(*reason) for group, reason in content.get("group_reasons", {}).items()
+            group: GroupReason(*reason)
+            for group, reason in content.get("group_reasons", {}).items()
         },
         imported=bool(imported),
     )
 
 
-def _target_nodes(connection: sqlite3.Connection, lists: Lists, number: int) -> dict[str, TargetNodes]:
+def _target_nodes(
+    connection: sqlite3.Connection, lists: Lists, number: int
+) -> dict[str, TargetNodes]:
     rows = connection.execute(
-        "SELECT group_id, held_back_nodes, helped_nodes FROM group_cycles WHERE cycle = ? AND held_back_nodes IS NOT NULL",
+        "SELECT group_id, held_back_nodes, helped_nodes FROM group_cycles WHERE cycle = ? AND "
+        "held_back_nodes IS NOT NULL",
         (number,),
     )
     return {lists.name(group): TargetNodes(*counts) for group, *counts in rows}
 
 
 def _with_unplaceable(control: GroupControl, pending: Iterable[PendingJobs]) -> GroupControl:
-    usage = replace(control.error.usage, unplaceable_by_cores=unplaceable_by_cores(pending, control.group))
+    usage = replace(
+        control.error.usage, unplaceable_by_cores=unplaceable_by_cores(pending, control.group)
+    )
     return replace(control, error=replace(control.error, usage=usage))
 
 
@@ -271,7 +293,8 @@ class _Sizes:
         self.held: dict[tuple[str, int], int] = {}
         self.pending: dict[str, dict[int, int]] = {}
         rows = connection.execute(
-            "SELECT group_id, cores, held_cores, pending_jobs FROM group_sizes WHERE cycle = ?", (number,)
+            "SELECT group_id, cores, held_cores, pending_jobs FROM group_sizes WHERE cycle = ?",
+            (number,),
         )
         for group, cores, held, jobs in rows:
             name = lists.name(group)
@@ -288,7 +311,9 @@ def _groups(
     controllers: list[Any],
     pending: Mapping[str, Mapping[int, int]],
 ) -> Iterator[GroupControl]:
-    rows = connection.execute("SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,))
+    rows = connection.execute(
+        "SELECT * FROM group_cycles WHERE cycle = ? ORDER BY place", (number,)
+    )
     for row, (law, state, acted) in zip(rows, controllers):
         yield _control(lists, row, pending, (law, state, tuple(acted)))
 
@@ -323,7 +348,9 @@ def _control(
             error_cores=error_cores,
             error_hs06=error_hs06,
             power_minus_pledge_hs06=over_pledge,
-            usage=GroupUsage(single, multi, power, waiting_1, waiting_n, dict(pending.get(name, {}))),
+            usage=GroupUsage(
+                single, multi, power, waiting_1, waiting_n, dict(pending.get(name, {}))
+            ),
         ),
         setpoint_hs06=setpoint,
         control_error_hs06=control_error,
@@ -353,7 +380,8 @@ def known(connection: sqlite3.Connection, lists: Lists, groups: Iterable[str]) -
     wanted = frozenset(groups)
     rows: defaultdict[str, list[Row]] = defaultdict(list)
     for day, group, start, at_risk, ends in connection.execute(
-        "SELECT day, group_id, bin, at_risk_seconds, ends FROM remaining_times WHERE day > ? AND day <= ?",
+        "SELECT day, group_id, bin, at_risk_seconds, ends FROM remaining_times WHERE day > ? "
+        "AND day <= ?",
         (newest - WINDOW_DAYS, newest),
     ):
         name = lists.name(group)
@@ -370,8 +398,10 @@ def learn(connection: sqlite3.Connection, lists: Lists, current: Snapshot) -> No
     for group, table in (observed(previous, current) if previous else {}).items():
         number = lists.names.number(group)
         connection.executemany(
-            "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT (day, group_id, bin) DO UPDATE SET "
-            "at_risk_seconds = at_risk_seconds + excluded.at_risk_seconds, ends = ends + excluded.ends",
+            "INSERT INTO remaining_times VALUES (?, ?, ?, ?, ?) ON CONFLICT (day, group_id, "
+            "bin) DO UPDATE SET "
+            "at_risk_seconds = at_risk_seconds + excluded.at_risk_seconds, ends = ends + "
+            "excluded.ends",
             ((day, number, *row) for row in table.as_rows()),
         )
     connection.execute(

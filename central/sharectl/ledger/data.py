@@ -52,7 +52,9 @@ def _groups(record: CycleRecord) -> Iterator[tuple[Value, ...]]:
     for control in record.groups:
         error, usage = control.error, control.error.usage
         held = {
-            cores: many for (group, cores), many in record.cores_by_size.items() if group == control.group
+            cores: many
+            for (group, cores), many in record.cores_by_size.items()
+            if group == control.group
         }
         waiting = dict(usage.pending_by_cores)
         if not known:
@@ -204,26 +206,41 @@ TABLES = {
             Column(
                 "cores_by_size",
                 TEXT,
-                "cores of a job : cores held by such jobs, with blanks between; 0: unknown, above 1",
+                "cores of a job : cores held by such jobs, with blanks between; 0: unknown, "
+                "above 1",
             ),
             Column("pending_by_size", TEXT, "cores requested : jobs that waited, likewise"),
             Column(
                 "unplaceable_by_size",
                 TEXT,
-                "cores requested : those of them that no node could run if it were empty; empty where not known",
+                "cores requested : those of them that no node could run if it were empty; empty "
+                "where not known",
             ),
             Column("setpoint_hs06", NUMBER, "power that it was entitled to"),
             Column(
                 "control_error_hs06",
                 NUMBER,
-                "power over the setpoint: what the law was given, or 0 where `acted` has no-demand or no-claimant",
+                "power over the setpoint: what the law was given, or 0 where `acted` has "
+                "no-demand or no-claimant",
             ),
             Column(
-                "output_hs06", NUMBER, "power to move: above 0 to take from the group; empty where not known"
+                "output_hs06",
+                NUMBER,
+                "power to move: above 0 to take from the group; empty where not known",
             ),
-            Column("held_back_nodes", INTEGER, "nodes on which a target held it back; empty where not known"),
-            Column("helped_nodes", INTEGER, "nodes on which a target helped it; empty where not known"),
-            Column("outcome", TEXT, "code of why it is helped, held back or neither; empty where not known"),
+            Column(
+                "held_back_nodes",
+                INTEGER,
+                "nodes on which a target held it back; empty where not known",
+            ),
+            Column(
+                "helped_nodes", INTEGER, "nodes on which a target helped it; empty where not known"
+            ),
+            Column(
+                "outcome",
+                TEXT,
+                "code of why it is helped, held back or neither; empty where not known",
+            ),
             Column(
                 "closed_nodes",
                 INTEGER,
@@ -232,7 +249,8 @@ TABLES = {
             Column(
                 "other_sizes_closed_nodes",
                 INTEGER,
-                "nodes that help it where its pending jobs of other sizes do not start; empty where not known",
+                "nodes that help it where its pending jobs of other sizes do not start; empty "
+                "where not known",
             ),
             Column("law", TEXT, "control law"),
             Column("acted", TEXT, "codes of what bounded or changed the output"),
@@ -244,7 +262,8 @@ TABLES = {
         _groups,
     ),
     "waits": Table(
-        "one row a group, request size and state of jobs, of those of which waiting times are known",
+        "one row a group, request size and state of jobs, of those of which waiting times are "
+        "known",
         (
             *_CYCLE,
             Column("group", TEXT, "name of the group"),
@@ -252,12 +271,15 @@ TABLES = {
             Column(
                 "state",
                 TEXT,
-                "`pending`: jobs that waited; `started`: that had started in the hour before and still ran",
+                "`pending`: jobs that waited; `started`: that had started in the hour before "
+                "and still ran",
             ),
             Column("jobs", INTEGER, "jobs that were looked at"),
             Column("sampled", FLAG, "whether these were a sample"),
             Column(
-                "median_seconds", INTEGER, "median time since submission; of started jobs until their start"
+                "median_seconds",
+                INTEGER,
+                "median time since submission; of started jobs until their start",
             ),
             Column("longest_seconds", INTEGER, "longest such time, of those that were looked at"),
         ),
@@ -276,10 +298,16 @@ TABLES = {
             Column("reason", TEXT, "code of why the plan has targets or none"),
             Column("configuration", TEXT, "digest of the configuration that decided"),
             Column("idle_cores", INTEGER, "cores that no job held; empty where not known"),
-            Column("idle_target_cores", INTEGER, "those that targets kept from jobs; empty where not known"),
+            Column(
+                "idle_target_cores",
+                INTEGER,
+                "those that targets kept from jobs; empty where not known",
+            ),
             Column("idle_grace_cores", INTEGER, "those that grace kept; empty where not known"),
             Column("limits", TEXT, "code : nodes, of each limit that acted"),
-            Column("sources", TEXT, "JSON: name, seconds and problem of each daemon that was asked"),
+            Column(
+                "sources", TEXT, "JSON: name, seconds and problem of each daemon that was asked"
+            ),
             Column("published", TEXT, "JSON: where the plan went"),
             Column("problems", TEXT, "JSON: what went wrong"),
         ),
@@ -296,7 +324,11 @@ TABLES = {
             Column("controlled", FLAG, "nodes.controlled"),
             Column("reserved", FLAG, "nodes.reserved"),
             Column("draining", FLAG, "whether it was being drained"),
-            Column("multicore_only", FLAG, "whether its START took no single-core job (t1_MulticoreOnly)"),
+            Column(
+                "multicore_only",
+                FLAG,
+                "whether its START took no single-core job (t1_MulticoreOnly)",
+            ),
             Column("idle_cores", INTEGER, "cores that no job held"),
             Column("reason", TEXT, "code of why it had its target or none"),
             Column("target", FLAG, "whether it had one"),
@@ -316,7 +348,8 @@ TABLES = {
             Column(
                 "mean_memory_mib",
                 INTEGER,
-                "memory that each held; where they differ the mean, to two digits; empty where not known",
+                "memory that each held; where they differ the mean, to two digits; empty where "
+                "not known",
             ),
         ),
         _jobs,
@@ -332,7 +365,9 @@ TABLES = {
             Column("helped", TEXT, "group that was let in"),
             Column("request_cores", INTEGER, "cores that its jobs had to request"),
             Column("reason", TEXT, "code of why"),
-            Column("wait_seconds", NUMBER, "expected time until the cores were free, to two digits"),
+            Column(
+                "wait_seconds", NUMBER, "expected time until the cores were free, to two digits"
+            ),
             Column("idle_core_seconds", NUMBER, "expected idle cores times seconds, to two digits"),
         ),
         _targets,

@@ -2,7 +2,8 @@
 
 The ledger's file: how it is opened, what its errors mean, and what becomes of one that is broken.
 
-Lists of the ledger by which names and what seldom changes are written once, and numbers in their place.
+Lists of the ledger by which names and what seldom changes are written once, and numbers in their
+place.
 """
 
 from __future__ import annotations
@@ -129,7 +130,9 @@ MIGRATIONS: tuple[str, ...] = (
 VERSION = len(MIGRATIONS)
 
 
-def migrate(connection: sqlite3.Connection, path: Path, steps: tuple[str, ...] = MIGRATIONS) -> None:
+def migrate(
+    connection: sqlite3.Connection, path: Path, steps: tuple[str, ...] = MIGRATIONS
+) -> None:
     """Bring the tables up to date, all of it or nothing.
 
     Raises
@@ -159,7 +162,8 @@ def version_of(connection: sqlite3.Connection, path: Path, known: int = VERSION)
     owner = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if version > known:
         raise StateError(
-            f"{path}: is of schema version {version}, newer than {known} of this sharectl: left alone; use the newer sharectl, "
+            f"{path}: is of schema version {version}, newer than {known} of this sharectl: left "
+            "alone; use the newer sharectl, "
             "or move the file away to begin a new ledger"
         )
     tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -186,7 +190,8 @@ def readable(connection: sqlite3.Connection, path: Path, oldest: int = VERSION) 
         raise StateError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
     if version < oldest:
         raise StateError(
-            f"{path}: is of schema version {version}; the next `sharectl cycle` brings it to {VERSION}"
+            f"{path}: is of schema version {version}; the next `sharectl cycle` brings it to "
+            f"{VERSION}"
         )
 
 
@@ -212,7 +217,10 @@ _REMEDIES = {
 
 
 class CorruptError(StateError):
-    """What is at ``path`` is no sound SQLite file. It begins with `fact`, and says what becomes of it."""
+    """What is at ``path`` is no sound SQLite file.
+
+    It begins with `fact`, and says what becomes of it.
+    """
 
     def __init__(self, path: Path, said: str) -> None:
         self.fact = f"{path}: is broken: {said}"
@@ -222,13 +230,17 @@ class CorruptError(StateError):
 def remedy_of(path: Path) -> str:
     """What becomes of a broken ledger, and what can be done about it."""
     return (
-        f"the next `sharectl cycle` that meets this moves it to {path}.broken-DATE and begins a new one; docs/ledger.md "
+        f"the next `sharectl cycle` that meets this moves it to {path}.broken-DATE and begins a "
+        "new one; docs/ledger.md "
         "tells how to get out of it what can be read"
     )
 
 
 def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
-    """Connection to a ledger with all its tables, which is made if it is not there. Raises StateError."""
+    """Connection to a ledger with all its tables, which is made if it is not there.
+
+    Raises StateError.
+    """
     with errors_of(path):
         _make(path)
         connection = _connect(path, "rw", busy_seconds)
@@ -257,8 +269,8 @@ def open_to_read(
     Parameters
     ----------
     at_once
-        Whether it is closed again in a moment: then, while nobody writes, not even an index of the log is made, which a
-        full disk has no room for.
+        Whether it is closed again in a moment: then, while nobody writes, not even an index of the
+        log is made, which a full disk has no room for.
     oldest
         As for `sharectl.ledger.database.readable`.
     """
@@ -266,8 +278,11 @@ def open_to_read(
         try:
             _refuse_what_is_no_file(path)
         except FileNotFoundError:
-            raise NoLedgerError(f"{path}: there is no ledger yet: `sharectl cycle` begins it") from None
-        # Whoever may write tidies up on leaving; one who only reads leaves the files of the write-ahead log behind.
+            raise NoLedgerError(
+                f"{path}: there is no ledger yet: `sharectl cycle` begins it"
+            ) from None
+        # Whoever may write tidies up on leaving; one who only reads leaves the files of the
+        # write-ahead log behind.
         mode = "rw" if os.access(path, os.W_OK) else "ro"
         if at_once and not path.with_name(f"{path.name}-wal").exists():
             mode = "ro&immutable=1"
@@ -291,7 +306,9 @@ def errors_of(path: Path) -> Iterator[None]:
         said = getattr(error, "strerror", None) or str(error)
         if any(part in said for part in _CORRUPT):
             raise CorruptError(path, said) from error
-        remedy = next((remedy for part, remedy in _REMEDIES.items() if part in said), "see docs/ledger.md")
+        remedy = next(
+            (remedy for part, remedy in _REMEDIES.items() if part in said), "see docs/ledger.md"
+        )
         raise StateError(f"{path}: cannot be used: {said}; {remedy}") from error
 
 
@@ -310,7 +327,10 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def set_aside(path: Path, now: int) -> Path:
-    """New name of a broken ledger, beside the old one; nothing is deleted or overwritten. Raises StateError."""
+    """New name of a broken ledger, beside the old one; nothing is deleted or overwritten.
+
+    Raises StateError.
+    """
     aside = files.name_aside(path, now, ("", *_BESIDE))
     with errors_of(path):
         # The write-ahead log first: left alone, it would be played into the new file.

@@ -42,11 +42,13 @@ def refuse_foreign(path: Path, form: str, table: Table) -> None:
         return
     except OSError as error:
         raise StateError(
-            f"{path}: not written: what is there cannot be read: {error.strerror or error}; name another file"
+            f"{path}: not written: what is there cannot be read: {error.strerror or error}; "
+            "name another file"
         ) from error
     if foreign:
         raise StateError(
-            f"{path}: not replaced: it is no earlier {form} export of the same columns; name another file, or move it away"
+            f"{path}: not replaced: it is no earlier {form} export of the same columns; name "
+            "another file, or move it away"
         )
 
 
@@ -154,14 +156,18 @@ def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -
         import pyarrow as pa
         from pyarrow import parquet
     except ImportError as error:
-        raise MissingExtraError("Parquet", "pyarrow", "parquet", "export with --format csv") from error
+        raise MissingExtraError(
+            "Parquet", "pyarrow", "parquet", "export with --format csv"
+        ) from error
     schema = _schema(pa, table)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     rows = iter(rows)
     try:
         with parquet.ParquetWriter(str(beside), schema, compression="zstd") as writer:
             while part := list(islice(rows, ROWS_A_TIME)):
-                columns = [pa.array(list(column), field.type) for column, field in zip(zip(*part), schema)]
+                columns = [
+                    pa.array(list(column), field.type) for column, field in zip(zip(*part), schema)
+                ]
                 writer.write_batch(pa.record_batch(columns, schema=schema))
         beside.chmod(0o640)
         beside.replace(path)

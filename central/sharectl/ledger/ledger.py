@@ -2,9 +2,9 @@
 
 What the ledger lets go of: the oldest first, some of it a cycle.
 
-Deleting frees pages inside the file, and new cycles use them; `PRAGMA incremental_vacuum` gives a bounded number of them
-back to the disk. A full VACUUM would write the whole file anew, which takes minutes and as much room again; automatic
-vacuum in full would move pages at each cycle for nothing.
+Deleting frees pages inside the file, and new cycles use them; `PRAGMA incremental_vacuum` gives a
+bounded number of them back to the disk. A full VACUUM would write the whole file anew, which takes
+minutes and as much room again; automatic vacuum in full would move pages at each cycle for nothing.
 
 What is in a ledger, and whether it is in order.
 """
@@ -73,7 +73,9 @@ def prune(connection: sqlite3.Connection, keep: Keep) -> None:
     horizon = now - keep.days * DAY_SECONDS
     _remove_cycles(connection, horizon, keep.cycles_a_time)
     connection.execute("DELETE FROM remaining_times WHERE day < ?", (horizon // DAY_SECONDS,))
-    if used_bytes(connection) > keep.max_bytes and not _remove_nodes(connection, keep.cycles_a_time):
+    if used_bytes(connection) > keep.max_bytes and not _remove_nodes(
+        connection, keep.cycles_a_time
+    ):
         _remove_cycles(connection, now, keep.cycles_a_time)
 
 
@@ -81,7 +83,8 @@ def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
     """Give free pages back to the disk where the file is too large or an eighth of it is free; no transaction is open."""
     pages, free, size = _pages(connection)
     if free and (pages * size > keep.max_bytes or free * 8 > pages):
-        # Each step of this statement gives back one page, and `execute` makes one step of what has no columns.
+        # Each step of this statement gives back one page, and `execute` makes one step of what has
+        # no columns.
         connection.executescript(f"PRAGMA incremental_vacuum({PAGES_A_TIME})")
 
 
@@ -103,7 +106,10 @@ def _remove_nodes(connection: sqlite3.Connection, most: int) -> bool:
     """Whether any blocks of nodes were left to remove: those of the oldest cycles go."""
     first = first_cycle(connection)
     newest = connection.execute("SELECT max(number) FROM cycles").fetchone()[0]
-    return first is not None and remove_before(connection, min(first + max(most, CYCLES_A_CHAIN), newest)) > 0
+    return (
+        first is not None
+        and remove_before(connection, min(first + max(most, CYCLES_A_CHAIN), newest)) > 0
+    )
 
 
 def _remove_cycles(connection: sqlite3.Connection, before: int, most: int) -> None:
@@ -112,7 +118,11 @@ def _remove_cycles(connection: sqlite3.Connection, before: int, most: int) -> No
         (before, most),
     ).fetchall()
     for number, _ in rows:
-        for table, column in (("group_cycles", "cycle"), ("group_sizes", "cycle"), ("cycles", "number")):
+        for table, column in (
+            ("group_cycles", "cycle"),
+            ("group_sizes", "cycle"),
+            ("cycles", "number"),
+        ):
             connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608 - ours
     if rows:
         first = "SELECT coalesce(min(number), 0) FROM cycles WHERE NOT imported"
@@ -120,7 +130,10 @@ def _remove_cycles(connection: sqlite3.Connection, before: int, most: int) -> No
         left = connection.execute("SELECT min(taken_at) FROM cycles").fetchone()[0]
         for table in ("pool_rollups", "group_rollups", "size_rollups"):
             # A day that is only partly gone keeps its sums until it is.
-            connection.execute(f"DELETE FROM {table} WHERE start < ?", (left // DAY_SECONDS * DAY_SECONDS,))  # noqa: S608
+            connection.execute(
+                f"DELETE FROM {table} WHERE start < ?",  # noqa: S608 - ours
+                (left // DAY_SECONDS * DAY_SECONDS,),
+            )
 
 
 __all__ = ["PLACE", "Keep", "Ledger", "NodeMoment"]
@@ -140,7 +153,9 @@ class NodeMoment:
 class Ledger:
     """The ledger at a path. Whatever goes wrong is a StateError that names it."""
 
-    def __init__(self, path: Path, keep: Keep = KEEP_DEFAULT, busy_seconds: float = BUSY_SECONDS) -> None:
+    def __init__(
+        self, path: Path, keep: Keep = KEEP_DEFAULT, busy_seconds: float = BUSY_SECONDS
+    ) -> None:
         self.path = path
         self.keep = keep
         self.busy_seconds = busy_seconds
@@ -148,7 +163,8 @@ class Ledger:
     def record(self, record: CycleRecord, snapshot: Snapshot) -> int:
         """Number under which a cycle is kept from now on, with its nodes and what its snapshot tells of jobs.
 
-        A ledger that is broken is moved aside under a name with the date, and a new one is begun: the cycle is kept.
+        A ledger that is broken is moved aside under a name with the date, and a new one is begun:
+        the cycle is kept.
         """
         try:
             return self._record(record, snapshot)
@@ -156,7 +172,8 @@ class Ledger:
             aside = set_aside(self.path, record.taken_at)
             self._record(record, snapshot)
             raise StateError(
-                f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this cycle; docs/ledger.md tells how "
+                f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this "
+                "cycle; docs/ledger.md tells how "
                 "to get out of the old one what can be read",
                 supersedes=str(error),
             ) from error
@@ -181,7 +198,10 @@ class Ledger:
 
     def last_complete(self, since: int, until: int) -> Optional[CycleRecord]:
         """The last complete cycle from ``since`` until before ``until``, with its nodes; None if there is none."""
-        where = "WHERE complete AND NOT imported AND taken_at >= ? AND taken_at < ? ORDER BY taken_at DESC LIMIT 1"
+        where = (
+            "WHERE complete AND NOT imported AND taken_at >= ? AND taken_at < ? ORDER BY taken_at "
+            "DESC LIMIT 1"
+        )
         return self._one(where, (since, until))
 
     def cycle(self, number: int) -> Optional[CycleRecord]:
@@ -190,14 +210,17 @@ class Ledger:
 
     def cycle_at(self, until: int) -> Optional[CycleRecord]:
         """The last cycle at or before those Unix seconds, complete or not, with its nodes; None if there is none."""
-        return self._one("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", (until,))
+        return self._one(
+            "WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", (until,)
+        )
 
     def latest(self) -> Optional[CycleRecord]:
         """The last cycle, complete or not, with its nodes; None if there is none."""
         # A cycle later than the one recorded last had a clock that was ahead.
         last = "SELECT taken_at FROM cycles WHERE NOT imported ORDER BY number DESC LIMIT 1"
         return self._one(
-            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1", ()
+            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1",
+            (),
         )
 
     def node_history(self, node: str, since: int, until: int) -> tuple[NodeMoment, ...]:
@@ -223,7 +246,9 @@ class Ledger:
     def span(self) -> Optional[tuple[int, int]]:
         """Unix seconds of the first and the last cycle; None if there is none."""
         with self._reading() as (connection, _):
-            first, last = connection.execute("SELECT min(taken_at), max(taken_at) FROM cycles").fetchone()
+            first, last = connection.execute(
+                "SELECT min(taken_at), max(taken_at) FROM cycles"
+            ).fetchone()
             return None if first is None else (int(first), int(last))
 
     def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
@@ -264,7 +289,8 @@ class Ledger:
                 yield connection, Lists(connection)
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise StateError(
-                    f"{self.path}: what is in it cannot be read: {error}; see `sharectl ledger check`"
+                    f"{self.path}: what is in it cannot be read: {error}; see `sharectl ledger "
+                    "check`"
                 ) from error
 
 
@@ -273,8 +299,10 @@ LAST_CYCLES = 200
 """Cycles that are read whole unless all are to be."""
 
 _BROKEN = (
-    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, the plans of cycles "
-    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while no cycle runs"
+    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, "
+    "the plans of cycles "
+    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while "
+    "no cycle runs"
 )
 
 _COUNTS = {
@@ -320,17 +348,24 @@ def problems(ledger: Ledger, *, every_cycle: bool) -> list[str]:
     with errors_of(ledger.path), contextlib.closing(open_to_read(ledger.path)) as connection:
         found = [f"SQLite: {said}" for said in _integrity(connection)]
         if found:
-            found.insert(0, _BROKEN.format(places=_places(len(found)), remedy=remedy_of(ledger.path)))
+            found.insert(
+                0, _BROKEN.format(places=_places(len(found)), remedy=remedy_of(ledger.path))
+            )
         else:
             connection.execute("BEGIN")
-            for part in (_rollups(connection), _cycles(connection, None if every_cycle else LAST_CYCLES)):
+            for part in (
+                _rollups(connection),
+                _cycles(connection, None if every_cycle else LAST_CYCLES),
+            ):
                 found += [line for line, _ in zip(part, range(MOST_PROBLEMS))]
     return [f"{ledger.path}: {line}" for line in found[: MOST_PROBLEMS + 1]]
 
 
 def _places(count: int) -> str:
     return (
-        "at one place" if count == 1 else f"at {count} places{' or more' if count >= MOST_PROBLEMS else ''}"
+        "at one place"
+        if count == 1
+        else f"at {count} places{' or more' if count >= MOST_PROBLEMS else ''}"
     )
 
 
@@ -347,7 +382,9 @@ def _rollups(connection: sqlite3.Connection) -> Iterator[str]:
         return
     since = (first // DAY_SECONDS + 1) * DAY_SECONDS
     until = (last // DAY_SECONDS + 1) * DAY_SECONDS
-    made, kept = (sums.sums(connection, since, until, DAY_SECONDS, level) for level in (0, DAY_SECONDS))
+    made, kept = (
+        sums.sums(connection, since, until, DAY_SECONDS, level) for level in (0, DAY_SECONDS)
+    )
     for of_cycles, of_rollups in zip(made, kept):
         there = {_key(row): row for row in of_rollups}
         for row in of_cycles:

@@ -61,7 +61,8 @@ MAX_LINE = 2**20
 """Characters of a line that are looked at."""
 
 _DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
-# The group is the one column that a user writes: it may hold blanks, or nothing, so it is what the others leave over.
+# The group is the one column that a user writes: it may hold blanks, or nothing, so it is what the
+# others leave over.
 _ROW = re.compile(
     r"(?P<status>\S+)\s+(?P<node>\S+)\s(?P<group>.*)\s(?P<seconds>\S+)\s+(?P<cores>\S+)\s+(?P<power>\S+)"
 )
@@ -147,12 +148,14 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
     row = _ROW.fullmatch(text)
     if row is None:
         raise ValueError(
-            "needs 6 columns: JobStatus, node or PEND, group, seconds running, cores, HS06 per core; "
+            "needs 6 columns: JobStatus, node or PEND, group, seconds running, cores, HS06 per "
+            "core; "
             f"found {len(text.split())}"
         )
     status = int(_number("JobStatus", row["status"], 0, 9))
     group = row["group"].strip()
-    # HTCondor wrote cores and power of a job that runs; those of one that waits may be whatever its user wished.
+    # HTCondor wrote cores and power of a job that runs; those of one that waits may be whatever its
+    # user wished.
     provisioned = status == RUNNING
     return status, RunningJobs(
         node=_node(row["node"]),
@@ -161,7 +164,10 @@ def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
         hs06_per_core=_power(row["power"]) if provisioned else _DEFAULT_POWER,
         # A node's clock may be a little ahead of the schedd's.
         seconds=max(
-            0, _jobs_file_whole("seconds running", row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)
+            0,
+            _jobs_file_whole(
+                "seconds running", row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0
+            ),
         ),
     )
 
@@ -174,7 +180,9 @@ def _node(text: str) -> str:
     return text if text == PENDING_NODE else text.lower()
 
 
-def _number(what: str, text: str, least: float, most: float, default: Optional[float] = None) -> float:
+def _number(
+    what: str, text: str, least: float, most: float, default: Optional[float] = None
+) -> float:
     if default is not None and text in _NO_VALUE:
         return default
     try:
@@ -217,7 +225,9 @@ def _power(text: str) -> float:
 def _lines(snapshot: Snapshot) -> Iterator[str]:
     power = f"{_DEFAULT_POWER:.12g}"
     for job in snapshot.running:
-        row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {job.hs06_per_core:.12g}\n"
+        row = (
+            f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {job.hs06_per_core:.12g}\n"
+        )
         yield from _repeated(row, job.jobs)
     for jobs in snapshot.pending:
         row = f"{IDLE} {PENDING_NODE} {jobs.group} 0 {jobs.cores} {power}\n"
@@ -255,7 +265,14 @@ def as_snapshot(
     return Snapshot(
         taken_at=taken_at,
         nodes=tuple(
-            Node(node, node, cores=0, hs06_per_core=power[node], controlled=under, reserved=node in reserved)
+            Node(
+                node,
+                node,
+                cores=0,
+                hs06_per_core=power[node],
+                controlled=under,
+                reserved=node in reserved,
+            )
             for node, under in controlled.items()
         ),
         running=rows.running,
@@ -285,7 +302,8 @@ class LogRow(NamedTuple):
 def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
     """Rows of one cycle, whitespace-separated, without a newline, in the order of ``errors``.
 
-    Errors are cut to whole numbers towards zero, as the seed's rows are: only then do its three DC agree.
+    Errors are cut to whole numbers towards zero, as the seed's rows are: only then do its three DC
+    agree.
     """
     return [_row(taken_at, error) for error in errors]
 
@@ -311,7 +329,8 @@ def read_error_log(path: Path) -> tuple[tuple[int, GroupError], ...]:
     Raises
     ------
     InputError
-        If it cannot be read, or a row is not as it should be; the first `_MAX_PROBLEMS` such rows at once.
+        If it cannot be read, or a row is not as it should be; the first `_MAX_PROBLEMS` such rows
+        at once.
     """
     problems: list[str] = []
     found = tuple((row.taken_at, row.error) for row in stream(file_source(path), problems))
@@ -371,9 +390,17 @@ def _error(columns: list[str]) -> tuple[int, GroupError]:
     group = columns.pop(1) if len(columns) == _COLUMNS else ""
     if not group:
         raise ValueError
-    taken_at, pledge, error_cores, single, multi, error_hs06, less_pledge, pending_single, pending_multi = (
-        map(int, columns)
-    )
+    (
+        taken_at,
+        pledge,
+        error_cores,
+        single,
+        multi,
+        error_hs06,
+        less_pledge,
+        pending_single,
+        pending_multi,
+    ) = map(int, columns)
     usage = GroupUsage(
         single_cores=single,
         multi_cores=multi,
@@ -500,7 +527,8 @@ def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported
     Raises
     ------
     InputError
-        If any row of any file is not as it should be, or no file has any: then nothing is brought in.
+        If any row of any file is not as it should be, or no file has any: then nothing is brought
+        in.
     StateError
         If the ledger cannot be written.
     """
@@ -553,15 +581,24 @@ def _rows(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
 def _wrong(name: str, row: LogRow, now: int) -> Iterator[str]:
     where = f"{name}:{row.line}"
     if not 0 < row.taken_at <= _MOST_TIME:
-        yield f"{where}: T0 {row.taken_at} is no Unix time up to the year 9999; correct or remove the row"
+        yield (
+            f"{where}: T0 {row.taken_at} is no Unix time up to the year 9999; correct or remove the "
+            "row"
+        )
     elif row.taken_at > now + CLOCK_ERROR_SECONDS:
         yield f"{where}: T0 {row.taken_at} is in the future: now it is {now}; correct or remove the row"
     if not all(GROUP_NAME.fullmatch(part) for part in row.error.group.split(".")):
-        yield f"{where}: {row.error.group[:64]!r} is no name of a group: letters, digits, _ and -; remove the row"
+        yield (
+            f"{where}: {row.error.group[:64]!r} is no name of a group: letters, digits, _ and -; "
+            "remove the row"
+        )
     for column, number in zip(FIGURES, figures(row.error)):
         if abs(number) > _MOST_NUMBER or (number < 0 and column not in _SIGNED):
             least = "" if column in _SIGNED else " or below 0"
-            yield f"{where}: {column} {str(number)[:32]} is out of range: beyond 2^53{least}; correct or remove the row"
+            yield (
+                f"{where}: {column} {str(number)[:32]} is out of range: beyond 2^53{least}; correct or "
+                "remove the row"
+            )
 
 
 def _batches(rows: Iterator[LogRow]) -> Iterator[list[tuple[int, list[LogRow]]]]:
@@ -611,13 +648,22 @@ def _fresh(to: _Batch, taken_at: int, rows: Sequence[LogRow], done: Imported) ->
 def _difference(where: str, row: LogRow, there: tuple[int, ...]) -> str:
     given = figures(row.error)
     columns = ", ".join(
-        f"{column} {new}, not {old}" for column, new, old in zip(FIGURES, given, there) if new != old
+        f"{column} {new}, not {old}"
+        for column, new, old in zip(FIGURES, given, there)
+        if new != old
     )
-    return f"{where}: T0 {row.taken_at} {row.error.group} differs from what the ledger has: {columns}; that was left as it is"
+    return (
+        f"{where}: T0 {row.taken_at} {row.error.group} differs from what the ledger has: "
+        f"{columns}; that was left as it is"
+    )
 
 
 def _write(
-    connection: sqlite3.Connection, lists: Lists, taken_at: int, errors: Sequence[GroupError], done: Imported
+    connection: sqlite3.Connection,
+    lists: Lists,
+    taken_at: int,
+    errors: Sequence[GroupError],
+    done: Imported,
 ) -> None:
     """Add groups to the cycle that was imported of that time, or to a new one."""
     record = CycleRecord(
@@ -637,12 +683,15 @@ def _write(
         ledger_cycles.write(connection, lists, record)
         return
     earlier = next(ledger_cycles.read(connection, lists, "WHERE number = ?", found))
-    whole = CycleRecord(taken_at, 0.0, complete=True, groups=(*earlier.groups, *record.groups), imported=True)
+    whole = CycleRecord(
+        taken_at, 0.0, complete=True, groups=(*earlier.groups, *record.groups), imported=True
+    )
     ledger_cycles.rewrite(connection, lists, found[0], whole)
 
 
 def _control(error: GroupError) -> GroupControl:
-    # The seed's law: setpoint and error are those of the row; what was done about it, the log does not say.
+    # The seed's law: setpoint and error are those of the row; what was done about it, the log does
+    # not say.
     return GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
 
 
@@ -671,16 +720,24 @@ class Forgotten:
 
 
 def imported(ledger: Ledger, since: int, until: int) -> Forgotten:
-    """How much of it is imported, from ``since`` until before ``until``, Unix seconds. Raises StateError."""
+    """How much of it is imported, from ``since`` until before ``until``, Unix seconds.
+
+    Raises StateError.
+    """
     rows = f"SELECT count(*) FROM cycles JOIN group_cycles ON cycle = number WHERE {_MEANT}"  # noqa: S608 - ours
     cycles = f"SELECT count(*) FROM cycles WHERE {_MEANT}"  # noqa: S608 - ours
     with errors_of(ledger.path), contextlib.closing(open_to_read(ledger.path)) as connection:
         connection.execute("BEGIN")
-        return Forgotten(*(connection.execute(one, (since, until)).fetchone()[0] for one in (cycles, rows)))
+        return Forgotten(
+            *(connection.execute(one, (since, until)).fetchone()[0] for one in (cycles, rows))
+        )
 
 
 def forget_imported(ledger: Ledger, since: int, until: int) -> Forgotten:
-    """What was removed: all imported cycles from ``since`` until before ``until``, Unix seconds. Raises StateError."""
+    """What was removed: all imported cycles from ``since`` until before ``until``, Unix seconds.
+
+    Raises StateError.
+    """
     done = Forgotten()
     if not imported(ledger, since, until).cycles:
         return done
@@ -699,7 +756,9 @@ def _remove(connection: sqlite3.Connection, since: int, until: int, done: Forgot
             (since, until, CYCLES_A_TIME),
         ).fetchall()
         for number, _ in found:
-            done.rows += connection.execute("DELETE FROM group_cycles WHERE cycle = ?", (number,)).rowcount
+            done.rows += connection.execute(
+                "DELETE FROM group_cycles WHERE cycle = ?", (number,)
+            ).rowcount
             connection.execute("DELETE FROM group_sizes WHERE cycle = ?", (number,))
             connection.execute("DELETE FROM cycles WHERE number = ?", (number,))
         if found:

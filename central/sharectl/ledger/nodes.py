@@ -1,13 +1,16 @@
 """What some nodes held and were told in one cycle, as a few bytes.
 
-A block says what has changed since an earlier one, its base: most jobs run on from cycle to cycle, and those that do
-are older by the time between, which needs no bits. A block without a base says all.
+A block says what has changed since an earlier one, its base: most jobs run on from cycle to cycle,
+and those that do are older by the time between, which needs no bits. A block without a base says
+all.
 
 Columns of whole numbers as a few compressed bytes.
 
-Each column is as wide as its largest number, and the bytes of one weight stand beside each other: that compresses.
+Each column is as wide as its largest number, and the bytes of one weight stand beside each other:
+that compresses.
 
-Blocks of nodes in the ledger: each on the one of the cycle before, and every so often one that stands alone.
+Blocks of nodes in the ledger: each on the one of the cycle before, and every so often one that
+stands alone.
 
 Nodes of a cycle to and from the blocks of the ledger.
 """
@@ -211,7 +214,10 @@ def pack(rows: Sequence[NodeRow], base: Base = NO_BASE, seconds: int = 0) -> byt
             *kept,
             *new,
             (_target_flag(row, was) for row, was in same),
-            *([target[part] for target in given if target] for part in range(len(TargetRow._fields))),
+            *(
+                [target[part] for target in given if target]
+                for part in range(len(TargetRow._fields))
+            ),
             steps(place for place, _ in waiting),
             (row.wait for _, row in waiting),
             (row.idle for _, row in waiting),
@@ -276,10 +282,15 @@ def _unpacked(columns: Sequence[Column], base: Base, only: Optional[int]) -> Ite
     (form, seconds), nodes, shapes, reasons, counts, moves, *columns = columns
     if form != _FORMAT:
         raise ValueError(f"format {form} is not known")
-    entries, (flags, *targets, places, waits, idle) = columns[:_ENTRY_COLUMNS], columns[_ENTRY_COLUMNS:]
+    entries, (flags, *targets, places, waits, idle) = (
+        columns[:_ENTRY_COLUMNS],
+        columns[_ENTRY_COLUMNS:],
+    )
     waiting = dict(zip(_sums(places), zip(waits, idle)))
     node = begin = new = told = 0
-    for place, (step, shape, reason, count, flag) in enumerate(zip(nodes, shapes, reasons, counts, flags)):
+    for place, (step, shape, reason, count, flag) in enumerate(
+        zip(nodes, shapes, reasons, counts, flags)
+    ):
         node, end = node + step, begin + count
         here = moves[begin:end]
         if only is None or node == only:
@@ -305,7 +316,12 @@ def _unknown(node: int, shape: int, reason: int) -> NodeRow:
 
 
 def _blocks_held(
-    moves: Column, before: Sequence[Held], seconds: int, entries: Sequence[Column], kept: int, new: int
+    moves: Column,
+    before: Sequence[Held],
+    seconds: int,
+    entries: Sequence[Column],
+    kept: int,
+    new: int,
 ) -> Iterator[Held]:
     """Entries of one node, whose numbers begin at places ``kept`` and ``new`` of the columns."""
     jobs, ages, memory, *fresh = entries
@@ -364,7 +380,8 @@ class Chains:
     def rows(self, cycle: int) -> list[NodeRow]:
         """What all nodes of a cycle held. Raises ValueError."""
         ids = self._connection.execute(
-            "SELECT id FROM node_blocks WHERE id >= ? AND id < ?", (_first_id(cycle), _first_id(cycle + 1))
+            "SELECT id FROM node_blocks WHERE id >= ? AND id < ?",
+            (_first_id(cycle), _first_id(cycle + 1)),
         ).fetchall()
         return [row for (one,) in ids for row in self._block(cycle, one % _BLOCKS_A_CYCLE).values()]
 
@@ -415,7 +432,9 @@ class Chains:
         return 0 if newest is None else int(newest) // _BLOCKS_A_CYCLE
 
     def _taken_at(self, cycle: int) -> int:
-        row = self._connection.execute("SELECT taken_at FROM cycles WHERE number = ?", (cycle,)).fetchone()
+        row = self._connection.execute(
+            "SELECT taken_at FROM cycles WHERE number = ?", (cycle,)
+        ).fetchone()
         return int(row[0]) if row else 0
 
 
@@ -462,12 +481,16 @@ class Nodes:
         return tuple(sorted(found, key=lambda node: node.node))
 
     def history(self, name: str, since: int, until: int) -> Iterator[tuple[int, int, NodeRecord]]:
-        """Number and time of each cycle that knows the node, the oldest first, and what it held. Raises ValueError."""
+        """Number and time of each cycle that knows the node, the oldest first, and what it held.
+
+        Raises ValueError.
+        """
         node = self._lists.nodes.known(name)
         if node is None:
             return
         cycles = self._connection.execute(
-            "SELECT number, taken_at FROM cycles WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number",
+            "SELECT number, taken_at FROM cycles WHERE taken_at >= ? AND taken_at < ? ORDER BY "
+            "taken_at, number",
             (since, until),
         )
         for number, taken_at in cycles:
@@ -477,7 +500,9 @@ class Nodes:
 
     def _record(self, row: NodeRow) -> NodeRecord:
         lists = self._lists
-        cores, power, memory_mib, controlled, reserved, draining, multicore_only = lists.shapes.row(row.shape)
+        cores, power, memory_mib, controlled, reserved, draining, multicore_only = lists.shapes.row(
+            row.shape
+        )
         name = lists.nodes.row(row.node)[0]
         return NodeRecord(
             node=name,
@@ -538,4 +563,6 @@ def _bounded(number: float) -> float:
 
 
 def _target(lists: Lists, name: str, row: TargetRow) -> Target:
-    return Target(name, lists.name(row.held_back), row.cap_cores, lists.name(row.helped), row.request_cores)
+    return Target(
+        name, lists.name(row.held_back), row.cap_cores, lists.name(row.helped), row.request_cores
+    )

@@ -1,6 +1,7 @@
 """What reports draw: figures of the ledger over a stretch of time, a bucket a point.
 
-A bucket in which no cycle ran is not there, and one without a complete cycle has no groups: missing is never zero.
+A bucket in which no cycle ran is not there, and one without a complete cycle has no groups: missing
+is never zero.
 """
 
 from __future__ import annotations
@@ -118,9 +119,9 @@ class Layout:
 def layout(since: int, until: int, points: int) -> Layout:
     """Buckets for about ``points`` points from ``since`` to ``until``, Unix seconds.
 
-    There are at most so many. A bucket of a quarter of an hour or more is made a whole number of hours, of quarters of a day
-    or of days (UTC), so that it can be added up from roll-ups: up to `_COARSER` times as wide as asked for. Then
-    the ends are moved outwards to whole ones.
+    There are at most so many. A bucket of a quarter of an hour or more is made a whole number of
+    hours, of quarters of a day or of days (UTC), so that it can be added up from roll-ups: up to
+    `_COARSER` times as wide as asked for. Then the ends are moved outwards to whole ones.
     """
     span_seconds = max(1, until - since)
     width = -(-span_seconds // max(1, points))

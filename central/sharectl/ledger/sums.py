@@ -1,7 +1,7 @@
 """Sums by hour, quarter of a day and day, kept beside the cycles so that two years are answered at once.
 
-A roll-up is made anew from what is below it (an hour from its cycles, a day from its quarters) whenever a cycle of it is
-added, in the same transaction: it cannot drift from what it sums.
+A roll-up is made anew from what is below it (an hour from its cycles, a day from its quarters)
+whenever a cycle of it is added, in the same transaction: it cannot drift from what it sums.
 
 Series of the ledger, added up in SQL.
 """
@@ -102,7 +102,8 @@ def refresh(connection: sqlite3.Connection, since: int, until: int) -> None:
                 (width, begin, end),
             )
             connection.execute(
-                f"INSERT INTO {table} SELECT {width}, * FROM ({select.format(bucket=bucket(column))})",  # noqa: S608
+                f"INSERT INTO {table} SELECT {width}, * FROM "  # noqa: S608
+                f"({select.format(bucket=bucket(column))})",
                 values,
             )
 
@@ -138,7 +139,9 @@ def renew(connection: sqlite3.Connection, times: Sequence[int]) -> None:
 _Sizes = dict[tuple[int, int], tuple[dict[int, int], dict[int, int]]]
 
 
-def series(connection: sqlite3.Connection, lists: Lists, since: int, until: int, points: int) -> Series:
+def series(
+    connection: sqlite3.Connection, lists: Lists, since: int, until: int, points: int
+) -> Series:
     """Some ``points`` buckets from ``since`` to ``until``, Unix seconds. Raises ValueError."""
     asked = layout(since, until, points)
     pool, groups, sizes = sums(
@@ -171,7 +174,19 @@ def _by_size(rows: sqlite3.Cursor) -> _Sizes:
 
 
 def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> GroupPoint:
-    cycles, pledge, power, setpoint, error, squares, output, output_cycles, work, pledged, *others = row
+    (
+        cycles,
+        pledge,
+        power,
+        setpoint,
+        error,
+        squares,
+        output,
+        output_cycles,
+        work,
+        pledged,
+        *others,
+    ) = row
     held_back, helped, target_cycles, unplaceable, unplaceable_cycles = others
     held, pending = sizes
     return GroupPoint(
@@ -193,7 +208,18 @@ def _group(row: list[Any], sizes: tuple[dict[int, int], dict[int, int]]) -> Grou
 
 
 def _pool(row: list[Any]) -> PoolPoint:
-    cycles, complete, covered, idle, idle_cycles, targets, target_cycles, seconds, timed_cycles, *causes = row
+    (
+        cycles,
+        complete,
+        covered,
+        idle,
+        idle_cycles,
+        targets,
+        target_cycles,
+        seconds,
+        timed_cycles,
+        *causes,
+    ) = row
     idle_target, idle_grace, caused_cycles = causes
     return PoolPoint(
         cycles=cycles,

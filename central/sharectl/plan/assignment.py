@@ -1,7 +1,8 @@
 """Which node takes from whom for whom: the problem, what a choice is worth, and a greedy choice.
 
-Each option is one target that one node could have. Of the options at most one a node is chosen, within what each group
-is to give and to get, the jobs that wait, and the nodes that may have targets; the sum of values is to be large.
+Each option is one target that one node could have. Of the options at most one a node is chosen,
+within what each group is to give and to get, the jobs that wait, and the nodes that may have
+targets; the sum of values is to be large.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ def total_worth(choices: Iterable[Choice]) -> float:
 def greedy(problem: Problem) -> list[Choice]:
     """Choices in an order that does not look back: of two orders, the one that comes to more.
 
-    Both take option after option as long as it fits. One goes by value, the other by value for each HS06 given, since
-    more often than not the errors run out before the nodes do. Which of the two it is hangs on values without bonuses,
-    so that a plan in force, asked again, is the same plan.
+    Both take option after option as long as it fits. One goes by value, the other by value for each
+    HS06 given, since more often than not the errors run out before the nodes do. Which of the two
+    it is hangs on values without bonuses, so that a plan in force, asked again, is the same plan.
 
     The sum of values is at least `guaranteed_ratio` of the best there is.
     """
@@ -113,7 +114,9 @@ def greedy(problem: Problem) -> list[Choice]:
         return max((filled(problem, (), order) for order in ORDERS), key=total_worth)
     plain = replace(
         problem,
-        options=[option._replace(bonus=0.0) if option.bonus else option for option in problem.options],
+        options=[
+            option._replace(bonus=0.0) if option.bonus else option for option in problem.options
+        ],
     )
     totals = [total_worth(filled(plain, (), order)) for order in ORDERS]
     return filled(problem, (), ORDERS[totals.index(max(totals))])
@@ -122,21 +125,27 @@ def greedy(problem: Problem) -> list[Choice]:
 def guaranteed_ratio(problem: Problem) -> float:
     """Part of the best sum of values that `greedy` never falls below, without targets that stand.
 
-    By order of value alone. Take the best choice, and of it each option that greedy left out: when its turn came, all
-    that had been taken was worth at least as much each, and one of these was full.
+    By order of value alone. Take the best choice, and of it each option that greedy left out: when
+    its turn came, all that had been taken was worth at least as much each, and one of these was
+    full.
 
-    - Its node, the jobs that wait, or the room. The best choice has no more of these than there are, so each option that
-      greedy took stands for at most one of the best choice by each of the three. (Options in both stand for themselves
-      as those of their node.) Where options of one size are for unequal numbers of jobs, jobs count as power does below:
-      one option stands for at most 2 j, with j the most jobs of an option of that size over the fewest.
-    - Power that the held-back group is to give, or the helped one to get, E. With q the HS06 that did not fit, more than E - q
-      was taken. Let r be the largest power of an option over the smallest: the best choice has at most E / q_least
-      options there, greedy at least max(1, E / q_most - 1), each worth as much, so the best has at most 2 r times its
-      value. Or let d be the smallest value for each HS06 over the largest: one option of at least d q was taken, so at
-      least d / (1 + d) of E, and the best has at most (1 + d) / d^2 times its value.
+    - Its node, the jobs that wait, or the room. The best choice has no more of these than there
+      are, so each option that
+      greedy took stands for at most one of the best choice by each of the three. (Options in both
+      stand for themselves as those of their node.) Where options of one size are for unequal
+      numbers of jobs, jobs count as power does below: one option stands for at most 2 j, with j the
+      most jobs of an option of that size over the fewest.
+    - Power that the held-back group is to give, or the helped one to get, E. With q the HS06 that
+      did not fit, more than E - q
+      was taken. Let r be the largest power of an option over the smallest: the best choice has at
+      most E / q_least options there, greedy at least max(1, E / q_most - 1), each worth as much, so
+      the best has at most 2 r times its value. Or let d be the smallest value for each HS06 over
+      the largest: one option of at least d q was taken, so at least d / (1 + d) of E, and the best
+      has at most (1 + d) / d^2 times its value.
 
-    With c the smaller of 2 r and (1 + d) / d^2, the best sum is at most (3 + 2 c) times greedy's; 2 + 2 c without room;
-    with 2 j for one of these 3 or 2 where jobs count as power does. Parts of options, which greedy takes last, only add.
+    With c the smaller of 2 r and (1 + d) / d^2, the best sum is at most (3 + 2 c) times greedy's; 2
+    + 2 c without room; with 2 j for one of these 3 or 2 where jobs count as power does. Parts of
+    options, which greedy takes last, only add.
     """
     if not problem.options:
         return 1.0
@@ -175,7 +184,11 @@ ORDERS: tuple[Order, ...] = (by_value, by_density)
 
 
 def filled(
-    problem: Problem, chosen: Iterable[Choice], order: Order = by_density, *, first: Iterable[Option] = ()
+    problem: Problem,
+    chosen: Iterable[Choice],
+    order: Order = by_density,
+    *,
+    first: Iterable[Option] = (),
 ) -> list[Choice]:
     """What is chosen, then the options of ``first`` and all others as far as each still fits, in the order.
 
@@ -203,7 +216,9 @@ def filled(
 def fitting_memory(problem: Problem, group: str, option: Option) -> int:
     """Of the group's jobs that wait and fit the option, the most memory; -1 if there are too few."""
     waiting = problem.waiting.get((group, option.request_cores), ())
-    fits = (row for row in waiting if row.memory_mib <= option.memory_mib and row.jobs >= option.jobs)
+    fits = (
+        row for row in waiting if row.memory_mib <= option.memory_mib and row.jobs >= option.jobs
+    )
     return max((row.memory_mib for row in fits), default=-1)
 
 
@@ -213,7 +228,11 @@ def after(problem: Problem, chosen: Iterable[Choice]) -> Problem:
     for choice in chosen:
         left.use(choice)
     waiting = {
-        key: [kind._replace(jobs=jobs) for kind in kinds if (jobs := left.jobs[key, kind.memory_mib]) > 0]
+        key: [
+            kind._replace(jobs=jobs)
+            for kind in kinds
+            if (jobs := left.jobs[key, kind.memory_mib]) > 0
+        ]
         for key, kinds in problem.waiting.items()
     }
     room = None if problem.room is None else int(left.room)
@@ -231,9 +250,13 @@ class _Left:
         self.excess = dict(problem.excess_hs06)
         self.deficit = dict(problem.deficit_hs06)
         self.jobs = {
-            (key, kind.memory_mib): kind.jobs for key, kinds in problem.waiting.items() for kind in kinds
+            (key, kind.memory_mib): kind.jobs
+            for key, kinds in problem.waiting.items()
+            for kind in kinds
         }
-        self.memories = {key: [kind.memory_mib for kind in kinds] for key, kinds in problem.waiting.items()}
+        self.memories = {
+            key: [kind.memory_mib for kind in kinds] for key, kinds in problem.waiting.items()
+        }
         by_size: defaultdict[int, list[str]] = defaultdict(list)
         for group, cores in sorted(problem.waiting):
             if group in self.deficit:
@@ -255,7 +278,9 @@ class _Left:
             return None
         if self.excess.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06:
             return None
-        groups = self.by_size.get(option.request_cores, []) if option.helped is None else [option.helped]
+        groups = (
+            self.by_size.get(option.request_cores, []) if option.helped is None else [option.helped]
+        )
         for lacking, group in sorted((-self.deficit.get(group, 0.0), group) for group in groups):
             if -lacking < option.gives_hs06 - ROUNDING_HS06:
                 return None
@@ -276,7 +301,9 @@ class _Left:
             payable = min((excess + ROUNDING_HS06) // taken, (deficit + ROUNDING_HS06) // given)
             key = (group, option.request_cores)
             waiting = [
-                self.jobs[key, memory] for memory in self.memories.get(key, []) if memory <= option.memory_mib
+                self.jobs[key, memory]
+                for memory in self.memories.get(key, [])
+                if memory <= option.memory_mib
             ]
             jobs = int(min(payable, max(waiting, default=0), option.jobs))
             part = self.fitting(option.for_jobs(jobs)) if jobs >= 1 else None

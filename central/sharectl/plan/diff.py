@@ -136,7 +136,9 @@ def plan_diff(
     """
     old = {target.node: target for target in before}
     new = {target.node: target for target in after}
-    return PlanDiff(_changes(old, new), _effect(old, new, nodes, idle_before_core_seconds, strategy))
+    return PlanDiff(
+        _changes(old, new), _effect(old, new, nodes, idle_before_core_seconds, strategy)
+    )
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
@@ -168,7 +170,9 @@ def _moved(gone: Iterable[Target], come: Iterable[Target]) -> dict[Target, Targe
     waiting: defaultdict[tuple[str, str, int], list[Target]] = defaultdict(list)
     for target in come:
         waiting[_purpose(target)].append(target)
-    return {target: waiting[_purpose(target)].pop(0) for target in gone if waiting.get(_purpose(target))}
+    return {
+        target: waiting[_purpose(target)].pop(0) for target in gone if waiting.get(_purpose(target))
+    }
 
 
 def _purpose(target: Target) -> tuple[str, str, int]:

@@ -1,7 +1,8 @@
 """Blocks of cores that stand free under targets: who took them, when they are given back, how many may wait.
 
-A block stands free while a node under a target has at least as many idle cores as the target's jobs request. One that
-no job takes is given back, and left alone for a time that doubles at each failure. Jobs that start end the row.
+A block stands free while a node under a target has at least as many idle cores as the target's jobs
+request. One that no job takes is given back, and left alone for a time that doubles at each
+failure. Jobs that start end the row.
 """
 
 from __future__ import annotations
@@ -156,8 +157,8 @@ class GiveUp:
     def patience_seconds(self, taken: Optional[TakenBlocks], failures: int = 0) -> float:
         """How long a block of a kind may stand free.
 
-        One that failed as a whole is tried with one block at a time, each for twice as long as the one before: a
-        negotiator whose cycles take longer than is learnt yet starves no group.
+        One that failed as a whole is tried with one block at a time, each for twice as long as the
+        one before: a negotiator whose cycles take longer than is learnt yet starves no group.
 
         Parameters
         ----------
@@ -221,7 +222,10 @@ class BlockLook:
     def nodes(self) -> frozenset[str]:
         """Nodes whose target goes, or that are left alone."""
         return frozenset(
-            {*(target.node for target in self.given_back), *(node for _, _, node in self.left_alone)}
+            {
+                *(target.node for target in self.given_back),
+                *(node for _, _, node in self.left_alone),
+            }
         )
 
     def most_new(self, kind: Kind) -> Optional[int]:
@@ -267,7 +271,9 @@ def look_at_blocks(
         if stood.target.node in nodes:
             seen.add(stood, nodes[stood.target.node], now)
     blocks, taken, takes = seen.blocks, seen.taken, seen.takes
-    waiting = {(jobs.group, jobs.cores) for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
+    waiting = {
+        (jobs.group, jobs.cores) for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable
+    }
     rows = _forgotten(memory.back_offs, now)
     failures = {kind: row.failures for kind, row in _of_kinds(rows).items()}
     failed = [
@@ -282,7 +288,9 @@ def look_at_blocks(
     kinds = frozenset(kind for kind, row in _of_kinds(rows).items() if now < row.until)
     late = {(block.node, block.kind) for block in failed}
     given_back = frozenset(
-        target for target, block in blocks if block.kind in kinds or (block.node, block.kind) in late
+        target
+        for target, block in blocks
+        if block.kind in kinds or (block.node, block.kind) in late
     )
     staying = [block for target, block in blocks if target not in given_back]
     free: Counter[Kind] = Counter()
@@ -396,7 +404,9 @@ def _after_takes(
     rows: tuple[BackOff, ...], kinds: Collection[Kind], takers: Collection[tuple[str, int, str]]
 ) -> tuple[BackOff, ...]:
     """Rows without those that a success ends: of the kind, of the node, and of all nodes if the kind was at fault."""
-    at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW} & set(kinds)
+    at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW} & set(
+        kinds
+    )
     return tuple(
         row
         for row in rows
@@ -435,10 +445,14 @@ def _after_failures(
     return tuple(table[key] for key in sorted(table))
 
 
-def _failed_again(row: Optional[BackOff], key: tuple[str, int, str], stood: int, now: int) -> BackOff:
+def _failed_again(
+    row: Optional[BackOff], key: tuple[str, int, str], stood: int, now: int
+) -> BackOff:
     seconds = 2 * row.seconds if row and row.seconds else float(RETRY_TIMES * stood)
     seconds = min(float(MOST_SECONDS), seconds)
-    return BackOff(*key, failures=(row.failures if row else 0) + 1, seconds=seconds, until=now + int(seconds))
+    return BackOff(
+        *key, failures=(row.failures if row else 0) + 1, seconds=seconds, until=now + int(seconds)
+    )
 
 
 def _most_new(

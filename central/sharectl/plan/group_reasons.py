@@ -92,7 +92,9 @@ def _code(control: GroupControl, outcome: Outcome, *, holds: bool) -> str:
     plan_reason = outcome.plan.reason if outcome.plan else ""
     limits: Collection[LimitNote] = outcome.plan.limits if outcome.plan else ()
     under, over = control.output_hs06 < 0, control.output_hs06 > 0
-    waiting = [jobs for jobs in outcome.pending if jobs.jobs > 0 and _is_within(jobs.group, control.group)]
+    waiting = [
+        jobs for jobs in outcome.pending if jobs.jobs > 0 and _is_within(jobs.group, control.group)
+    ]
     reasons = {node.reason for node in outcome.nodes}
     applies = (
         (BOTH, targets.helped > 0 and targets.held_back > 0),
@@ -124,7 +126,9 @@ def _is_within(name: str, group: str) -> bool:
     return group in (name, *levels_above(name))
 
 
-def _other_sizes_closed(group: str, targets: Iterable[Target], pending: Iterable[PendingJobs]) -> int:
+def _other_sizes_closed(
+    group: str, targets: Iterable[Target], pending: Iterable[PendingJobs]
+) -> int:
     sizes = {jobs.cores for jobs in pending if jobs.jobs > 0 and _is_within(jobs.group, group)}
     helping = [target for target in targets if _is_within(target.helped, group)]
     return sum(bool(sizes - {target.request_cores}) for target in helping)

@@ -47,9 +47,10 @@ class _Serving:
 def best(problem: Problem, time_limit_seconds: float, *, exactly: bool = False) -> list[Choice]:
     """Choices of a large total worth: the largest but for `GAP_RATIO` if ``exactly``, and up to `FEW` options.
 
-    Options of one kind serve helped groups alike, so the model has a 0 or 1 for each option, and a number of options for
-    each kind and group: far fewer than options times groups. Of more options the linear relaxation is solved, in which
-    nearly all come out as 0 or 1, and the options are chosen in the order of that answer.
+    Options of one kind serve helped groups alike, so the model has a 0 or 1 for each option, and a
+    number of options for each kind and group: far fewer than options times groups. Of more options
+    the linear relaxation is solved, in which nearly all come out as 0 or 1, and the options are
+    chosen in the order of that answer.
 
     Raises
     ------
@@ -101,7 +102,9 @@ def _steps(powers: Sequence[float]) -> dict[float, float]:
     """Power -> what it counts as: itself, or the largest of its part of them."""
     parts = min(POWERS, len(powers))
     ends = [-(-len(powers) * part // parts) for part in range(parts + 1)]
-    return {power: powers[end - 1] for begin, end in zip(ends, ends[1:]) for power in powers[begin:end]}
+    return {
+        power: powers[end - 1] for begin, end in zip(ends, ends[1:]) for power in powers[begin:end]
+    }
 
 
 def _servings(problem: Problem, kinds: Sequence[Kind]) -> list[_Serving]:
@@ -188,7 +191,9 @@ def _check(answer: Any) -> None:
 class _Model:
     """What HiGHS is given."""
 
-    def __init__(self, problem: Problem, kinds: Sequence[Kind], servings: Sequence[_Serving]) -> None:
+    def __init__(
+        self, problem: Problem, kinds: Sequence[Kind], servings: Sequence[_Serving]
+    ) -> None:
         import numpy as np
         from scipy.sparse import csr_array
 
@@ -199,7 +204,8 @@ class _Model:
         self.cost = np.zeros(columns)
         self.cost[: len(problem.options)] = [-option.worth / unit for option in problem.options]
         self.most = np.array([1] * len(problem.options) + [serving.most for serving in servings])
-        # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers become.
+        # 32 bits: milp of older releases of scipy refuses the wider indices that lists of numbers
+        # become.
         places = (np.array(rows.rows, dtype=np.int32), np.array(rows.columns, dtype=np.int32))
         self.matrix = csr_array((rows.values, places), shape=(len(rows.upper), columns))
         self.lower, self.upper = np.array(rows.lower), np.array(rows.upper)
@@ -208,19 +214,25 @@ class _Model:
 class _Rows:
     """The constraints, entry by entry."""
 
-    def __init__(self, problem: Problem, kinds: Sequence[Kind], servings: Sequence[_Serving]) -> None:
+    def __init__(
+        self, problem: Problem, kinds: Sequence[Kind], servings: Sequence[_Serving]
+    ) -> None:
         self.values: list[float] = []
         self.rows: list[int] = []
         self.columns: list[int] = []
         self.lower: list[float] = []
         self.upper: list[float] = []
         self._numbers: dict[Any, int] = {}
-        jobs = {(key, row.memory_mib): row.jobs for key, rows in problem.waiting.items() for row in rows}
+        jobs = {
+            (key, row.memory_mib): row.jobs for key, rows in problem.waiting.items() for row in rows
+        }
         for column, (option, kind) in enumerate(zip(problem.options, kinds)):
             self._add(("node", option.node), column, 1, 1)
             if option.takes_hs06 > 0:
                 most = problem.excess_hs06.get(option.held_back, 0.0)
-                self._add(("excess", option.held_back), column, option.takes_hs06 / most if most else 2, 1)
+                self._add(
+                    ("excess", option.held_back), column, option.takes_hs06 / most if most else 2, 1
+                )
             if problem.room is not None:
                 self._add(("room",), column, 1, problem.room)
             if option.helped is None:
@@ -249,7 +261,9 @@ class _Rows:
         key = ((group, option.request_cores), fitting_memory(problem, group, option))
         self._add(("jobs", key), column, option.jobs, jobs.get(key, 0))
 
-    def _add(self, name: Any, column: int, value: float, upper: float, lower: float = float("-inf")) -> None:
+    def _add(
+        self, name: Any, column: int, value: float, upper: float, lower: float = float("-inf")
+    ) -> None:
         if name not in self._numbers:
             self._numbers[name] = len(self._numbers)
             self.lower.append(lower)
@@ -268,9 +282,13 @@ def _choices(
     for serving, number in zip(servings, answer[len(problem.options) :]):
         groups[serving.kind] += [(serving.group, serving.memory_mib)] * number
     found = []
-    for option, kind, number in sorted(zip(problem.options, kinds, answer), key=lambda row: row[0][:4]):
+    for option, kind, number in sorted(
+        zip(problem.options, kinds, answer), key=lambda row: row[0][:4]
+    ):
         if number and option.helped is not None:
-            found.append(Choice(option, option.helped, fitting_memory(problem, option.helped, option)))
+            found.append(
+                Choice(option, option.helped, fitting_memory(problem, option.helped, option))
+            )
         elif number:
             group, memory_mib = groups[kind].pop(0)
             found.append(Choice(option, group, memory_mib))

@@ -63,9 +63,10 @@ def limited(
 ) -> tuple[tuple[Target, ...], tuple[LimitNote, ...]]:
     """Targets to publish, those of ``wanted`` first and in its order, and the limits that acted.
 
-    What must go goes, whatever the limits: targets of nodes that are gone or no longer controlled, of groups no
-    longer configured, those that are given back, and those beyond a room that was lowered. It counts as a change. Of the changes that are
-    left, removals come first, then alterations, then additions.
+    What must go goes, whatever the limits: targets of nodes that are gone or no longer controlled,
+    of groups no longer configured, those that are given back, and those beyond a room that was
+    lowered. It counts as a change. Of the changes that are left, removals come first, then
+    alterations, then additions.
 
     Parameters
     ----------
@@ -76,14 +77,16 @@ def limited(
     now
         Unix seconds.
     uncertain_nodes
-        Nodes whose change may have been published already by a cycle that was ended: they count as changed.
+        Nodes whose change may have been published already by a cycle that was ended: they count as
+        changed.
     """
     before = {stood.target.node: stood for stood in standing}
     staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
     desired, held = _dwelt(staying, wanted, limits, now)
     room = room_for_targets(limits, where.pool_nodes)
     room_notes = [
-        (code, max(0, len(desired) - most)) for code, most in _rooms(limits, where.pool_nodes).items()
+        (code, max(0, len(desired) - most))
+        for code, most in _rooms(limits, where.pool_nodes).items()
     ]
     beyond = list(desired)[room:] if room is not None else []
     for node in beyond:
@@ -104,14 +107,21 @@ def limited(
 def dwelling(
     standing: Iterable[Standing], limits: PlanLimits, now: int, where: Steerable
 ) -> tuple[Target, ...]:
-    """Targets that stay as they are since they are young, by node. One from the future is as young as one of now."""
+    """Targets that stay as they are since they are young, by node.
+
+    One from the future is as young as one of now.
+    """
     young = (
-        stood.target for stood in standing if _is_young(stood, limits, now) and where.may_keep(stood.target)
+        stood.target
+        for stood in standing
+        if _is_young(stood, limits, now) and where.may_keep(stood.target)
     )
     return tuple(sorted(young, key=lambda target: target.node))
 
 
-def standing_after(before: Iterable[Standing], targets: Iterable[Target], now: int) -> tuple[Standing, ...]:
+def standing_after(
+    before: Iterable[Standing], targets: Iterable[Target], now: int
+) -> tuple[Standing, ...]:
     """What stands once ``targets`` are published, by node: one that is as it was keeps its time."""
     since = {stood.target: min(stood.since, now) for stood in before}
     stands = (Standing(target, since.get(target, now)) for target in targets)
@@ -133,7 +143,10 @@ def _dwelt(
     kept = {stood.target.node: stood.target for stood in young}
     called_for = {target.node: target for target in wanted}
     held = sum(called_for.get(node) != target for node, target in kept.items())
-    return {**kept, **{node: target for node, target in called_for.items() if node not in kept}}, held
+    return {
+        **kept,
+        **{node: target for node, target in called_for.items() if node not in kept},
+    }, held
 
 
 def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
@@ -151,7 +164,9 @@ def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
     return rooms
 
 
-def _excess(staying: Mapping[str, Standing], desired: Mapping[str, Target], room: Optional[int]) -> set[str]:
+def _excess(
+    staying: Mapping[str, Standing], desired: Mapping[str, Target], room: Optional[int]
+) -> set[str]:
     """Nodes whose target goes since more stand than there is room for; such that are not desired."""
     too_many = max(0, len(staying) - room) if room is not None else 0
     return set(_oldest_first(staying, desired)[:too_many])
@@ -159,7 +174,8 @@ def _excess(staying: Mapping[str, Standing], desired: Mapping[str, Target], room
 
 def _oldest_first(staying: Mapping[str, Standing], desired: Mapping[str, Target]) -> list[str]:
     return sorted(
-        (node for node in staying if node not in desired), key=lambda node: (staying[node].since, node)
+        (node for node in staying if node not in desired),
+        key=lambda node: (staying[node].since, node),
     )
 
 
@@ -172,7 +188,9 @@ def _changed(
 ) -> tuple[dict[str, Target], int]:
     """Targets once ``allowed`` changes were made, besides those on ``free`` nodes; and how many were not made."""
     removed = [node for node in _oldest_first(staying, desired) if node not in free]
-    altered = [node for node in desired if node in staying and staying[node].target != desired[node]]
+    altered = [
+        node for node in desired if node in staying and staying[node].target != desired[node]
+    ]
     added = [node for node in desired if node not in staying and node not in free]
     changes = [*removed, *altered, *added]
     made = changes if allowed is None else changes[:allowed]

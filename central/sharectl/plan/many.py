@@ -50,7 +50,9 @@ NODE_CODES = {
 Kinds = Mapping[tuple[str, int], Iterable[Waiting]]
 
 
-def findings(nodes: Mapping[str, NodeCores], over: Collection[str], waiting: Kinds) -> dict[str, str]:
+def findings(
+    nodes: Mapping[str, NodeCores], over: Collection[str], waiting: Kinds
+) -> dict[str, str]:
     """Node -> what was found of jobs of ``waiting`` there, if the groups of ``over`` give."""
     least_mib: dict[int, int] = {}
     for (_, cores), kinds in waiting.items():
@@ -88,7 +90,9 @@ def why_none(
         return "not-worth"
     errors = {each.group: each.control_error_hs06 for each in groups if each.output_hs06}
     given = {group: -error for group, error in errors.items()}
-    return "output-below-node" if _pays(able, errors, given, budgets.waiting) else "error-below-node"
+    return (
+        "output-below-node" if _pays(able, errors, given, budgets.waiting) else "error-below-node"
+    )
 
 
 def _finding(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int]) -> str:
@@ -109,7 +113,9 @@ def _finding(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int
     return found
 
 
-def _blocks(here: NodeCores, over: Collection[str], sizes: Iterable[int]) -> Iterator[tuple[str, int, int]]:
+def _blocks(
+    here: NodeCores, over: Collection[str], sizes: Iterable[int]
+) -> Iterator[tuple[str, int, int]]:
     """Groups that could give a block there, its cores, and the memory that it would come with."""
     for group in here.ages:
         if group in over:
@@ -122,7 +128,10 @@ def _blocks(here: NodeCores, over: Collection[str], sizes: Iterable[int]) -> Ite
 
 
 def _pays(
-    nodes: Mapping[str, NodeCores], excess: Mapping[str, float], deficit: Mapping[str, float], waiting: Kinds
+    nodes: Mapping[str, NodeCores],
+    excess: Mapping[str, float],
+    deficit: Mapping[str, float],
+    waiting: Kinds,
 ) -> bool:
     """Whether power to take and power to give are worth one of the blocks for which a job waits."""
     over = {group for group, left in excess.items() if left > 0}
@@ -227,7 +236,10 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         single = each.target.request_cores == 1
         blocks = max(1, each.due_cores) if single else 1
         unfinished[each.target.helped, each.target.request_cores] += 0 if each.fulfilled else blocks
-    bounded = {kind: _at_most(jobs, look.most_new(kind), unfinished[kind]) for kind, jobs in waiting.items()}
+    bounded = {
+        kind: _at_most(jobs, look.most_new(kind), unfinished[kind])
+        for kind, jobs in waiting.items()
+    }
     budgets = Problem((), excess, deficit, bounded, situation.room, look.left_alone)
     fixed = [
         choice
@@ -258,7 +270,9 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         reason = why_none(found, free, Problem((), excess, deficit, waiting), situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
     wanted = _wanted(situation, (fixed, choices, notes), stood, found, reason)
-    unbounded = after(Problem((), excess, deficit, waiting, left_alone=look.left_alone), fixed).waiting
+    unbounded = after(
+        Problem((), excess, deficit, waiting, left_alone=look.left_alone), fixed
+    ).waiting
     later = _later(problem, choices, unbounded) if bounded != waiting else []
     return replace(
         wanted,
@@ -282,17 +296,23 @@ def _at_most(kinds: Sequence[Waiting], new: Optional[int], standing: int) -> Seq
 
 
 def _later(
-    problem: Problem, choices: Sequence[Choice], waiting: Mapping[tuple[str, int], Sequence[Waiting]]
+    problem: Problem,
+    choices: Sequence[Choice],
+    waiting: Mapping[tuple[str, int], Sequence[Waiting]],
 ) -> list[str]:
     """Nodes that would have targets too if every job of ``waiting`` counted."""
     beyond = filled(replace(problem, waiting=waiting), choices)[len(choices) :]
     return [choice.option.node for choice in beyond]
 
 
-def _stood(situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected) -> list[_Stood]:
+def _stood(
+    situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected
+) -> list[_Stood]:
     """What the targets that stand are still to do."""
     youngest: dict[tuple[str, str], int] = {}
-    let_in = {(stood.target.node, stood.target.helped): stood.target for stood in situation.standing}
+    let_in = {
+        (stood.target.node, stood.target.helped): stood.target for stood in situation.standing
+    }
     for job in situation.snapshot.running:
         key = (job.node, job.group)
         # A slot may have more cores than its job requests.
@@ -344,7 +364,11 @@ def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Cho
     memory_mib = fitting_memory(budgets, target.helped, option)
     if memory_mib < 0 or option.value <= 0:
         return []
-    return [Choice(option._replace(bonus=prices.keep_gain_ratio * option.value), target.helped, memory_mib)]
+    return [
+        Choice(
+            option._replace(bonus=prices.keep_gain_ratio * option.value), target.helped, memory_mib
+        )
+    ]
 
 
 def _block_going_on(stood: _Stood, prices: Prices) -> Option:
@@ -358,7 +382,10 @@ def _block_going_on(stood: _Stood, prices: Prices) -> Option:
         takes_hs06=stood.due_cores * stood.hs06_per_core,
         gives_hs06=target.request_cores * stood.hs06_per_core,
         value=prices.value(
-            target.request_cores, stood.hs06_per_core, stood.wait.seconds, stood.wait.idle_core_seconds
+            target.request_cores,
+            stood.hs06_per_core,
+            stood.wait.seconds,
+            stood.wait.idle_core_seconds,
         ),
         wait_seconds=stood.wait.seconds,
         idle_core_seconds=stood.wait.idle_core_seconds,
@@ -375,7 +402,9 @@ def _single_cores_going_on(stood: _Stood, budgets: Problem, prices: Prices) -> O
     waiting = budgets.waiting.get((target.helped, 1), ())
     jobs = max((kind.jobs for kind in waiting if kind.memory_mib <= memory_mib), default=0)
     cores = max(1, min(open_cores, jobs))
-    value = prices.single_core_value(open_cores, power, stood.wait.seconds, stood.wait.idle_core_seconds)
+    value = prices.single_core_value(
+        open_cores, power, stood.wait.seconds, stood.wait.idle_core_seconds
+    )
     return Option(
         node=target.node,
         held_back=target.held_back,
@@ -394,8 +423,8 @@ def _single_cores_going_on(stood: _Stood, budgets: Problem, prices: Prices) -> O
 def _affordable(going_on: Sequence[Choice], budgets: Problem) -> tuple[list[Option], Problem]:
     """Targets that may go on, and the budgets with room for them.
 
-    While cores wait for each other less power is in use, and the errors fall: the last target that a group's error still
-    pays for in part goes on, or cores would be freed in vain.
+    While cores wait for each other less power is in use, and the errors fall: the last target that
+    a group's error still pays for in part goes on, or cores would be freed in vain.
     """
     excess, deficit = dict(budgets.excess_hs06), dict(budgets.deficit_hs06)
     kept: list[Option] = []
@@ -426,16 +455,20 @@ def _chosen(
 ) -> tuple[list[Choice], tuple[LimitNote, ...]]:
     """The choices, the most useful first, and what kept them from being the best.
 
-    What stands goes on unless another choice, bonuses counted, is better by more than the solver may be off.
+    What stands goes on unless another choice, bonuses counted, is better by more than the solver
+    may be off.
     """
     notes: tuple[LimitNote, ...] = ()
     found = [greedy(problem)]
     if assigning.solver != "greedy" and problem.options:
         try:
             solved = best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs")
-            found.append(filled(problem, [choice for choice in solved if _allowed(problem, choice)]))
+            found.append(
+                filled(problem, [choice for choice in solved if _allowed(problem, choice)])
+            )
         except SolverError as error:
-            # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is not.
+            # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
+            # not.
             silent = error.code == SOLVER_MISSING and assigning.solver == "auto"
             notes = () if silent else (LimitNote(error.code, max(1, len(found[0]))),)
     choices = max(found, key=total_worth)
@@ -445,7 +478,11 @@ def _chosen(
             choices = going_on
     ordered = sorted(choices, key=lambda choice: by_value(choice.option))
     # What there is no room for is called for all the same: the limits leave it out, and say so.
-    beyond = filled(replace(problem, room=None), ordered)[len(ordered) :] if problem.room is not None else []
+    beyond = (
+        filled(replace(problem, room=None), ordered)[len(ordered) :]
+        if problem.room is not None
+        else []
+    )
     return [*ordered, *beyond], notes
 
 
@@ -485,4 +522,6 @@ def _released(standing: Sequence[Standing]) -> dict[str, str]:
 
 def _target(choice: Choice) -> Target:
     option = choice.option
-    return Target(option.node, option.held_back, option.cap_cores, choice.helped, option.request_cores)
+    return Target(
+        option.node, option.held_back, option.cap_cores, choice.helped, option.request_cores
+    )

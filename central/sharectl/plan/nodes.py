@@ -1,6 +1,7 @@
 """Which nodes are under control: by name, by share, or by a constraint on their ads.
 
-The codes that nodes publish in ``t1_JobCtlReason``, and what to do about those that keep targets away.
+The codes that nodes publish in ``t1_JobCtlReason``, and what to do about those that keep targets
+away.
 
 The words of a node.
 
@@ -41,7 +42,10 @@ NO_FILE, NO_AD, EXPIRED = "no-file", "no-ad", "expired"
 _INSTALL = "install all files of startd_cron anew, of one version"
 _BUG = "a fault of sharectl's node job: StartLog there has it; please report it"
 _PERIOD = "StartLog there has what it waited for"
-_WHO = "somebody else publishes too, or the file was edited: find out who writes there; `sharectl cycle`"
+_WHO = (
+    "somebody else publishes too, or the file was edited: find out who writes there; "
+    "`sharectl cycle`"
+)
 
 REMEDIES: Mapping[str, str] = {
     NOT_PUBLISHED: "never ran job_ctl: install config.d/60-sharectl-execute-point.conf there, and condor_reconfig",
@@ -171,7 +175,8 @@ def controlled_machines(
     machines
         Full host names of all nodes.
     meeting_constraint
-        Those whose ad met the expression of a `ControlledConstraint`, as the collector found; not used otherwise.
+        Those whose ad met the expression of a `ControlledConstraint`, as the collector found; not
+        used otherwise.
     """
     if isinstance(controlled, ControlledShare):
         return selected_by_share(controlled.ratio, machines)
@@ -190,7 +195,8 @@ def selected_by_hosts(patterns: Iterable[str], machine: str) -> bool:
 def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
     """``floor(ratio * number of machines)`` of ``machines``, those with the lowest SHA-256 of the lower-case name.
 
-    The choice hangs on the names alone: not on their order, and hardly on which other nodes come and go.
+    The choice hangs on the names alone: not on their order, and hardly on which other nodes come
+    and go.
     """
     ranked = sorted(set(machines), key=lambda name: (sha256(name.lower().encode()).digest(), name))
     return frozenset(ranked[: nodes_in_share(ratio, len(ranked))])
@@ -215,9 +221,10 @@ def left_out(
 ) -> tuple[dict[str, str], dict[str, int]]:
     """Node -> one of `sharectl.plan.plan.NODE_REASONS`; and what the next cycle is to be given as ``before``.
 
-    A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none, or on an older one.
-    One that says nothing of it counts so only where others do. One that refuses what is published gets nothing new, and
-    keeps what it acts on: a web server that is down for a minute must not undo the work of hours.
+    A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none,
+    or on an older one. One that says nothing of it counts so only where others do. One that refuses
+    what is published gets nothing new, and keeps what it acts on: a web server that is down for a
+    minute must not undo the work of hours.
 
     Parameters
     ----------
@@ -231,13 +238,23 @@ def left_out(
     for node in snapshot.nodes:
         found = _as_it_is(node)
         since = before.get(node.name)
-        if found == "refused" and node.name in stood and _obeys(node, stood[node.name], now, obey_seconds):
+        if (
+            found == "refused"
+            and node.name in stood
+            and _obeys(node, stood[node.name], now, obey_seconds)
+        ):
             found = None
         if found is not None:
             reasons[node.name] = found
-        elif node.name in stood and speaking and not _obeys(node, stood[node.name], now, obey_seconds):
+        elif (
+            node.name in stood
+            and speaking
+            and not _obeys(node, stood[node.name], now, obey_seconds)
+        ):
             since = now
-        elif (since is not None and now - since >= RETRY_TIMES * obey_seconds) or node.name in stood:
+        elif (
+            since is not None and now - since >= RETRY_TIMES * obey_seconds
+        ) or node.name in stood:
             since = None
         if since is not None:
             unheeding[node.name] = since

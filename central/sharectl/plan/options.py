@@ -44,7 +44,11 @@ class Prices:
     """Part of their value at which cores for single-core jobs count: these get some without a target, too."""
 
     def value(
-        self, request_cores: int, hs06_per_core: float, wait_seconds: float, idle_core_seconds: float
+        self,
+        request_cores: int,
+        hs06_per_core: float,
+        wait_seconds: float,
+        idle_core_seconds: float,
     ) -> float:
         """HS06-seconds of a block that is ready after so long, and for which so much stands idle."""
         moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
@@ -90,7 +94,9 @@ def waiting_jobs(
 
 
 def for_the_furthest_under(
-    prices: Prices, deficit_hs06: Mapping[str, float], waiting: Mapping[tuple[str, int], Sequence[Waiting]]
+    prices: Prices,
+    deficit_hs06: Mapping[str, float],
+    waiting: Mapping[tuple[str, int], Sequence[Waiting]],
 ) -> Prices:
     """Prices at which the group furthest under its share comes first, if it waits with single-core jobs alone."""
     lacking = {group: deficit_hs06.get(group, 0.0) for group, _ in waiting}
@@ -107,8 +113,8 @@ def new_options(
 ) -> list[Option]:
     """Targets that ``nodes`` could have within ``budgets``, by node, group and size.
 
-    A held-back group gives what the job requests, or all that it holds there if idle cores make up for the rest. For
-    single-core jobs it gives up to ``block_cores``.
+    A held-back group gives what the job requests, or all that it holds there if idle cores make up
+    for the rest. For single-core jobs it gives up to ``block_cores``.
     """
     single = _SingleCores(budgets, block_cores)
     most_hs06: dict[int, float] = {}
@@ -135,7 +141,9 @@ def new_options(
                     glances[group, size].append((needed / pace, name))
     options = []
     looked_at: tuple[str, str] = ("", "")
-    for name, group, size in sorted(_worth_a_look(glances, nodes, excess_hs06, prices, block_cores)):
+    for name, group, size in sorted(
+        _worth_a_look(glances, nodes, excess_hs06, prices, block_cores)
+    ):
         if (name, group) != looked_at:
             looked_at, leaving = (name, group), expected.leaving(nodes[name], group)
         cores = single.cores(nodes[name], group) if size == 1 else size
@@ -152,7 +160,9 @@ class _SingleCores:
     def __init__(self, budgets: Problem, block_cores: int) -> None:
         self._excess_hs06 = budgets.excess_hs06
         waiting = {group: kinds for (group, cores), kinds in budgets.waiting.items() if cores == 1}
-        self._deficit_hs06 = max((budgets.deficit_hs06.get(group, 0.0) for group in waiting), default=0.0)
+        self._deficit_hs06 = max(
+            (budgets.deficit_hs06.get(group, 0.0) for group in waiting), default=0.0
+        )
         jobs = max((kind.jobs for kinds in waiting.values() for kind in kinds), default=0)
         self._most = min(block_cores, jobs)
 
@@ -215,7 +225,9 @@ def _single_core_option(
     )
 
 
-def _option(here: NodeCores, group: str, size: int, leaving: Sequence[Leaving], prices: Prices) -> Option:
+def _option(
+    here: NodeCores, group: str, size: int, leaving: Sequence[Leaving], prices: Prices
+) -> Option:
     held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
     needed = max(0, size - idle)
     wait = wait_for_cores(leaving, needed, idle)

@@ -26,7 +26,11 @@ def one_pair(
     if over is None:
         return Wanted("no-group-over")
     size, look = limits.multicore_cores, blocks.look
-    able = [each for each in groups if (each.group, helped_size(each, size)) not in look.left_alone_kinds]
+    able = [
+        each
+        for each in groups
+        if (each.group, helped_size(each, size)) not in look.left_alone_kinds
+    ]
     under = helped_group(able, size)
     if under is None:
         return Wanted("given-up" if helped_group(groups, size) else "no-group-under")
@@ -65,7 +69,11 @@ def one_pair(
 
 
 def _too_small(
-    over: GroupControl, under: GroupControl, nodes: Sequence[str], snapshot: Snapshot, limits: PlanLimits
+    over: GroupControl,
+    under: GroupControl,
+    nodes: Sequence[str],
+    snapshot: Snapshot,
+    limits: PlanLimits,
 ) -> str:
     """Whether it is the errors that are not worth a block, or what the controllers make of them."""
     power = hs06_per_core_by_node(snapshot)
@@ -84,7 +92,9 @@ def held_back_group(groups: Iterable[GroupControl]) -> Optional[GroupControl]:
 def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Optional[GroupControl]:
     """g_p: the group with the most power to give to that has jobs of up to ``multicore_cores`` pending."""
     under = [
-        control for control in groups if control.output_hs06 < 0 and helped_size(control, multicore_cores) > 0
+        control
+        for control in groups
+        if control.output_hs06 < 0 and helped_size(control, multicore_cores) > 0
     ]
     return min(under, key=lambda control: (control.output_hs06, control.group), default=None)
 
@@ -92,10 +102,15 @@ def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Option
 def helped_size(group: GroupControl, multicore_cores: int) -> int:
     """Cores of the largest jobs of its demand that a block of ``multicore_cores`` holds; 0 without any."""
     pending = group.error.usage.demand_by_cores
-    return max((cores for cores, jobs in pending.items() if jobs > 0 and cores <= multicore_cores), default=0)
+    return max(
+        (cores for cores, jobs in pending.items() if jobs > 0 and cores <= multicore_cores),
+        default=0,
+    )
 
 
-def nodes_by_preference(cores: Mapping[str, int], controlled: Collection[str], block_cores: int) -> list[str]:
+def nodes_by_preference(
+    cores: Mapping[str, int], controlled: Collection[str], block_cores: int
+) -> list[str]:
     """Nodes that can give a block of cores: those where most cores are held first, then by name."""
     able = [node for node, held in cores.items() if held >= block_cores and node in controlled]
     return sorted(able, key=lambda node: (-cores[node], node))
@@ -110,7 +125,8 @@ def _affordable(
 ) -> list[str]:
     """First nodes of ``nodes`` that pending jobs can use and that together remove no more than the smaller error.
 
-    What the targets of ``kept`` are still to take from the one group and to give to the other is taken off first.
+    What the targets of ``kept`` are still to take from the one group and to give to the other is
+    taken off first.
     """
     over, under, request = purpose
     block = limits.multicore_cores
@@ -135,5 +151,10 @@ def _affordable(
 def _still_due(kept: Iterable[Target], snapshot: Snapshot) -> dict[Target, int]:
     """Target -> cores that its held-back group still has above the cap."""
     kept = tuple(kept)
-    cores = {group: cores_by_node(snapshot, group) for group in {target.held_back for target in kept}}
-    return {target: max(0, cores[target.held_back].get(target.node, 0) - target.cap_cores) for target in kept}
+    cores = {
+        group: cores_by_node(snapshot, group) for group in {target.held_back for target in kept}
+    }
+    return {
+        target: max(0, cores[target.held_back].get(target.node, 0) - target.cap_cores)
+        for target in kept
+    }

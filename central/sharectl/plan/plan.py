@@ -19,7 +19,14 @@ from sharectl.plan.free_blocks import (
     idle_cores,
     look_at_blocks,
 )
-from sharectl.plan.limits import GIVEN_UP, Steerable, dwelling, limited, room_for_targets, standing_after
+from sharectl.plan.limits import (
+    GIVEN_UP,
+    Steerable,
+    dwelling,
+    limited,
+    room_for_targets,
+    standing_after,
+)
 from sharectl.plan.many import Assigning, Situation, many_pairs
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out
 from sharectl.plan.pair import one_pair
@@ -136,7 +143,10 @@ class PlanConfig:
 
     @property
     def shared_hs06(self) -> dict[str, float]:
-        """Group of any level -> pledge that is its alone, HS06; each before those within it. Errors are made of these."""
+        """Group of any level -> pledge that is its alone, HS06; each before those within it.
+
+        Errors are made of these.
+        """
         own = {**self.pledge_hs06, **self.own_hs06}
         return {name: own[name] for name in in_order(tuple(self.pledge_hs06)) if name in own}
 
@@ -172,11 +182,18 @@ def decide(
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
     each = steer(
-        config.shared_hs06, config.limits.deadband_hs06, config.steering, state.controllers, snapshot, now
+        config.shared_hs06,
+        config.limits.deadband_hs06,
+        config.steering,
+        state.controllers,
+        snapshot,
+        now,
     )
     groups = controls_with_subgroups(each, config.own_hs06)
     standing = state.standing_at(now)
-    out, unheeding = left_out(snapshot, standing, state.unheeding, now, config.assigning.obey_seconds)
+    out, unheeding = left_out(
+        snapshot, standing, state.unheeding, now, config.assigning.obey_seconds
+    )
     if config.strategy == "pair":
         # The seed steers every node that it is told to.
         out, unheeding = {node: why for node, why in out.items() if why in _NEVER_STEERED}, {}
@@ -192,7 +209,9 @@ def decide(
     kept = dwelling(standing, config.limits, now, where)
     blocks = StandingBlocks(look, [stood for stood in standing if where.may_keep(stood.target)])
     wanted = _wanted(config, groups, snapshot, where, kept, known, blocks)
-    targets, notes = limited(standing, wanted.targets, config.limits, now, where, state.uncertain_nodes)
+    targets, notes = limited(
+        standing, wanted.targets, config.limits, now, where, state.uncertain_nodes
+    )
     reason = "no-room" if wanted.targets and not targets else wanted.reason
     idle = look.nodes - {target.node for target in targets}
     given_up = (LimitNote(GIVEN_UP, max(1, len(idle))),) if idle or look.left_alone_kinds else ()
@@ -248,7 +267,10 @@ def _wanted(
 def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:
     """Node -> what its target costs, if the strategy knows: where a limit acted that is not what is called for."""
     called = set(wanted.targets)
-    costs = {target.node: wanted.waits if target in called else wanted.standing_waits for target in targets}
+    costs = {
+        target.node: wanted.waits if target in called else wanted.standing_waits
+        for target in targets
+    }
     return {node: known[node] for node, known in costs.items() if node in known}
 
 
@@ -278,7 +300,9 @@ def _absent(snapshot: Snapshot, standing: Sequence[Standing]) -> dict[str, str]:
     return {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
 
 
-def withdrawal(config: PlanConfig, state: State, now: int, reason: str = "withdrawn") -> tuple[Plan, State]:
+def withdrawal(
+    config: PlanConfig, state: State, now: int, reason: str = "withdrawn"
+) -> tuple[Plan, State]:
     """Plan without targets, whatever stands, for when none may stand: ``reason`` says why."""
     return _sealed(config, state, now, reason=reason, pair=None, targets=(), limits=())
 

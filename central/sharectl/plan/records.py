@@ -75,7 +75,10 @@ class NodeRecord:
     reason: Optional[str] = None
     """Why it was left out or has what it has: one of `sharectl.plan.plan.NODE_REASONS`."""
     wait_seconds: float = 0.0
-    """Expected time until the target's cores are free; 0 without a target. The ledger keeps two digits."""
+    """Expected time until the target's cores are free; 0 without a target.
+
+    The ledger keeps two digits.
+    """
     idle_core_seconds: float = 0.0
     """Cores expected to stand idle meanwhile, times seconds. The ledger keeps two digits."""
     memory_mib: int = 0
@@ -142,7 +145,9 @@ class CycleRecord:
     @property
     def pending_known(self) -> bool:
         """Whether it has what the jobs that wait request besides cores: imported and older rows have not."""
-        waiting = any(jobs for group in self.groups for jobs in group.error.usage.pending_by_cores.values())
+        waiting = any(
+            jobs for group in self.groups for jobs in group.error.usage.pending_by_cores.values()
+        )
         return bool(self.pending) or not waiting
 
 
@@ -194,7 +199,9 @@ def node_records(
     stands = {target.node: target for target in targets}
     nodes = {node.name: node for node in snapshot.nodes}
     return tuple(
-        _record(nodes.get(name) or _absent(name), held.get(name, ()), stands.get(name), reasons, waits)
+        _record(
+            nodes.get(name) or _absent(name), held.get(name, ()), stands.get(name), reasons, waits
+        )
         for name in sorted({*nodes, *stands, *reasons})
     )
 

@@ -1,11 +1,12 @@
 """How long running jobs still run, learnt from what ended between one look at the pool and the next.
 
-A life table by age: in each bin of it, how long jobs were watched and how many of them ended. Bins grow with the age,
-so that minutes and weeks are learnt alike.
+A life table by age: in each bin of it, how long jobs were watched and how many of them ended. Bins
+grow with the age, so that minutes and weeks are learnt alike.
 
 How long it takes until a group's jobs on one node have given enough cores back.
 
-What each node holds, as plans need it: cores and memory by group, with how long they are expected to be held.
+What each node holds, as plans need it: cores and memory by group, with how long they are expected
+to be held.
 """
 
 from __future__ import annotations
@@ -42,9 +43,10 @@ class Leaving(NamedTuple):
 def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) -> Wait:
     """Expected time until ``jobs`` have given back ``needed_cores``, and what stands idle meanwhile.
 
-    Each job ends after an exponential time of its own mean. The cores given back by time t are then on average
-    ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that must come free, in whole jobs,
-    lowered so that it is the mean of an order statistic (`ORDER_CORRECTION`).
+    Each job ends after an exponential time of its own mean. The cores given back by time t are then
+    on average ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that
+    must come free, in whole jobs, lowered so that it is the mean of an order statistic
+    (`ORDER_CORRECTION`).
 
     Parameters
     ----------
@@ -131,8 +133,9 @@ class RemainingTimes:
     def expected_seconds(self, age_seconds: float) -> float:
         """Mean time that a job of this age still runs, seconds, > 0.
 
-        Each bin's rate of ends is what was seen, with one end of the prior added: a job of unknown kind is expected to
-        run on for as long as it has run, at least some 17 minutes and at most a day.
+        Each bin's rate of ends is what was seen, with one end of the prior added: a job of unknown
+        kind is expected to run on for as long as it has run, at least some 17 minutes and at most a
+        day.
         """
         age = max(0.0, age_seconds)
         number = age_bin(age)
@@ -183,8 +186,9 @@ NOTHING_SEEN = RemainingTimes()
 def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTimes]:
     """What two looks tell of each group: those of ``previous`` that are not in ``current`` have ended between.
 
-    Jobs are known by node, group, cores and start. One that ended was watched for half the time between the looks.
-    Those of a node that is not seen any more tell nothing, nor do looks too far apart.
+    Jobs are known by node, group, cores and start. One that ended was watched for half the time
+    between the looks. Those of a node that is not seen any more tell nothing, nor do looks too far
+    apart.
     """
     between = current.taken_at - previous.taken_at
     if not 0 < between <= LONGEST_GAP_SECONDS:
@@ -197,12 +201,15 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
             continue
         for start, stays in _matched(starts, later.get((node, group, cores), ())):
             age = max(0, previous.taken_at - start)
-            rows[group].append((age, age + (between if stays else between / 2), 0.0 if stays else 1.0))
+            rows[group].append(
+                (age, age + (between if stays else between / 2), 0.0 if stays else 1.0)
+            )
     return {group: _table(seen) for group, seen in rows.items()}
 
 
 def _prior_rate(age_seconds: float) -> float:
-    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin that begins there.
+    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin
+    # that begins there.
     return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
 
 
@@ -317,7 +324,9 @@ class Expected:
     def cores_a_second(self, node: NodeCores, group: str) -> float:
         """How fast the group's jobs on the node are expected to give cores back."""
         kinds = node.ages.get(group, {})
-        return fsum([cores * jobs / self.seconds(group, number) for (cores, number), jobs in kinds.items()])
+        return fsum(
+            [cores * jobs / self.seconds(group, number) for (cores, number), jobs in kinds.items()]
+        )
 
     def leaving(self, node: NodeCores, group: str) -> list[Leaving]:
         """The group's jobs on the node, always in one order."""

@@ -2,13 +2,16 @@
 
 What CRIC answers about federations: JSON from outside, of which only what is needed is believed.
 
-    {"IT-INFN-CNAF": {"name": "…", "accounting_name": "…", "pledges": {"2026": {"Q1": {"cms": {"CPU": 87100, …}}}}}}
+    {"IT-INFN-CNAF": {"name": "…", "accounting_name": "…", "pledges": {"2026": {"Q1": {"cms":
+    {"CPU": 87100, …}}}}}}
 
 The year begins in April, so that its Q4 is January to March of the next.
 
-Asking CRIC's server: HTTPS with a verified certificate, one deadline for all of it, nothing followed elsewhere.
+Asking CRIC's server: HTTPS with a verified certificate, one deadline for all of it, nothing
+followed elsewhere.
 
-The copy of CRIC's last good answer, and the pledges that were taken from it: what holds while nobody answers.
+The copy of CRIC's last good answer, and the pledges that were taken from it: what holds while
+nobody answers.
 """
 
 from __future__ import annotations
@@ -88,7 +91,9 @@ class _Value:
         found = [key for key in self.as_object() if key.lower() == name.lower()]
         exact = [key for key in found if key == name]
         if len(found) > 1 and not exact:
-            raise InputError([f"{self.place}: has {_some(found)}; nobody can tell which is {shown(name)}"])
+            raise InputError(
+                [f"{self.place}: has {_some(found)}; nobody can tell which is {shown(name)}"]
+            )
         return next(iter((*exact, *found)), None)
 
 
@@ -101,7 +106,9 @@ def read(content: bytes, place: str) -> Mapping[str, Any]:
         If it is no JSON object of at most `MAX_BYTES`.
     """
     if len(content) > MAX_BYTES:
-        raise InputError([f"{place}: has more than {MAX_BYTES} bytes; it is no list of federations"])
+        raise InputError(
+            [f"{place}: has more than {MAX_BYTES} bytes; it is no list of federations"]
+        )
     try:
         found = json.loads(content, object_pairs_hook=_Object, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
@@ -111,7 +118,11 @@ def read(content: bytes, place: str) -> Mapping[str, Any]:
 
 
 def promised(
-    federations: Mapping[str, Any], place: str, names: Sequence[str], vos: Iterable[str], period: Period
+    federations: Mapping[str, Any],
+    place: str,
+    names: Sequence[str],
+    vos: Iterable[str],
+    period: Period,
 ) -> dict[str, Promised]:
     """VO as asked for → the sum of what the federations pledge to it in a period; without those that get nothing.
 
@@ -163,11 +174,16 @@ def _federation(answer: _Value, name: str) -> _Value:
         and name.lower() in [str(content.get(field)).lower() for field in _NAMES]
     ]
     if len(found) > 1:
-        raise InputError([f"{answer.place}: {quoted(name)} could be {_some(found)}; write one of them"])
+        raise InputError(
+            [f"{answer.place}: {quoted(name)} could be {_some(found)}; write one of them"]
+        )
     if not found:
         raise InputError(
             [
-                f"{answer.place}: there is no federation {quoted(name)}; {_site_advice(answer.as_object(), name)}"
+                (
+                    f"{answer.place}: there is no federation {quoted(name)}; "
+                    f"{_site_advice(answer.as_object(), name)}"
+                )
             ]
         )
     return answer.below(found[0])
@@ -184,7 +200,10 @@ def _site_advice(federations: Mapping[str, Any], name: str) -> str:
     ]
     if not of_site:
         return "see pledges.cric.federations"
-    return f"it is a site of {_some(of_site)}: write that, and pledges.cric.federation_ratio if it has others too"
+    return (
+        f"it is a site of {_some(of_site)}: write that, and pledges.cric.federation_ratio if it "
+        "has others too"
+    )
 
 
 def _quarter(federation: _Value, period: Period) -> _Value:
@@ -194,7 +213,9 @@ def _quarter(federation: _Value, period: Period) -> _Value:
         found = where.key_like(key)
         if found is None:
             known = _some(where.as_object()) or "nothing"
-            raise InputError([f"{where.place}: has no {key}, which {period} needs; there is {known}"])
+            raise InputError(
+                [f"{where.place}: has no {key}, which {period} needs; there is {known}"]
+            )
         where = where.below(found)
     where.as_object()
     return where
@@ -348,7 +369,9 @@ def _ask(url: str, access: ServerAccess, known: Validators) -> Answered:
         except (requests.RequestException, OSError, ValueError) as error:
             return Answered(problem=_words(error))
         except MemoryError:
-            return Answered(problem=f"cannot be asked: its answer needs more than {_MOST_MEMORY_BYTES} bytes")
+            return Answered(
+                problem=f"cannot be asked: its answer needs more than {_MOST_MEMORY_BYTES} bytes"
+            )
 
 
 def _answered(response: object, known: Validators) -> Answered:
@@ -367,7 +390,9 @@ def _answered(response: object, known: Validators) -> Answered:
     for chunk in response.iter_content(_CHUNK_BYTES):
         content += chunk
         if len(content) > MAX_BYTES:
-            return Answered(problem=f"sends more than {MAX_BYTES} bytes; it is no list of federations")
+            return Answered(
+                problem=f"sends more than {MAX_BYTES} bytes; it is no list of federations"
+            )
     return Answered(bytes(content), _validators(headers))
 
 
@@ -454,9 +479,13 @@ def _copy(content: Any) -> Copy:
         url=_typed(content["url"], str),
         asked_at=_typed(content["asked_at"], int),
         answer=_typed(content["answer"], str),
-        validators=Validators(*(_optional_text(validators[name]) for name in ("etag", "last_modified"))),
+        validators=Validators(
+            *(_optional_text(validators[name]) for name in ("etag", "last_modified"))
+        ),
         accepted={
-            group: Accepted(_pledge(row["hs06"]), _typed(row["place"], str), _typed(row["said_at"], int))
+            group: Accepted(
+                _pledge(row["hs06"]), _typed(row["place"], str), _typed(row["said_at"], int)
+            )
             for group, row in content["accepted"].items()
         },
     )
@@ -522,7 +551,9 @@ class _Good:
 class CricPledges:
     """Pledges of federations, as CRIC has them."""
 
-    def __init__(self, access: CricAccess, wanted: Sequence[Wanted], manner: Manner = Manner()) -> None:
+    def __init__(
+        self, access: CricAccess, wanted: Sequence[Wanted], manner: Manner = Manner()
+    ) -> None:
         self.access = access
         self.wanted = tuple(wanted)
         self.manner = manner
@@ -543,7 +574,9 @@ class CricPledges:
         if good is None:
             return refused(seconds, problems or ["CRIC has not been asked yet"], warnings)
         if problems:
-            warnings.append(f"{'; '.join(problems)}; the copy of {ago(now - good.copy.asked_at)} is in use")
+            warnings.append(
+                f"{'; '.join(problems)}; the copy of {ago(now - good.copy.asked_at)} is in use"
+            )
         return self._used(good, now, seconds, period, warnings)
 
     def _known(self, warnings: list[str]) -> Optional[Copy]:
@@ -573,7 +606,12 @@ class CricPledges:
         return known.validators if known is not None and same else Validators()
 
     def _fresh(
-        self, answered: Answered, known: Optional[Copy], now: int, period: Period, problems: list[str]
+        self,
+        answered: Answered,
+        known: Optional[Copy],
+        now: int,
+        period: Period,
+        problems: list[str],
     ) -> Optional[_Good]:
         """What the server says, if it can be used; else ``problems`` get why not."""
         if answered.problem is not None:
@@ -588,20 +626,25 @@ class CricPledges:
             copy = Copy(self.access.url, url, now, text, answered.validators, accepted)
         return self._read(copy, period, problems, fresh=True) if copy is not None else None
 
-    def _old(self, known: Optional[Copy], now: int, period: Period, problems: list[str]) -> Optional[_Good]:
+    def _old(
+        self, known: Optional[Copy], now: int, period: Period, problems: list[str]
+    ) -> Optional[_Good]:
         """What the copy says, if it can be used; else ``problems`` get why not."""
         if known is None or known.asked != self.access.url:
             problems.append(f"there is no copy of it in {self.access.copy_file}")
             return None
         if abs(now - known.asked_at) > self.access.max_age_seconds:
             problems.append(
-                f"the copy in {self.access.copy_file} is of {ago(now - known.asked_at)}, older than "
+                f"the copy in {self.access.copy_file} is of {ago(now - known.asked_at)}, older "
+                "than "
                 f"pledges.cric.max_age_days ({self.access.max_age_seconds / DAY_SECONDS:g})"
             )
             return None
         return self._read(known, period, problems, fresh=False)
 
-    def _read(self, copy: Copy, period: Period, problems: list[str], *, fresh: bool) -> Optional[_Good]:
+    def _read(
+        self, copy: Copy, period: Period, problems: list[str], *, fresh: bool
+    ) -> Optional[_Good]:
         vos = {one.known_as for one in self.wanted if one.known_as}
         try:
             federations = read(copy.answer.encode("utf-8", "surrogateescape"), _PLACE)
@@ -611,7 +654,9 @@ class CricPledges:
             return None
         return _Good(copy, found, fresh)
 
-    def _used(self, good: _Good, now: int, seconds: float, period: Period, warnings: list[str]) -> Pledged:
+    def _used(
+        self, good: _Good, now: int, seconds: float, period: Period, warnings: list[str]
+    ) -> Pledged:
         """Pledges of a good answer, but for those that jump."""
         told = {
             one.group: Told(promised.hs06 * self.access.federation_ratio, promised.place)
@@ -619,8 +664,12 @@ class CricPledges:
             if (promised := good.promised.get(one.known_as)) is not None
         }
         unwritten = {one.group: one for one in self.wanted if one.written_hs06 is None}
-        before = {group: was.hs06 for group, was in good.copy.accepted.items() if group in unwritten}
-        said = {group: what.hs06 for group, what in told.items() if what.hs06 > 0 and group in unwritten}
+        before = {
+            group: was.hs06 for group, was in good.copy.accepted.items() if group in unwritten
+        }
+        said = {
+            group: what.hs06 for group, what in told.items() if what.hs06 > 0 and group in unwritten
+        }
         jumped = [] if self.manner.confirm else jumps(before, said, self.access.max_change_factor)
         problems: list[str] = []
         for group in jumped:
@@ -663,11 +712,15 @@ class CricPledges:
         """Put the pledge before in the place of one that jumped, while it is not too old."""
         now_told = told[one.group]
         words = (
-            f"{one.place}: {now_told.place} is {now_told.hs06:g} HS06, after {was.hs06:g}: more than a factor of "
-            f"{self.access.max_change_factor:g} (pledges.cric.max_change_factor); `sharectl pledges --confirm` takes it"
+            f"{one.place}: {now_told.place} is {now_told.hs06:g} HS06, after {was.hs06:g}: more "
+            "than a factor of "
+            f"{self.access.max_change_factor:g} (pledges.cric.max_change_factor); `sharectl "
+            "pledges --confirm` takes it"
         )
         if now - was.said_at > self.access.max_age_seconds:
-            problems.append(f"{words}; the pledge before is of {ago(now - was.said_at)}, too old to stay")
+            problems.append(
+                f"{words}; the pledge before is of {ago(now - was.said_at)}, too old to stay"
+            )
             return
         warnings.append(f"{words}; the pledge before stays in use")
         told[one.group] = Told(was.hs06, was.place)

@@ -1,6 +1,7 @@
 """Pledges from the negotiator's group quotas: weighted slots, and what power such a slot stands for.
 
-A copy of the negotiator's knobs of quotas, for while it is busy: it answers between its cycles only.
+A copy of the negotiator's knobs of quotas, for while it is busy: it answers between its cycles
+only.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from sharectl.condor.ads import evaluated, number, text, whole
 from sharectl.condor.collector import unanswered
 from sharectl.condor.deadline import Question, ask_all, words
 from sharectl.condor.negotiator import ask
-from sharectl.condor.quotas import Knob, group_of_knob, groups_of_knobs, is_of_quotas, knobs_of_text, names_of
+from sharectl.condor.quotas import (
+    Knob,
+    group_of_knob,
+    groups_of_knobs,
+    is_of_quotas,
+    knobs_of_text,
+    names_of,
+)
 from sharectl.condor.reach import why_collector
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files import documents
@@ -60,7 +68,9 @@ def _copy(content: Any) -> KnobsCopy:
     if type(content["asked_at"]) is not int:
         raise TypeError("asked_at is no whole number")
     knobs = tuple(Knob(*row) for row in content["knobs"])
-    if not all(isinstance(part, str) for knob in knobs for part in (knob.place, knob.name, knob.value)):
+    if not all(
+        isinstance(part, str) for knob in knobs for part in (knob.place, knob.name, knob.value)
+    ):
         raise TypeError("a knob is no text")
     name = content["name"]
     return KnobsCopy(name if isinstance(name, str) else None, content["asked_at"], knobs)
@@ -110,7 +120,9 @@ class _Answer:
 class NegotiatorPledges:
     """Quotas of the groups that are steered, as HS06."""
 
-    def __init__(self, access: NegotiatorAccess, wanted: Sequence[Wanted], *, keep: bool = False) -> None:
+    def __init__(
+        self, access: NegotiatorAccess, wanted: Sequence[Wanted], *, keep: bool = False
+    ) -> None:
         self.access = access
         self.wanted = tuple(wanted)
         self.keep = keep
@@ -139,7 +151,9 @@ class NegotiatorPledges:
             )
         if not (access.pool_cores and access.weight_hs06):
             questions["collector"] = Question(
-                partial(_power, access), access.deadline_seconds, partial(why_collector, access.collector)
+                partial(_power, access),
+                access.deadline_seconds,
+                partial(why_collector, access.collector),
             )
         if questions:
             import htcondor2  # noqa: F401 - loaded before the questions fork
@@ -157,7 +171,9 @@ class NegotiatorPledges:
         told = answers["negotiator"]
         if told.value is None:
             copy = self._copy(
-                now, f"negotiator: {_with_hint(access.collector, told.source.problem or '')}", warnings
+                now,
+                f"negotiator: {_with_hint(access.collector, told.source.problem or '')}",
+                warnings,
             )
             return _Answer(copy.knobs, copy.asked_at, cores, hs06)
         self._keep(now, told.value, warnings)
@@ -171,7 +187,8 @@ class NegotiatorPledges:
         age = now - copy.asked_at
         if abs(age) > most:
             raise PoolUnavailableError(
-                f"{problem}; the copy is of {ago(age)}, older than pledges.negotiator.max_age_seconds ({most:g})"
+                f"{problem}; the copy is of {ago(age)}, older than "
+                f"pledges.negotiator.max_age_seconds ({most:g})"
             )
         warnings.append(f"{problem}; what it said {ago(age)} is in use")
         return copy
@@ -192,14 +209,19 @@ class NegotiatorPledges:
             return refused(
                 0.0,
                 [
-                    f"the collector knows no execute point to tell the power of; write pledges.negotiator.{missing}"
+                    (
+                        "the collector knows no execute point to tell the power of; write "
+                        f"pledges.negotiator.{missing}"
+                    )
                 ],
             )
         place = str(access.file) if access.file else "the negotiator"
         names = names_of(answer.knobs)
         # Of a group that is not in GROUP_NAMES HTCondor ignores the quota.
         knobs = [knob for knob in answer.knobs if group_of_knob(knob) in ("", *names)]
-        quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, lambda: weight)}
+        quotas = {
+            group.name.lower(): group for group in groups_of_knobs(knobs, place, lambda: weight)
+        }
         told: dict[str, Told] = {}
         scale = {"": 1.0}
         for one in self.wanted:
@@ -210,11 +232,17 @@ class NegotiatorPledges:
                 told[one.group] = Told(quota * each * above, where, quotas[one.group].surplus)
             # What is within a group whose pledge is written keeps its part of it.
             written = one.written_hs06 is not None and quota
-            scale[one.group] = (one.written_hs06 or 0.0) / (quota * each) if quota and written else above
+            scale[one.group] = (
+                (one.written_hs06 or 0.0) / (quota * each) if quota and written else above
+            )
         absent = {
-            one.group: _why_absent(one.group, names, place) for one in self.wanted if one.group not in told
+            one.group: _why_absent(one.group, names, place)
+            for one in self.wanted
+            if one.group not in told
         }
-        pledges, problems, notes = joined(self.wanted, told, SOURCE, said_at=answer.said_at, absent=absent)
+        pledges, problems, notes = joined(
+            self.wanted, told, SOURCE, said_at=answer.said_at, absent=absent
+        )
         if problems:
             return refused(0.0, problems)
         notes += _unlisted(names, self.wanted, place)
@@ -229,7 +257,9 @@ def _with_hint(collector: Optional[str], problem: str) -> str:
 def _why_silent(collector: Optional[str], error: Exception) -> str:
     """Why the collector did not answer, if it is what did not; otherwise what the negotiator's question says."""
     return (
-        f"{_OF_COLLECTOR}: {why_collector(collector, error)}" if _OF_COLLECTOR in str(error) else words(error)
+        f"{_OF_COLLECTOR}: {why_collector(collector, error)}"
+        if _OF_COLLECTOR in str(error)
+        else words(error)
     )
 
 
@@ -248,8 +278,10 @@ def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:
             span = f"{least:g}" if least == most else f"{least:g} to {most:g}"
             whose = "its own quota comes to" if own else "the quotas of others come to"
             warnings.append(
-                f"{pledge.place}: {pledge.hs06:g} HS06 is written, and {whose} {span}: are these the same scale? Write its "
-                "pledge_hs06 in HS06, or pledges.negotiator.weight_hs06, the HS06 of a weighted slot"
+                f"{pledge.place}: {pledge.hs06:g} HS06 is written, and {whose} {span}: are "
+                "these the same scale? Write its "
+                "pledge_hs06 in HS06, or pledges.negotiator.weight_hs06, the HS06 of a weighted "
+                "slot"
             )
     return warnings
 
@@ -271,7 +303,12 @@ def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> lis
     ]
     if not others:
         return []
-    return [f"{place} has groups that are not listed under groups, and so are not steered: {some(others)}"]
+    return [
+        (
+            f"{place} has groups that are not listed under groups, and so are not steered: "
+            f"{some(others)}"
+        )
+    ]
 
 
 def _power(access: NegotiatorAccess) -> tuple[float, float]:

@@ -61,7 +61,9 @@ class WrittenPledges:
 class NestedPledges:
     """The same for groups within groups, whose shares are in the configuration."""
 
-    def __init__(self, source: Pledges, tree: Callable[[Mapping[str, float]], Mapping[str, float]]) -> None:
+    def __init__(
+        self, source: Pledges, tree: Callable[[Mapping[str, float]], Mapping[str, float]]
+    ) -> None:
         self.source = source
         self.tree = tree
         """Of the pledges that the source has: those of all groups, each before those within it."""
@@ -77,7 +79,8 @@ class NestedPledges:
         if problems:
             return refused(found.source.seconds, problems, found.warnings)
         pledges = (
-            known.get(group) or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
+            known.get(group)
+            or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
             for group, hs06 in every.items()
         )
         return replace(found, pledges=tuple(pledges))
@@ -92,7 +95,8 @@ def _beyond(every: Mapping[str, float]) -> Iterator[str]:
         total = fsum(inner.get(group, ()))
         if total > hs06 * (1 + _SAME):
             yield (
-                f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}; write shares instead of pledges "
+                f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}; write "
+                "shares instead of pledges "
                 "for them, or lower them"
             )
 
@@ -135,11 +139,14 @@ def joined(
             )
             if instead is not None and not isclose(instead, each.written_hs06, rel_tol=_SAME):
                 notes.append(
-                    f"{each.place}: {each.written_hs06:g} HS06 is written, and goes before the {instead:g} of "
+                    f"{each.place}: {each.written_hs06:g} HS06 is written, and goes before the "
+                    f"{instead:g} of "
                     f"{from_source.place if from_source else source}"
                 )
         elif from_source is None or not from_source.hs06 > 0:
-            why = absent.get(each.group) or (f"{from_source.place} is 0" if from_source else "no pledge")
+            why = absent.get(each.group) or (
+                f"{from_source.place} is 0" if from_source else "no pledge"
+            )
             problems.append(f"{each.place}: {why}; write pledge_hs06 there, or remove the group")
         else:
             hs06, place, surplus = from_source.hs06, from_source.place, from_source.surplus

@@ -61,7 +61,12 @@ class AuditFile:
     """The record of changes; see `sharectl.cycle.ports.Audit`."""
 
     def __init__(
-        self, state_directory: Path, who: Who, configuration: Mapping[str, Any], max_bytes: int, keep: int
+        self,
+        state_directory: Path,
+        who: Who,
+        configuration: Mapping[str, Any],
+        max_bytes: int,
+        keep: int,
     ) -> None:
         self.path = state_directory / PLACE
         self.who = who
@@ -87,7 +92,10 @@ class AuditFile:
             },
         }
         self._append(
-            [{**self._head("target", now), **_change(change), **common} for change in record.changes]
+            [
+                {**self._head("target", now), **_change(change), **common}
+                for change in record.changes
+            ]
         )
 
     def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - as the port has it
@@ -102,7 +110,12 @@ class AuditFile:
         self._append([line])
 
     def _head(self, event: str, now: int) -> dict[str, Any]:
-        return {"schema_version": SCHEMA_VERSION, "time": now, "event": event, "who": asdict(self.who)}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "time": now,
+            "event": event,
+            "who": asdict(self.who),
+        }
 
     def _append(self, rows: Iterable[Mapping[str, Any]]) -> None:
         lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
@@ -113,7 +126,9 @@ class AuditFile:
                 files.rotate(self.path, self.max_bytes, self.keep)
                 files.append_lines(self.path, lines, _MODE, filler="{}")
         except OSError as error:
-            raise StateError(f"{folder}: cannot be made: {error.strerror}; make it, or make room") from error
+            raise StateError(
+                f"{folder}: cannot be made: {error.strerror}; make it, or make room"
+            ) from error
         except LockedError as error:
             raise StateError(
                 f"{self.path}: not written: another process holds {folder}; look for it"
@@ -140,7 +155,9 @@ def canonical(snapshot: Snapshot) -> dict[str, Any]:
 
 def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
     """Fields of each record, which are names and numbers; not by `asdict`, which copies each of them deeply."""
-    return [vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))]
+    return [
+        vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))
+    ]
 
 
 def _change(change: Change) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """Targets in the pool's collectors: sent, withdrawn, and read back, so that "published" means arrived.
 
-Nothing spans two messages to a collector, so the order is such that a failure in between leaves only what expires by
-itself: first the new ads, each in the place of the node's last one, and last in that stream the ad of the plan; then,
-once that is seen to have arrived, all older ads of the same identity are withdrawn at once.
+Nothing spans two messages to a collector, so the order is such that a failure in between leaves
+only what expires by itself: first the new ads, each in the place of the node's last one, and last
+in that stream the ad of the plan; then, once that is seen to have arrived, all older ads of the
+same identity are withdrawn at once.
 
 Targets as ads: what is sent to a collector, and what one makes of the ads that a collector holds.
 """
@@ -71,7 +72,10 @@ class Holding:
     older: int = 0
     """Ads of this publisher that belong to another plan."""
     foreign: Mapping[str, int] = field(default_factory=dict)
-    """Identity of somebody else -> ads of his that look like targets or plans. No node believes them."""
+    """Identity of somebody else -> ads of his that look like targets or plans.
+
+    No node believes them.
+    """
 
 
 def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
@@ -82,7 +86,11 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
         "t1_TargetGenerated": plan.generated_at,
         "t1_TargetValidUntil": plan.valid_until,
         **({"t1_TargetPool": pool} if pool is not None else {}),
-        **({"t1_MulticorePending": plan.multicore_pending} if plan.multicore_pending is not None else {}),
+        **(
+            {"t1_MulticorePending": plan.multicore_pending}
+            if plan.multicore_pending is not None
+            else {}
+        ),
         # Only tidies up, and late: nodes go by t1_TargetValidUntil.
         "ClassAdLifetime": max(1, plan.valid_until - plan.generated_at),
     }
@@ -97,13 +105,17 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
         }
         for target in plan.targets
     ]
-    return [*targets, {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets), **about}]
+    return [
+        *targets,
+        {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets), **about},
+    ]
 
 
 def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
     """Constraint of the targets of ``identity`` that are not of the plan ``sequence``, and of those with these names.
 
-    Whatever their sequence is, and if they have none: no other plan of the same identity is to stand beside the newest.
+    Whatever their sequence is, and if they have none: no other plan of the same identity is to
+    stand beside the newest.
     """
     others = [f"t1_TargetSequence =!= {sequence}", *(f"Name =?= {_quoted(name)}" for name in names)]
     return f"AuthenticatedIdentity =?= {_quoted(identity)} && ({' || '.join(others)})"
@@ -142,7 +154,9 @@ def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
 
 def holding(held: Collection[HeldAd], identity: Optional[str]) -> Holding:
     """What there is of ``identity``; of whoever sent the plan if that is None."""
-    plans = [ad for ad in held if ad.is_plan and ad.name == PLAN_NAME and identity in (None, ad.identity)]
+    plans = [
+        ad for ad in held if ad.is_plan and ad.name == PLAN_NAME and identity in (None, ad.identity)
+    ]
     plan = max(plans, key=lambda ad: ad.sequence, default=None)
     whose = plan.identity if plan else identity
     targets = [ad for ad in held if not ad.is_plan]
@@ -208,7 +222,8 @@ class CollectorPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors. Raises as `sharectl.cycle.ports.Publisher`.
 
-        Not whole or not at all: what failed in between leaves targets of two plans, none of which outlives its own.
+        Not whole or not at all: what failed in between leaves targets of two plans, none of which
+        outlives its own.
         """
         deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, access=self.access)
         deliveries = _ask(self.access, deliver)
@@ -220,7 +235,8 @@ class CollectorPublisher:
         if problems:
             raise PublishError("; ".join(problems))
         return ",".join(
-            f"collector:{address}({answer.value.held.identity})" for address, answer in deliveries.items()
+            f"collector:{address}({answer.value.held.identity})"
+            for address, answer in deliveries.items()
         )
 
 
@@ -240,7 +256,10 @@ def _ask(access: CollectorAccess, question: Callable[[str], Delivery]) -> dict[s
             "collector: no pool is named; set pool.collector, or CONDOR_CONFIG of this process"
         )
     return ask_all(
-        {address: Question(partial(question, address), access.deadline_seconds) for address in addresses}
+        {
+            address: Question(partial(question, address), access.deadline_seconds)
+            for address in addresses
+        }
     )
 
 
@@ -251,7 +270,9 @@ def _look(address: str, access: CollectorAccess) -> Delivery:
     return Delivery(holding(held, access.identity))
 
 
-def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: CollectorAccess) -> Delivery:
+def _deliver(
+    address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: CollectorAccess
+) -> Delivery:
     """Send and look; in a process of its own, whose configuration it changes."""
     import classad2
     import htcondor2
@@ -274,7 +295,9 @@ def _deliver(address: str, ads: Sequence[dict[str, Any]], plan: Plan, access: Co
     withdrawal = classad2.ClassAd({"MyType": "Query", "TargetType": TARGET_TYPE})
     withdrawal["Requirements"] = classad2.ExprTree(
         other_ads(
-            sent.identity, plan.sequence, [stray.name for stray in strays(ads_held, plan, sent.identity)]
+            sent.identity,
+            plan.sequence,
+            [stray.name for stray in strays(ads_held, plan, sent.identity)],
         )
     )
     collector.advertise([withdrawal], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
@@ -302,20 +325,26 @@ def _until(
 def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Optional[str]:
     """What is missing of ``plan``, or stands beside it, in the name of ``identity``; None if that is nothing."""
     beside = strays(held, plan, identity)
-    missing = len(plan.targets) - sum(not ad.is_plan and ad.identity == identity for ad in held) + len(beside)
+    missing = (
+        len(plan.targets)
+        - sum(not ad.is_plan and ad.identity == identity for ad in held)
+        + len(beside)
+    )
     problems = []
     if holding(held, None).sequence != plan.sequence:
         problems.append("shows another plan by now; see whether a second sharectl publishes there")
     if missing > 0:
         problems.append(
-            f"holds {len(plan.targets) - missing} of {len(plan.targets)} targets; CollectorLog there says why, and the "
+            f"holds {len(plan.targets) - missing} of {len(plan.targets)} targets; CollectorLog "
+            "there says why, and the "
             "next cycle tries again"
         )
     if beside:
         named = ", ".join(f"{ad.name} (sequence {ad.sequence})" for ad in beside[:_MAX_NAMED])
         more = f" and {len(beside) - _MAX_NAMED} more" if len(beside) > _MAX_NAMED else ""
         problems.append(
-            f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come again after they are "
+            f"holds targets from {identity} that are not of this plan ({plan.sequence}) and "
+            "come again after they are "
             f"withdrawn: {named}{more}; see who else has the token of that identity"
         )
     return "; ".join(problems) or None
@@ -324,7 +353,9 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
 def _held(collector: Any) -> list[HeldAd]:
     import htcondor2
 
-    return held_ads(collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION))
+    return held_ads(
+        collector.query(htcondor2.AdType.Any, constraint=ALL_OF_OURS, projection=PROJECTION)
+    )
 
 
 def why_useless(
@@ -346,7 +377,8 @@ def why_useless(
         return f"took the ads and does not show them{_why_not_shown(known, expected)} ({DOCUMENT})"
     if held.identity in (None, NOBODY) or str(held.identity).endswith("@unmapped"):
         return (
-            f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; give sharectl a token "
+            f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; "
+            "give sharectl a token "
             f"({DOCUMENT})"
         )
     return None
@@ -355,13 +387,16 @@ def why_useless(
 def _why_not_shown(known: Optional[tuple[str, str]], expected: Optional[str]) -> str:
     if known is not None and expected not in (None, known[0]):
         return (
-            f": it knows sharectl as {known[0]} (by {known[1]}), not as {expected}; give sharectl the token of {expected} "
+            f": it knows sharectl as {known[0]} (by {known[1]}), not as {expected}; give "
+            f"sharectl the token of {expected} "
             f"(`condor_token_list`), and see whether {_AUTHENTICATION}_METHODS here has IDTOKENS"
         )
     whom = f"; it knows sharectl as {known[0]} (by {known[1]})" if known is not None else ""
     return (
-        f"{whom}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity sends ads of the same names, or "
-        f"the token is not the one that is meant (`condor_token_list`; {_AUTHENTICATION}_METHODS here must have IDTOKENS)"
+        f"{whom}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity sends "
+        "ads of the same names, or "
+        "the token is not the one that is meant (`condor_token_list`; "
+        f"{_AUTHENTICATION}_METHODS here must have IDTOKENS)"
     )
 
 
@@ -370,8 +405,10 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
     if expected in (None, identity):
         return None
     return (
-        f"knows sharectl as {identity}, not as {expected}: nodes that are told {expected} believe none of it, and those "
-        f"that are told {identity} all of it; set identity, here and on the nodes, or give sharectl the token of that identity"
+        f"knows sharectl as {identity}, not as {expected}: nodes that are told {expected} "
+        "believe none of it, and those "
+        f"that are told {identity} all of it; set identity, here and on the nodes, or give "
+        "sharectl the token of that identity"
     )
 
 
@@ -399,7 +436,8 @@ def _why_refused(collector: Any, expected: Optional[str]) -> str:
         return _why_unknown(collector)
     identity, method = known
     return (
-        f"takes no ads from {identity} (by {method}): UPDATE_AD_GENERIC needs the level DAEMON; add {identity} to "
+        f"takes no ads from {identity} (by {method}): UPDATE_AD_GENERIC needs the level DAEMON; "
+        f"add {identity} to "
         f"COLLECTOR.ALLOW_DAEMON there, and condor_reconfig ({DOCUMENT})"
     )
 
@@ -413,6 +451,10 @@ def _why_unknown(collector: Any) -> str:
         collector.locate(htcondor2.DaemonType.Collector)
     except htcondor2.HTCondorException as error:
         return (
-            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token ({DOCUMENT})"
+            f"cannot be asked: {error} See whether it runs, and whether READ there needs a token "
+            f"({DOCUMENT})"
         )
-    return f"does not know sharectl, and takes ads of nobody it does not know; give sharectl a token ({DOCUMENT})"
+    return (
+        "does not know sharectl, and takes ads of nobody it does not know; give sharectl a "
+        f"token ({DOCUMENT})"
+    )

@@ -50,7 +50,8 @@ class HttpsPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``, and fetch it; returns its URL. Raises as `sharectl.cycle.ports.Publisher`.
 
-        What is not served stays written: it may be the way to the server that is broken, not that to the nodes.
+        What is not served stays written: it may be the way to the server that is broken, not that
+        to the nodes.
         """
         self.file.write(plan)
         written = self.file.path
@@ -59,7 +60,8 @@ class HttpsPublisher:
             raise PublishError(f"{self.served_at.url}: {fetched.problem}; {written} stands")
         if fetched.content != render(plan, self.file.seal).encode():
             raise PublishError(
-                f"{self.served_at.url}: is not what {written} holds; let the server serve that file, uncached and "
+                f"{self.served_at.url}: is not what {written} holds; let the server serve that "
+                "file, uncached and "
                 "unchanged"
             )
         return self.file.arrived_at(self.served_at.url)
@@ -99,12 +101,16 @@ class _OneHost(urllib.request.HTTPRedirectHandler):
 def _fetch(served_at: ServedAt) -> Fetched:
     """The same, in a process that is ended at the deadline: a server may send a byte a second for ever."""
     try:
-        context = ssl.create_default_context(cafile=str(served_at.ca_file) if served_at.ca_file else None)
+        context = ssl.create_default_context(
+            cafile=str(served_at.ca_file) if served_at.ca_file else None
+        )
     except OSError as error:
         return Fetched(problem=f"the certificates in {served_at.ca_file} cannot be read: {error}")
     try:
         opener = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), _OneHost()
+            urllib.request.ProxyHandler({}),
+            urllib.request.HTTPSHandler(context=context),
+            _OneHost(),
         )
         request = urllib.request.Request(served_at.url, headers=_AGENT)  # noqa: S310 - the model admits https only
         with opener.open(request, timeout=served_at.deadline_seconds) as response:

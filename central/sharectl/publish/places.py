@@ -1,7 +1,8 @@
 """Places that held targets and that ``publish:`` names no more: remembered, emptied, forgotten.
 
-Without it whoever takes a way out of ``publish:`` leaves its last targets in force until they run out, and ``disable``
-cannot take them away. ``places.json`` in the state directory has every place that may hold targets.
+Without it whoever takes a way out of ``publish:`` leaves its last targets in force until they run
+out, and ``disable`` cannot take them away. ``places.json`` in the state directory has every place
+that may hold targets.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class LeftPlacesFile:
     Parameters
     ----------
     names
-        The places of the configuration: ``file:PATH`` or ``collector:ADDRESS``, without an address for the pool's own.
+        The places of the configuration: ``file:PATH`` or ``collector:ADDRESS``, without an address
+        for the pool's own.
     publisher_of
         A publisher for such a name, which is to take targets away.
     """
@@ -61,7 +63,10 @@ class LeftPlacesFile:
         self.clock = clock
 
     def remember(self, plan: Plan) -> None:
-        """Note that every place of the configuration may hold ``plan``. Raises as `sharectl.cycle.ports.LeftPlaces`."""
+        """Note that every place of the configuration may hold ``plan``.
+
+        Raises as `sharectl.cycle.ports.LeftPlaces`.
+        """
         if not plan.targets:
             return
         here = dict.fromkeys(self.names, Held(plan.sequence, plan.valid_until))
@@ -98,13 +103,19 @@ class LeftPlacesFile:
 
     def _unreadable(self, why: str) -> StateError:
         return StateError(
-            f"{self.path}: cannot be read: {why}; remove it: places that publish: names no more then keep their targets "
+            f"{self.path}: cannot be read: {why}; remove it: places that publish: names no more "
+            "then keep their targets "
             "until these run out"
         )
 
     def _write(self, places: Mapping[str, Held]) -> None:
-        newest = sorted(places.items(), key=lambda place: place[1].valid_until, reverse=True)[:MAX_PLACES]
-        rows = {name: {"sequence": held.sequence, "valid_until": held.valid_until} for name, held in newest}
+        newest = sorted(places.items(), key=lambda place: place[1].valid_until, reverse=True)[
+            :MAX_PLACES
+        ]
+        rows = {
+            name: {"sequence": held.sequence, "valid_until": held.valid_until}
+            for name, held in newest
+        }
         content = {"schema_version": SCHEMA_VERSION, "places": rows}
         files.replace(self.path, [json.dumps(content, indent=2), "\n"])
 
@@ -134,7 +145,10 @@ class _Leaving:
     places: LeftPlacesFile
 
     def publish(self, plan: Plan) -> str:
-        """Publish ``plan``, which is to have no targets, and forget the place. Raises as `sharectl.cycle.ports.Publisher`."""
+        """Publish ``plan``, which is to have no targets, and forget the place.
+
+        Raises as `sharectl.cycle.ports.Publisher`.
+        """
         path = Path(self.name[len(FILE) :]) if self.name.startswith(FILE) else None
         if path is not None and not os.path.lexists(path):
             self.places.forget(self.name)
@@ -164,6 +178,7 @@ class _Leaving:
         if not ours:
             self.places.forget(self.name)
             raise PublishError(
-                f"{path}: publish: names it no more, and it holds what sharectl did not publish there: left as it is; see "
+                f"{path}: publish: names it no more, and it holds what sharectl did not publish "
+                "there: left as it is; see "
                 "who writes there, and whether nodes read it"
             )

@@ -69,7 +69,8 @@ def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
     match = _LINE.fullmatch(content, start)
     if match is None:
         raise ValueError(
-            "the line `# signature:` is not the last, or is not `# signature: hmac-sha256 KEYID HEX`"
+            "the line `# signature:` is not the last, or is not `# signature: hmac-sha256 KEYID "
+            "HEX`"
         )
     return content[:start], Signature(match[1].decode(), match[2].decode())
 
@@ -93,14 +94,19 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     Raises
     ------
     ConfigError
-        If it cannot be read, others could read or replace it, or something is wrong in it: all of it at once,
-        and never the text of a key.
+        If it cannot be read, others could read or replace it, or something is wrong in it: all of
+        it at once, and never the text of a key.
     """
     try:
         content, facts = files.read_regular(path, MAX_KEY_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(
-            [f"{path}: cannot be read: {error.strerror or error}; signing_key_file names the file of keys"]
+            [
+                (
+                    f"{path}: cannot be read: {error.strerror or error}; signing_key_file names the "
+                    "file of keys"
+                )
+            ]
         ) from error
     if content is None:
         raise ConfigError([f"{path}: is no regular file; write the keys into one"])
@@ -117,7 +123,9 @@ def _file_problems(facts: os.stat_result) -> list[str]:
         problems.append(f": belongs to uid {facts.st_uid}; let root own it: chown root")
     if facts.st_mode & _FORBIDDEN_MODE:
         mode = stat.S_IMODE(facts.st_mode)
-        problems.append(f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600")
+        problems.append(
+            f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
+        )
     return problems
 
 
@@ -133,7 +141,8 @@ def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
         words = text.split()
         if len(words) != 2 or not _KEY_ID.fullmatch(words[0]) or not _SECRET.fullmatch(words[1]):  # noqa: PLR2004
             problems.append(
-                f":{number}: is not `KEYID HEX`: a name of a-z, 0-9, _ and -, at most 32, and an even number "
+                f":{number}: is not `KEYID HEX`: a name of a-z, 0-9, _ and -, at most 32, and "
+                "an even number "
                 f"of 64 to 128 hexadecimal digits; {_MAKE}"
             )
         elif words[0] in keys:
@@ -141,7 +150,9 @@ def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
         else:
             keys[words[0]] = Key(words[0], bytes.fromhex(words[1]))
     if len(keys) > MAX_KEYS:
-        problems.append(f": has {len(keys)} keys; keep the one that signs first, and one other at most")
+        problems.append(
+            f": has {len(keys)} keys; keep the one that signs first, and one other at most"
+        )
     if not keys and not problems:
         problems.append(f": has no key; {_MAKE}")
     return tuple(keys.values()), problems
@@ -225,13 +236,17 @@ def _owner_problem(
     mode = f"{stat.S_IMODE(facts.st_mode):04o}"
     if facts.st_mode & _KEY_FORBIDDEN_MODE:
         return UNSAFE_KEY, f"{path} has mode {mode}"
-    # A daemon of an ordinary user runs its jobs as that user; of root it is not known whose daemons he asks for.
+    # A daemon of an ordinary user runs its jobs as that user; of root it is not known whose daemons
+    # he asks for.
     owners = {0, own_uid, *([jobs_user.uid] if jobs_user else [])}
     if facts.st_uid not in owners and (jobs_user or own_uid):
         return UNSAFE_KEY, f"{path} belongs to uid {facts.st_uid}"
     if jobs_user and not own_uid and not _may_read(path, facts, jobs_user):
         owner = f"{facts.st_uid}:{facts.st_gid}"
-        return NO_KEY, f"{path} belongs to {owner} with mode {mode}, and the jobs run as uid {jobs_user.uid}"
+        return (
+            NO_KEY,
+            f"{path} belongs to {owner} with mode {mode}, and the jobs run as uid {jobs_user.uid}",
+        )
     return None
 
 
@@ -305,14 +320,17 @@ def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Op
         return f"lies on a network file system ({kind}), which other machines can write to"
     trusted = {0, *trusted_uids}
     for path in (file, *file.parents):
-        # Where the sticky bit is set nobody replaces what is another's; but he may make what is not there.
+        # Where the sticky bit is set nobody replaces what is another's; but he may make what is not
+        # there.
         reason = _writable_by_others(path, trusted, sticky_helps=path != file.parent)
         if reason is not None:
             return f"{path} {reason}" if path != file else reason
     return None
 
 
-def _writable_by_others(path: Path, trusted: Collection[int], *, sticky_helps: bool) -> Optional[str]:
+def _writable_by_others(
+    path: Path, trusted: Collection[int], *, sticky_helps: bool
+) -> Optional[str]:
     try:
         facts = path.stat()
     except OSError:

@@ -106,18 +106,24 @@ class StateFile:
         """State of the last cycle; see `sharectl.cycle.ports.StateStore`."""
         content = self._read()
         try:
-            return _state(content if "standing" in content else {**content, **_from_last_cycle(content)})
+            return _state(
+                content if "standing" in content else {**content, **_from_last_cycle(content)}
+            )
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise self._broken(f"{type(error).__name__}: {error}") from error
 
     def save(self, state: State) -> None:
-        """Keep ``state``; the record of the last cycle stays. A file that cannot be understood is put aside first."""
+        """Keep ``state``; the record of the last cycle stays.
+
+        A file that cannot be understood is put aside first.
+        """
         try:
             self.load()
         except BrokenStateError as error:
             aside = self._begin_anew(state)
             raise StateError(
-                f"{error.fact}; moved to {aside}, and a new one was begun: limits and controllers begin afresh, and the "
+                f"{error.fact}; moved to {aside}, and a new one was begun: limits and "
+                "controllers begin afresh, and the "
                 "sequence goes up",
                 supersedes=str(error),
             ) from error
@@ -142,7 +148,8 @@ class StateFile:
             return {}
         except OSError as error:
             raise StateError(
-                f"{self.path}: cannot be read: {error.strerror or error}; give this user the right to read it"
+                f"{self.path}: cannot be read: {error.strerror or error}; give this user the "
+                "right to read it"
             ) from error
         except (ValueError, RecursionError) as error:
             raise self._broken(str(error)) from error
@@ -157,7 +164,8 @@ class StateFile:
         fact = f"{self.path}: cannot be read: {why}"
         return BrokenStateError(
             fact,
-            f"the next `sharectl cycle` that publishes moves it to {self.path}.broken-DATE and begins a new one, with a "
+            f"the next `sharectl cycle` that publishes moves it to {self.path}.broken-DATE and "
+            "begins a new one, with a "
             "sequence that still goes up",
             self._sequence_before(),
         )
@@ -196,7 +204,8 @@ class StateFile:
             yield
         except OSError as error:
             raise StateError(
-                f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this user the right to write "
+                f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give "
+                "this user the right to write "
                 "in its folder, or remove it"
             ) from error
 
@@ -246,9 +255,13 @@ def _standing(rows: Any) -> tuple[Standing, ...]:
     found = [Standing(Target(**row["target"]), row["since"]) for row in rows]
     for stood in found:
         target = stood.target
-        if not all(isinstance(n, int) for n in (stood.since, target.cap_cores, target.request_cores)):
+        if not all(
+            isinstance(n, int) for n in (stood.since, target.cap_cores, target.request_cores)
+        ):
             raise TypeError(f"a number of the target of {target.node} is none")
-        if not all(isinstance(name, str) for name in (target.node, target.held_back, target.helped)):
+        if not all(
+            isinstance(name, str) for name in (target.node, target.held_back, target.helped)
+        ):
             raise TypeError("a name of a target is none")
     return tuple(found)
 

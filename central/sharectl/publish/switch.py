@@ -1,6 +1,7 @@
 """``disabled`` in the state directory: as long as that file is there, nothing is published.
 
-``sharectl disable`` writes it. One that somebody made with ``touch``, or that cannot be understood, counts too.
+``sharectl disable`` writes it. One that somebody made with ``touch``, or that cannot be understood,
+counts too.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ class DisabledFile:
             self.path.unlink(missing_ok=True)
         except OSError as error:
             raise StateError(
-                f"{self.path}: cannot be removed: {error.strerror}; remove it as its owner, and sharectl is on again"
+                f"{self.path}: cannot be removed: {error.strerror}; remove it as its owner, and "
+                "sharectl is on again"
             ) from error
 
 
@@ -124,7 +126,9 @@ def _said(content: Any) -> Disabled:
     reason, who, since, until = (content[name] for name in ("reason", "who", "since", "until"))
     if not isinstance(reason, str) or not isinstance(who, str):
         raise TypeError("no text")
-    if not all(type(second) is int and 0 <= second < _MAX_SECONDS for second in (since, until or 0)):
+    if not all(
+        type(second) is int and 0 <= second < _MAX_SECONDS for second in (since, until or 0)
+    ):
         raise TypeError("no time")
     return Disabled(printable(reason), printable(who), since, until)
 

@@ -38,16 +38,27 @@ def parse_plan(text: str, name: str) -> Plan:
 
     if len(text) > PLAN_MAX_BYTES:
         raise InputError(
-            [f"{name}: has more than {PLAN_MAX_BYTES} bytes; give what `sharectl plan --json` printed"]
+            [
+                (
+                    f"{name}: has more than {PLAN_MAX_BYTES} bytes; give what `sharectl plan "
+                    "--json` printed"
+                )
+            ]
         )
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError([f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]) from error
+        raise InputError(
+            [f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]
+        ) from error
     if not isinstance(content, dict) or content.get("kind") != "plan":
-        raise InputError([f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed'])
+        raise InputError(
+            [f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed']
+        )
     if content.get("schema_version") != SCHEMA_VERSION:
-        raise InputError([f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"])
+        raise InputError(
+            [f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"]
+        )
     del content["kind"], content["schema_version"]
     # For who reads it, not part of the plan.
     content.pop("warnings", None)
@@ -64,7 +75,10 @@ def parse_plan(text: str, name: str) -> Plan:
 
 
 def _problems(decided: Plan) -> list[str]:
-    groups = [*decided.groups, *(group for t in decided.targets for group in (t.held_back, t.helped))]
+    groups = [
+        *decided.groups,
+        *(group for t in decided.targets for group in (t.held_back, t.helped)),
+    ]
     inner = {above for group in decided.groups for above in levels_above(group)}
     nodes = Counter(target.node for target in decided.targets)
     checks = [
@@ -78,15 +92,23 @@ def _problems(decided: Plan) -> list[str]:
                 target_group not in inner,
                 f"group {target_group!r} of a target is steered by the groups within it",
             )
-            for target_group in {group for t in decided.targets for group in (t.held_back, t.helped)}
+            for target_group in {
+                group for t in decided.targets for group in (t.held_back, t.helped)
+            }
         ),
         *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
         *((times == 1, f"node {node!r} has two targets") for node, times in nodes.items()),
         *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),
         *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
-        *((t.held_back != t.helped, f"{t.node}: holds back and helps one group") for t in decided.targets),
+        *(
+            (t.held_back != t.helped, f"{t.node}: holds back and helps one group")
+            for t in decided.targets
+        ),
         (decided.reason in REASONS, f"reason {decided.reason!r} is none of {', '.join(REASONS)}"),
-        *((n.code in LIMITS, f"limit {n.code!r} is none of {', '.join(LIMITS)}") for n in decided.limits),
+        *(
+            (n.code in LIMITS, f"limit {n.code!r} is none of {', '.join(LIMITS)}")
+            for n in decided.limits
+        ),
         (decided.generated_at < decided.valid_until, "valid_until is not after generated_at"),
     ]
     return sorted({problem for fine, problem in checks if not fine})
@@ -143,7 +165,10 @@ class FilePublisher:
         self.seal = seal
 
     def publish(self, plan: Plan) -> str:
-        """Replace the file by ``plan``; returns its path. Raises as `sharectl.cycle.ports.Publisher`."""
+        """Replace the file by ``plan``; returns its path.
+
+        Raises as `sharectl.cycle.ports.Publisher`.
+        """
         self.write(plan)
         return self.arrived_at(str(self.path))
 
@@ -168,7 +193,8 @@ class FilePublisher:
         text = render(plan, self.seal)
         if len(text) > TEXT_MAX_BYTES:
             raise PublishError(
-                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes read {TEXT_MAX_BYTES}; bound "
+                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes "
+                f"read {TEXT_MAX_BYTES}; bound "
                 "them by control.max_nodes, or publish by collector"
             )
         files.replace(self.path, [text], mode=0o644)
@@ -176,7 +202,9 @@ class FilePublisher:
 
 def target_lines(plan: Plan) -> list[str]:
     """Lines of the plan's targets: node, held-back group, its cap in cores, helped group, request in cores."""
-    return [f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets]
+    return [
+        f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets
+    ]
 
 
 def render(plan: Plan, seal: Seal = UNSEALED) -> str:
@@ -188,7 +216,11 @@ def render(plan: Plan, seal: Seal = UNSEALED) -> str:
         f"# generated: {plan.generated_at}",
         f"# valid_until: {plan.valid_until}",
         f"# groups: {','.join(plan.groups)}",
-        *([f"# multicore_pending: {plan.multicore_pending:d}"] if plan.multicore_pending is not None else []),
+        *(
+            [f"# multicore_pending: {plan.multicore_pending:d}"]
+            if plan.multicore_pending is not None
+            else []
+        ),
         f"# targets: {len(plan.targets)}",
         *target_lines(plan),
     ]
@@ -234,7 +266,9 @@ def parse_text(content: bytes, name: str) -> SharectlFile:
     except ValueError as error:
         raise InputError([f"{name}: {error}; publish a new one with `sharectl cycle`"]) from error
     metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
-    rows = [(number, line) for number, line in enumerate(lines, start=1) if line[:1] not in ("", "#")]
+    rows = [
+        (number, line) for number, line in enumerate(lines, start=1) if line[:1] not in ("", "#")
+    ]
     problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
     if rest:
         problems.append(f": the last line has no end: {rest[:80]!r}")
@@ -255,9 +289,13 @@ def _metadata_problems(metadata: dict[str, str], rows: int) -> list[str]:
     wrong = [name for name in _NUMBERS if name in metadata and not _WHOLE.fullmatch(metadata[name])]
     problems = [f": # {name}: {metadata[name][:80]!r} is no number" for name in wrong]
     if not wrong and int(metadata.get("sharectl", FORMAT)) != FORMAT:
-        problems.append(f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know")
+        problems.append(
+            f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
+        )
     if metadata.get("multicore_pending", "0") not in ("0", "1"):
-        problems.append(f": # multicore_pending: {metadata['multicore_pending'][:80]!r} is neither 0 nor 1")
+        problems.append(
+            f": # multicore_pending: {metadata['multicore_pending'][:80]!r} is neither 0 nor 1"
+        )
     if not wrong and int(metadata.get("targets", rows)) != rows:
         problems.append(f": # targets: {metadata['targets']}, but there are {rows}")
     return problems
@@ -273,7 +311,9 @@ def _row_problems(rows: list[tuple[int, str]]) -> list[str]:
 
 def _is_target(columns: list[str]) -> bool:
     forms = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
-    return len(columns) == len(forms) and all(form.fullmatch(column) for form, column in zip(forms, columns))
+    return len(columns) == len(forms) and all(
+        form.fullmatch(column) for form, column in zip(forms, columns)
+    )
 
 
 def _target(line: str) -> Target:

@@ -22,8 +22,8 @@ def dumps(kind: str, content: Mapping[str, Any]) -> str:
 def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
     """Look at a pool.
 
-    Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending, waits, unplaceable, untried,
-    sources.
+    Keys: taken_at, complete, groups (usage by group, ``other`` last), others, nodes, pending,
+    waits, unplaceable, untried, sources.
     """
     memory = Counter({node.name: 0 for node in taken.nodes})
     for job in taken.running:
@@ -31,7 +31,9 @@ def snapshot(taken: Snapshot, groups: tuple[str, ...]) -> dict[str, Any]:
     return {
         "taken_at": taken.taken_at,
         "complete": taken.complete,
-        "groups": {group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()},
+        "groups": {
+            group: _usage(used) for group, used in usage_by_group(taken, (*groups, OTHER)).items()
+        },
         "others": [asdict(part) for part in taken.others],
         "nodes": [
             {**asdict(node), "cores_by_group": cores, "held_memory_mib": memory[node.name]}

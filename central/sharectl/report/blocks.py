@@ -19,10 +19,13 @@ def blocks_data(
     memory
         As the last cycle left it.
     idle_cores
-        Node -> cores that stand idle there now, where that is known: a block may have been taken since that cycle.
+        Node -> cores that stand idle there now, where that is known: a block may have been taken
+        since that cycle.
     """
     taken = {(row.group, row.cores): row for row in memory.taken}
-    failures = {(row.group, row.cores): row.failures for row in memory.back_offs if row.node == ALL_NODES}
+    failures = {
+        (row.group, row.cores): row.failures for row in memory.back_offs if row.node == ALL_NODES
+    }
     return {
         "free": [
             {
@@ -36,7 +39,8 @@ def blocks_data(
                 ),
             }
             for block in memory.open
-            if block.free_since is not None and idle_cores.get(block.node, block.cores) >= block.cores
+            if block.free_since is not None
+            and idle_cores.get(block.node, block.cores) >= block.cores
         ],
         "left_alone": [
             {
@@ -64,7 +68,10 @@ def block_rows(blocks: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         where = row["node"] or "all nodes"
         yield (
             "left alone",
-            f"{where}: no {row['cores']}-core job of {row['group']} came; until {shown(row['until'])}",
+            (
+                f"{where}: no {row['cores']}-core job of {row['group']} came; until "
+                f"{shown(row['until'])}"
+            ),
         )
 
 
@@ -75,8 +82,10 @@ def block_problems(blocks: Mapping[str, Any]) -> Iterator[str]:
             yield f"{free_words(block)}; the next `sharectl cycle` gives them back"
     for row in blocks["failing"]:
         yield (
-            f"{row['group']}: its {row['cores']}-core jobs wait, and no job took the cores that were kept free for them; "
-            f"at most one block is tried from {shown(row['until'])} on: is the group at its quota or at a limit, are its "
+            f"{row['group']}: its {row['cores']}-core jobs wait, and no job took the cores that "
+            "were kept free for them; "
+            f"at most one block is tried from {shown(row['until'])} on: is the group at its "
+            "quota or at a limit, are its "
             "users held off? `condor_q -better-analyze` of such a job"
         )
 
@@ -84,6 +93,7 @@ def block_problems(blocks: Mapping[str, Any]) -> Iterator[str]:
 def free_words(block: Mapping[str, Any]) -> str:
     """One block that stands free."""
     return (
-        f"{block['node']}: {block['cores']} cores kept free for {block['group']} for {span(block['free_seconds'])}, "
+        f"{block['node']}: {block['cores']} cores kept free for {block['group']} for "
+        f"{span(block['free_seconds'])}, "
         "no job came"
     )

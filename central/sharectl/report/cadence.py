@@ -2,7 +2,8 @@
 
 The saw-tooth: loading factor over run time, in seconds for some intervals and in cycles for any.
 
-Lines are told apart by style and marker, not by colour alone; the text chart needs no colour at all.
+Lines are told apart by style and marker, not by colour alone; the text chart needs no colour at
+all.
 
 What an interval costs and which to choose, for people.
 """
@@ -27,7 +28,11 @@ _HOUR_SECONDS = 3600
 _COLUMNS = 80
 _KNOBS = (
     # name, field of `Knobs`, what it means
-    ("NEGOTIATOR_INTERVAL", "interval_seconds", "at most so long from the start of a cycle to the next"),
+    (
+        "NEGOTIATOR_INTERVAL",
+        "interval_seconds",
+        "at most so long from the start of a cycle to the next",
+    ),
     (
         "NEGOTIATOR_CYCLE_DELAY",
         "cycle_delay_seconds",
@@ -36,7 +41,10 @@ _KNOBS = (
     (
         "NEGOTIATOR_MIN_INTERVAL",
         "min_interval_seconds",
-        "at least so long from the start of a cycle to the next when a schedd calls for one (HTCondor 9.2)",
+        (
+            "at least so long from the start of a cycle to the next when a schedd calls for one "
+            "(HTCondor 9.2)"
+        ),
     ),
 )
 
@@ -78,17 +86,22 @@ class Findings:
     def basis(self) -> str:
         """Column that the recommendation goes by."""
         return (
-            "one job a claim" if self.worklife_seconds == 0 else f"claims reused {age(self.worklife_seconds)}"
+            "one job a claim"
+            if self.worklife_seconds == 0
+            else f"claims reused {age(self.worklife_seconds)}"
         )
 
     def idle_hours(self, cost: Cost, number: int, *, reused: bool) -> Optional[float]:
         """Idle core-hours a day at the interval of that number; None if the cores are not known.
 
-        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its jobs hold.
+        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its
+        jobs hold.
         """
         if self.cores is None:
             return None
-        option, every = ((each.reused if reused else each.alone)[number] for each in (cost, self.costs[0]))
+        option, every = (
+            (each.reused if reused else each.alone)[number] for each in (cost, self.costs[0])
+        )
         share = self.share(cost) * every.loading / option.loading if cost in self.parts else 1.0
         return idle_hours(option, self.cores * share)
 
@@ -123,7 +136,9 @@ def _cost(cost: Cost, found: Findings) -> dict[str, Any]:
                 "loading_factor": alone.loading,
                 "loading_factor_claims_reused": reused.loading,
                 "idle_core_hours_per_day": found.idle_hours(cost, number, reused=False),
-                "idle_core_hours_per_day_claims_reused": found.idle_hours(cost, number, reused=True),
+                "idle_core_hours_per_day_claims_reused": found.idle_hours(
+                    cost, number, reused=True
+                ),
                 "negotiating_ratio": alone.negotiating,
                 "cycles_per_day": alone.cycles_per_day,
             }
@@ -176,7 +191,8 @@ def reasons(found: Findings) -> list[str]:
     said = [
         f"By the column '{found.basis}' (--claim-worklife).",
         (
-            f"A cycle takes up to {brief(duration)} s, and is to take at most {share} of the negotiator's time: "
+            f"A cycle takes up to {brief(duration)} s, and is to take at most {share} of the "
+            "negotiator's time: "
             f"{brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
             f"{brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
         ),
@@ -194,19 +210,24 @@ def reasons(found: Findings) -> list[str]:
     said.append(_beside_default(choice))
     if choice.phase:
         said.append(
-            f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to {1 - choice.worst_loading:.1%}: "
-            "these jobs are so regular that it matters where in a cycle they end. NEGOTIATOR_MIN_INTERVAL keeps cycles in "
+            f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to "
+            f"{1 - choice.worst_loading:.1%}: "
+            "these jobs are so regular that it matters where in a cycle they end. "
+            "NEGOTIATOR_MIN_INTERVAL keeps cycles in "
             "step."
         )
     busiest = choice.knobs.shortest_period_seconds(duration)
     if busiest < choice.option.interval_seconds:
         said.append(
-            f"Schedds that call for a cycle after each submission get one every {brief(busiest)} s at the soonest "
-            f"({duration / busiest:.1%} of the negotiator's time); slots then wait less than said here."
+            "Schedds that call for a cycle after each submission get one every "
+            f"{brief(busiest)} s at the soonest "
+            f"({duration / busiest:.1%} of the negotiator's time); slots then wait less than "
+            "said here."
         )
     if found.now is not None:
         said.append(
-            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} s after the last: "
+            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} "
+            "s after the last: "
             f"{_loss(found.now, found.cores)}."
         )
     return said
@@ -219,7 +240,8 @@ def _beside_default(choice: Choice) -> str:
     hours = choice.beside_default.negotiating_hours_per_day
     spent = f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}"
     return (
-        f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(Knobs().interval_seconds)}, it loses "
+        f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(Knobs().interval_seconds)}, "
+        "it loses "
         f"{more_idle(choice.beside_default)}, and the negotiator negotiates {spent}."
     )
 
@@ -234,7 +256,9 @@ def more_idle(cost: Beside) -> str:
 
 def age_words(worklife_seconds: float) -> str:
     """How long a claim goes from job to job."""
-    return "for ever" if worklife_seconds < 0 else f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
+    return (
+        "for ever" if worklife_seconds < 0 else f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
+    )
 
 
 def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
@@ -243,8 +267,10 @@ def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
     if period <= knobs.interval_seconds:
         return None
     return (
-        f"NEGOTIATOR_INTERVAL = {brief(knobs.interval_seconds)} cannot be kept: a cycle of {brief(duration_seconds)} s, "
-        f"NEGOTIATOR_CYCLE_DELAY = {brief(knobs.cycle_delay_seconds)} and NEGOTIATOR_MIN_INTERVAL = "
+        f"NEGOTIATOR_INTERVAL = {brief(knobs.interval_seconds)} cannot be kept: a cycle of "
+        f"{brief(duration_seconds)} s, "
+        f"NEGOTIATOR_CYCLE_DELAY = {brief(knobs.cycle_delay_seconds)} and "
+        "NEGOTIATOR_MIN_INTERVAL = "
         f"{brief(knobs.min_interval_seconds)} make it {brief(period)} s"
     )
 
@@ -373,7 +399,9 @@ def _draw(axes: Any, number: int, points: Sequence[tuple[float, float]], label: 
     )
 
 
-def chart(interval_seconds: float, cycles: float, unit: str, *, blocks: bool, columns: int = 64) -> str:
+def chart(
+    interval_seconds: float, cycles: float, unit: str, *, blocks: bool, columns: int = 64
+) -> str:
     """The saw-tooth as text, a column of characters for each run time.
 
     Parameters
@@ -389,14 +417,19 @@ def chart(interval_seconds: float, cycles: float, unit: str, *, blocks: bool, co
     """
     rows = 10
     step = cycles * interval_seconds / columns
-    heights = [rows * loading_factor((column + 1) * step, interval_seconds) for column in range(columns)]
+    heights = [
+        rows * loading_factor((column + 1) * step, interval_seconds) for column in range(columns)
+    ]
     lines = [f"loading factor over run time, {unit}"]
     for row in range(rows - 1, -1, -1):
         label = f"{(row + 1) / rows:4.1f}" if row % 2 else "    "
         lines.append(
-            f"{label} |" + "".join(_cell(height - row, blocks=blocks) for height in heights).rstrip()
+            f"{label} |"
+            + "".join(_cell(height - row, blocks=blocks) for height in heights).rstrip()
         )
-    ticks = "".join(f"{tick * cycles / 4 * interval_seconds:>{columns // 4}g}" for tick in range(1, 5))
+    ticks = "".join(
+        f"{tick * cycles / 4 * interval_seconds:>{columns // 4}g}" for tick in range(1, 5)
+    )
     return "\n".join([*lines, "     +" + "-" * columns, f"    0 {ticks}"])
 
 
@@ -415,7 +448,9 @@ def bars(offered: Sequence[Option], basis: str, *, blocks: bool, columns: int = 
         whole, rest = divmod(option.loading * columns, 1)
         bar = ("█" if blocks else "#") * int(whole) + _cell(rest, blocks=blocks)
         mark = "" if option.late_seconds is None else f"  cannot be kept: {option.late_seconds:g} s"
-        lines.append(f"{option.interval_seconds:>6g} s |{bar:<{columns + 1}}{option.loading:6.1%}{mark}")
+        lines.append(
+            f"{option.interval_seconds:>6g} s |{bar:<{columns + 1}}{option.loading:6.1%}{mark}"
+        )
     return "\n".join(lines)
 
 
@@ -432,7 +467,11 @@ def print_findings(found: Findings, to: TextIO) -> None:
     late = any(option.late_seconds for cost in found.costs for option in cost.alone)
     idle = _idle(found)
     shown = found.costs[:1] if found.parts else found.costs
-    alone = f" of {shown[0].load.name}, mean {brief(shown[0].load.mean_seconds)} s" if len(shown) == 1 else ""
+    alone = (
+        f" of {shown[0].load.name}, mean {brief(shown[0].load.mean_seconds)} s"
+        if len(shown) == 1
+        else ""
+    )
     print_table(
         f"loading factor{alone}: share of their time that slots work while jobs wait"
         + (f"; idle core-hours a day of {counted(found.cores, 'core')}" if found.cores else ""),
@@ -467,7 +506,11 @@ def _rows(
                 brief(alone.interval_seconds),
                 percent(alone.loading),
                 brief(idle_hours(alone, cores or 1)),
-                *((percent(reused.loading), brief(idle_hours(reused, cores or 1))) if reuse else ()),
+                *(
+                    (percent(reused.loading), brief(idle_hours(reused, cores or 1)))
+                    if reuse
+                    else ()
+                ),
                 "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
                 round(alone.cycles_per_day),
                 *((_remark(alone),) if late else ()),
@@ -504,7 +547,8 @@ def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
     if found.cores:
         print(
             comment(
-                "idle core-hours of a group or size are those of its share of the cores: its share of the core-seconds that "
+                "idle core-hours of a group or size are those of its share of the cores: its "
+                "share of the core-seconds that "
                 "all jobs hold, worked and idle"
             ),
             file=to,
@@ -527,7 +571,11 @@ def _part(found: Findings, cost: Cost, number: int, *, reuse: bool) -> Sequence[
         percent(found.share(cost)),
         percent(cost.alone[number].loading),
         _hours(found, cost, number, reused=False),
-        *((percent(cost.reused[number].loading), _hours(found, cost, number, reused=True)) if reuse else ()),
+        *(
+            (percent(cost.reused[number].loading), _hours(found, cost, number, reused=True))
+            if reuse
+            else ()
+        ),
     )
 
 

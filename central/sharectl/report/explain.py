@@ -1,6 +1,7 @@
 """``sharectl explain job``, as JSON and as one screen.
 
-What all explanations say alike: codes with their sentences, targets, exchanges, and what would change it.
+What all explanations say alike: codes with their sentences, targets, exchanges, and what would
+change it.
 
 ``sharectl explain cycle``, as JSON and as one screen.
 
@@ -20,7 +21,14 @@ from sharectl.explain import job as job_reasons
 from sharectl.explain.again import Explained
 from sharectl.explain.codes import says
 from sharectl.explain.cycle import CycleExplanation
-from sharectl.explain.group import Exchange, Formula, GroupExplanation, given_hs06, is_withheld, number
+from sharectl.explain.group import (
+    Exchange,
+    Formula,
+    GroupExplanation,
+    given_hs06,
+    is_withheld,
+    number,
+)
 from sharectl.explain.job import Headroom, ObstacleCount, ShortageCount, TargetCount, Verdict
 from sharectl.explain.node import NodeExplanation
 from sharectl.explain.what_if import Flip, targets_in_all
@@ -42,11 +50,14 @@ ABOUT = "about as many {}, not all of them the same"
 
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
-    "deciding again now comes to {what}: the configuration was changed since, or the ledger does not hold "
+    "deciding again now comes to {what}: the configuration was changed since, or the ledger "
+    "does not hold "
     "enough (since when targets stood, the run times known then{lacking})"
 )
 _LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
-_WITHOUT_MEMORY = ", and the memory that pending jobs request, which this row lacks: here they fit anywhere"
+_WITHOUT_MEMORY = (
+    ", and the memory that pending jobs request, which this row lacks: here they fit anywhere"
+)
 
 
 def coded(family: str, code: str) -> dict[str, str]:
@@ -70,7 +81,10 @@ def idle_words(record: CycleRecord) -> str:
     """Idle cores by cause."""
     target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
     rest = record.idle_cores - target - grace
-    return f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace, {rest} others"
+    return (
+        f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace, {rest} "
+        "others"
+    )
 
 
 def note_rows(explained: Explained, *, same: bool, what: str = ELSE) -> list[tuple[str, str]]:
@@ -109,7 +123,8 @@ def exchange_words(exchange: Exchange, group: str, *, everything: bool, gives: b
     moved = exchange.lost_hs06 if gives else exchange.gained_hs06
     nodes = listed(exchange.nodes, len(exchange.nodes) if everything else NODES_LISTED)
     return (
-        f"{other} on {counted(len(exchange.nodes), 'node')}, by {exchange.request_cores}-core jobs, {moved:.0f} HS06 still "
+        f"{other} on {counted(len(exchange.nodes), 'node')}, by {exchange.request_cores}-core "
+        f"jobs, {moved:.0f} HS06 still "
         f"to move: {nodes}"
     )
 
@@ -139,7 +154,9 @@ def closed_rows(reason: GroupReason) -> list[tuple[str, str]]:
     """Rows of how many nodes are closed to a group's jobs."""
     rows = []
     if reason.closed_nodes:
-        rows.append(f"targets for other groups close {counted(reason.closed_nodes, 'node')} to its jobs")
+        rows.append(
+            f"targets for other groups close {counted(reason.closed_nodes, 'node')} to its jobs"
+        )
     if reason.other_sizes_closed_nodes:
         nodes = counted(reason.other_sizes_closed_nodes, "node")
         rows.append(f"targets for it close {nodes} to its pending jobs of other sizes")
@@ -159,7 +176,9 @@ def unfit_words(record: CycleRecord) -> str:
     under = {control.group for control in record.groups if control.output_hs06 < 0}
     kinds = [jobs for jobs in record.pending if jobs.group in under]
     needs = [f"{jobs.group} waits for {needed(jobs)}" for jobs in kinds]
-    nodes = [node for node in record.nodes if node.controlled and not node.reserved and not node.draining]
+    nodes = [
+        node for node in record.nodes if node.controlled and not node.reserved and not node.draining
+    ]
     cores = max((node.cores for node in nodes), default=0)
     memory_mib = max((node.memory_mib for node in nodes), default=0)
     large = any(
@@ -184,7 +203,10 @@ def needed(jobs: PendingJobs) -> str:
 
 def limit_rows(limits: Iterable[LimitNote]) -> list[tuple[str, str]]:
     """Rows of the limits that acted."""
-    rows = [("limits", f"{spoken('limit', note.code)}: {counted(note.nodes, 'node')}") for note in limits]
+    rows = [
+        ("limits", f"{spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
+        for note in limits
+    ]
     return rows or [("limits", "none bounded the change of targets")]
 
 
@@ -193,7 +215,9 @@ def limit_data(limits: Iterable[LimitNote]) -> list[dict[str, Any]]:
     return [{**coded("limit", note.code), "nodes": note.nodes} for note in limits]
 
 
-def flip_rows(flips: Iterable[Flip], *, tried_all: bool, told: bool = True) -> list[tuple[str, str]]:
+def flip_rows(
+    flips: Iterable[Flip], *, tried_all: bool, told: bool = True
+) -> list[tuple[str, str]]:
     """Rows of what would change it; why there are none if that is not to be ``told``."""
     if not told:
         return [("otherwise", _LEFT_OUT)]
@@ -207,7 +231,9 @@ def flip_words(flip: Flip) -> str:
     if flip.value is None:
         return f"if {flip.what}: {flip.outcome}"
     if flip.becomes is None:
-        return f"without {flip.what} ({number(flip.value, 2).rstrip('0').rstrip('.')}): {flip.outcome}"
+        return (
+            f"without {flip.what} ({number(flip.value, 2).rstrip('0').rstrip('.')}): {flip.outcome}"
+        )
     return f"{flip.what}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
 
 
@@ -306,7 +332,10 @@ def _cycle_rows(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[
         yield "idle", idle_words(record)
     reasons = found.node_reasons.items()
     if reasons:
-        yield "nodes", f"{len(record.nodes)}: " + ", ".join(f"{code} {nodes}" for code, nodes in reasons)
+        yield (
+            "nodes",
+            f"{len(record.nodes)}: " + ", ".join(f"{code} {nodes}" for code, nodes in reasons),
+        )
     if everything:
         yield from (("", spoken("node", code)) for code in found.node_reasons)
 
@@ -320,20 +349,28 @@ def _looked(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
     if record.complete:
         yield (
             "complete",
-            f"yes, {counted(len(answered), 'source')} answered" + (f"{which}: {times}" if times else ""),
+            f"yes, {counted(len(answered), 'source')} answered"
+            + (f"{which}: {times}" if times else ""),
         )
     else:
         yield "complete", "no: missing data is never zero, so nothing was decided"
-        yield from (("silent", f"{s.name}: {s.problem}") for s in record.sources if s.problem is not None)
+        yield from (
+            ("silent", f"{s.name}: {s.problem}") for s in record.sources if s.problem is not None
+        )
 
 
 def _plan(record: CycleRecord) -> str:
     if record.reason is None:
         return "none: what was published before stands until it runs out"
     targets = sum(node.target is not None for node in record.nodes)
-    places = f"; published as {record.sequence} to {', '.join(record.published)}" if record.published else ""
+    places = (
+        f"; published as {record.sequence} to {', '.join(record.published)}"
+        if record.published
+        else ""
+    )
     return (
-        f"{spoken('plan', record.reason)}; {counted(targets, 'target')}, strategy {record.strategy}{places}"
+        f"{spoken('plan', record.reason)}; {counted(targets, 'target')}, strategy "
+        f"{record.strategy}{places}"
     )
 
 
@@ -344,7 +381,8 @@ def _exchanges(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[s
         yield (
             "pair",
             (
-                f"{exchange.held_back} -> {exchange.helped} by {exchange.request_cores}: {counted(len(exchange.nodes), 'node')}, "
+                f"{exchange.held_back} -> {exchange.helped} by {exchange.request_cores}: "
+                f"{counted(len(exchange.nodes), 'node')}, "
                 f"{exchange.lost_hs06:.0f} HS06 still to move: {nodes}"
             ),
         )
@@ -360,7 +398,9 @@ def _otherwise(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[s
         what = ABOUT.format("targets") if found.otherwise.alike else ELSE
         yield from note_rows(again, same=again.agrees, what=what)
     listed_flips = flips if everything else flips[:FLIPS_LISTED]
-    yield from flip_rows(listed_flips, tried_all=found.otherwise.tried_all, told=found.otherwise.alike)
+    yield from flip_rows(
+        listed_flips, tried_all=found.otherwise.tried_all, told=found.otherwise.alike
+    )
     if len(flips) > len(listed_flips):
         yield "otherwise", f"… and {counted(len(flips) - len(listed_flips), 'change')} more: --all"
 
@@ -378,7 +418,10 @@ def _changes(found: CycleExplanation, *, everything: bool) -> Iterator[tuple[str
     changed = [change for change in found.diff.changes if change.kind != "kept"]
     for change in changed if everything else changed[:CHANGES_LISTED]:
         after = target_words(change.after)
-        yield "", f"{change.kind} {' -> '.join(change.nodes)}: {target_words(change.before)} -> {after}"
+        yield (
+            "",
+            f"{change.kind} {' -> '.join(change.nodes)}: {target_words(change.before)} -> {after}",
+        )
 
 
 def _groups(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str]]:
@@ -387,13 +430,16 @@ def _groups(record: CycleRecord, *, everything: bool) -> Iterator[tuple[str, str
     for control in groups[:most]:
         acted = f" ({', '.join(control.acted)})" if control.acted else ""
         given = (
-            f", of which the law is given {number(given_hs06(control), 0)}" if is_withheld(control) else ""
+            f", of which the law is given {number(given_hs06(control), 0)}"
+            if is_withheld(control)
+            else ""
         )
         output = "" if record.imported else f"{given}, output {control.output_hs06:+.0f}"
         yield (
             "groups",
             (
-                f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} HS06, is due {number(control.setpoint_hs06, 0)}: "
+                f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} HS06, is "
+                f"due {number(control.setpoint_hs06, 0)}: "
                 f"error {control.control_error_hs06:+.0f}{output} HS06{acted}"
             ),
         )
@@ -423,7 +469,9 @@ def _otherwise_data(found: CycleExplanation) -> dict[str, Any]:
     return {
         "agrees": again.agrees if again is not None else None,
         "decided_again": targets_in_all(again.decision) if again is not None else None,
-        "would_change": flip_data(otherwise.flips) if otherwise is not None and otherwise.alike else None,
+        "would_change": flip_data(otherwise.flips)
+        if otherwise is not None and otherwise.alike
+        else None,
         "tried_all": otherwise.tried_all if otherwise is not None else None,
     }
 
@@ -481,7 +529,9 @@ def group_as_data(explained: Explained, found: GroupExplanation) -> dict[str, An
         "receives": [exchange_data(exchange) for exchange in found.receives],
         "limits": limit_data(record.limits),
         "decided_again": found.role,
-        "would_change": flip_data(found.flips) if explained.tells_otherwise(same=found.alike) else None,
+        "would_change": flip_data(found.flips)
+        if explained.tells_otherwise(same=found.alike)
+        else None,
         "tried_all": found.tried_all,
     }
 
@@ -494,13 +544,19 @@ def _outcome_data(reason: Optional[GroupReason]) -> dict[str, Any]:
     }
 
 
-def print_group(explained: Explained, found: GroupExplanation, to: TextIO, *, everything: bool) -> None:
+def print_group(
+    explained: Explained, found: GroupExplanation, to: TextIO, *, everything: bool
+) -> None:
     """Print it on one screen, or all of it."""
     title = heading(explained, f"group {found.control.group}")
-    print_screen(title, group_rows(explained, found, everything=everything), to, everything=everything)
+    print_screen(
+        title, group_rows(explained, found, everything=everything), to, everything=everything
+    )
 
 
-def group_rows(explained: Explained, found: GroupExplanation, *, everything: bool) -> list[tuple[str, str]]:
+def group_rows(
+    explained: Explained, found: GroupExplanation, *, everything: bool
+) -> list[tuple[str, str]]:
     """Label and text of each row."""
     return [
         *_inputs(explained, found),
@@ -508,7 +564,9 @@ def group_rows(explained: Explained, found: GroupExplanation, *, everything: boo
         *(("acted", spoken("acted", code)) for code in found.control.acted),
         *_decided(explained, found, everything=everything),
         *limit_rows(explained.record.limits),
-        *flip_rows(found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.alike)),
+        *flip_rows(
+            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.alike)
+        ),
     ]
 
 
@@ -516,9 +574,13 @@ def _inputs(explained: Explained, found: GroupExplanation) -> Iterator[tuple[str
     control, usage = found.control, found.control.error.usage
     sizes = f"{usage.single_cores} by one-core jobs, {usage.multi_cores} by larger ones"
     yield "uses", f"{number(usage.power_hs06)} HS06 on {usage.cores} cores: {sizes}"
-    waiting = ", ".join(f"{jobs} x {cores}-core" for cores, jobs in usage.pending_by_cores.items() if jobs)
+    waiting = ", ".join(
+        f"{jobs} x {cores}-core" for cores, jobs in usage.pending_by_cores.items() if jobs
+    )
     yield "waits", f"{waiting} jobs" if waiting else "no job waits"
-    without = ", ".join(f"{jobs} x {cores}-core" for cores, jobs in usage.unplaceable_by_cores.items())
+    without = ", ".join(
+        f"{jobs} x {cores}-core" for cores, jobs in usage.unplaceable_by_cores.items()
+    )
     if without:
         yield "no demand", f"{without} of them: no node could run them if it were empty"
     yield from wait_rows(waits for waits in explained.record.waits if waits.group == control.group)
@@ -530,7 +592,9 @@ def _formula(formula: Formula) -> tuple[str, str]:
     return formula.name, f"{number(formula.value)} = {formula.numbers}; {formula.words}"
 
 
-def _decided(explained: Explained, found: GroupExplanation, *, everything: bool) -> Iterator[tuple[str, str]]:
+def _decided(
+    explained: Explained, found: GroupExplanation, *, everything: bool
+) -> Iterator[tuple[str, str]]:
     record, group = explained.record, found.control.group
     for exchange in found.gives:
         yield "gives", exchange_words(exchange, group, everything=everything, gives=True)
@@ -554,7 +618,9 @@ EXPRESSION_SHOWN = 24
 
 _UNITS = {"memory": " MiB", "disk": " KiB"}
 _NUMBER = re.compile(r"[0-9.e+]+", re.IGNORECASE)
-_REQUEST = re.compile(r"Request(?P<resource>Memory|Disk) = (?:(?P<number>[0-9.e+]+)|.+)", re.IGNORECASE)
+_REQUEST = re.compile(
+    r"Request(?P<resource>Memory|Disk) = (?:(?P<number>[0-9.e+]+)|.+)", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True)
@@ -600,7 +666,11 @@ def _nodes_data(verdict: Verdict) -> dict[str, Any]:
     told = asdict(verdict)
     for name in ("obstacles", "never"):
         told[name] = [
-            {**asdict(row), "says": job_reasons.OBSTACLES[row.code], "remedy": remedy_of(row, verdict)}
+            {
+                **asdict(row),
+                "says": job_reasons.OBSTACLES[row.code],
+                "remedy": remedy_of(row, verdict),
+            }
             for row in getattr(verdict, name)
         ]
     for row in told["targets"]:
@@ -660,7 +730,10 @@ def _state(facts: dict[str, Any], found: JobExplanation) -> Iterator[tuple[str, 
     since = facts["since"]
     ago = f" for {span(max(0, found.now - since))}" if since else ""
     if found.code == job_reasons.HELD:
-        yield "held", f"{facts['hold_reason'] or 'without a reason'} (code {facts['hold_code']}){ago}"
+        yield (
+            "held",
+            f"{facts['hold_reason'] or 'without a reason'} (code {facts['hold_code']}){ago}",
+        )
         yield "change", f"condor_release {found.job}, once the reason is gone"
     elif found.code == job_reasons.RUNNING:
         yield "runs on", f"{facts['host'] or '?'}{ago}"
@@ -681,18 +754,27 @@ def _state(facts: dict[str, Any], found: JobExplanation) -> Iterator[tuple[str, 
         )
 
 
-def _verdict(verdict: Verdict, now: int, *, everything: bool, held: bool) -> Iterator[tuple[str, str]]:
+def _verdict(
+    verdict: Verdict, now: int, *, everything: bool, held: bool
+) -> Iterator[tuple[str, str]]:
     could = "once released, " if held else ""
     yield (
         "nodes",
-        f"{could}{verdict.fitting_nodes} of {verdict.nodes} would take it now, {verdict.fitting_if_empty} if nothing ran there",
+        (
+            f"{could}{verdict.fitting_nodes} of {verdict.nodes} would take it now, "
+            f"{verdict.fitting_if_empty} if nothing ran there"
+        ),
     )
     impossible = verdict.code == job_reasons.COULD_NEVER
     if impossible:
         yield from _obstacles("even empty", verdict.never, everything=everything)
     lasting = {row.code for row in verdict.never}
     for shortage in verdict.shortages:
-        if everything or not impossible or job_reasons.code_of_resource(shortage.resource) in lasting:
+        if (
+            everything
+            or not impossible
+            or job_reasons.code_of_resource(shortage.resource) in lasting
+        ):
             yield "short", _shortage(shortage)
     if everything or not impossible:
         yield from _obstacles("in the way", verdict.obstacles, everything=everything)
@@ -731,18 +813,31 @@ def remedy_of(row: ObstacleCount, verdict: Verdict) -> str:
         return job_reasons.NO_USE
     if row.code in job_reasons.SHORT and (impossible or lasting >= row.nodes):
         return job_reasons.TOO_LARGE if lasting >= row.nodes else job_reasons.SMALLER
-    end = max((count.target.until for count in verdict.targets), default=0) if row.code == "target" else 0
+    end = (
+        max((count.target.until for count in verdict.targets), default=0)
+        if row.code == "target"
+        else 0
+    )
     remedy = job_reasons.REMEDIES[row.code]
-    return remedy.replace("end;", f"end, {shown(end)} at the latest unless renewed;", 1) if end else remedy
+    return (
+        remedy.replace("end;", f"end, {shown(end)} at the latest unless renewed;", 1)
+        if end
+        else remedy
+    )
 
 
-def _obstacles(label: str, rows: Sequence[ObstacleCount], *, everything: bool) -> Iterator[tuple[str, str]]:
+def _obstacles(
+    label: str, rows: Sequence[ObstacleCount], *, everything: bool
+) -> Iterator[tuple[str, str]]:
     most = len(rows) if everything else OBSTACLES_LISTED
     for row in rows[:most]:
         alone = f", {row.alone} by this alone" if row.alone else ""
         told = _with_unit(row.clause)
         clause = f": {told if everything else _short(told, CLAUSE_SHOWN)}" if told else ""
-        yield label, f"{counted(row.nodes, 'node')}{alone}: {job_reasons.OBSTACLES[row.code]}{clause}"
+        yield (
+            label,
+            f"{counted(row.nodes, 'node')}{alone}: {job_reasons.OBSTACLES[row.code]}{clause}",
+        )
     if len(rows) > most:
         yield label, f"… and {len(rows) - most} others: --all"
 
@@ -774,14 +869,22 @@ def _shortage(shortage: ShortageCount) -> str:
     asked, free, most = (
         f"{amount:.15g}{unit}" for amount in (shortage.requested, shortage.most_free, shortage.most)
     )
-    return f"{shortage.resource}: asks for {asked}; where it is short, at most {free} free, {most} if nothing ran there"
+    return (
+        f"{shortage.resource}: asks for {asked}; where it is short, at most {free} free, {most} "
+        "if nothing ran there"
+    )
 
 
 def _job_target(count: TargetCount, now: int) -> str:
     target = count.target
-    ends = f"ends in {span(target.until - now)} unless renewed" if target.until > now else "end unknown"
+    ends = (
+        f"ends in {span(target.until - now)} unless renewed"
+        if target.until > now
+        else "end unknown"
+    )
     return (
-        f"{counted(count.nodes, 'node')}: {job_reasons.TARGET_KINDS[target.kind]}: {target.held_back} up to "
+        f"{counted(count.nodes, 'node')}: {job_reasons.TARGET_KINDS[target.kind]}: "
+        f"{target.held_back} up to "
         f"{target.cap_cores} cores, {target.helped} by {target.request_cores}; {ends}"
     )
 
@@ -794,7 +897,10 @@ def _negotiator(facts: dict[str, Any], now: int) -> Iterator[tuple[str, str]]:
     if facts["limits"]:
         yield (
             "limits",
-            f"it counts for {_short(facts['limits'], CLAUSE_SHOWN)}; condor_userprio -allusers has their use",
+            (
+                f"it counts for {_short(facts['limits'], CLAUSE_SHOWN)}; condor_userprio -allusers "
+                "has their use"
+            ),
         )
 
 
@@ -804,15 +910,24 @@ def _headroom(headroom: Headroom) -> Iterator[tuple[str, str]]:
         share = error.usage.power_hs06 - error.error_hs06
         side = "over" if error.error_hs06 > 0 else "under"
         power, pledge = error.usage.power_hs06, error.pledge_hs06
-        use = f"{headroom.group} uses {power:.0f} HS06 and is due {share:.0f} HS06: {abs(error.error_hs06):.0f} HS06 {side}"
+        use = (
+            f"{headroom.group} uses {power:.0f} HS06 and is due {share:.0f} HS06: "
+            f"{abs(error.error_hs06):.0f} HS06 {side}"
+        )
         yield "group", f"{use}; pledge {pledge:.0f} HS06"
     else:
-        yield "group", f"{headroom.group}: {headroom.problem or 'no configured group, so it has no pledge'}"
+        yield (
+            "group",
+            f"{headroom.group}: {headroom.problem or 'no configured group, so it has no pledge'}",
+        )
     for quota in headroom.quotas:
         limit = "?" if quota.quota is None else f"{quota.quota:.15g}"
         used = "?" if quota.used is None else f"{quota.used:.15g}"
         surplus = "" if quota.surplus in (None, "no") else f", may go beyond ({quota.surplus})"
-        yield "quota", f"{quota.name}: {used} of {limit} in use, as the negotiator weighs slots{surplus}"
+        yield (
+            "quota",
+            f"{quota.name}: {used} of {limit} in use, as the negotiator weighs slots{surplus}",
+        )
 
 
 def _short(text: str, most: int) -> str:
@@ -839,18 +954,26 @@ def node_as_data(explained: Explained, found: NodeExplanation) -> dict[str, Any]
         "says": _said(found.says),
         "limits": limit_data(explained.record.limits),
         "decided_again": "a target" if found.has_target else "no target",
-        "would_change": flip_data(found.flips) if explained.tells_otherwise(same=found.same) else None,
+        "would_change": flip_data(found.flips)
+        if explained.tells_otherwise(same=found.same)
+        else None,
         "tried_all": found.tried_all,
     }
 
 
-def print_node(explained: Explained, found: NodeExplanation, to: TextIO, *, everything: bool) -> None:
+def print_node(
+    explained: Explained, found: NodeExplanation, to: TextIO, *, everything: bool
+) -> None:
     """Print it on one screen, or all of it."""
     title = heading(explained, f"node {found.node.node}")
-    print_screen(title, node_rows(explained, found, everything=everything), to, everything=everything)
+    print_screen(
+        title, node_rows(explained, found, everything=everything), to, everything=everything
+    )
 
 
-def node_rows(explained: Explained, found: NodeExplanation, *, everything: bool) -> list[tuple[str, str]]:
+def node_rows(
+    explained: Explained, found: NodeExplanation, *, everything: bool
+) -> list[tuple[str, str]]:
     """Label and text of each row."""
     node, record = found.node, explained.record
     reasons = [("because", spoken("node", node.reason))] if node.reason else []
@@ -862,7 +985,9 @@ def node_rows(explained: Explained, found: NodeExplanation, *, everything: bool)
         *reasons,
         *limit_rows(record.limits),
         *_says(found, explained),
-        *flip_rows(found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.same)),
+        *flip_rows(
+            found.flips, tried_all=found.tried_all, told=explained.tells_otherwise(same=found.same)
+        ),
     ]
 
 
@@ -900,11 +1025,16 @@ def _node_target(found: NodeExplanation, record: CycleRecord) -> Iterator[tuple[
     yield "target", f"{target_words(node.target)}{since}"
     yield (
         "moves",
-        f"{found.lost_hs06:.0f} HS06 from {node.target.held_back} still, {found.gained_hs06:.0f} HS06 to {node.target.helped}",
+        (
+            f"{found.lost_hs06:.0f} HS06 from {node.target.held_back} still, "
+            f"{found.gained_hs06:.0f} HS06 to {node.target.helped}"
+        ),
     )
     free = _free_seconds(node.target, record)
     if free is not None:
-        words_free = f"{node.target.request_cores} cores kept free for {node.target.helped} for {span(free)}"
+        words_free = (
+            f"{node.target.request_cores} cores kept free for {node.target.helped} for {span(free)}"
+        )
         yield "free", f"{words_free}, no job came"
     yield "costs", _costs(found, record.strategy, is_free=free is not None)
 
@@ -925,7 +1055,9 @@ def _costs(found: NodeExplanation, strategy: str, *, is_free: bool) -> str:
         return "not estimated"
     idle = f"{node.idle_core_seconds:.0f} idle core-seconds"
     if is_free:
-        return f"its cores are free, a job is expected in {span(node.wait_seconds)}; {idle} until then"
+        return (
+            f"its cores are free, a job is expected in {span(node.wait_seconds)}; {idle} until then"
+        )
     if node.wait_seconds < 1:
         return f"its cores are free now; {idle} expected"
     return f"its cores are expected free in {span(node.wait_seconds)}; {idle} until then"
@@ -941,7 +1073,8 @@ def _says(found: NodeExplanation, explained: Explained) -> Iterator[tuple[str, s
     if said.refusal is not None:
         yield "says now", f"refused: {spoken('job_ctl', said.refusal)}"
     yield from (
-        ("says now", f"sharectl is switched off there: {SWITCHES[each]}") for each in said.switched_off
+        ("says now", f"sharectl is switched off there: {SWITCHES[each]}")
+        for each in said.switched_off
     )
     yield "says now", _obeyed(said.obeyed_sequence, explained.record.sequence)
 

@@ -42,24 +42,34 @@ def verdicts(cost: GroupCost) -> list[str]:
         None: "whether it takes surplus is not known",
     }.get(group.surplus)
     one_by_one = (
-        f"on slots without policy it gets one match at a time, charged with the whole slot (none at all up to HTCondor 8.6): "
+        "on slots without policy it gets one match at a time, charged with the whole slot "
+        "(none at all up to HTCondor 8.6): "
         f"its quota of {quota} is below the weight of every such slot that its jobs match "
         f"({shown_number(cost.smallest_weight_without_policy)} at least)"
     )
     running_past = (
-        f"may run past its quota through leftovers: {counted(cost.leftover_claims or 0, 'claim')}, charged "
-        f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its room"
+        "may run past its quota through leftovers: "
+        f"{counted(cost.leftover_claims or 0, 'claim')}, charged "
+        f"{shown_number(cost.leftover_usage)} later, {shown_number(cost.past_quota)} beyond its "
+        "room"
     )
-    nothing = f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
+    nothing = (
+        f"its quota of {quota} counts for nothing: the negotiator cuts quotas to whole numbers"
+    )
     above = (
-        f"its quota of {quota} is below the cost of every match ({shown_number(cost.smallest_cost)} at least)"
+        f"its quota of {quota} is below the cost of every match "
+        f"({shown_number(cost.smallest_cost)} at least)"
     )
-    unknown = "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
+    unknown = (
+        "its quota is not known: nothing is said of it (wait for a negotiation cycle, or give "
+        "--quotas)"
+    )
     never = cost.jobs_without_empty_slot
     waiting = cost.jobs_without_slot - never
     least, most = cost.cost_differs or (None, None)
     differs = (
-        f"the same job costs {shown_number(least)} to {shown_number(most)}, by the slot that it is matched with: their cost is "
+        f"the same job costs {shown_number(least)} to {shown_number(most)}, by the slot that it "
+        "is matched with: their cost is "
         f"{shown_number(cost.cost)} at least, as if all of them fitted where they cost least"
     )
     lines = [
@@ -109,14 +119,18 @@ def priced(found: Priced, empty: Mapping[tuple[int, int], Match]) -> dict[str, A
     }
 
 
-def sequence(found: Iterable[tuple[Sequence[str], Sequence[Match]]], jobs: Sequence[str]) -> dict[str, Any]:
+def sequence(
+    found: Iterable[tuple[Sequence[str], Sequence[Match]]], jobs: Sequence[str]
+) -> dict[str, Any]:
     """Key sequences: for each kind of slot its matches in the order of the jobs, and the sum of their costs."""
     return {
         "sequences": [
             {
                 "slots": list(names),
                 "cost": sum(match.cost for match in matches if match.cost is not None),
-                "matches": [{"job": job, **_match(match, None)} for job, match in zip(jobs, matches)],
+                "matches": [
+                    {"job": job, **_match(match, None)} for job, match in zip(jobs, matches)
+                ],
             }
             for names, matches in found
         ]
@@ -152,7 +166,8 @@ def capacity(
     Parameters
     ----------
     smallest
-        Each kind of slot and what it makes of the smallest request; None if that takes nothing that can be counted.
+        Each kind of slot and what it makes of the smallest request; None if that takes nothing that
+        can be counted.
     leftovers
         Whether schedds use what is left of slots.
     empty
@@ -168,7 +183,9 @@ def capacity(
             {
                 "slot_type": slot_type,
                 "slots": sum(len(slots.names) for slots, _ in members),
-                "policy_slots": sum(len(slots.names) for slots, _ in members if slots.support.supported),
+                "policy_slots": sum(
+                    len(slots.names) for slots, _ in members if slots.support.supported
+                ),
                 "claims": _total(members),
                 "weight": _weight(members),
             }
@@ -178,7 +195,9 @@ def capacity(
         ],
         "leftovers": leftovers if known else None,
         "groups": [_room(group, free, leftovers=leftovers) for group in known],
-        "slots": [{**_slots(slots), **_claims(slots, offer, empty=empty)} for slots, offer in smallest],
+        "slots": [
+            {**_slots(slots), **_claims(slots, offer, empty=empty)} for slots, offer in smallest
+        ],
     }
 
 
@@ -227,10 +246,16 @@ def _slots(slots: PricedSlots) -> dict[str, Any]:
 
 
 def _jobs(jobs: PricedJobs) -> dict[str, Any]:
-    return {"names": list(jobs.names), "count": jobs.count, "accounting_group": jobs.accounting_group or None}
+    return {
+        "names": list(jobs.names),
+        "count": jobs.count,
+        "accounting_group": jobs.accounting_group or None,
+    }
 
 
-def _match(match: Match, num_claims: Optional[int], empty: Optional[Match] = None) -> dict[str, Any]:
+def _match(
+    match: Match, num_claims: Optional[int], empty: Optional[Match] = None
+) -> dict[str, Any]:
     claim = match.claim
     return {
         "consumed": _numbers(match.consumed),
@@ -272,7 +297,9 @@ def _claims(slots: PricedSlots, offer: Optional[Offer], *, empty: bool = False) 
     """What the smallest request takes of a slot, and how many of it there can be."""
     if offer is None or slots.state:
         return {
-            **dict.fromkeys(("claims_each", "claims", "claims_in_a_cycle"), 0 if slots.state else None),
+            **dict.fromkeys(
+                ("claims_each", "claims", "claims_in_a_cycle"), 0 if slots.state else None
+            ),
             "cost": None,
             "weight": slots.weight,
             "consumed": {},
@@ -347,7 +374,8 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
         _no_job(content, to)
     for found in sequences:
         print_table(
-            f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in all",
+            f"{_some(found['slots'])}: one after another, cost {shown_number(found['cost'])} in "
+            "all",
             ("job", "takes", "cost", "remains", "refused"),
             [
                 (
@@ -371,7 +399,8 @@ def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
 def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
     """Print what `capacity` and `shapes` have made."""
     print_table(
-        f"claims of the smallest request {'on empty slots' if content.get('empty') else 'now'}: {shown_number(content['claims'])}",
+        f"claims of the smallest request {'on empty slots' if content.get('empty') else 'now'}: "
+        f"{shown_number(content['claims'])}",
         ("slot type", "slots", "with policy", "claims", "weight"),
         [
             (
@@ -408,7 +437,16 @@ def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
     if content.get("jobs"):
         print_table(
             "jobs that were asked for",
-            ("jobs", "of them", "group", "slots", "claims", "within quota", "cost", "on an empty slot"),
+            (
+                "jobs",
+                "of them",
+                "group",
+                "slots",
+                "claims",
+                "within quota",
+                "cost",
+                "on an empty slot",
+            ),
             [
                 (
                     *(
@@ -485,7 +523,10 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
     for slot in slots:
         if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
             to.write(
-                printable(f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}") + "\n"
+                printable(
+                    f"{_some(slot['names'])}: no policy: {', '.join(slot['no_policy_because'])}"
+                )
+                + "\n"
             )
     for number, slot in enumerate(slots):
         raised = {
@@ -497,7 +538,8 @@ def _matches_table(content: Mapping[str, Any], to: TextIO) -> None:
         }
         if raised and slot["kind"] == "consumption policy":
             to.write(
-                f"{printable(_some(slot['names']))}: the startd takes 1 at least of {printable(', '.join(sorted(raised)))} for each claim, more than "
+                f"{printable(_some(slot['names']))}: the startd takes 1 at least of "
+                f"{printable(', '.join(sorted(raised)))} for each claim, more than "
                 "the policy: it refuses some of the claims that are counted here\n"
             )
 

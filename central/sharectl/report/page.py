@@ -1,6 +1,7 @@
 """The page of ``sharectl report``: what it is about, the summary, the pool, and a section for each group.
 
-An HTML page that stands alone: style within it, nothing loaded, no script, and a policy that forbids both.
+An HTML page that stands alone: style within it, nothing loaded, no script, and a policy that
+forbids both.
 
 Tables of the page: summary by group, numbers behind the figures, and what two periods differ in.
 """
@@ -20,8 +21,21 @@ from sharectl.ledger.series import HOUR_SECONDS, GroupPoint, Series
 from sharectl.model import JobWaits, WaitTimes
 from sharectl.plan.records import CycleRecord
 from sharectl.report import series as html_curves
-from sharectl.report.page_figures import Drawing, figures, group_kinds, overview_kinds, panel, pool_kinds
-from sharectl.report.series import GroupSummary, PeriodSummary, mean_of_known, multicore_only, summarized
+from sharectl.report.page_figures import (
+    Drawing,
+    figures,
+    group_kinds,
+    overview_kinds,
+    panel,
+    pool_kinds,
+)
+from sharectl.report.series import (
+    GroupSummary,
+    PeriodSummary,
+    mean_of_known,
+    multicore_only,
+    summarized,
+)
 from sharectl.report.style import LAYERS, patterns, style_sheet
 from sharectl.report.svg import (
     PLOT_WIDTH,
@@ -43,8 +57,8 @@ GENERATOR = "sharectl report"
 def page(title: str, *body: str) -> str:
     """A whole document.
 
-    Its Content-Security-Policy lets in the one style sheet that is in it, by its hash, and nothing else: text that got past the
-    escaping could neither run, nor load, nor restyle.
+    Its Content-Security-Policy lets in the one style sheet that is in it, by its hash, and nothing
+    else: text that got past the escaping could neither run, nor load, nor restyle.
     """
     style = f"\n{style_sheet()}"
     digest = b64encode(sha256(style.encode()).digest()).decode()
@@ -60,7 +74,10 @@ def page(title: str, *body: str) -> str:
         element("title", title),
         element("style", Markup(style)),
     )
-    return f"<!DOCTYPE html>\n{element('html', head, element('body', patterns(), joined(body)), lang='en')}\n"
+    return (
+        "<!DOCTYPE "
+        f"html>\n{element('html', head, element('body', patterns(), joined(body)), lang='en')}\n"
+    )
 
 
 UNKNOWN = "unknown"
@@ -115,7 +132,11 @@ def summary(period: PeriodSummary, anchors: dict[str, str]) -> Markup:
         for group in period.groups
     ]
     return _table(
-        "cards summary", "Largest pledges first. The mark on a bar is 100 %.", ("Group", ""), columns, rows
+        "cards summary",
+        "Largest pledges first. The mark on a bar is 100 %.",
+        ("Group", ""),
+        columns,
+        rows,
     )
 
 
@@ -138,7 +159,9 @@ def waits(found: Sequence[JobWaits], when: str) -> Markup:
         )
         for each in ordered
     ]
-    return _table("cards waits", f"At the last complete cycle, {when} UTC", ("Jobs", ""), columns, rows)
+    return _table(
+        "cards waits", f"At the last complete cycle, {when} UTC", ("Jobs", ""), columns, rows
+    )
 
 
 def _times(times: Optional[WaitTimes]) -> tuple[str, str, str]:
@@ -165,15 +188,22 @@ def numbers(series: Series, group: str, name: str) -> Markup:
         ("Held back", "nodes"),
         ("Helped", "nodes"),
     )
-    starts = [float(series.since), *(tick.value for tick in time_ticks(series.since, series.until, _ROWS))]
+    starts = [
+        float(series.since),
+        *(tick.value for tick in time_ticks(series.since, series.until, _ROWS)),
+    ]
     parts: dict[float, list[GroupPoint]] = {start: [] for start in starts if start < series.until}
     ordered = list(parts)
     for bucket in series.buckets:
         if group in bucket.groups:
             parts[ordered[bisect_right(ordered, bucket.start) - 1]].append(bucket.groups[group])
-    rows = [_row(element("span", told(start)), columns, _numbers(points)) for start, points in parts.items()]
+    rows = [
+        _row(element("span", told(start)), columns, _numbers(points))
+        for start, points in parts.items()
+    ]
     caption = (
-        f"Numbers of {group}{f', {name}' if name else ''}: sums and means from each time (UTC) to the next"
+        f"Numbers of {group}{f', {name}' if name else ''}: sums and means from each time (UTC) "
+        "to the next"
     )
     return _table("numbers", caption, ("From", "UTC"), columns, rows)
 
@@ -192,9 +222,14 @@ def differences(before: PeriodSummary, after: PeriodSummary, names: Sequence[str
         "The pool",
         ("Quantity", ""),
         ((names[0], ""), (names[1], ""), ("Difference", "")),
-        [_pool_row(words, first, second, names) for words, first, second in _pool_pairs(before, after)],
+        [
+            _pool_row(words, first, second, names)
+            for words, first, second in _pool_pairs(before, after)
+        ],
     )
-    of_groups = _table("cards differences", "The groups", ("Group", ""), columns, rows, over=_COMPARED)
+    of_groups = _table(
+        "cards differences", "The groups", ("Group", ""), columns, rows, over=_COMPARED
+    )
     return [of_groups, pool]
 
 
@@ -231,13 +266,23 @@ def _pool_pairs(
         ("Mean idle cores in grace", first.idle_grace_cores, second.idle_grace_cores),
         ("Mean nodes under targets", first.targets, second.targets),
         ("Cycles", first.cycles, second.cycles),
-        ("Incomplete cycles", first.cycles - first.complete_cycles, second.cycles - second.complete_cycles),
-        ("Recorded time, hours", first.covered_seconds / HOUR_SECONDS, second.covered_seconds / HOUR_SECONDS),
+        (
+            "Incomplete cycles",
+            first.cycles - first.complete_cycles,
+            second.cycles - second.complete_cycles,
+        ),
+        (
+            "Recorded time, hours",
+            first.covered_seconds / HOUR_SECONDS,
+            second.covered_seconds / HOUR_SECONDS,
+        ),
         ("Mean duration of a cycle, seconds", first.cycle_seconds, second.cycle_seconds),
     ]
 
 
-def _pool_row(words: str, first: Optional[float], second: Optional[float], names: Sequence[str]) -> Markup:
+def _pool_row(
+    words: str, first: Optional[float], second: Optional[float], names: Sequence[str]
+) -> Markup:
     cells = [UNKNOWN if value is None else short(value) for value in (first, second)]
     cells.append(
         UNKNOWN
@@ -279,7 +324,9 @@ def _ratio(group: GroupSummary) -> Markup:
     bar = element(
         "svg",
         element("rect", class_="bar-ground", x=0, y=3, width=_BAR_WIDTH, height=6),
-        element("rect", class_="bar", x=0, y=3, width=min(_BAR_WIDTH, max(0.0, ratio) * unit), height=6),
+        element(
+            "rect", class_="bar", x=0, y=3, width=min(_BAR_WIDTH, max(0.0, ratio) * unit), height=6
+        ),
         element("path", class_="bar-mark", d=f"M{unit:.1f} 0v12"),
         viewBox=f"0 0 {_BAR_WIDTH:g} 12",
         aria_hidden="true",
@@ -305,13 +352,18 @@ def _table(
     lines = []
     if over:
         wide = [
-            element("th", name, colspan=len(columns) // len(over), scope="colgroup", role="columnheader")
+            element(
+                "th", name, colspan=len(columns) // len(over), scope="colgroup", role="columnheader"
+            )
             for name in over
         ]
-        lines.append(element("tr", element("td", role="cell"), joined(wide), role="row", class_="over"))
+        lines.append(
+            element("tr", element("td", role="cell"), joined(wide), role="row", class_="over")
+        )
         columns = [(unit, "") for _name, unit in columns]
     head = [
-        element("th", _heading(*column), scope="col", role="columnheader") for column in (first, *columns)
+        element("th", _heading(*column), scope="col", role="columnheader")
+        for column in (first, *columns)
     ]
     lines.append(element("tr", joined(head), role="row"))
     return element(
@@ -330,10 +382,14 @@ def _heading(name: str, unit: str) -> Markup:
 
 def _row(first: Markup, columns: Sequence[tuple[str, str]], cells: Sequence[str]) -> Markup:
     shown = [
-        element("td", element("span", cell), role="cell", data_label=f"{name}, {unit}" if unit else name)
+        element(
+            "td", element("span", cell), role="cell", data_label=f"{name}, {unit}" if unit else name
+        )
         for (name, unit), cell in zip(columns, cells)
     ]
-    return element("tr", element("th", first, scope="row", role="rowheader"), joined(shown), role="row")
+    return element(
+        "tr", element("th", first, scope="row", role="rowheader"), joined(shown), role="row"
+    )
 
 
 POINTS = 4 * PLOT_WIDTH
@@ -364,23 +420,32 @@ _DAYS_SECONDS = 2 * 86_400
 """Shorter periods are told by the minute."""
 
 _ERROR = (
-    "Error is power in use less the setpoint: above 0 a group has more than it is entitled to. Output is the power that its "
+    "Error is power in use less the setpoint: above 0 a group has more than it is entitled to. "
+    "Output is the power that its "
     "controller wants to move: above 0, to take from the group; below, to give to it."
 )
 _WORK = (
-    "Work is power times time. A complete cycle stands for the time since the complete cycle before it, at most an hour; time "
-    "that none stands for is a gap: hatched, with open lines, and counted neither as work nor as pledge. Crosses are cycles in "
+    "Work is power times time. A complete cycle stands for the time since the complete cycle "
+    "before it, at most an hour; time "
+    "that none stands for is a gap: hatched, with open lines, and counted neither as work nor "
+    "as pledge. Crosses are cycles in "
     "which a source did not answer."
 )
 _TARGETS = (
-    "A target on a node holds one group back there and helps another; nodes with targets of the groups within a group count for it "
+    "A target on a node holds one group back there and helps another; nodes with targets of the "
+    "groups within a group count for it "
     "too. Idle cores are held by no job and so belong to no group: they are drawn for the pool."
 )
 _WAITS = (
-    "Jobs wait from their submission until they start. Jobs that have started in the hour before and still ran tell how long started "
-    "jobs have waited. Of a long queue a sample was looked at: then some job may have waited longer than the longest here."
+    "Jobs wait from their submission until they start. Jobs that have started in the hour "
+    "before and still ran tell how long started "
+    "jobs have waited. Of a long queue a sample was looked at: then some job may have waited "
+    "longer than the longest here."
 )
-_SIGNS = "Colour is never the only sign: lines differ in dashes, layers in patterns, and each has its name at its end."
+_SIGNS = (
+    "Colour is never the only sign: lines differ in dashes, layers in patterns, and each has "
+    "its name at its end."
+)
 
 
 def report(periods: Sequence[Series], subject: Subject) -> str:
@@ -392,7 +457,9 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
     names = ["period A", "period B"] if len(periods) > 1 else [""]
     latest = summaries[-1]
     groups = [group.group for group in latest.groups]
-    groups += [group.group for other in summaries for group in other.groups if group.group not in groups]
+    groups += [
+        group.group for other in summaries for group in other.groups if group.group not in groups
+    ]
     anchors = {group: f"g{number}" for number, group in enumerate(dict.fromkeys(groups), start=1)}
     spans = " beside ".join(" to ".join(_moments(period)) for period in summaries)
     begin = f"Shares{f' of {subject.pool}' if subject.pool else ''}, "
@@ -406,7 +473,11 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
             *_overview(summaries, names, anchors),
             *_waits(subject.last),
             *_pool(drawing, names, tuple(anchors), subject.last),
-            *(section for group in anchors for section in _group(drawing, names, group, anchors[group])),
+            *(
+                section
+                for group in anchors
+                for section in _group(drawing, names, group, anchors[group])
+            ),
             id="figures",
         ),
         element("footer", *_foot(summaries, subject)),
@@ -416,7 +487,8 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
     """The numbers of the page: made_at, deadband_hs06, periods (the earlier one first) with their pool and groups.
 
-    Of the last complete cycle: waits_taken_at, waits, multicore_only (null if there are no such nodes).
+    Of the last complete cycle: waits_taken_at, waits, multicore_only (null if there are no such
+    nodes).
     """
     summaries = _summaries(_in_order(periods), subject)
     alone = multicore_only(subject.last.nodes) if subject.last else None
@@ -430,7 +502,11 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
             {
                 **asdict(period),
                 "groups": [
-                    {**asdict(group), "work_ratio": group.work_ratio, "error_ratio": group.error_ratio}
+                    {
+                        **asdict(group),
+                        "work_ratio": group.work_ratio,
+                        "error_ratio": group.error_ratio,
+                    }
                     for group in period.groups
                 ],
             }
@@ -447,7 +523,9 @@ def _summaries(periods: Sequence[Series], subject: Subject) -> list[PeriodSummar
     """Of each period, with its ends as they were asked for: buckets may begin earlier and end later."""
     found = [summarized(series, subject.deadband_hs06) for series in periods]
     asked = sorted(subject.asked) or [(period.since, period.until) for period in found]
-    return [replace(period, since=since, until=until) for period, (since, until) in zip(found, asked)]
+    return [
+        replace(period, since=since, until=until) for period, (since, until) in zip(found, asked)
+    ]
 
 
 def _head(
@@ -460,7 +538,10 @@ def _head(
         yield element(
             "p",
             element(
-                "span", what, *_between(told(period.since), f"{told(period.until)} UTC"), class_="period"
+                "span",
+                what,
+                *_between(told(period.since), f"{told(period.until)} UTC"),
+                class_="period",
             ),
             f", {time_words.span(period.until - period.since)}.",
             class_="lead-in",
@@ -502,7 +583,13 @@ def _all_groups(drawing: Drawing, names: Sequence[str], period: PeriodSummary) -
     if not shown:
         return
     drawings = [
-        panel(drawing, kind, "all", "All groups", [name.removeprefix("period ").upper() for name in names])
+        panel(
+            drawing,
+            kind,
+            "all",
+            "All groups",
+            [name.removeprefix("period ").upper() for name in names],
+        )
         for kind in overview_kinds(shown)
     ]
     left_out = f"The {len(shown)} of {counted(len(tops), 'group')} with the largest pledges."
@@ -561,7 +648,9 @@ def _pool(
     if not any(series.buckets for series in drawing.periods):
         return
     drawings = [
-        shown for kind in pool_kinds(groups) for shown in figures(drawing, kind, "pool", "The pool", names)
+        shown
+        for kind in pool_kinds(groups)
+        for shown in figures(drawing, kind, "pool", "The pool", names)
     ]
     yield element(
         "section",
@@ -579,8 +668,10 @@ def _multicore_only(last: Optional[CycleRecord]) -> Iterator[Markup]:
         return
     yield element(
         "p",
-        f"At the last complete cycle, {told(last.taken_at)} UTC, {counted(alone.nodes, 'node')} took multicore jobs alone "
-        f"(t1_MulticoreOnly), with {counted(alone.cores, 'core')}: {alone.multi_cores} held by multicore jobs, "
+        f"At the last complete cycle, {told(last.taken_at)} UTC, {counted(alone.nodes, 'node')} "
+        "took multicore jobs alone "
+        f"(t1_MulticoreOnly), with {counted(alone.cores, 'core')}: {alone.multi_cores} held by "
+        "multicore jobs, "
         f"{alone.single_cores} by single-core jobs, {alone.idle_cores} idle.",
         class_="small",
         id="multicore-only",
@@ -634,20 +725,31 @@ def _foot(summaries: Sequence[PeriodSummary], subject: Subject) -> Iterator[Mark
         f"Over and under: the mean error of intervals of {width} is above or below 0{deadband}.",
         _WORK,
         _TARGETS,
-        f"A line goes through the mean of a pixel; its band, from the least to the greatest mean of {width}: peaks stay.",
+        (
+            "A line goes through the mean of a pixel; its band, from the least to the greatest "
+            f"mean of {width}: peaks stay."
+        ),
         _SIGNS,
     )
     for note in notes:
         yield element("p", note)
     local = f" {subject.local_note}" if subject.local_note else ""
-    yield element("p", f"All times are UTC.{local} Made by sharectl report at {told(subject.made_at)} UTC.")
+    yield element(
+        "p", f"All times are UTC.{local} Made by sharectl report at {told(subject.made_at)} UTC."
+    )
 
 
 def _why_empty(summaries: Sequence[PeriodSummary]) -> str:
     cycles = sum(period.pool.cycles for period in summaries)
     if cycles:
-        return f"{counted(cycles, 'cycle')} ran, none of them complete: nothing is known of what the groups used."
-    return "The ledger has no cycle in this period: check --from and --to, and whether `sharectl cycle` runs."
+        return (
+            f"{counted(cycles, 'cycle')} ran, none of them complete: nothing is known of what the "
+            "groups used."
+        )
+    return (
+        "The ledger has no cycle in this period: check --from and --to, and whether `sharectl "
+        "cycle` runs."
+    )
 
 
 def _known(value: Optional[float]) -> str:

@@ -43,7 +43,9 @@ class Drawing:
     """Time from left to right: the longest period's."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seconds", max(series.until - series.since for series in self.periods))
+        object.__setattr__(
+            self, "seconds", max(series.until - series.since for series in self.periods)
+        )
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,9 @@ class Kind:
 
 def group_kinds(drawing: Drawing, group: str) -> tuple[Kind, ...]:
     """Work against pledge, running and pending by size, error and output, and the group's targets."""
-    pending = curves.pending_cores if drawing.pending_in_cores else (lambda point: point.pending_by_size)
+    pending = (
+        curves.pending_cores if drawing.pending_in_cores else (lambda point: point.pending_by_size)
+    )
     deadband = drawing.deadband_hs06
     return (
         Kind(
@@ -194,7 +198,9 @@ def overview_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
             title,
             words,
             lambda series: [
-                replace(curves.group_curve(series, group, "", value), name=group, style=f"group{number}")
+                replace(
+                    curves.group_curve(series, group, "", value), name=group, style=f"group{number}"
+                )
                 for number, group in enumerate(groups)
             ],
             lambda series: _distance_says(series, groups, says),
@@ -208,7 +214,10 @@ def overview_kinds(groups: Sequence[str]) -> tuple[Kind, ...]:
 
 
 def panel(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]) -> Markup:
-    """A ``figure`` element with all periods beside each other on one axis. Parameters as of `figures`."""
+    """A ``figure`` element with all periods beside each other on one axis.
+
+    Parameters as of `figures`.
+    """
     lengths = [series.until - series.since for series in drawing.periods]
     begin, between = drawing.periods[0].since, _BETWEEN_RATIO * sum(lengths)
     parts: list[Part] = []
@@ -231,13 +240,19 @@ def panel(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[
     found = list(shown.values())
     limits = limits_of([found])
     axis = Axis(
-        place - between - begin, limits, unit_of(max(abs(limits.least), abs(limits.most)), kind.words)
+        place - between - begin,
+        limits,
+        unit_of(max(abs(limits.least), abs(limits.most)), kind.words),
     )
-    says = "; ".join(f"{name} {kind.says(series)}".strip() for series, name in zip(drawing.periods, names))
+    says = "; ".join(
+        f"{name} {kind.says(series)}".strip() for series, name in zip(drawing.periods, names)
+    )
     figure = Figure(
         key=f"{key}-{kind.key}",
         title=f"{subject}: {kind.title}, {kind.words}",
-        description=" ".join(_description(kind, series, kind.curves(series)) for series in drawing.periods),
+        description=" ".join(
+            _description(kind, series, kind.curves(series)) for series in drawing.periods
+        ),
         since=begin,
         curves=found,
         axis=axis,
@@ -248,7 +263,9 @@ def panel(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[
     return _captioned(kind.key, f"{kind.title}, {kind.words}", says, figure, recorded=True)
 
 
-def figures(drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]) -> list[Markup]:
+def figures(
+    drawing: Drawing, kind: Kind, key: str, subject: str, names: Sequence[str]
+) -> list[Markup]:
     """A ``figure`` element for each period, on the same axes; where a period has nothing to show, it says so.
 
     Parameters
@@ -298,7 +315,9 @@ def _captioned(key: str, title: str, says: str, figure: Figure, *, recorded: boo
     if any(value.mean is not None for curve in figure.curves for value in curve.values):
         return element("figure", caption, drawn(figure), class_=key)
     missing = (
-        "Not known: no complete cycle of this period recorded it." if recorded else "No cycle in this period."
+        "Not known: no complete cycle of this period recorded it."
+        if recorded
+        else "No cycle in this period."
     )
     return element("figure", caption, element("p", missing, class_="small empty"), class_=key)
 
@@ -323,7 +342,8 @@ def _description(kind: Kind, series: Series, shown: Sequence[Curve]) -> str:
         known = [value.mean for value in curve.values if value.mean is not None]
         if known:
             said.append(
-                f"{curve.name}: from {short(min(known))} to {short(max(known))}, at the end {short(known[-1])}."
+                f"{curve.name}: from {short(min(known))} to {short(max(known))}, at the end "
+                f"{short(known[-1])}."
             )
     open_seconds = sum(end - begin for begin, end in curves.gaps(series))
     if open_seconds:
@@ -353,7 +373,9 @@ def _mean_says(series: Series, group: str, value: Callable[[GroupPoint], float],
 
 
 def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], words: str) -> str:
-    mean = mean_of_known((value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets)
+    mean = mean_of_known(
+        (value(bucket.pool), bucket.pool.complete_cycles) for bucket in series.buckets
+    )
     return "" if mean is None else f"mean {short(mean)} {words}"
 
 

@@ -1,6 +1,7 @@
 """Figures: the groups' errors and cores over time, as ``shares_Error.log`` has them.
 
-Every line can be told from the others without colour: each group has a line style and a marker of its own.
+Every line can be told from the others without colour: each group has a line style and a marker of
+its own.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ PANELS: tuple[tuple[str, str, Callable[[GroupError], float]], ...] = (
 )
 
 
-def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int, str], kind: str) -> bytes:
+def errors_and_cores(
+    rows: Iterable[tuple[int, GroupError]], marks: Mapping[int, str], kind: str
+) -> bytes:
     """SVG or PNG file of two panels over a common time axis: each group's error in HS06, and the cores it holds.
 
     Parameters
@@ -70,7 +73,9 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
         origin = ordered[0][0]
         for axes, (name, label, value) in zip(panels, PANELS):
             _draw_groups(
-                axes, name, [(moment - origin, error.group, value(error)) for moment, error in ordered]
+                axes,
+                name,
+                [(moment - origin, error.group, value(error)) for moment, error in ordered],
             )
             _draw_marks(axes, marks, origin)
             axes.set_ylabel(label)
@@ -79,7 +84,10 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
         panels[1].set_ylim(bottom=0)
         panels[1].set_xlabel("minutes since the first look")
         figure.legend(
-            *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=8, handlelength=4
+            *panels[0].get_legend_handles_labels(),
+            loc="outside upper center",
+            ncols=8,
+            handlelength=4,
         )
         for moment, text in marks.items():
             panels[0].annotate(
@@ -110,7 +118,9 @@ def _draw_groups(axes: Axes, panel: str, points: Sequence[tuple[int, str, float]
 
 def _draw_marks(axes: Axes, marks: Mapping[int, str], origin: int) -> None:
     for moment in marks:
-        axes.axvline((moment - origin) / MINUTE_SECONDS, color="black", linestyle=(0, (1, 2)), linewidth=1)
+        axes.axvline(
+            (moment - origin) / MINUTE_SECONDS, color="black", linestyle=(0, (1, 2)), linewidth=1
+        )
 
 
 def _saved(figure: Any, kind: str) -> bytes:

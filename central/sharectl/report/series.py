@@ -11,7 +11,14 @@ from math import fsum, inf, sqrt
 from typing import Optional
 
 from sharectl.ledger.series import HOUR_SECONDS as CURVES_HOUR_SECONDS
-from sharectl.ledger.series import MOST_COVERED_SECONDS, UNKNOWN_SIZE, Bucket, GroupPoint, PoolPoint, Series
+from sharectl.ledger.series import (
+    MOST_COVERED_SECONDS,
+    UNKNOWN_SIZE,
+    Bucket,
+    GroupPoint,
+    PoolPoint,
+    Series,
+)
 from sharectl.plan.records import NodeRecord
 from sharectl.report.style import LAYERS
 from sharectl.report.svg import PLOT_WIDTH, Curve, Value
@@ -82,7 +89,9 @@ def incomplete(series: Series) -> list[float]:
     ]
 
 
-def cumulative(series: Series, group: str, name: str, amount: Callable[[GroupPoint], float]) -> Curve:
+def cumulative(
+    series: Series, group: str, name: str, amount: Callable[[GroupPoint], float]
+) -> Curve:
     """Sum since the period began, in hours of what ``amount`` gives in seconds.
 
     In a gap the line is open and goes on where it was: nothing is known of what was worked there.
@@ -149,7 +158,8 @@ def sum_curve(
 def pool_curve(series: Series, name: str, value: Callable[[PoolPoint], Optional[float]]) -> Curve:
     """One value of the pool over time, open where it is not known."""
     readings = [
-        (_middle(series, bucket), value(bucket.pool), bucket.pool.cycles) for bucket in series.buckets
+        (_middle(series, bucket), value(bucket.pool), bucket.pool.cycles)
+        for bucket in series.buckets
     ]
     return Curve(name, name, columns(series, readings))
 
@@ -324,7 +334,9 @@ def summarized(series: Series, deadband_hs06: float = 0.0) -> PeriodSummary:
     """
     groups = [_group(series, group, deadband_hs06) for group in series.groups]
     groups.sort(key=lambda group: (-group.pledge_hs06, group.group))
-    return PeriodSummary(series.since, series.until, series.bucket_seconds, _pool(series), tuple(groups))
+    return PeriodSummary(
+        series.since, series.until, series.bucket_seconds, _pool(series), tuple(groups)
+    )
 
 
 def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:

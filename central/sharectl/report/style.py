@@ -1,7 +1,8 @@
 """Style sheet of the page: one set of variables for light, dark and paper.
 
-Each role has a colour that is at least 3 : 1 against the ground in both schemes (text: 4.5 : 1) and a dash or a pattern of its
-own, so that colour is never the only sign. Hues are apart for the common kinds of colour blindness (after Okabe and Ito).
+Each role has a colour that is at least 3 : 1 against the ground in both schemes (text: 4.5 : 1) and
+a dash or a pattern of its own, so that colour is never the only sign. Hues are apart for the common
+kinds of colour blindness (after Okabe and Ito).
 """
 
 from __future__ import annotations

@@ -1,22 +1,25 @@
 """Elements of SVG and HTML as text: whatever is not markup already is escaped.
 
-Own text rather than matplotlib's SVG: that draws glyphs and clip paths by the megabyte, in fixed colours, whereas a page whose
-colours are CSS variables has a light, a dark and a printed form of one figure.
+Own text rather than matplotlib's SVG: that draws glyphs and clip paths by the megabyte, in fixed
+colours, whereas a page whose colours are CSS variables has a light, a dark and a printed form of
+one figure.
 
 Labels at the right ends of curves, moved apart where they would lie on each other.
 
 Paths of a figure: as many points as pixels can show, with gaps left open and peaks kept.
 
-A figure gets values by pixel column. A line runs through the mean of each column, and a band behind it from the least to the
-greatest value, so that a short peak stays visible. Points on a straight line are left out ("swinging door",
-as historians of process data do): no point that is left out lies more than `TOLERANCE` from what is drawn.
+A figure gets values by pixel column. A line runs through the mean of each column, and a band behind
+it from the least to the greatest value, so that a short peak stays visible. Points on a straight
+line are left out ("swinging door", as historians of process data do): no point that is left out
+lies more than `TOLERANCE` from what is drawn.
 
 Where a number or a time lies on an axis, and which values get a tick.
 
-A figure over time as inline SVG: axes, gaps, lines or stacked areas, and a label at the end of each.
+A figure over time as inline SVG: axes, gaps, lines or stacked areas, and a label at the end of
+each.
 
-Colours and dashes are classes that the page's style sheet fills in. What is told by colour is told by a dash, a pattern or a
-label too.
+Colours and dashes are classes that the page's style sheet fills in. What is told by colour is told
+by a dash, a pattern or a label too.
 """
 
 from __future__ import annotations
@@ -51,8 +54,8 @@ def element(name: str, *children: str, **attributes: object) -> Markup:
     name
         Of the element, such as ``path``.
     attributes
-        Underscores stand for hyphens, and one at the end for nothing (``class_``). None and False leave an attribute out, True
-        gives it without a value.
+        Underscores stand for hyphens, and one at the end for nothing (``class_``). None and False
+        leave an attribute out, True gives it without a value.
     """
     inside = "".join(as_markup(child) for child in children)
     start = f"{name}{''.join(_attribute(key, value) for key, value in attributes.items())}"
@@ -134,21 +137,26 @@ def placed(
                 class_="lead",
                 d=f"M{coordinate(x + 1)} {coordinate(label.y)}L{coordinate(x + 7)} {coordinate(y)}",
             )
-            yield element("rect", class_=f"swatch {label.style}", x=x + 8, y=y - 5, width=10.0, height=10.0)
+            yield element(
+                "rect", class_=f"swatch {label.style}", x=x + 8, y=y - 5, width=10.0, height=10.0
+            )
         else:
             path = (
-                f"M{coordinate(x + 2)} {coordinate(label.y)}L{coordinate(x + 5)} {coordinate(y)}h{_SAMPLE:g}"
+                f"M{coordinate(x + 2)} {coordinate(label.y)}L{coordinate(x + 5)} "
+                f"{coordinate(y)}h{_SAMPLE:g}"
             )
             yield element("path", class_=f"line sample {label.style}", d=path)
         text = label.text if len(label.text) <= _LONGEST else f"{label.text[: _LONGEST - 2]}…"
         yield element("text", text, class_="label", x=x + 22, y=y + 4)
 
 
-def apart(wanted: Sequence[float], top: float, floor: float, spacing: float = SPACING) -> list[float]:
+def apart(
+    wanted: Sequence[float], top: float, floor: float, spacing: float = SPACING
+) -> list[float]:
     """Places near those that are wanted, ascending, at least ``spacing`` apart and within the limits where there is room.
 
-    Labels that would overlap become a block around the mean of what they want (the pooling of isotonic regression): the sum
-    of the squares of what they are moved is then the least.
+    Labels that would overlap become a block around the mean of what they want (the pooling of
+    isotonic regression): the sum of the squares of what they are moved is then the least.
     """
     blocks: list[list[float]] = []
     for number, place in enumerate(wanted):
@@ -157,7 +165,9 @@ def apart(wanted: Sequence[float], top: float, floor: float, spacing: float = SP
             blocks[-2:] = [blocks[-2] + blocks[-1]]
     flat = [_mean(block) for block in blocks for _place in block]
     last = floor - (len(wanted) - 1) * spacing
-    return [max(top, min(place, max(top, last))) + number * spacing for number, place in enumerate(flat)]
+    return [
+        max(top, min(place, max(top, last))) + number * spacing for number, place in enumerate(flat)
+    ]
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -170,7 +180,9 @@ TOLERANCE = 0.35
 Point = tuple[float, float]
 
 
-def runs(points: Iterable[tuple[float, Optional[float]]], breaks: Iterable[float] = ()) -> list[list[Point]]:
+def runs(
+    points: Iterable[tuple[float, Optional[float]]], breaks: Iterable[float] = ()
+) -> list[list[Point]]:
     """Stretches of points without a gap: a value of None ends one, and so does a place of ``breaks`` between two points.
 
     Parameters
@@ -356,7 +368,9 @@ def number_ticks(limits: Limits, unit: Unit) -> tuple[Tick, ...]:
 def rounded_limits(least: float, most: float, count: int) -> Limits:
     """Limits of an axis that hold both values, with about ``count`` steps; apart even if the values are not."""
     if most - least <= max(_LEAST_SPAN, _GRACE * max(abs(least), abs(most))):
-        least, most = (0.0, 1.0) if abs(most) <= _LEAST_SPAN else (min(0.0, 2 * least), max(0.0, 2 * most))
+        least, most = (
+            (0.0, 1.0) if abs(most) <= _LEAST_SPAN else (min(0.0, 2 * least), max(0.0, 2 * most))
+        )
     step = nice_step(most - least, count)
     return Limits(floor(least / step + _GRACE) * step, ceil(most / step - _GRACE) * step, step)
 
@@ -525,7 +539,9 @@ class _Frame:
     def __post_init__(self) -> None:
         axis, since = self.figure.axis, self.figure.since
         object.__setattr__(self, "across", Scale(since, since + axis.seconds, LEFT, WIDTH - RIGHT))
-        object.__setattr__(self, "up", Scale(axis.limits.least, axis.limits.most, HEIGHT - BOTTOM, TOP))
+        object.__setattr__(
+            self, "up", Scale(axis.limits.least, axis.limits.most, HEIGHT - BOTTOM, TOP)
+        )
 
 
 def limits_of(
@@ -538,7 +554,9 @@ def limits_of(
             found += [top for layer in _tops(curves) for _place, top in layer if top is not None]
         else:
             for value in chain.from_iterable(curve.values for curve in curves):
-                found += [part for part in (value.mean, value.least, value.greatest) if part is not None]
+                found += [
+                    part for part in (value.mean, value.least, value.greatest) if part is not None
+                ]
     return rounded_limits(min(found), max(found), _NUMBER_TICKS)
 
 
@@ -577,11 +595,15 @@ def _ground(frame: _Frame) -> Iterator[Markup]:
             yield element("rect", class_="gap", x=x, y=TOP, width=width - x, height=floor - TOP)
     if figure.between is not None:
         low, high = (frame.up(value) for value in figure.between)
-        yield element("rect", class_="between", x=left, y=high, width=right - left, height=low - high)
+        yield element(
+            "rect", class_="between", x=left, y=high, width=right - left, height=low - high
+        )
     for tick in number_ticks(axis.limits, axis.unit):
         y = frame.up(tick.value)
         zero = "axis" if tick.value == 0 else "grid"
-        yield element("path", class_=zero, d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}")
+        yield element(
+            "path", class_=zero, d=f"M{coordinate(left)} {coordinate(y)}H{coordinate(right)}"
+        )
         yield element("text", tick.label, class_="tick", x=left - 6, y=y + 4, text_anchor="end")
     for part in figure.parts:
         x = frame.across(part.since + part.shift_seconds)
@@ -611,10 +633,16 @@ def _times(frame: _Frame) -> Iterator[Markup]:
 def _lines(frame: _Frame) -> Iterator[Markup]:
     breaks = [begin for begin, _end in frame.figure.gaps]
     for curve in frame.figure.curves:
-        spread = [value for value in curve.values if value.least is not None and value.greatest is not None]
+        spread = [
+            value
+            for value in curve.values
+            if value.least is not None and value.greatest is not None
+        ]
         low = _placed(frame, [(value.seconds, value.least) for value in spread], breaks)
         high = _placed(frame, [(value.seconds, value.greatest) for value in spread], breaks)
-        band = "".join(area(simplified(upper), simplified(lower)) for upper, lower in zip(high, low))
+        band = "".join(
+            area(simplified(upper), simplified(lower)) for upper, lower in zip(high, low)
+        )
         if band:
             yield element("path", class_=f"band {curve.style}", d=band)
     for curve in frame.figure.curves:
@@ -623,9 +651,13 @@ def _lines(frame: _Frame) -> Iterator[Markup]:
             path = line(simplified(stretch) for stretch in stretches if len(stretch) > 1)
             dots = line(stretch for stretch in stretches if len(stretch) == 1)
             if path:
-                yield element("path", element("title", curve.name), class_=f"line {curve.style}", d=path)
+                yield element(
+                    "path", element("title", curve.name), class_=f"line {curve.style}", d=path
+                )
             if dots:
-                yield element("path", element("title", curve.name), class_=f"line dot {curve.style}", d=dots)
+                yield element(
+                    "path", element("title", curve.name), class_=f"line dot {curve.style}", d=dots
+                )
 
 
 def _areas(frame: _Frame) -> Iterator[Markup]:
@@ -639,7 +671,9 @@ def _areas(frame: _Frame) -> Iterator[Markup]:
             lower = [[(stretch[0][0], floor), (stretch[-1][0], floor)] for stretch in upper]
         if upper != lower:
             path = "".join(area(above, below) for above, below in zip(upper, lower))
-            yield element("path", element("title", curve.name), class_=f"area {curve.style}", d=path)
+            yield element(
+                "path", element("title", curve.name), class_=f"area {curve.style}", d=path
+            )
         lower = upper
 
 
@@ -661,7 +695,8 @@ def _placed(
     frame: _Frame, points: Sequence[tuple[float, Optional[float]]], breaks: Sequence[float]
 ) -> list[list[Point]]:
     return [
-        [(frame.across(seconds), frame.up(value)) for seconds, value in run] for run in runs(points, breaks)
+        [(frame.across(seconds), frame.up(value)) for seconds, value in run]
+        for run in runs(points, breaks)
     ]
 
 

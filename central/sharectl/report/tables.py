@@ -2,15 +2,19 @@
 
 The table of all codes in ``docs/why.md``.
 
-Lines of a table that lose nothing: as wide as its cells where there is room, wrapped or stacked where there is not.
+Lines of a table that lose nothing: as wide as its cells where there is room, wrapped or stacked
+where there is not.
 
-One screen of words for people: labels on the left, text beside them, nothing that steers a terminal.
+One screen of words for people: labels on the left, text beside them, nothing that steers a
+terminal.
 
 What a plan would change, as JSON and for people.
 
-``sharectl replay``: rows as they come, and a summary; as text, JSON or CSV, without holding all of them.
+``sharectl replay``: rows as they come, and a summary; as text, JSON or CSV, without holding all of
+them.
 
-Why no plan is published, in a line: what an operator said when he switched sharectl off, or who did not answer.
+Why no plan is published, in a line: what an operator said when he switched sharectl off, or who did
+not answer.
 """
 
 from __future__ import annotations
@@ -48,13 +52,18 @@ def reference() -> str:
 
 def _lines() -> Iterator[str]:
     yield HEADING
-    yield "The set is closed: every code of every module is here, and a later version does not use one for something else."
+    yield (
+        "The set is closed: every code of every module is here, and a later version does not use "
+        "one for something else."
+    )
     yield "`sharectl explain codes [CODE …] [--json]` prints the same."
     for family, codes in CODES.items():
         yield f"\n### {family}: {FAMILIES[family]}\n"
         yield "| code | meaning |"
         yield "|---|---|"
-        yield from (f"| `{code}` | {says.replace('|', chr(92) + '|')} |" for code, says in codes.items())
+        yield from (
+            f"| `{code}` | {says.replace('|', chr(92) + '|')} |" for code, says in codes.items()
+        )
 
 
 _GAP = "  "
@@ -63,14 +72,16 @@ _BREAK = re.compile(r"(?<=[/=@])|(?<=[:,._-])(?=[^\W\d])|(?<=[^\W\d][:,])")
 """Where a word may go on in the next line: never within a number."""
 
 
-def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: Optional[int]) -> list[list[str]]:
+def laid_out(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], width: Optional[int]
+) -> list[list[str]]:
     """Lines of the heading and of each row, none with blanks at its end.
 
     Parameters
     ----------
     width
-        Characters that a line may have; None for as many as it takes. Where not even wrapped cells fit, rows are stacked:
-        a line for each cell, behind its column's name, and no heading.
+        Characters that a line may have; None for as many as it takes. Where not even wrapped cells
+        fit, rows are stacked: a line for each cell, behind its column's name, and no heading.
     """
     cells = [[column, *(row[number] for row in rows)] for number, column in enumerate(columns)]
     widths = [max(map(cell_len, column)) for column in cells]
@@ -111,7 +122,9 @@ def _pieces(text: str) -> list[str]:
     return [piece for word in text.split() for piece in _BREAK.split(word) if piece]
 
 
-def _table_layout_row(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) -> list[str]:
+def _table_layout_row(
+    cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]
+) -> list[str]:
     wrapped = [_wrapped(cell, width) for cell, width in zip(cells, widths)]
     return [
         _GAP.join(
@@ -155,7 +168,9 @@ LINES = 23
 _LABEL = 10
 
 
-def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, everything: bool) -> None:
+def print_screen(
+    title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, everything: bool
+) -> None:
     """Print a title and a text for each label; what is beyond one screen only if ``everything``.
 
     A text that follows one of the same label stands below it without the label.
@@ -170,7 +185,11 @@ def print_screen(title: str, rows: Iterable[tuple[str, str]], to: TextIO, *, eve
 def screen(title: str, rows: Iterable[tuple[str, str]]) -> list[str]:
     """Lines of the same, none longer than `WIDTH` but for words that are."""
     lines = wrap(
-        printable(title), WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
+        printable(title),
+        WIDTH,
+        subsequent_indent="  ",
+        break_on_hyphens=False,
+        break_long_words=False,
     )
     last = ""
     for label, text in rows:
@@ -201,16 +220,20 @@ def listed(names: Sequence[str], most: int) -> str:
     return f"{' '.join(names[:most])} … ({len(names)} in all)"
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], to: TextIO) -> None:
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], to: TextIO
+) -> None:
     """Print one table; numbers are set right. Text is shown as it is, never as markup.
 
-    On a terminal lines are no longer than it is wide (`table_layout`); elsewhere they are as long as they must be, a line
-    a row.
+    On a terminal lines are no longer than it is wide (`table_layout`); elsewhere they are as long
+    as they must be, a line a row.
     """
     is_terminal = to.isatty()
     width = shutil.get_terminal_size().columns if is_terminal else None
     heading, *rest = laid_out(
-        [printable(column) for column in columns], [[printable(cell) for cell in row] for row in rows], width
+        [printable(column) for column in columns],
+        [[printable(cell) for cell in row] for row in rows],
+        width,
     )
     lines = [line for row in rest for line in row]
     titles = wrap(printable(title), width) if width else [printable(title)]
@@ -268,7 +291,10 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
         print_table(
             "in other: the largest, by the first part of AccountingGroup",
             ("AccountingGroup begins", "cores", "pending jobs"),
-            [(part["name"] or "-", part["cores"], part["pending_jobs"]) for part in content["others"]],
+            [
+                (part["name"] or "-", part["cores"], part["pending_jobs"])
+                for part in content["others"]
+            ],
             to,
         )
     if content["unplaceable"]:
@@ -276,7 +302,13 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
             "pending jobs that no node could run if it were empty: they are no demand",
             ("group", "cores", "jobs", "reason", "sharectl explain job"),
             [
-                (jobs["group"], jobs["cores"], jobs["jobs"], jobs["reason"] or "-", jobs["example"] or "-")
+                (
+                    jobs["group"],
+                    jobs["cores"],
+                    jobs["jobs"],
+                    jobs["reason"] or "-",
+                    jobs["example"] or "-",
+                )
                 for jobs in content["unplaceable"]
             ],
             to,
@@ -292,7 +324,9 @@ def _print_figures(content: dict[str, Any], to: TextIO) -> None:
                 round(node["hs06_per_core"], 2),
                 "reserved" if node["reserved"] else "yes" if node["controlled"] else "no",
                 _said(node),
-                " ".join(f"{group}:{cores}" for group, cores in sorted(node["cores_by_group"].items())),
+                " ".join(
+                    f"{group}:{cores}" for group, cores in sorted(node["cores_by_group"].items())
+                ),
             )
             for node in content["nodes"]
         ],
@@ -305,8 +339,20 @@ def waits_table(title: str, waits: Sequence[Mapping[str, Any]], to: TextIO) -> N
     rows = sorted(waits, key=lambda row: -((row["pending"] or {}).get("longest_seconds", -1)))
     print_table(
         title,
-        ("group", "cores", "longest", "median", "looked at", "started: longest", "median", "looked at"),
-        [(row["group"], row["cores"], *_times(row["pending"]), *_times(row["started"])) for row in rows],
+        (
+            "group",
+            "cores",
+            "longest",
+            "median",
+            "looked at",
+            "started: longest",
+            "median",
+            "looked at",
+        ),
+        [
+            (row["group"], row["cores"], *_times(row["pending"]), *_times(row["started"]))
+            for row in rows
+        ],
         to,
     )
 
@@ -316,7 +362,11 @@ def _times(times: Optional[Mapping[str, Any]]) -> tuple[str, str, str]:
         return ("?", "?", "-")
     least = ">= " if times["sampled"] else ""
     longest, median = span(times["longest_seconds"]), span(times["median_seconds"])
-    return (f"{least}{longest}", median, f"{times['jobs']}{' (sample)' if times['sampled'] else ''}")
+    return (
+        f"{least}{longest}",
+        median,
+        f"{times['jobs']}{' (sample)' if times['sampled'] else ''}",
+    )
 
 
 def _said(node: Mapping[str, Any]) -> str:
@@ -362,7 +412,10 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everyt
     if rows:
         listed = rows if everything else rows[:ROWS]
         print_table(
-            "", ("change", "node", "before", "after"), [_plan_diff_row(change) for change in listed], to
+            "",
+            ("change", "node", "before", "after"),
+            [_plan_diff_row(change) for change in listed],
+            to,
         )
         if len(rows) > len(listed):
             to.write(f"… and {len(rows) - len(listed)} more: --all\n")
@@ -402,12 +455,15 @@ def _plan_diff_data(target: Optional[Target]) -> Optional[dict[str, Any]]:
 
 
 OPEN_LOOP = (
-    "open loop: the pool is what it was in each cycle and does not react to what is decided here; what such a law would "
+    "open loop: the pool is what it was in each cycle and does not react to what is decided "
+    "here; what such a law would "
     "have made of the pool is not told"
 )
 MAY_DIFFER = (
-    "where nothing was changed decisions can differ too: run times are those known today and jobs' ages are rounded, so "
-    "that of nodes about alike another one is chosen, whose target then stands in the cycles after (docs/why.md)"
+    "where nothing was changed decisions can differ too: run times are those known today and "
+    "jobs' ages are rounded, so "
+    "that of nodes about alike another one is chosen, whose target then stands in the cycles "
+    "after (docs/why.md)"
 )
 LISTED = 8
 """Cycles that one screen has room for."""
@@ -497,7 +553,9 @@ def _counted(cycles: Iterable[ReplayedCycle], summary: Summary) -> Iterator[Repl
 def _most_different(cycles: Iterable[ReplayedCycle]) -> list[ReplayedCycle]:
     """Those whose targets agree least, these first; only so many are held at once."""
     differing = (cycle for cycle in cycles if cycle.same_nodes < cycle.either_nodes)
-    return heapq.nsmallest(LISTED, differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))
+    return heapq.nsmallest(
+        LISTED, differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at)
+    )
 
 
 _TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
@@ -540,7 +598,10 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
             (
                 name,
                 f"{side.with_targets / compared:.0%}",
-                *(_mean(total, compared) for total in (side.targets, side.pairs, side.changed_nodes)),
+                *(
+                    _mean(total, compared)
+                    for total in (side.targets, side.pairs, side.changed_nodes)
+                ),
                 round(side.moved_hs06 / compared),
                 "?" if side.idle_core_seconds is None else round(side.idle_core_seconds / compared),
             )
@@ -551,7 +612,8 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     agreement = summary.agreement_ratio
     if agreement is not None:
         print_paragraph(
-            f"active: cycles with any target; agree: nodes with the same target in both, of those with one in either: "
+            "active: cycles with any target; agree: nodes with the same target in both, of "
+            "those with one in either: "
             f"{agreement:.1%} on average, and all of them in {counted(summary.identical, 'cycle')}",
             to,
         )

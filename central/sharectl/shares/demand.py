@@ -12,7 +12,9 @@ Kind = tuple[str, int, int]
 """Group, cores requested, memory requested in MiB."""
 
 
-def pending_rows(counted: Mapping[Kind, int], unplaceable: Mapping[Kind, int]) -> tuple[PendingJobs, ...]:
+def pending_rows(
+    counted: Mapping[Kind, int], unplaceable: Mapping[Kind, int]
+) -> tuple[PendingJobs, ...]:
     """Rows of the jobs counted; those that no node could run are rows of their own."""
     rows = []
     for kind, jobs in sorted(counted.items()):
@@ -73,7 +75,10 @@ def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
 
 def unplaceable_words(jobs: UnplaceableJobs) -> str:
     """Sentence on jobs that no node could run, and where more is to be read."""
-    count = f"{jobs.jobs} pending job{'s' if jobs.jobs != 1 else ''} of {jobs.group}, {jobs.cores} cores"
+    count = (
+        f"{jobs.jobs} pending job{'s' if jobs.jobs != 1 else ''} of {jobs.group}, {jobs.cores} "
+        "cores"
+    )
     why = f" ({jobs.reason})" if jobs.reason else ""
     see = f"; see `sharectl explain job {jobs.example}`" if jobs.example else ""
     return f"{count}: no node could run them if it were empty{why}: they are no demand{see}"

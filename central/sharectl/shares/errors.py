@@ -14,11 +14,14 @@ from math import fsum
 from sharectl.model import GroupError, GroupUsage, PendingJobs, RunningJobs, Snapshot
 
 
-def group_errors(usage: Mapping[str, GroupUsage], pledge_hs06: Mapping[str, float]) -> tuple[GroupError, ...]:
+def group_errors(
+    usage: Mapping[str, GroupUsage], pledge_hs06: Mapping[str, float]
+) -> tuple[GroupError, ...]:
     """Error of every group, in the order of the pledges. Positive: over its share.
 
-    With ``share = pledge / sum of pledges``: DHS = power - share * power of all, in HS06; DC the same in
-    cores; DPHS = power - pledge. "All" are the groups with a pledge: what others use is not theirs to share.
+    With ``share = pledge / sum of pledges``: DHS = power - share * power of all, in HS06; DC the
+    same in cores; DPHS = power - pledge. "All" are the groups with a pledge: what others use is not
+    theirs to share.
 
     Parameters
     ----------

@@ -1,9 +1,11 @@
 """Which group a job belongs to: outside names in, configured names or `other` out.
 
-Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice`` too.
+Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice``
+too.
 
-Steered are the groups that have none within them. The jobs of a group with subgroups that belong to none of these
-are *its own*: they are counted, and share what is left of its pledge, but no target is made for them.
+Steered are the groups that have none within them. The jobs of a group with subgroups that belong to
+none of these are *its own*: they are counted, and share what is left of its pledge, but no target
+is made for them.
 """
 
 from __future__ import annotations
@@ -93,11 +95,15 @@ def in_order(names: Collection[str]) -> tuple[str, ...]:
         for each in (*levels_above(name), name):
             first.setdefault(each, place)
     return tuple(
-        sorted(first, key=lambda name: [(first[each], each) for each in (*levels_above(name), name)])
+        sorted(
+            first, key=lambda name: [(first[each], each) for each in (*levels_above(name), name)]
+        )
     )
 
 
-def with_subgroups(errors: Iterable[GroupError], parents: Collection[str]) -> tuple[GroupError, ...]:
+def with_subgroups(
+    errors: Iterable[GroupError], parents: Collection[str]
+) -> tuple[GroupError, ...]:
     """Rows with those of ``parents``, so far of their own jobs, summed with the rows of all within them.
 
     Errors are differences from shares of one whole, so those of a group's parts sum to its own.
@@ -121,7 +127,9 @@ def controls_with_subgroups(
         replace(
             control,
             error=errors[control.group],
-            setpoint_hs06=fsum(row.setpoint_hs06 for row in rows if _within(row.group, control.group)),
+            setpoint_hs06=fsum(
+                row.setpoint_hs06 for row in rows if _within(row.group, control.group)
+            ),
             control_error_hs06=fsum(
                 row.control_error_hs06 for row in rows if _within(row.group, control.group)
             ),
@@ -182,8 +190,13 @@ first part if there is no other. config.d has the same pattern."""
 
 
 def first_part(accounting_group: Optional[str]) -> str:
-    """First part of the name that a job gives as its group, lower case; empty without one. Users write it."""
-    return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[0].lower()
+    """First part of the name that a job gives as its group, lower case; empty without one.
+
+    Users write it.
+    """
+    return re.split(r"[.@]", (accounting_group or "")[: MAX_GROUP_LENGTH + 1], maxsplit=1)[
+        0
+    ].lower()
 
 
 def without_user(accounting_group: Optional[str]) -> Optional[str]:
@@ -201,8 +214,8 @@ def group_of(accounting_group: Optional[str], configured: Collection[str]) -> st
     Parameters
     ----------
     accounting_group
-        Name of a group (``cms.prod``), or AccountingGroup with the user in it (``cms.prod.bob@site``); None if
-        the job has none.
+        Name of a group (``cms.prod``), or AccountingGroup with the user in it
+        (``cms.prod.bob@site``); None if the job has none.
     configured
         Names of the configured groups, lower case.
     """

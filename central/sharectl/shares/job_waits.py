@@ -28,7 +28,9 @@ class JobWait(NamedTuple):
 
 def job_waits(sample: Iterable[JobWait]) -> tuple[JobWaits, ...]:
     """Waiting times of each group and size of which a job is in the sample, by name and cores."""
-    kinds: defaultdict[tuple[str, int], tuple[list[JobWait], list[JobWait]]] = defaultdict(lambda: ([], []))
+    kinds: defaultdict[tuple[str, int], tuple[list[JobWait], list[JobWait]]] = defaultdict(
+        lambda: ([], [])
+    )
     for job in sample:
         kinds[job.group, job.cores][job.started].append(job)
     return tuple(

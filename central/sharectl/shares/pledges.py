@@ -78,7 +78,11 @@ def period_at(now: int) -> Period:
     """The quarter that the Unix time ``now`` is in, by UTC."""
     date = datetime.fromtimestamp(now, timezone.utc)
     quarter = (date.month - _FIRST_MONTH) // _MONTHS
-    return Period(date.year, quarter + 1) if quarter >= 0 else Period(date.year - 1, quarter + 1 + _QUARTERS)
+    return (
+        Period(date.year, quarter + 1)
+        if quarter >= 0
+        else Period(date.year - 1, quarter + 1 + _QUARTERS)
+    )
 
 
 def jumps(before: Mapping[str, float], after: Mapping[str, float], factor: float) -> list[str]:

@@ -64,8 +64,8 @@ def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
 
     Notes
     -----
-    The largest remainders are rounded up, ties in order of the names: HTCondor scales shares down that sum to more
-    than 1, and gives what is missing from 1 to nobody.
+    The largest remainders are rounded up, ties in order of the names: HTCondor scales shares down
+    that sum to more than 1, and gives what is missing from 1 to nobody.
     """
     pledges = {group: Fraction(pledge_hs06[group]) for group in sorted(pledge_hs06)}
     total = sum(pledges.values())
@@ -82,15 +82,19 @@ def quota_shares(pledge_hs06: Mapping[str, float]) -> dict[str, str]:
 def nested_quota_shares(tree: GroupTree) -> dict[str, str]:
     """Group within another → its share of that one's pledge as a decimal number, by name.
 
-    With what is left for jobs of the other group's own, the shares within one group sum to exactly 1. Shares of a pledge
-    of 0 are 0.
+    With what is left for jobs of the other group's own, the shares within one group sum to exactly
+    1. Shares of a pledge of 0 are 0.
     """
     shares: dict[str, str] = {}
     for above, own_hs06 in tree.own_hs06.items():
-        inner = {name: pledge for name, pledge in tree.pledge_hs06.items() if above_of(name) == above}
+        inner = {
+            name: pledge for name, pledge in tree.pledge_hs06.items() if above_of(name) == above
+        }
         parts = {**inner, above: own_hs06}
         if any(parts.values()):
-            shares.update({name: share for name, share in quota_shares(parts).items() if name != above})
+            shares.update(
+                {name: share for name, share in quota_shares(parts).items() if name != above}
+            )
         else:
             shares.update(dict.fromkeys(inner, _decimal(0)))
     return {name: shares[name] for name in sorted(shares)}
@@ -107,10 +111,12 @@ def central_manager_configuration(tree: GroupTree) -> str:
     Raises
     ------
     ConfigError
-        If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon that reads it.
+        If a group has a name that cannot be part of a knob's: one with ``-`` stops every daemon
+        that reads it.
     """
     problems = [
-        f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; write the group with "
+        f"groups.{group.replace('.', '.groups.')}: HTCondor has no quotas for names with '-'; "
+        "write the group with "
         "'_', here and wherever accounting_group is set"
         for group in sorted(tree.names)
         if "-" in group
@@ -119,17 +125,29 @@ def central_manager_configuration(tree: GroupTree) -> str:
         raise ConfigError(problems)
     shares = quota_shares({name: tree.pledge_hs06[name] for name in first_level(tree.names)})
     lines = [
-        "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. Change them there, then:",
-        "#   sharectl render central-manager > /etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig",
+        (
+            "# Groups and quotas of the negotiator, from the pledges in sharectl's configuration. "
+            "Change them there, then:"
+        ),
+        (
+            "#   sharectl render central-manager > "
+            "/etc/condor/config.d/60-sharectl-central-manager.conf; condor_reconfig"
+        ),
         "",
-        "# One accounting group a pledge. A job counts for the longest of these names that AccountingGroup begins with, part by part.",
+        (
+            "# One accounting group a pledge. A job counts for the longest of these names that "
+            "AccountingGroup begins with, part by part."
+        ),
         f"GROUP_NAMES = {', '.join(sorted(tree.names))}",
         "",
         "# Share of the pool that each group was promised, 0 to 1; they sum to 1.",
         *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
         *_nested_lines(tree),
         "",
-        "# What a group cannot use, others may. Boolean, HTCondor's default is False: cores would stay idle.",
+        (
+            "# What a group cannot use, others may. Boolean, HTCondor's default is False: cores "
+            "would stay idle."
+        ),
         "GROUP_ACCEPT_SURPLUS = True",
     ]
     return "\n".join(lines) + "\n"
@@ -145,7 +163,10 @@ def _nested_lines(tree: GroupTree) -> list[str]:
         "# Share of the group above it that each group within another was promised, 0 to 1.",
         *(f"GROUP_QUOTA_DYNAMIC_{group} = {share}" for group, share in shares.items()),
         "",
-        "# A group with others within it has for jobs of its own what these leave of its quota, not all of it once more.",
+        (
+            "# A group with others within it has for jobs of its own what these leave of its quota, "
+            "not all of it once more."
+        ),
         "# Boolean, HTCondor's default is True.",
         "NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False",
     ]

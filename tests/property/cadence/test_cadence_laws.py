@@ -13,9 +13,9 @@ from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, 
 
 SECONDS = st.floats(1e-3, 1e7)
 WHOLE = st.integers(1, 100_000)
-SEEN = st.dictionaries(st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12).map(
-    Seen
-)
+SEEN = st.dictionaries(
+    st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12
+).map(Seen)
 LAWS: st.SearchStrategy[RunTimes] = st.one_of(
     SEEN,
     st.floats(1, 1e5).map(Exponential),
@@ -58,7 +58,10 @@ def test_whole_numbers(run_time: int, cadence: int) -> None:
 @given(WHOLE, WHOLE, st.sampled_from([0.001, 0.1, 0.3, 7.0, 1e4]))
 def test_scale(run_time: int, cadence: int, scale: float) -> None:
     """Only the ratio counts: (kD, kC) loads as (D, C)."""
-    own, scaled = loading_factor(run_time, cadence), loading_factor(scale * run_time, scale * cadence)
+    own, scaled = (
+        loading_factor(run_time, cadence),
+        loading_factor(scale * run_time, scale * cadence),
+    )
     assert abs(own - scaled) < 1e-8
 
 
@@ -71,15 +74,21 @@ def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
 
 
 @given(LAWS, CADENCES, st.integers(2, 20))
-def test_a_cadence_that_divides_another_is_no_worse(run_times: RunTimes, cadence: float, times: int) -> None:
+def test_a_cadence_that_divides_another_is_no_worse(
+    run_times: RunTimes, cadence: float, times: int
+) -> None:
     """Cycles that are among those of another cadence never load more: loading(C) >= loading(n C)."""
-    assert expected_loading(run_times, cadence) >= expected_loading(run_times, times * cadence) - CLOSE
+    assert (
+        expected_loading(run_times, cadence) >= expected_loading(run_times, times * cadence) - CLOSE
+    )
 
 
 @given(SEEN, CADENCES)
 def test_the_expectation_is_work_over_held_time(run_times: Seen, cadence: float) -> None:
     """Each run time by itself, combined by the work in it, is the expectation over them all."""
-    parts = [(time * weight, loading_factor(time, cadence)) for time, weight in run_times.weights.items()]
+    parts = [
+        (time * weight, loading_factor(time, cadence)) for time, weight in run_times.weights.items()
+    ]
     together = combined(parts)
     assert together is not None
     assert abs(together - expected_loading(run_times, cadence)) < 1e-9
@@ -153,7 +162,9 @@ def test_the_choice_can_be_kept(
     ]
     if choice is None:
         assert not [
-            option for option in worthwhile if not beside(option, default, cores).costs_more_than_it_saves
+            option
+            for option in worthwhile
+            if not beside(option, default, cores).costs_more_than_it_saves
         ]
         return
     assert choice.option in worthwhile
@@ -163,6 +174,8 @@ def test_the_choice_can_be_kept(
     assert choice.phase == bool(worse)
     # Delays are whole seconds, so the period may be up to one longer.
     assert (
-        choice.option.interval_seconds <= knobs.period_seconds(duration) < choice.option.interval_seconds + 1
+        choice.option.interval_seconds
+        <= knobs.period_seconds(duration)
+        < choice.option.interval_seconds + 1
     )
     assert duration <= most * knobs.shortest_period_seconds(duration) * (1 + 1e-9)

@@ -69,7 +69,11 @@ def configuration(drawn: tuple[object, ...]) -> tuple[str, dict[str, str], str]:
         for asset, kind, amount in zip(ASSETS, kinds, amounts)
     }
     lines = [f"CONSUMPTION_{asset} = {text}" for asset, text in chosen.items()]
-    head = ["CONSUMPTION_POLICY = True", "CLAIM_PARTITIONABLE_LEFTOVERS = False", f"SLOT_WEIGHT = {weight}"]
+    head = [
+        "CONSUMPTION_POLICY = True",
+        "CLAIM_PARTITIONABLE_LEFTOVERS = False",
+        f"SLOT_WEIGHT = {weight}",
+    ]
     return "\n".join((*head, *lines, "")), chosen, weight
 
 
@@ -89,7 +93,8 @@ def read(knobs: dict[str, str]) -> Input:
             folders=(),
             excluded=re.compile(r"(?!)"),
             definitions=tuple(
-                Definition(name, text, file, line) for line, (name, text) in enumerate(knobs.items(), 1)
+                Definition(name, text, file, line)
+                for line, (name, text) in enumerate(knobs.items(), 1)
             ),
             values={name.lower(): text for name, text in knobs.items()},
             judged=frozenset({file}),
@@ -99,7 +104,9 @@ def read(knobs: dict[str, str]) -> Input:
 
 
 @settings(max_examples=30)
-@given(drawn=policies, jobs=st.lists(st.tuples(requests, requests, requests), min_size=50, max_size=50))
+@given(
+    drawn=policies, jobs=st.lists(st.tuples(requests, requests, requests), min_size=50, max_size=50)
+)
 def test_what_passes_takes_and_costs_something_of_any_job(
     drawn: tuple[object, ...], jobs: list[tuple[int, ...]], htcondor: CondorProcess
 ) -> None:
@@ -110,11 +117,19 @@ def test_what_passes_takes_and_costs_something_of_any_job(
     node = node_of(read(knobs), htcondor)
     subject = Subject((node,), htcondor)
     assume(not [finding for look in (numbers, zero, paid_for) for finding in look(subject)])
-    ads = [{f"Request{asset}": str(amount) for asset, amount in zip(ASSETS, amounts)} for amounts in jobs]
+    ads = [
+        {f"Request{asset}": str(amount) for asset, amount in zip(ASSETS, amounts)}
+        for amounts in jobs
+    ]
     (found,) = matches(htcondor, [slot_ad(node, node.slot_types[0], ASSETS)], ads, most=1)
     for job, match in zip(ads, found):
         why = {refused.why for refused in match.refused}
-        assert not why & {Refusal.NOT_A_NUMBER, Refusal.NEGATIVE, Refusal.ALL_ZERO, Refusal.WEIGHT}, job
+        assert not why & {
+            Refusal.NOT_A_NUMBER,
+            Refusal.NEGATIVE,
+            Refusal.ALL_ZERO,
+            Refusal.WEIGHT,
+        }, job
         assert match.refused or (match.cost is not None and match.cost >= 0), job
 
 
@@ -128,7 +143,9 @@ def test_the_verdict_is_the_same_each_time(drawn: tuple[object, ...], tmp_path: 
 
 @given(
     content=st.lists(
-        st.one_of(st.text(), st.from_regex(r"@?(include|use|if|A|B\d) ?[:=@] ?[^\n]*", fullmatch=True))
+        st.one_of(
+            st.text(), st.from_regex(r"@?(include|use|if|A|B\d) ?[:=@] ?[^\n]*", fullmatch=True)
+        )
     )
 )
 def test_only_plain_assignments_of_a_dump_reach_the_parser(content: list[str]) -> None:
@@ -136,11 +153,22 @@ def test_only_plain_assignments_of_a_dump_reach_the_parser(content: list[str]) -
     for line in printed("\n".join(content), Path("dump")).assignments.splitlines():
         name = re.match(r"([A-Za-z_][\w.]*) = ", line)
         assert name is not None
-        assert name[1].lower() not in {"include", "use", "if", "elif", "else", "endif", "error", "warning"}
+        assert name[1].lower() not in {
+            "include",
+            "use",
+            "if",
+            "elif",
+            "else",
+            "endif",
+            "error",
+            "warning",
+        }
         assert not line.endswith("\\")
 
 
-@given(knob=st.sampled_from(KNOBS), at=st.integers(0, 40), twice=st.booleans(), slot_type=st.booleans())
+@given(
+    knob=st.sampled_from(KNOBS), at=st.integers(0, 40), twice=st.booleans(), slot_type=st.booleans()
+)
 def test_a_knob_that_lacks_a_letter_or_has_one_twice_is_named(
     knob: str, at: int, *, twice: bool, slot_type: bool, htcondor: CondorProcess
 ) -> None:

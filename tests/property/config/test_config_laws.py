@@ -44,9 +44,9 @@ controlled = (
     | st.just({"constraint": "GPU"})
     | st.just({"hosts": ["GPU"]})
 )
-paths = st.lists(st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=9), min_size=1).map(
-    lambda parts: "/" + "/".join(part.replace("/", "_") for part in parts)
-)
+paths = st.lists(
+    st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=9), min_size=1
+).map(lambda parts: "/" + "/".join(part.replace("/", "_") for part in parts))
 daemons = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1, max_size=20)
 laws = {
     "law": st.sampled_from(("latest", "ewma", "pid")),
@@ -57,7 +57,11 @@ laws = {
         max_output_hs06=st.none() | numbers(0, 1e12, above=True),
     ),
 }
-own = {"control": mappings(**laws), "max_lent_hs06": numbers(0, 1e12), "max_borrowed_hs06": numbers(0, 1e12)}
+own = {
+    "control": mappings(**laws),
+    "max_lent_hs06": numbers(0, 1e12),
+    "max_borrowed_hs06": numbers(0, 1e12),
+}
 pledges = st.sampled_from(("pledge_hs06", "pledge_hepscore23")).flatmap(
     lambda key: st.fixed_dictionaries({key: numbers(0, 1e12, above=True)}, optional=own)
 )
@@ -65,7 +69,9 @@ subgroups = st.dictionaries(
     st.from_regex(r"[A-Za-z0-9][a-z0-9_-]{0,4}", fullmatch=True),
     st.fixed_dictionaries(
         {"share": st.floats(0, 0.25)},
-        optional={"groups": st.dictionaries(st.sampled_from(("prod", "user")), st.just({"share": 0.5}))},
+        optional={
+            "groups": st.dictionaries(st.sampled_from(("prod", "user")), st.just({"share": 0.5}))
+        },
     ),
     max_size=4,
 ).filter(lambda groups: len({name.lower() for name in groups}) == len(groups))
@@ -99,8 +105,12 @@ data = st.fixed_dictionaries(
         "publish": st.lists(
             st.one_of(
                 paths.map(lambda path: {"file": f"{path}.out"}),
-                paths.map(lambda path: {"https": {"file": f"{path}.out", "url": "https://cm/x.txt"}}),
-                st.sampled_from([{"collector": {}}, {"collector": {"identity": "sharectl@example.org"}}]),
+                paths.map(
+                    lambda path: {"https": {"file": f"{path}.out", "url": "https://cm/x.txt"}}
+                ),
+                st.sampled_from(
+                    [{"collector": {}}, {"collector": {"identity": "sharectl@example.org"}}]
+                ),
             ),
             min_size=1,
             max_size=1,
@@ -147,7 +157,21 @@ scraps = st.sampled_from(
             "\n...\n",
             " # x",
         ),
-        *('"', "'", "&a ", "*a", "!!int ", "!x ", "<<", "|\n", ">-\n", "%YAML 1.1\n", "%TAG ! x\n", "@", "`"),
+        *(
+            '"',
+            "'",
+            "&a ",
+            "*a",
+            "!!int ",
+            "!x ",
+            "<<",
+            "|\n",
+            ">-\n",
+            "%YAML 1.1\n",
+            "%TAG ! x\n",
+            "@",
+            "`",
+        ),
         *(
             "5",
             "8.5",
@@ -204,17 +228,21 @@ def edited(edits: list[tuple[int, int, str]]) -> str:
 
 
 texts = st.lists(scraps | st.text(max_size=5), max_size=40).map("".join) | st.lists(
-    st.tuples(st.integers(0, len(MODEL)), st.integers(0, 12), scraps | st.text(max_size=3)), max_size=6
+    st.tuples(st.integers(0, len(MODEL)), st.integers(0, 12), scraps | st.text(max_size=3)),
+    max_size=6,
 ).map(edited)
 
 junk = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | scraps,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8) | scraps, inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(max_size=8) | scraps, inner, max_size=3)
     ),
     max_leaves=4,
 )
-keys = st.sampled_from([(path, key) for path, section in SECTIONS.items() for key in keys_of(section)])
+keys = st.sampled_from(
+    [(path, key) for path, section in SECTIONS.items() for key in keys_of(section)]
+)
 
 
 def judge(text: str) -> list[str]:
@@ -288,7 +316,9 @@ def test_a_second_copy_of_any_line_of_a_section_is_reported(
 ) -> None:
     """Every key that is there twice is reported, with the line of either."""
     lines = render(Config.model_validate(content)).splitlines()
-    number = draw.draw(st.sampled_from([n for n, line in enumerate(lines) if line.partition(": ")[2]]))
+    number = draw.draw(
+        st.sampled_from([n for n, line in enumerate(lines) if line.partition(": ")[2]])
+    )
     lines.insert(number + 1, lines[number])
     problems = judge("\n".join(lines))
     assert len(problems) == 1

@@ -61,7 +61,9 @@ scalars = st.one_of(
 )
 trees = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6)
+    ),
     max_leaves=25,
 )
 
@@ -81,11 +83,21 @@ def near_files(draw: st.DrawFn) -> dict[str, Any]:
             "fixed_claims": {"even": True},
             "expressions": draw(
                 st.sampled_from(
-                    [{"always": 1}, {"whole": True}, {"request": True, "step": 3}, {"expression": "1 + 1"}]
+                    [
+                        {"always": 1},
+                        {"whole": True},
+                        {"request": True, "step": 3},
+                        {"expression": "1 + 1"},
+                    ]
                 )
             ),
         }
-        names = ["cpus", "memory", "disk", *draw(st.lists(st.sampled_from(["gpus", "Tokens"]), unique=True))]
+        names = [
+            "cpus",
+            "memory",
+            "disk",
+            *draw(st.lists(st.sampled_from(["gpus", "Tokens"]), unique=True)),
+        ]
         more: dict[str, Any] = {"claims": 3} if model == "fixed_claims" else {}
         more |= {"weight": "cpus"} if model == "expressions" or draw(st.booleans()) else {}
         return {
@@ -125,7 +137,9 @@ def test_what_is_rendered_is_one_assignment_a_line(text: str) -> None:
     seen = outcome(text)
     if isinstance(seen, Consumption):
         lines = [line for line in snippet(seen).splitlines() if line and not line.startswith("#")]
-        names = [re.fullmatch(r"((?:STARTD\.)?[A-Za-z_][A-Za-z0-9_]*) = \S.*", line) for line in lines]
+        names = [
+            re.fullmatch(r"((?:STARTD\.)?[A-Za-z_][A-Za-z0-9_]*) = \S.*", line) for line in lines
+        ]
         assert all(names)
         assert len({name[1].lower() for name in names if name}) == len(lines)
         assert not any(line.endswith("\\") for line in lines)

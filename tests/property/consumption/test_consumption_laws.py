@@ -73,7 +73,9 @@ def slots(draw: st.DrawFn) -> Slot:
 def claims_on(draw: st.DrawFn, most: dict[str, Fraction]) -> dict[str, Fraction]:
     """A request; nothing at all, and too large ones among them."""
     return draw(
-        st.one_of(st.just({}), dense(most), dense({name: 2 * amount for name, amount in most.items()}))
+        st.one_of(
+            st.just({}), dense(most), dense({name: 2 * amount for name, amount in most.items()})
+        )
     )
 
 
@@ -209,7 +211,10 @@ def test_no_amount_is_hostile(number: int) -> None:
 @pytest.mark.parametrize("count", [0, -1, 10**7, math.inf, math.nan, 1.5, True, "1"])
 def test_no_count_is_hostile(count: Any) -> None:
     """Claims and quanta are whole numbers from 1 up."""
-    for make in (lambda: FixedClaims(count), lambda: Quanta({"cpus": Fraction(8)}, {"cpus": count})):
+    for make in (
+        lambda: FixedClaims(count),
+        lambda: Quanta({"cpus": Fraction(8)}, {"cpus": count}),
+    ):
         with pytest.raises(InputError):
             make()
 

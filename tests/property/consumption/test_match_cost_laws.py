@@ -64,7 +64,11 @@ def of_each(amounts: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, int]
 
 
 POLICIES = st.builds(
-    Policy, of_each(st.integers(0, 60)), of_each(st.integers(1, 9)), of_each(st.integers(0, 5)), st.booleans()
+    Policy,
+    of_each(st.integers(0, 60)),
+    of_each(st.integers(1, 9)),
+    of_each(st.integers(0, 5)),
+    st.booleans(),
 )
 JOBS = of_each(st.integers(0, 20))
 
@@ -92,7 +96,9 @@ def test_what_remains_and_what_is_charged_is_never_negative(
 
 
 @given(POLICIES, JOBS, st.integers(1, 30))
-def test_as_many_fit_as_are_matched_one_after_another(policy: Policy, job: dict[str, int], most: int) -> None:
+def test_as_many_fit_as_are_matched_one_after_another(
+    policy: Policy, job: dict[str, int], most: int
+) -> None:
     """Counting how many fit, and matching so many jobs one after another, come to the same number and weight."""
     slot = Slot(policy.assets)
     (counted,) = policy.played(again_and_again(slot, 0, most), [job])
@@ -103,10 +109,14 @@ def test_as_many_fit_as_are_matched_one_after_another(policy: Policy, job: dict[
 
 
 @given(POLICIES, JOBS, st.integers(0, 5))
-def test_no_more_than_num_claims_are_matched(policy: Policy, job: dict[str, int], claims: int) -> None:
+def test_no_more_than_num_claims_are_matched(
+    policy: Policy, job: dict[str, int], claims: int
+) -> None:
     """With so many claim ids there are that many matches, or as many as there would be without."""
     (free,) = policy.played(again_and_again(Slot(policy.assets), 0, 100), [job])
-    (bound,) = policy.played(again_and_again(Slot(policy.assets, most_claims=claims), 0, 100), [job])
+    (bound,) = policy.played(
+        again_and_again(Slot(policy.assets, most_claims=claims), 0, 100), [job]
+    )
     assert bound.fits == min(free.fits, claims)
 
 
@@ -123,17 +133,22 @@ def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -
 def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa: FBT001 - built by hypothesis
     weight = float(fits * cost)
     claim = Claim({}, weight, weight - cost, float(cost if has_policy else weight))
-    return Offer(slots, Match({}, (), claim, {}, fits, weight_after_all=0.0, usage=float(cost)), has_policy)
+    return Offer(
+        slots, Match({}, (), claim, {}, fits, weight_after_all=0.0, usage=float(cost)), has_policy
+    )
 
 
 OFFERS = st.lists(
-    st.builds(offer, st.integers(1, 50), st.integers(1, 20), st.integers(0, 9), st.booleans()), max_size=6
+    st.builds(offer, st.integers(1, 50), st.integers(1, 20), st.integers(0, 9), st.booleans()),
+    max_size=6,
 )
 ROOMS = st.floats(0, 500, allow_nan=False)
 
 
 @given(OFFERS, ROOMS, st.randoms(use_true_random=False))
-def test_the_order_of_slots_does_not_matter(offers: list[Offer], room: float, random: Random) -> None:
+def test_the_order_of_slots_does_not_matter(
+    offers: list[Offer], room: float, random: Random
+) -> None:
     """Claims of a group are the same in whatever order slots are told."""
     mixed = list(offers)
     random.shuffle(mixed)
@@ -153,7 +168,9 @@ def test_more_room_is_no_fewer_claims(offers: list[Offer], room: float, more: fl
 def test_only_the_last_match_goes_over_the_quota(offers: list[Offer], room: float) -> None:
     """Without the last claim, the others are within the room."""
     count = claims_within(room, offers)
-    each = sorted(offer.usage_each for offer in offers for _ in range(offer.slots * offer.match.fits))
+    each = sorted(
+        offer.usage_each for offer in offers for _ in range(offer.slots * offer.match.fits)
+    )
     before = sum(each[: count - 1]) if count else 0.0
     assert before < room or isclose(before, room) or not count
 
@@ -164,7 +181,9 @@ def test_only_the_last_match_goes_over_the_quota(offers: list[Offer], room: floa
 NAMES = st.sampled_from(
     ["Cpus", "Memory", "Start", "Requirements", "SlotWeight", "Name", "Extra", "RequestCpus"]
 )
-TEXTS = st.sampled_from(["1", "2", "Cpus", "Extra > 1", 'eval("Name")', '"a"', "TARGET.RequestCpus", "Start"])
+TEXTS = st.sampled_from(
+    ["1", "2", "Cpus", "Extra > 1", 'eval("Name")', '"a"', "TARGET.RequestCpus", "Start"]
+)
 ADS = st.lists(st.dictionaries(NAMES, TEXTS, max_size=5), max_size=8)
 
 
@@ -179,7 +198,10 @@ def test_kinds_share_out_all_ads(slots: list[dict[str, str]], jobs: list[dict[st
 
 
 @given(
-    st.lists(st.one_of(st.floats(0, 1e12), st.sampled_from(["undefined", "1 + 1", "-3", "nan"])), min_size=1)
+    st.lists(
+        st.one_of(st.floats(0, 1e12), st.sampled_from(["undefined", "1 + 1", "-3", "nan"])),
+        min_size=1,
+    )
 )
 def test_disk_makes_kinds_in_steps_of_a_hundredth(disks: list[object]) -> None:
     """Slots of a kind differ by no more than 1 % of Disk, and the kind has the least of it."""
@@ -204,7 +226,10 @@ def test_ads_of_a_kind_do_not_differ_in_what_is_referred_to(
     for kind in of_slots:
         members = [slots[member] for member in kind.members]
         differing = {
-            name for ad in members for name in ad if any(other.get(name) != ad[name] for other in members)
+            name
+            for ad in members
+            for name in ad
+            if any(other.get(name) != ad[name] for other in members)
         }
         assert not any(name in text for name in differing for text in seen)
 
@@ -212,7 +237,9 @@ def test_ads_of_a_kind_do_not_differ_in_what_is_referred_to(
 HOSTILE = st.one_of(
     st.text(max_size=200),
     st.lists(
-        st.sampled_from(["A = 1\n", "\n", "= 2\n", '"', "[", "{", "}", "]", ",", '"A": 1', "-- x\n"])
+        st.sampled_from(
+            ["A = 1\n", "\n", "= 2\n", '"', "[", "{", "}", "]", ",", '"A": 1', "-- x\n"]
+        )
     ).map("".join),
 )
 

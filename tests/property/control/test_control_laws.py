@@ -68,7 +68,10 @@ def test_the_output_is_bounded(control: Control, past: Past, now: Reading, dt: f
 
 
 @given(
-    controls, st.lists(intervals, min_size=1, max_size=9), st.floats(-50, 50), st.lists(powers, min_size=9)
+    controls,
+    st.lists(intervals, min_size=1, max_size=9),
+    st.floats(-50, 50),
+    st.lists(powers, min_size=9),
 )
 def test_nothing_is_moved_for_errors_inside_the_deadband(
     control: Control, dts: list[float], error: float, seen: list[float]
@@ -91,7 +94,9 @@ def test_inside_the_deadband_the_past_does_not_count(
 
 
 @given(controls, pasts, readings, intervals)
-def test_no_output_is_inside_the_deadband(control: Control, past: Past, now: Reading, dt: float) -> None:
+def test_no_output_is_inside_the_deadband(
+    control: Control, past: Past, now: Reading, dt: float
+) -> None:
     """An output is 0 or beyond the deadband: a plan needs no deadband of its own."""
     output = step(control, after(control, past).state, now, dt).output_hs06
     assert output == 0 or abs(output) > now.deadband_hs06
@@ -109,7 +114,10 @@ def test_no_error_is_a_fixed_point(control: Control, dts: list[float], power: fl
 @given(controls, pasts)
 def test_over_and_under_are_mirror_images(control: Control, past: Past) -> None:
     """With all errors and powers turned round, the output is turned round."""
-    turned = [(replace(one, error_hs06=-one.error_hs06, power_hs06=-one.power_hs06), dt) for one, dt in past]
+    turned = [
+        (replace(one, error_hs06=-one.error_hs06, power_hs06=-one.power_hs06), dt)
+        for one, dt in past
+    ]
     assert same(after(control, past).output_hs06, -after(control, turned).output_hs06)
 
 
@@ -120,12 +128,17 @@ def test_a_larger_error_never_moves_less(
     """Of two errors after the same past, at the same power, the larger one's output is at least the smaller one's."""
     state = after(control, past).state
     low, high = sorted((now.error_hs06, other))
-    outputs = [step(control, state, replace(now, error_hs06=error), dt).output_hs06 for error in (low, high)]
+    outputs = [
+        step(control, state, replace(now, error_hs06=error), dt).output_hs06
+        for error in (low, high)
+    ]
     assert outputs[0] <= outputs[1] + 1e-6
 
 
 @given(controls, pasts, pasts)
-def test_a_restart_that_keeps_the_state_is_no_restart(control: Control, before: Past, later: Past) -> None:
+def test_a_restart_that_keeps_the_state_is_no_restart(
+    control: Control, before: Past, later: Past
+) -> None:
     """All that a law remembers is in its state, plain finite numbers: with it, a new controller goes on as the old one."""
     kept = after(control, before).state
     assert all(type(number) is float and isfinite(number) for number in kept.values())
@@ -136,7 +149,9 @@ def test_a_restart_that_keeps_the_state_is_no_restart(control: Control, before: 
 def test_a_fresh_controller_does_not_kick(control: Control, now: Reading, dt: float) -> None:
     """Without a state the first output is proportional to the error alone, however much time has passed."""
     gain, most = (
-        (control.pid.gain, control.pid.max_output_hs06 or MOST) if control.law == "pid" else (1.0, MOST)
+        (control.pid.gain, control.pid.max_output_hs06 or MOST)
+        if control.law == "pid"
+        else (1.0, MOST)
     )
     wanted = gain * now.error_hs06
     bounded = wanted if control.law != "pid" else max(-min(most, MOST), min(wanted, most, MOST))
@@ -166,11 +181,17 @@ def test_an_interval_cut_in_two_is_the_same_interval(
     st.sampled_from((-1, 1)),
 )
 def test_without_a_bound_pid_does_not_know_how_often_it_looked(
-    pid: Pid, derivative: float, past: list[tuple[float, float, float]], dt: float, part: float, sign: int
+    pid: Pid,
+    derivative: float,
+    past: list[tuple[float, float, float]],
+    dt: float,
+    part: float,
+    sign: int,
 ) -> None:
     """With the same error, and a power that changes evenly, a look more in between leaves the same slope, integral and output.
 
-    Errors are of one sign, so that only a power that changes fast makes the output be against them: then the slope is the same.
+    Errors are of one sign, so that only a power that changes fast makes the output be against them:
+    then the slope is the same.
     """
     wide = replace(pid, derivative_seconds=derivative, max_output_hs06=None, gap_seconds=1e6)
     control = Control("pid", pid=wide)
@@ -195,14 +216,18 @@ def test_a_bounded_pid_stays_close_when_an_interval_is_cut_in_two(
     """Where a bound may act, integrals differ by the square of the interval: of one half as long, by a fourth."""
     seconds = pid.integral_seconds or 60.0
     control = Control(
-        "pid", pid=replace(pid, integral_seconds=seconds, derivative_seconds=0.0, gap_seconds=20000.0)
+        "pid",
+        pid=replace(pid, integral_seconds=seconds, derivative_seconds=0.0, gap_seconds=20000.0),
     )
     said = after(control, past)
     once = step(control, said.state, now, dt)
     first = step(control, said.state, now, part * dt)
     twice = step(control, first.state, now, (1 - part) * dt)
     most = pid.gain * abs(now.error_hs06) + min(MOST, pid.max_output_hs06 or MOST)
-    assert abs(once.state[INTEGRAL] - twice.state[INTEGRAL]) <= 2 * most * min(1.0, dt / seconds) ** 2 + 1e-6
+    assert (
+        abs(once.state[INTEGRAL] - twice.state[INTEGRAL])
+        <= 2 * most * min(1.0, dt / seconds) ** 2 + 1e-6
+    )
 
 
 @given(pids, pasts, readings, st.floats(0.1, 10), st.floats(0, 5000), st.floats(60, 1e6))
@@ -264,15 +289,24 @@ def test_a_broken_state_is_a_fresh_controller(
             assert step(control, foreign, now, dt) == fresh
 
 
-@given(st.lists(powers, min_size=2, max_size=6), st.lists(intervals, max_size=5), st.floats(60, 1e6))
+@given(
+    st.lists(powers, min_size=2, max_size=6), st.lists(intervals, max_size=5), st.floats(60, 1e6)
+)
 def test_what_some_give_others_get(errors: list[float], dts: list[float], seconds: float) -> None:
     """Errors that sum to zero make outputs that sum to zero, for groups with one law and parameters.
 
-    `pid` only while nothing bounds it: an output that may not go against its own error has no counterpart.
+    `pid` only while nothing bounds it: an output that may not go against its own error has no
+    counterpart.
     """
     errors = [*errors, -sum(errors)]
-    for control in (Control("latest"), Control("ewma", Ewma(seconds)), Control("pid", pid=Pid(1.0, seconds))):
-        pasts = [[(Reading(error, 0.0, 0.0, MOST_HS06), dt) for dt in [0.0, *dts]] for error in errors]
+    for control in (
+        Control("latest"),
+        Control("ewma", Ewma(seconds)),
+        Control("pid", pid=Pid(1.0, seconds)),
+    ):
+        pasts = [
+            [(Reading(error, 0.0, 0.0, MOST_HS06), dt) for dt in [0.0, *dts]] for error in errors
+        ]
         outputs = [after(control, past).output_hs06 for past in pasts]
         assert isclose(sum(outputs), 0, abs_tol=1e-9 * (1 + sum(map(abs, outputs))))
 
@@ -280,7 +314,9 @@ def test_what_some_give_others_get(errors: list[float], dts: list[float], second
 @given(st.floats(1, 1e6), st.lists(st.tuples(powers, intervals), min_size=1, max_size=9))
 def test_the_average_is_by_age(half_life: float, past: list[tuple[float, float]]) -> None:
     """`ewma` is the mean of the errors weighted by time, each halved for every half-life since."""
-    said = after(Control("ewma", Ewma(half_life)), [(Reading(error, 0.0), dt) for error, dt in past])
+    said = after(
+        Control("ewma", Ewma(half_life)), [(Reading(error, 0.0), dt) for error, dt in past]
+    )
     ages = [sum(dt for _, dt in past[number + 1 :]) for number in range(len(past))]
     weights = [
         2 ** (-age / half_life) - (2 ** (-(age + dt) / half_life) if number else 0)

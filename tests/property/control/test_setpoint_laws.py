@@ -31,7 +31,10 @@ from sharectl.shares.errors import group_errors, usage_by_group
 from tests.fakes import NOW
 
 GROUPS = ("alice", "atlas", "cms", "lhcb")
-NODES = (Node("wn-0", "wn-0", 64, 8.0, controlled=True), Node("wn-1", "wn-1", 32, 12.5, controlled=True))
+NODES = (
+    Node("wn-0", "wn-0", 64, 8.0, controlled=True),
+    Node("wn-1", "wn-1", 32, 12.5, controlled=True),
+)
 POWER = {node.name: node.hs06_per_core for node in NODES}
 
 held = st.builds(
@@ -49,9 +52,9 @@ snapshots = st.builds(
     st.lists(held, max_size=12),
     st.lists(waiting, max_size=6),
 )
-pledges = st.fixed_dictionaries({group: st.just(0.0) | st.floats(1, 1e5) for group in GROUPS}).filter(
-    lambda pledge: any(pledge.values())
-)
+pledges = st.fixed_dictionaries(
+    {group: st.just(0.0) | st.floats(1, 1e5) for group in GROUPS}
+).filter(lambda pledge: any(pledge.values()))
 amounts = st.dictionaries(st.sampled_from(GROUPS), st.floats(0, 2000))
 limits = st.builds(Loans, amounts, amounts)
 carried = st.none() | st.builds(
@@ -72,7 +75,9 @@ def test_setpoints_sum_to_no_more_than_what_is_shared_out(
     taken: Snapshot, pledge: dict[str, float], config: Entitlement, account: dict[str, float]
 ) -> None:
     """Whatever is lent, borrowed, collected and paid back: nobody is entitled to power that is not there."""
-    said = entitlements(config, pledge, 0.0, usage_by_group(taken, pledge), taken, account, ONE_CYCLE)
+    said = entitlements(
+        config, pledge, 0.0, usage_by_group(taken, pledge), taken, account, ONE_CYCLE
+    )
     most = shared(config.setpoint, pledge, taken)
     assert fsum(one.setpoint_hs06 for one in said.values()) <= most * (1 + 1e-9) + 1e-6
     assert all(one.setpoint_hs06 >= 0 for one in said.values())
@@ -101,7 +106,9 @@ def test_loans_keep_to_every_limit(
     demand = {group: demand_hs06(usage[group], core) for group in pledge}
     said = loans(nominal, demand, pledge, limit)
     lent = fsum(one.lent_hs06 for one in said.values())
-    assert isclose(lent, fsum(one.borrowed_hs06 for one in said.values()), rel_tol=1e-9, abs_tol=1e-6)
+    assert isclose(
+        lent, fsum(one.borrowed_hs06 for one in said.values()), rel_tol=1e-9, abs_tol=1e-6
+    )
     for group, one in said.items():
         assert 0 <= one.lent_hs06 <= limit.max_lent_hs06.get(group, 0.0) * (1 + 1e-9)
         assert one.lent_hs06 <= max(0.0, nominal[group] - demand[group]) * (1 + 1e-9)
@@ -127,7 +134,9 @@ def test_the_default_is_the_seed(
 
 
 @given(snapshots, pledges)
-def test_errors_sum_to_zero_in_shares_of_what_is_in_use(taken: Snapshot, pledge: dict[str, float]) -> None:
+def test_errors_sum_to_zero_in_shares_of_what_is_in_use(
+    taken: Snapshot, pledge: dict[str, float]
+) -> None:
     """With `in_use` the controllers' errors, which are power, sum to zero, also when groups lend."""
     lending = Entitlement("in_use", Loans(dict.fromkeys(GROUPS, 300.0), {"cms": 50.0}))
     for config in (SEED, SteeringConfig(entitlement=lending)):
@@ -147,7 +156,9 @@ configs = st.builds(
 )
 
 
-@given(st.lists(snapshots, min_size=1, max_size=4), pledges, configs, st.randoms(use_true_random=False))
+@given(
+    st.lists(snapshots, min_size=1, max_size=4), pledges, configs, st.randoms(use_true_random=False)
+)
 def test_the_order_of_groups_does_not_matter(
     looks: list[Snapshot], pledge: dict[str, float], config: SteeringConfig, source: Random
 ) -> None:
@@ -158,10 +169,16 @@ def test_the_order_of_groups_does_not_matter(
     other: dict[str, Mapping[str, float]] = {}
     for number, look in enumerate(looks):
         mixed = replace(look, running=tuple(source.sample(look.running, len(look.running))))
-        first = {row.group: row for row in steer(pledge, 10.0, config, one, look, NOW + 1020 * number)}
-        second = {row.group: row for row in steer(turned, 10.0, config, other, mixed, NOW + 1020 * number)}
+        first = {
+            row.group: row for row in steer(pledge, 10.0, config, one, look, NOW + 1020 * number)
+        }
+        second = {
+            row.group: row for row in steer(turned, 10.0, config, other, mixed, NOW + 1020 * number)
+        }
         for group in GROUPS:
-            assert isclose(first[group].output_hs06, second[group].output_hs06, rel_tol=1e-6, abs_tol=1e-6)
+            assert isclose(
+                first[group].output_hs06, second[group].output_hs06, rel_tol=1e-6, abs_tol=1e-6
+            )
             assert first[group].acted == second[group].acted
         one = {group: row.state for group, row in first.items()}
         other = {group: row.state for group, row in second.items()}
@@ -249,7 +266,9 @@ def test_an_account_is_bounded_and_forgets(
     st.fixed_dictionaries({group: st.floats(0, 1e5) for group in GROUPS}),
     st.fixed_dictionaries({group: st.floats(-1e5, 1e5) for group in GROUPS}),
 )
-def test_collecting_and_paying_back_keep_the_sum(points: dict[str, float], claims: dict[str, float]) -> None:
+def test_collecting_and_paying_back_keep_the_sum(
+    points: dict[str, float], claims: dict[str, float]
+) -> None:
     """What one group collects, others have less; nobody has less than half of its setpoint then."""
     after = repaid_setpoints(points, claims, {})
     assert isclose(fsum(after.values()), fsum(points.values()), rel_tol=1e-9, abs_tol=1e-6)
@@ -265,7 +284,9 @@ def test_states_are_of_configured_groups_and_small(
         "gone": {"average_hs06": 5.0},
         "cms": {"average_hs06": 5.0, ACCOUNT: 7.0, "stepped_at_seconds": NOW - 60.0},
     }
-    said = steer(pledge, 0.0, SteeringConfig(entitlement=Entitlement(carry_over=config)), kept, taken, NOW)
+    said = steer(
+        pledge, 0.0, SteeringConfig(entitlement=Entitlement(carry_over=config)), kept, taken, NOW
+    )
     assert [row.group for row in said] == list(pledge)
     assert all(set(row.state) == {ACCOUNT, "stepped_at_seconds"} for row in said)
     assert all(row.state == {} for row in steer(pledge, 0.0, SEED, kept, taken, NOW))

@@ -25,7 +25,8 @@ NODE = st.dictionaries(st.sampled_from(GROUPS), st.integers(1, 32), max_size=2)
 LOOK = st.tuples(st.lists(NODE, min_size=1, max_size=6), st.integers(0, 20), st.integers(0, 20))
 LAWS = st.builds(
     lambda name, strategy, most, dwell: replace(
-        law(strategy, max_changed_nodes=most, dwell_seconds=dwell), steering=SteeringConfig(Control(law=name))
+        law(strategy, max_changed_nodes=most, dwell_seconds=dwell),
+        steering=SteeringConfig(Control(law=name)),
     ),
     st.sampled_from(("latest", "ewma", "pid")),
     st.sampled_from(("pair", "many")),
@@ -38,7 +39,11 @@ def looks(drawn: list[tuple[list[dict[str, int]], int, int]]) -> list[Snapshot]:
     return [
         replace(
             snapshot(
-                [running(f"cn-{n}", g, 1, jobs) for n, held in enumerate(nodes) for g, jobs in held.items()],
+                [
+                    running(f"cn-{n}", g, 1, jobs)
+                    for n, held in enumerate(nodes)
+                    for g, jobs in held.items()
+                ],
                 {("cms", 8): cms, ("atlas", 8): atlas},
                 sources=SOURCES,
             ),
@@ -69,7 +74,9 @@ def test_a_replay_by_the_same_law_decides_what_was_decided(
     for cycle in cycles:
         assert cycle.same_nodes == cycle.either_nodes
         assert cycle.would is not None
-        assert replace(cycle.would, idle_core_seconds=None) == replace(cycle.was, idle_core_seconds=None)
+        assert replace(cycle.would, idle_core_seconds=None) == replace(
+            cycle.was, idle_core_seconds=None
+        )
         was, would = cycle.was.idle_core_seconds, cycle.would.idle_core_seconds
         assert (was is None) == (would is None)
         # The ledger rounds what is only an estimate.
@@ -106,7 +113,13 @@ def test_what_the_record_before_left_is_enough_for_controllers(
     assert [cycle.same_nodes for cycle in cycles] == [cycle.either_nodes for cycle in cycles]
 
 
-@given(LAWS, LOOK, st.sampled_from((None, "unsigned")), st.booleans(), st.sampled_from(("in_use", "present")))
+@given(
+    LAWS,
+    LOOK,
+    st.sampled_from((None, "unsigned")),
+    st.booleans(),
+    st.sampled_from(("in_use", "present")),
+)
 def test_every_code_of_a_decision_has_its_sentence(
     config: PlanConfig,
     drawn: tuple[list[dict[str, int]], int, int],

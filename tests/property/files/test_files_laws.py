@@ -15,12 +15,16 @@ lengths = st.lists(st.integers(0, files.PAGE_BYTES - 20) | st.integers(0, 40), m
 
 
 @given(lengths, lengths)
-def test_no_line_lies_across_two_pages_and_every_line_is_json(first: list[int], second: list[int]) -> None:
+def test_no_line_lies_across_two_pages_and_every_line_is_json(
+    first: list[int], second: list[int]
+) -> None:
     """Lines come back as they were given, in order; between them lies what means nothing; none crosses a page."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "log")
         for batch in (first, second):
-            files.append_lines(path, [json.dumps({"x": "x" * length}) for length in batch], filler="{}")
+            files.append_lines(
+                path, [json.dumps({"x": "x" * length}) for length in batch], filler="{}"
+            )
         content = path.read_bytes()
     position, found = 0, []
     for line in content.splitlines(keepends=True):

@@ -77,7 +77,9 @@ STATE = json.dumps(
         "standing": [{"target": TARGET, "since": 3}],
         "standing_until": 9,
         "unaudited": None,
-        "last_cycle": {"plan": {"sequence": 5, "targets": [TARGET], "generated_at": 1, "valid_until": 9}},
+        "last_cycle": {
+            "plan": {"sequence": 5, "targets": [TARGET], "generated_at": 1, "valid_until": 9}
+        },
     }
 )
 PLAN = json.dumps(
@@ -124,7 +126,9 @@ def test_a_state_file_is_a_state_or_a_state_error(content: bytes) -> None:
         assert isinstance(record, dict) or str(path) in why
 
 
-@given(st.text(max_size=200) | spoiled(PLAN).map(lambda content: content.decode("utf-8", "replace")))
+@given(
+    st.text(max_size=200) | spoiled(PLAN).map(lambda content: content.decode("utf-8", "replace"))
+)
 @example(DEEP.decode())
 @settings(max_examples=200)
 def test_a_plan_is_fit_to_be_published_or_refused(text: str) -> None:

@@ -57,7 +57,9 @@ blocks = st.lists(node_rows, max_size=12, unique_by=lambda row: row.node).map(so
 
 
 @given(blocks, blocks, st.integers(0, 10**6))
-def test_a_block_is_what_was_packed(rows: list[NodeRow], before: list[NodeRow], seconds: int) -> None:
+def test_a_block_is_what_was_packed(
+    rows: list[NodeRow], before: list[NodeRow], seconds: int
+) -> None:
     """unpack(pack(rows, base), base) = rows, whatever the base; and each row of it alone is that row."""
     base = {row.node: row for row in before}
     block = pack(rows, base, seconds)
@@ -132,7 +134,9 @@ def nodes(draw: st.DrawFn) -> tuple[NodeRecord, ...]:
     for name in sorted(names):
         kinds = draw(
             st.lists(
-                st.tuples(st.sampled_from((*GROUPS, "other")), st.integers(1, 64)), unique=True, max_size=4
+                st.tuples(st.sampled_from((*GROUPS, "other")), st.integers(1, 64)),
+                unique=True,
+                max_size=4,
             )
         )
         target = Target(name, "alice", draw(SMALL), "cms.prod", draw(SMALL))
@@ -144,7 +148,11 @@ def nodes(draw: st.DrawFn) -> tuple[NodeRecord, ...]:
                 controlled=draw(st.booleans()),
                 held=tuple(
                     HeldJobs(
-                        g, c, draw(SMALL), rounded(draw(st.integers(0, 10**7))), draw(st.integers(0, 2**40))
+                        g,
+                        c,
+                        draw(SMALL),
+                        rounded(draw(st.integers(0, 10**7))),
+                        draw(st.integers(0, 2**40)),
                     )
                     for g, c in kinds
                 ),
@@ -169,7 +177,9 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
         taken_at += draw(st.integers(1, 90_000))
         complete = draw(st.integers(0, 4)) > 0
         groups = draw(controls()) if complete else ()
-        sizes = st.tuples(st.sampled_from([control.group for control in groups] or [""]), st.integers(1, 64))
+        sizes = st.tuples(
+            st.sampled_from([control.group for control in groups] or [""]), st.integers(1, 64)
+        )
         found.append(
             CycleRecord(
                 taken_at,
@@ -177,7 +187,10 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
                 complete,
                 sources=tuple(
                     draw(
-                        st.lists(st.builds(Source, words, st.integers(0, 99), st.none() | words), max_size=2)
+                        st.lists(
+                            st.builds(Source, words, st.integers(0, 99), st.none() | words),
+                            max_size=2,
+                        )
                     )
                 ),
                 groups=groups,
@@ -264,7 +277,9 @@ def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -
         left = list(ledger.with_nodes(0, 2**40))
     expected = [as_kept(record, number) for number, record in enumerate(kept, start=1)]
     assert left == expected[len(expected) - len(left) :]
-    assert len(left) >= sum(record.taken_at >= doubted.taken_at - days * DAY_SECONDS for record in kept)
+    assert len(left) >= sum(
+        record.taken_at >= doubted.taken_at - days * DAY_SECONDS for record in kept
+    )
 
 
 @given(records())

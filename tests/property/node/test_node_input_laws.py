@@ -27,7 +27,9 @@ lines = st.sampled_from(
     [b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"Content-Length: 5", b"Content-Length: -5", b"Content-Length: 1_0", b"",
      b"Transfer-Encoding: chunked", b"5", b"-1", b"-5", b"0", b"fffffffff", b"0x5", b"hello", b"ETag: \xff"]
 )  # fmt: skip
-replies = st.binary(max_size=300) | st.lists(lines | st.binary(max_size=20), max_size=12).map(b"\r\n".join)
+replies = st.binary(max_size=300) | st.lists(lines | st.binary(max_size=20), max_size=12).map(
+    b"\r\n".join
+)
 
 
 class Connection(socket.socket):
@@ -82,9 +84,15 @@ def test_any_answer_of_a_web_server_is_taken_or_refused(reply: bytes, more: int)
 def test_any_state_of_job_ctl_is_one_or_a_fresh_start(content: bytes) -> None:
     """A state file that this job did not write is as if there were none; what it wrote is read again."""
     options = {"--pool": "p", "--state": ""}
-    assert kept(content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (0, "")
+    assert kept(content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (
+        0,
+        "",
+    )
     written = (job_ctl.STATE % ("p", NOW, "told")).encode()
-    assert kept(written, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (NOW, "told")
+    assert kept(written, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (
+        NOW,
+        "told",
+    )
     assert kept(written + content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) in (
         (0, ""), (NOW, "told")
     )  # fmt: skip
@@ -107,8 +115,12 @@ answers = st.binary(max_size=200) | st.lists(
 
 
 @given(answers)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_the_startd_says_the_ad_of_mc_grace_is_whole(tmp_path: Path, answer: bytes) -> None:
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_whatever_the_startd_says_the_ad_of_mc_grace_is_whole(
+    tmp_path: Path, answer: bytes
+) -> None:
     """Run as a program, whatever condor_status prints: an ad with its three attributes, and no traceback."""
     (tmp_path / "answer").write_bytes(answer)
     tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")

@@ -30,15 +30,19 @@ CPUS = 8
 GROUP = re.compile(r"(?!(none|other)$)(?=.{1,64}$)[a-z0-9][a-z0-9_-]*(\.[a-z0-9][a-z0-9_-]*)*")
 NODE = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
-groups = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,11}(\.[a-z0-9][a-z0-9_-]{0,5}){0,3}", fullmatch=True).filter(
-    job_ctl.is_group
-)
+groups = st.from_regex(
+    r"[a-z0-9][a-z0-9_-]{0,11}(\.[a-z0-9][a-z0-9_-]{0,5}){0,3}", fullmatch=True
+).filter(job_ctl.is_group)
 nodes = st.from_regex(r"[a-z]{1,2}-[0-9]{1,2}(\.example\.(org|com))?", fullmatch=True)
-plain_text = st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\'))
+plain_text = st.text(
+    st.characters(min_codepoint=0x20, max_codepoint=0x7E, exclude_characters='"\\')
+)
 integers = st.integers(-(2**63), 2**63 - 1)
 Answer = tuple[int, str, int, int, "tuple[str, ...]", str]
 Literal = Union[bool, int, str, "list[Literal]"]
-literals = st.recursive(st.booleans() | integers | plain_text, lambda inner: st.lists(inner, max_size=4))
+literals = st.recursive(
+    st.booleans() | integers | plain_text, lambda inner: st.lists(inner, max_size=4)
+)
 
 
 @st.composite
@@ -52,7 +56,9 @@ def targets(draw: st.DrawFn) -> Target:
 def plan_of(*lines: Target) -> Plan:
     """A plan with those lines, whose groups are all listed."""
     named = sorted({name for line in lines for name in (line.held_back, line.helped)})
-    return Plan(1, NOW, NOW + 1800, tuple(named), lines, reason="targets", held_back=None, helped=None)
+    return Plan(
+        1, NOW, NOW + 1800, tuple(named), lines, reason="targets", held_back=None, helped=None
+    )
 
 
 def published(*lines: Target) -> bytes:
@@ -65,7 +71,8 @@ def same_short_name(one: str, other: str) -> bool:
     return one.split(".", maxsplit=1)[0] == other.split(".", maxsplit=1)[0]
 
 
-# ---- Ads -------------------------------------------------------------------------------------------------------
+# ---- Ads
+# -------------------------------------------------------------------------------------------------------
 
 
 @given(literals)
@@ -99,13 +106,17 @@ def test_any_arguments_have_values_or_problems(argv: list[str]) -> None:
 # ---- documents
 
 
-def parsed(content: bytes, listed: set[str], **options: str) -> tuple[int, int, str, list[tuple[str, str]]]:
+def parsed(
+    content: bytes, listed: set[str], **options: str
+) -> tuple[int, int, str, list[tuple[str, str]]]:
     """What target.py finds in a document that is no file."""
     argv = [word for name, value in options.items() for word in (f"--{name}", value)]
     return target.parse(content, 0, target.parse_arguments(argv)[0], listed, NOW)
 
 
-@given(st.lists(targets(), min_size=1, unique_by=lambda target: target.node.split(".")[0]), st.data())
+@given(
+    st.lists(targets(), min_size=1, unique_by=lambda target: target.node.split(".")[0]), st.data()
+)
 def test_a_node_finds_its_own_line_in_what_the_centre_publishes(
     lines: list[Target], data: st.DataObject
 ) -> None:
@@ -156,7 +167,9 @@ def test_nothing_unsigned_has_a_signature(content: bytes) -> None:
     assert raised.value.args[0] in ("unsigned", "bad-signature")
 
 
-odd_words = st.sampled_from(["", "Alice", "none", "other", "_", "a b", "0", "-1", "100001", "٣", "cn-1\n"])
+odd_words = st.sampled_from(
+    ["", "Alice", "none", "other", "_", "a b", "0", "-1", "100001", "٣", "cn-1\n"]
+)
 
 
 def with_word(place: int, word: str) -> bytes:
@@ -211,7 +224,13 @@ def test_an_ad_says_what_a_document_says(
     """The document made from an ad has its target, its times, its sequence, its pool and what is pending."""
     order = (line.held_back, line.cap_cores, line.helped, line.request_cores)
     ad = ad_line(
-        "condor@pool", line.node, *order, sequence=sequence, generated=generated, pool=pool, pending=pending
+        "condor@pool",
+        line.node,
+        *order,
+        sequence=sequence,
+        generated=generated,
+        pool=pool,
+        pending=pending,
     )
     (own,) = target_collector.own_ads([ad[:-1]], "condor@pool")
     found, targets_found, text = target_collector.document(own)
@@ -237,7 +256,9 @@ def test_an_ad_says_what_a_document_says(
 def test_any_answer_of_the_collector_is_read_or_refused(lines: list[str], identity: str) -> None:
     """Nothing but JobError with a known code, and no ad of another identity."""
     try:
-        found = [target_collector.document(rest) for rest in target_collector.own_ads(lines, identity)]
+        found = [
+            target_collector.document(rest) for rest in target_collector.own_ads(lines, identity)
+        ]
         code = "no-ad"
     except target_collector.JobError as error:
         found, code = [], error.args[0]
@@ -271,7 +292,19 @@ def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -
     """What is printed in its place is the ad with its attributes and no others, each of its own type, or a fault."""
     answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
     code, sequence, until, (held_back, cap, helped, request, pending) = answer[1:5]
-    shown = ("none:0", held_back, helped, int(cap), int(request), until, sequence, pending, until, code, NOW)
+    shown = (
+        "none:0",
+        held_back,
+        helped,
+        int(cap),
+        int(request),
+        until,
+        sequence,
+        pending,
+        until,
+        code,
+        NOW,
+    )
     ad_text = job_ctl.AD % shown
     ad = classad2.parseOne(ad_text)
     assert len(ad_text.splitlines()) == len(ad) == 9
@@ -288,8 +321,12 @@ answers = st.tuples(
 )  # fmt: skip
 
 
-@given(st.lists(answers, min_size=1, max_size=4), st.integers(0, 3), st.randoms(use_true_random=False))
-def test_the_order_of_sources_does_not_matter(found: list[Answer], accepted: int, random: Random) -> None:
+@given(
+    st.lists(answers, min_size=1, max_size=4), st.integers(0, 3), st.randoms(use_true_random=False)
+)
+def test_the_order_of_sources_does_not_matter(
+    found: list[Answer], accepted: int, random: Random
+) -> None:
     """The same sources in any order give the same target, which is none that is older than what was accepted."""
     one = job_ctl.choose(found, accepted)
     shuffled = random.sample(found, len(found))
@@ -352,7 +389,10 @@ def test_names_of_groups_are_the_same_on_nodes_and_in_the_centre(text: str) -> N
     assert job_ctl.is_group(text) == target.is_group(text) == centre
 
 
-@given(st.lists(st.tuples(groups, st.integers(1, 64)), min_size=1, max_size=20), st.permutations(range(20)))
+@given(
+    st.lists(st.tuples(groups, st.integers(1, 64)), min_size=1, max_size=20),
+    st.permutations(range(20)),
+)
 def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], order: list[int]) -> None:
     """The same slots in any order give the same cores by group."""
     one: dict[str, int] = {}
@@ -366,7 +406,8 @@ def test_the_order_of_slots_does_not_matter(jobs: list[tuple[str, int]], order: 
 
 anything = st.binary(max_size=200) | st.lists(words).map("".join).map(str.encode) | st.sampled_from(
     [
-        b"# sharectl: 1\n# sequence: 1\n# generated: 1\n# valid_until: 2\n# targets: 0\n# groups: \n",
+        (b"# sharectl: 1\n# sequence: 1\n# generated: 1\n# valid_until: 2\n# targets: 0\n# "
+        b"groups: \n"),
         b"cn-1 alice 56 cms 8\n",
         b'8 "alice.x@y"\n',
         ad_line("condor@pool", "cn-1", "alice", 56, "cms", 8).encode(),
@@ -375,7 +416,9 @@ anything = st.binary(max_size=200) | st.lists(words).map("".join).map(str.encode
 
 
 @given(anything, anything, st.booleans())
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_whatever_the_node_is_told_the_ad_is_whole(
     tmp_path: Path,
     source: bytes,
@@ -386,7 +429,14 @@ def test_whatever_the_node_is_told_the_ad_is_whole(
     (tmp_path / "source").write_bytes(source)
     (tmp_path / "answer").write_bytes(answer)
     tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")
-    argv = ["--source", f"file:{tmp_path}/source,collector:", "--identity", "condor@pool", "--host", "cn-1"]
+    argv = [
+        "--source",
+        f"file:{tmp_path}/source,collector:",
+        "--identity",
+        "condor@pool",
+        "--host",
+        "cn-1",
+    ]
     argv += ["--state", str(tmp_path / "state"), "--condor-status", tool]
     argv += ["--key-file", key_file(tmp_path, "old")] if signed else []
     command = [sys.executable, "-I", "-S", job_ctl.__file__, *argv]
@@ -402,7 +452,8 @@ def test_whatever_the_node_is_told_the_ad_is_whole(
     assert ad["t1_JobCtlReason"] not in ("internal-error", "target-garbled", "source-garbled")
 
 
-# ---- mc_grace --------------------------------------------------------------------------------------------------
+# ---- mc_grace
+# --------------------------------------------------------------------------------------------------
 
 
 class Story:
@@ -447,7 +498,8 @@ def evaluated(value: str, cores: int, second: int) -> object:
     return classad2.parseOne(ad.replace("time()", str(second))).eval("MC_GRACE")
 
 
-# What is taken stays taken for longer than a period: what comes and goes between two runs cannot be seen.
+# What is taken stays taken for longer than a period: what comes and goes between two runs cannot be
+# seen.
 stories = st.builds(
     Story,
     st.lists(st.tuples(st.integers(PERIOD, 3 * GRACE), st.integers(0, 16)), max_size=6),
@@ -471,7 +523,13 @@ def test_grace_covers_its_time_and_no_more_than_a_period_beyond(
         assert value is True
 
 
-@given(st.integers(PERIOD, 3 * GRACE), st.integers(0, CPUS - 1), st.integers(CPUS, 64), phases, st.data())
+@given(
+    st.integers(PERIOD, 3 * GRACE),
+    st.integers(0, CPUS - 1),
+    st.integers(CPUS, 64),
+    phases,
+    st.data(),
+)
 def test_grace_ends_to_the_second_if_nothing_else_changes(
     wait: int, taken: int, cores: int, phase: int, data: st.DataObject
 ) -> None:
@@ -485,7 +543,9 @@ def test_grace_ends_to_the_second_if_nothing_else_changes(
 
 
 @given(
-    st.dictionaries(st.integers(0, 9), st.tuples(st.integers(7, 9), st.integers(NOW - 999, NOW + 999))),
+    st.dictionaries(
+        st.integers(0, 9), st.tuples(st.integers(7, 9), st.integers(NOW - 999, NOW + 999))
+    ),
     st.dictionaries(st.integers(0, 9), st.integers(0, NOW)),
 )
 def test_grace_never_lasts_longer_than_its_time_from_now(

@@ -47,13 +47,19 @@ class Pool:
 
     comes: Comes
     dice: Random
-    alice: dict[str, int] = field(default_factory=lambda: {f"wn-{n:02}": CORES for n in range(NODES)})
-    cms: dict[str, list[int]] = field(default_factory=lambda: {f"wn-{n:02}": [] for n in range(NODES)})
+    alice: dict[str, int] = field(
+        default_factory=lambda: {f"wn-{n:02}": CORES for n in range(NODES)}
+    )
+    cms: dict[str, list[int]] = field(
+        default_factory=lambda: {f"wn-{n:02}": [] for n in range(NODES)}
+    )
     """Node -> start of each job."""
 
     def snapshot(self, now: int) -> Snapshot:
         running = [
-            RunningJobs(name, "alice", 1, 10.0, 600, held) for name, held in self.alice.items() if held
+            RunningJobs(name, "alice", 1, 10.0, 600, held)
+            for name, held in self.alice.items()
+            if held
         ]
         running += [
             RunningJobs(name, "cms", SIZE, 10.0, now - start)
@@ -85,7 +91,9 @@ class Pool:
 
 
 def config(strategy: str, give_up_seconds: float) -> PlanConfig:
-    return PlanConfig(PLEDGES, PlanLimits(), 86_400, strategy=strategy, give_up=GiveUp(give_up_seconds))
+    return PlanConfig(
+        PLEDGES, PlanLimits(), 86_400, strategy=strategy, give_up=GiveUp(give_up_seconds)
+    )
 
 
 def cycles(
@@ -193,7 +201,9 @@ def test_jobs_that_come_again_end_every_back_off_of_their_kind(period: int, seed
 
 @given(strategies, periods, seeds)
 @settings(max_examples=20, deadline=None)
-def test_jobs_that_always_come_are_helped_as_without_limits(strategy: str, period: int, seed: int) -> None:
+def test_jobs_that_always_come_are_helped_as_without_limits(
+    strategy: str, period: int, seed: int
+) -> None:
     """No back-off, and in the end as many jobs as without `give_up`."""
     jobs = []
     for give_up in (GiveUp(90.0), None):
@@ -209,7 +219,9 @@ names = st.sampled_from(("wn-1", "wn-2", "cms", "atlas.prod"))
 times = st.integers(0, 2**40)
 memories = st.builds(
     BlockMemory,
-    st.lists(st.builds(OpenBlock, names, names, st.integers(1, 64), times, st.none() | times)).map(tuple),
+    st.lists(st.builds(OpenBlock, names, names, st.integers(1, 64), times, st.none() | times)).map(
+        tuple
+    ),
     st.lists(
         st.builds(
             BackOff,
@@ -223,7 +235,12 @@ memories = st.builds(
     ).map(tuple),
     st.lists(
         st.builds(
-            TakenBlocks, names, st.integers(1, 64), st.integers(1, 99), st.floats(0, 1e6), st.floats(0, 1e6)
+            TakenBlocks,
+            names,
+            st.integers(1, 64),
+            st.integers(1, 99),
+            st.floats(0, 1e6),
+            st.floats(0, 1e6),
         )
     ).map(tuple),
 )
@@ -259,7 +276,9 @@ def test_numbers_that_no_clock_shows_are_left_out() -> None:
 
 
 @pytest.mark.parametrize("step", [-100_000, 100_000])
-def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_time(step: int) -> None:
+def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_time(
+    step: int,
+) -> None:
     """Whatever the clock was when a row was made."""
     row = BackOff("cms", SIZE, "wn-1", 1, 3600.0, NOW + 3600)
     look = look_at_blocks(

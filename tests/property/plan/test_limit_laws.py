@@ -133,12 +133,17 @@ def test_removals_come_before_alterations_before_additions(asked: Asked) -> None
     standing, _, bounds, where, _ = asked
     assume(bounds.max_changed_nodes is not None)
     free = result(asked, max_changed_nodes=None)
-    made = {each.node: each.kind for each in changes(standing, standing_after(standing, result(asked), NOW))}
+    made = {
+        each.node: each.kind
+        for each in changes(standing, standing_after(standing, result(asked), NOW))
+    }
     due = {each.node: each.kind for each in changes(standing, standing_after(standing, free, NOW))}
     kinds = ("removed", "altered", "added")
     put_off = [kinds.index(kind) for node, kind in due.items() if node not in made]
     ours = {each.target.node for each in standing if where.may_keep(each.target)}
-    by_choice = [kinds.index(kind) for node, kind in made.items() if node in ours or kind == "added"]
+    by_choice = [
+        kinds.index(kind) for node, kind in made.items() if node in ours or kind == "added"
+    ]
     assert max(by_choice, default=0) <= min(put_off, default=2)
 
 
@@ -150,7 +155,10 @@ def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
     for _ in range(len(NODES) * 2 + 3):
         targets, _ = limited(standing, wanted, settled, NOW, where)
         standing = list(standing_after(standing, targets, NOW))
-    assert targets == limited(standing, wanted, replace(settled, max_changed_nodes=None), NOW, where)[0]
+    assert (
+        targets
+        == limited(standing, wanted, replace(settled, max_changed_nodes=None), NOW, where)[0]
+    )
 
 
 @given(situations(), st.randoms(use_true_random=False))
@@ -204,7 +212,12 @@ plan_limits = st.builds(
 )
 
 
-@given(st.lists(snapshots, min_size=2, max_size=4), pledges, plan_limits, st.sampled_from(tuple(STRATEGIES)))
+@given(
+    st.lists(snapshots, min_size=2, max_size=4),
+    pledges,
+    plan_limits,
+    st.sampled_from(tuple(STRATEGIES)),
+)
 def test_cycle_after_cycle_stays_within_the_limits(
     looks: list[Snapshot], pledge: dict[str, float], bounds: PlanLimits, strategy: str
 ) -> None:
@@ -248,4 +261,6 @@ def test_kept_targets_count_against_the_error(
         if each.held_back == over
     )
     kept = due - sum(8 * POWER[each.node] for each in new)
-    assert sum(8 * POWER[each.node] for each in new) <= max(0.0, errors[over].error_hs06 - kept) + 1e-3
+    assert (
+        sum(8 * POWER[each.node] for each in new) <= max(0.0, errors[over].error_hs06 - kept) + 1e-3
+    )

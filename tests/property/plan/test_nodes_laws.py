@@ -30,7 +30,9 @@ def test_any_ratio_rounds_down(ratio: float, machines: list[str]) -> None:
 
 
 @given(percents, st.data(), pools)
-def test_the_choice_hangs_on_names_alone(percent: int, data: st.DataObject, machines: list[str]) -> None:
+def test_the_choice_hangs_on_names_alone(
+    percent: int, data: st.DataObject, machines: list[str]
+) -> None:
     """Any order of the same pool gives the same nodes."""
     shuffled = data.draw(st.permutations(machines))
     assert selected_by_share(percent / 100, shuffled) == selected_by_share(percent / 100, machines)
@@ -44,7 +46,9 @@ def test_a_larger_share_holds_the_smaller(one: int, other: int, machines: list[s
 
 
 @given(percents, pools, names)
-def test_a_node_that_comes_displaces_at_most_one(percent: int, machines: list[str], new: str) -> None:
+def test_a_node_that_comes_displaces_at_most_one(
+    percent: int, machines: list[str], new: str
+) -> None:
     """With one node more, at most one of those chosen before is not chosen any more."""
     before = selected_by_share(percent / 100, machines)
     after = selected_by_share(percent / 100, [*machines, new])

@@ -14,7 +14,9 @@ NODES = tuple(f"cn-{number}" for number in range(6))
 TARGETS = st.dictionaries(
     st.sampled_from(NODES),
     st.tuples(
-        st.permutations(GROUPS).map(lambda groups: groups[:2]), st.integers(0, 2), st.sampled_from((2, 8))
+        st.permutations(GROUPS).map(lambda groups: groups[:2]),
+        st.integers(0, 2),
+        st.sampled_from((2, 8)),
     ),
 ).map(lambda by_node: [Target(n, g[0], cap, g[1], size) for n, (g, cap, size) in by_node.items()])
 PICTURE = st.lists(st.integers(0, 4), min_size=len(NODES), max_size=len(NODES)).map(
@@ -26,7 +28,9 @@ PICTURE = st.lists(st.integers(0, 4), min_size=len(NODES), max_size=len(NODES)).
 
 
 @given(TARGETS, PICTURE)
-def test_a_plan_does_not_differ_from_itself(targets: list[Target], nodes: dict[str, NodeRecord]) -> None:
+def test_a_plan_does_not_differ_from_itself(
+    targets: list[Target], nodes: dict[str, NodeRecord]
+) -> None:
     """All of a plan is kept beside itself, and that moves no power."""
     diff = plan_diff(targets, targets, nodes, dict.fromkeys(nodes, 0.0), "many")
     assert {change.kind for change in diff.changes} <= {"kept"}
@@ -49,9 +53,14 @@ def test_the_way_back_is_the_opposite(
     before: list[Target], after: list[Target], nodes: dict[str, NodeRecord]
 ) -> None:
     """From after to before as many are added as were dropped, and each group loses what it gained."""
-    there, back = plan_diff(before, after, nodes, {}, "many"), plan_diff(after, before, nodes, {}, "many")
+    there, back = (
+        plan_diff(before, after, nodes, {}, "many"),
+        plan_diff(after, before, nodes, {}, "many"),
+    )
     assert there.count("added") == back.count("dropped")
     assert [there.count(kind) for kind in ("moved", "altered", "kept")] == [
         back.count(kind) for kind in ("moved", "altered", "kept")
     ]
-    assert {group: -gain for group, gain in back.effect.power_hs06.items()} == there.effect.power_hs06
+    assert {
+        group: -gain for group, gain in back.effect.power_hs06.items()
+    } == there.effect.power_hs06

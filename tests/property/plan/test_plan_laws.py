@@ -14,7 +14,15 @@ from hypothesis import strategies as st
 
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
-from sharectl.plan.assignment import Choice, Option, Problem, Waiting, greedy, guaranteed_ratio, total_worth
+from sharectl.plan.assignment import (
+    Choice,
+    Option,
+    Problem,
+    Waiting,
+    greedy,
+    guaranteed_ratio,
+    total_worth,
+)
 from sharectl.plan.group_reasons import BOTH, GROUP_REASONS, HELD_BACK, HELPED
 from sharectl.plan.highs import FEW, GAP_RATIO, best
 from sharectl.plan.many import Assigning
@@ -46,7 +54,10 @@ def node_of(name: str, kind: int, memory_mib: int) -> Node:
 
 
 nodes = st.tuples(
-    *(st.builds(node_of, st.just(name), st.integers(0, 10), st.sampled_from((0, 16384))) for name in NODES)
+    *(
+        st.builds(node_of, st.just(name), st.integers(0, 10), st.sampled_from((0, 16384)))
+        for name in NODES
+    )
 )
 held = st.builds(
     lambda node, group, cores, jobs, seconds, memory: RunningJobs(
@@ -74,7 +85,10 @@ snapshots = st.builds(
 )
 pledges = st.fixed_dictionaries({group: st.sampled_from((1.0, 50.0, 100.0)) for group in PLEDGED})
 configs = st.builds(
-    PlanConfig, pledges, st.builds(PlanLimits, max_nodes=st.none() | st.integers(1, 4)), st.just(3060)
+    PlanConfig,
+    pledges,
+    st.builds(PlanLimits, max_nodes=st.none() | st.integers(1, 4)),
+    st.just(3060),
 )
 
 
@@ -101,7 +115,9 @@ def test_no_node_has_more_than_one_target(taken: Snapshot, config: PlanConfig) -
 
 
 @given(snapshots, configs, st.lists(st.sampled_from(NODES), unique=True))
-def test_what_is_left_out_gets_no_target(taken: Snapshot, config: PlanConfig, stood: list[str]) -> None:
+def test_what_is_left_out_gets_no_target(
+    taken: Snapshot, config: PlanConfig, stood: list[str]
+) -> None:
     """No target on a node that is reserved, drained or uncontrolled, no new one where it refuses; and each says why."""
     standing = tuple(Standing(Target(node, "alice", 0, "cms", 8), NOW - 60) for node in stood)
     decision = decide(config, State(5, standing=standing, standing_until=NOW + 900), taken, NOW)
@@ -150,11 +166,15 @@ def test_no_more_is_freed_than_pending_jobs_can_use(taken: Snapshot, config: Pla
 @given(snapshots, configs)
 def test_a_group_with_single_core_jobs_alone_is_helped(taken: Snapshot, config: PlanConfig) -> None:
     """Where only single-core jobs wait, a core that both errors pay for gives a target."""
-    single = replace(taken, pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending))
+    single = replace(
+        taken, pending=tuple(replace(row, cores=1, memory_mib=0) for row in taken.pending)
+    )
     decision = decide(config, State(), single, NOW)
     able = {record.node for record in decision.nodes if record.reason not in LEFT_OUT}
     output = {control.group: control.output_hs06 for control in decision.groups}
-    lacking = max((-output[row.group] for row in single.pending if row.group in output), default=0.0)
+    lacking = max(
+        (-output[row.group] for row in single.pending if row.group in output), default=0.0
+    )
     pays = any(
         POWER[job.node] <= min(output.get(job.group, 0.0), lacking)
         for job in single.running
@@ -180,7 +200,9 @@ def test_a_cap_leaves_a_block(taken: Snapshot, config: PlanConfig) -> None:
 
 
 @given(snapshots, configs, st.randoms(use_true_random=False))
-def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, source: Random) -> None:
+def test_the_order_of_things_does_not_matter(
+    taken: Snapshot, config: PlanConfig, source: Random
+) -> None:
     """The order of groups, jobs and nodes does not change who gets which target."""
     other = replace(
         taken,
@@ -190,12 +212,15 @@ def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig
     )
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
     assert (
-        decide(config, State(), taken, NOW).plan.targets == decide(turned, State(), other, NOW).plan.targets
+        decide(config, State(), taken, NOW).plan.targets
+        == decide(turned, State(), other, NOW).plan.targets
     )
 
 
 @given(snapshots, pledges, st.integers(1, 5))
-def test_less_room_never_means_more_targets(taken: Snapshot, pledge: dict[str, float], most: int) -> None:
+def test_less_room_never_means_more_targets(
+    taken: Snapshot, pledge: dict[str, float], most: int
+) -> None:
     """Fewer nodes allowed, never more targets."""
 
     def targets(max_nodes: Optional[int]) -> int:
@@ -257,11 +282,14 @@ def fits(problem: Problem, chosen: list[Choice]) -> bool:
         jobs[choice.helped, choice.option.request_cores] += choice.option.jobs
     nodes_used = [choice.option.node for choice in chosen]
     return (
-        len(set(nodes_used)) == len(nodes_used) <= (len(NODES) if problem.room is None else problem.room)
+        len(set(nodes_used))
+        == len(nodes_used)
+        <= (len(NODES) if problem.room is None else problem.room)
         and all(power <= problem.excess_hs06[group] + 1e-5 for group, power in taken.items())
         and all(power <= problem.deficit_hs06[group] + 1e-5 for group, power in given.items())
         and all(
-            number <= sum(row.jobs for row in problem.waiting.get(key, ())) for key, number in jobs.items()
+            number <= sum(row.jobs for row in problem.waiting.get(key, ()))
+            for key, number in jobs.items()
         )
     )
 
@@ -271,7 +299,9 @@ def optimum(problem: Problem) -> float:
     found = 0.0
     for helped in product((None, "cms", "lhcb"), repeat=len(problem.options)):
         chosen = [
-            Choice(option, group, 0) for option, group in zip(problem.options, helped) if group is not None
+            Choice(option, group, 0)
+            for option, group in zip(problem.options, helped)
+            if group is not None
         ]
         worth = total_worth(chosen)
         if worth > found and fits(problem, chosen):
@@ -311,7 +341,9 @@ def many_options(seed: int) -> Problem:
         ("lhcb", 2): [Waiting(0, 60)],
         ("lhcb", 8): [Waiting(0, 5)],
     }
-    return Problem(found, {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60)
+    return Problem(
+        found, {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -332,7 +364,9 @@ def test_a_decision_tells_of_every_node(taken: Snapshot, config: PlanConfig) -> 
     assert set(records) == {node.name for node in taken.nodes}
     targets = {target.node: target for target in decision.plan.targets}
     assert {name: record.target for name, record in records.items() if record.target} == targets
-    assert all(record.wait_seconds >= 0 and record.idle_core_seconds >= 0 for record in records.values())
+    assert all(
+        record.wait_seconds >= 0 and record.idle_core_seconds >= 0 for record in records.values()
+    )
 
 
 @given(snapshots, configs, st.sampled_from(("many", "pair")))
@@ -346,7 +380,9 @@ def test_each_group_has_a_reason_that_agrees_with_the_targets(
     assert set(reasons) == set(PLEDGED)
     for group, reason in reasons.items():
         assert reason.code in GROUP_REASONS
-        sides = {(target.held_back == group, target.helped == group) for target in decision.plan.targets}
+        sides = {
+            (target.held_back == group, target.helped == group) for target in decision.plan.targets
+        }
         assert (reason.code in (HELPED, BOTH)) == any(helped for _, helped in sides)
         assert (reason.code in (HELD_BACK, BOTH)) == any(held_back for held_back, _ in sides)
         closed = [t for t in decision.plan.targets if group not in (t.held_back, t.helped)]
@@ -370,7 +406,10 @@ def test_a_plan_for_one_pair_frees_blocks_that_error_and_jobs_pay_for(
     assert size == max(cores for cores, jobs in waiting.items() if jobs and cores <= block)
     assert len(targets) <= -(-waiting[size] // (block // size))
     assert all(freed_cores(taken, target) == block for target in targets)
-    assert sum(block * POWER[t.node] for t in targets) <= min(output[held_back], -output[helped]) + 1e-3
+    assert (
+        sum(block * POWER[t.node] for t in targets)
+        <= min(output[held_back], -output[helped]) + 1e-3
+    )
     furthest = {
         row.group
         for row in taken.pending

@@ -18,7 +18,20 @@ from sharectl.pledges.sources import Told, Wanted, joined
 from sharectl.shares.pledges import Period, jumps, period_at
 
 words = st.sampled_from(
-    ("F", "f", "name", "accounting_name", "pledges", "2026", "Q1", "q1", "cms", "CMS", "CPU", "CPU unit")
+    (
+        "F",
+        "f",
+        "name",
+        "accounting_name",
+        "pledges",
+        "2026",
+        "Q1",
+        "q1",
+        "cms",
+        "CMS",
+        "CPU",
+        "CPU unit",
+    )
 )
 leaves = (
     st.none()
@@ -77,7 +90,11 @@ quotas = st.dictionaries(
     names,
     st.builds(Quota, st.floats(0, 50), st.just(value=True))
     | st.builds(Quota, st.floats(0, 1), st.just(value=False)),
-).map(lambda found: {name: quota for name, quota in found.items() if name.rpartition(".")[0] in ("", *found)})
+).map(
+    lambda found: {
+        name: quota for name, quota in found.items() if name.rpartition(".")[0] in ("", *found)
+    }
+)
 
 
 @given(quotas, st.floats(0, 100))
@@ -87,7 +104,9 @@ def test_groups_never_have_more_than_what_they_are_within(
     """Quotas of the groups within one sum to at most its own, and those of the first level to the pool's."""
     found = effective_quotas(configured, weight)
     for parent in {name.rpartition(".")[0] for name in found}:
-        inner = fsum(quota or 0.0 for name, quota in found.items() if name.rpartition(".")[0] == parent)
+        inner = fsum(
+            quota or 0.0 for name, quota in found.items() if name.rpartition(".")[0] == parent
+        )
         assert inner <= ((found.get(parent) if parent else weight) or 0.0) * (1 + 1e-9) + 1e-12
 
 

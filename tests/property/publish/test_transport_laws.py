@@ -29,7 +29,9 @@ plans = st.builds(
     targets=st.lists(targets, max_size=5).map(tuple),
     reason=st.just("targets"),
 )
-keys = st.builds(Key, st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True), st.binary(min_size=32, max_size=64))
+keys = st.builds(
+    Key, st.from_regex(r"[a-z0-9_-]{1,32}", fullmatch=True), st.binary(min_size=32, max_size=64)
+)
 pools = st.none() | st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}", fullmatch=True)
 SIGNED = sharectl_file.render(
     Plan(1, NOW, NOW + 60, ("a", "b"), (Target("wn-1", "a", 8, "b", 8),), "targets"),
@@ -107,12 +109,17 @@ values = st.one_of(
     st.integers(),
     st.floats(),
     st.text(max_size=40),
-    st.sampled_from(["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]),
+    st.sampled_from(
+        ["SharectlTarget", "sharectlplan", "sharectl", "sharectl@example.org", HOSTILE]
+    ),
     st.lists(st.integers(), max_size=3),
 )
 
 
-@given(st.lists(st.dictionaries(attributes, values), max_size=8), st.none() | st.just("sharectl@example.org"))
+@given(
+    st.lists(st.dictionaries(attributes, values), max_size=8),
+    st.none() | st.just("sharectl@example.org"),
+)
 def test_whatever_ads_a_collector_returns_they_are_counted(
     ads: list[dict[str, object]], identity: Optional[str]
 ) -> None:
@@ -130,7 +137,9 @@ def test_an_identity_cannot_leave_its_quotes(identity: str, sequence: int) -> No
     assume("\x00" not in identity)  # no ad holds it
     tree = classad2.ExprTree(collector.other_ads(identity, sequence, [identity]))
     own = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": identity})
-    other = classad2.ClassAd({"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": f"{identity}x"})
+    other = classad2.ClassAd(
+        {"t1_TargetSequence": sequence - 1, "AuthenticatedIdentity": f"{identity}x"}
+    )
     assert tree.eval(own) in (True, 1)
     assert tree.eval(other) in (False, 0)
 

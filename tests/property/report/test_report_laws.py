@@ -46,7 +46,9 @@ class Reader(HTMLParser):
 
 
 def at(line: list[Point], place: float) -> float:
-    (x, y), (to_x, to_y) = next((a, b) for a, b in zip(line, islice(line, 1, None)) if a[0] <= place <= b[0])
+    (x, y), (to_x, to_y) = next(
+        (a, b) for a, b in zip(line, islice(line, 1, None)) if a[0] <= place <= b[0]
+    )
     return y + (to_y - y) * (place - x) / (to_x - x)
 
 
@@ -68,7 +70,9 @@ def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
     """Stretches keep every value that there is, in order, and none spans a break."""
     ordered = sorted(points, key=lambda point: point[0])
     found = runs(ordered, breaks)
-    assert [point for run in found for point in run] == [point for point in ordered if point[1] is not None]
+    assert [point for run in found for point in run] == [
+        point for point in ordered if point[1] is not None
+    ]
     assert not any(run[0][0] <= stop < run[-1][0] for run in found for stop in breaks)
 
 
@@ -76,7 +80,9 @@ def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
 def test_apart(wanted: list[float]) -> None:
     """Labels that have room keep their distance and stay within the limits, in order."""
     placed = apart(sorted(wanted), 20, 200)
-    assert all(after - before >= SPACING - 1e-6 for before, after in zip(placed, islice(placed, 1, None)))
+    assert all(
+        after - before >= SPACING - 1e-6 for before, after in zip(placed, islice(placed, 1, None))
+    )
     assert placed[0] >= 20 - 1e-6
     assert placed[-1] <= 200 + 1e-6
 
@@ -120,14 +126,18 @@ def test_escaping(text: str) -> None:
 )
 def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) -> None:
     """Gaps lie within the period, apart and in order, and no value is drawn in one."""
-    made = series(days, missing=[(begin, begin + length) for begin, length in holes], incomplete=lost)
+    made = series(
+        days, missing=[(begin, begin + length) for begin, length in holes], incomplete=lost
+    )
     found = html_curves.gaps(made)
     ends = [moment for gap in found for moment in gap]
     assert ends == sorted(ends)
     assert all(made.since <= moment <= made.until for moment in ends)
     drawn = [bucket.start for bucket in made.buckets if bucket.pool.complete_cycles]
     assert not any(
-        begin <= start and start + made.bucket_seconds <= end for begin, end in found for start in drawn
+        begin <= start and start + made.bucket_seconds <= end
+        for begin, end in found
+        for start in drawn
     )
 
 
@@ -140,7 +150,10 @@ def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
     moments = [value.seconds for value in curve.values]
     assert known == sorted(known)
     assert moments == sorted(moments)
-    worked = sum(bucket.groups["cms"].work_hs06_seconds for bucket in made.buckets if bucket.groups) / 3600
+    worked = (
+        sum(bucket.groups["cms"].work_hs06_seconds for bucket in made.buckets if bucket.groups)
+        / 3600
+    )
     assert abs((known or [0.0])[-1] - worked) <= 1e-6 * max(1.0, worked)
 
 

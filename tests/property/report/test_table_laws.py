@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from sharectl.report.tables import laid_out
 
 CELLS = st.lists(
-    st.text("abz019 .:=@/-,", max_size=30).map(lambda text: " ".join(text.split())), min_size=3, max_size=3
+    st.text("abz019 .:=@/-,", max_size=30).map(lambda text: " ".join(text.split())),
+    min_size=3,
+    max_size=3,
 )
 
 

@@ -57,7 +57,9 @@ def test_errors_sum_to_zero(taken: Snapshot, pledge: dict[str, float]) -> None:
 
 
 @given(snapshots, pledges, st.floats(0.01, 100))
-def test_only_the_ratio_of_pledges_counts(taken: Snapshot, pledge: dict[str, float], factor: float) -> None:
+def test_only_the_ratio_of_pledges_counts(
+    taken: Snapshot, pledge: dict[str, float], factor: float
+) -> None:
     """Scaling all pledges alike changes no error."""
     usage = usage_by_group(taken, pledge)
     scaled = {group: value * factor for group, value in pledge.items()}
@@ -66,7 +68,9 @@ def test_only_the_ratio_of_pledges_counts(taken: Snapshot, pledge: dict[str, flo
 
 
 @given(snapshots, configs, st.randoms(use_true_random=False))
-def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig, source: Random) -> None:
+def test_the_order_of_things_does_not_matter(
+    taken: Snapshot, config: PlanConfig, source: Random
+) -> None:
     """The order of groups, jobs and nodes does not change who gets which target."""
 
     def shuffled(items: tuple[Thing, ...]) -> tuple[Thing, ...]:
@@ -80,7 +84,8 @@ def test_the_order_of_things_does_not_matter(taken: Snapshot, config: PlanConfig
     )
     turned = replace(config, pledge_hs06=dict(reversed(list(config.pledge_hs06.items()))))
     assert (
-        decide(config, State(), taken, NOW).plan.targets == decide(turned, State(), other, NOW).plan.targets
+        decide(config, State(), taken, NOW).plan.targets
+        == decide(turned, State(), other, NOW).plan.targets
     )
 
 
@@ -92,7 +97,8 @@ def test_targets_stay_within_every_limit(taken: Snapshot, config: PlanConfig) ->
         return
     block = config.limits.multicore_cores
     errors = {
-        row.group: row for row in group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
+        row.group: row
+        for row in group_errors(usage_by_group(taken, config.pledge_hs06), config.pledge_hs06)
     }
     over, under = errors[decided.held_back or ""], errors[decided.helped or ""]
     nodes = [target.node for target in decided.targets]
@@ -120,7 +126,9 @@ def test_a_cap_takes_one_block_from_what_is_held(taken: Snapshot, config: PlanCo
 
 
 @given(snapshots, configs)
-def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(taken: Snapshot, config: PlanConfig) -> None:
+def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(
+    taken: Snapshot, config: PlanConfig
+) -> None:
     """The held-back group has the largest error, above the deadband; no waiting group is owed more than the helped."""
     decided = decide(config, State(), taken, NOW).plan
     if decided.held_back is None or decided.helped is None:
@@ -133,11 +141,15 @@ def test_nobody_is_helped_who_does_not_wait_or_is_not_owed(taken: Snapshot, conf
         if min(row.usage.pending_by_cores, default=99) <= config.limits.multicore_cores
     ]
     assert error[decided.held_back] == max(error.values()) > config.limits.deadband_hs06
-    assert error[decided.helped] == min(error[group] for group in waits) < -config.limits.deadband_hs06
+    assert (
+        error[decided.helped] == min(error[group] for group in waits) < -config.limits.deadband_hs06
+    )
 
 
 @given(snapshots, configs)
-def test_jobs_of_groups_without_a_pledge_change_nothing(taken: Snapshot, config: PlanConfig) -> None:
+def test_jobs_of_groups_without_a_pledge_change_nothing(
+    taken: Snapshot, config: PlanConfig
+) -> None:
     """Jobs of `other`, running or pending, move no error and no target."""
     without = replace(
         taken,
@@ -145,11 +157,14 @@ def test_jobs_of_groups_without_a_pledge_change_nothing(taken: Snapshot, config:
         pending=tuple(jobs for jobs in taken.pending if jobs.group != "other"),
     )
     assert (
-        decide(config, State(), taken, NOW).plan.targets == decide(config, State(), without, NOW).plan.targets
+        decide(config, State(), taken, NOW).plan.targets
+        == decide(config, State(), without, NOW).plan.targets
     )
 
 
-@given(st.lists(st.builds(PendingJobs, st.sampled_from(GROUPS), st.integers(1, 9), st.integers(1, 9))))
+@given(
+    st.lists(st.builds(PendingJobs, st.sampled_from(GROUPS), st.integers(1, 9), st.integers(1, 9)))
+)
 def test_every_pending_job_is_counted_once(pending: list[PendingJobs]) -> None:
     """Single and multicore pending jobs of all groups come to all jobs."""
     taken = Snapshot(NOW, (), (), tuple(pending))

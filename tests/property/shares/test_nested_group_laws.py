@@ -80,7 +80,8 @@ def pools(draw: st.DrawFn) -> tuple[GroupTree, dict[str, GroupUsage]]:
     names = draw(TREES)
     own = {name: draw(st.integers(0, 10**6)) for name in names}
     pledges = {
-        name: float(sum(p for one, p in own.items() if f"{one}.".startswith(f"{name}."))) for name in names
+        name: float(sum(p for one, p in own.items() if f"{one}.".startswith(f"{name}.")))
+        for name in names
     }
     pledges[names[0]] += 0 if sum(own.values()) else 1
     usage = {
@@ -120,10 +121,16 @@ def test_a_level_sums_to_the_one_above(pool: tuple[GroupTree, dict[str, GroupUsa
         inner = [rows[one] for one in tree.names if levels_above(one)[-1:] == (name,)]
         parts = [*inner, own[name]]
         assert rows[name].pledge_hs06 == pytest.approx(tree.pledge_hs06[name])
-        assert rows[name].error_hs06 == pytest.approx(fsum(row.error_hs06 for row in parts), abs=1e-4)
-        assert rows[name].error_cores == pytest.approx(fsum(row.error_cores for row in parts), abs=1e-4)
+        assert rows[name].error_hs06 == pytest.approx(
+            fsum(row.error_hs06 for row in parts), abs=1e-4
+        )
+        assert rows[name].error_cores == pytest.approx(
+            fsum(row.error_cores for row in parts), abs=1e-4
+        )
         assert rows[name].usage.cores == sum(row.usage.cores for row in parts)
-        assert rows[name].usage.pending_by_cores[1] == sum(row.usage.pending_by_cores[1] for row in parts)
+        assert rows[name].usage.pending_by_cores[1] == sum(
+            row.usage.pending_by_cores[1] for row in parts
+        )
     assert fsum(rows[name].error_hs06 for name in first_level(rows)) == pytest.approx(0, abs=1e-4)
 
 
@@ -133,16 +140,22 @@ def test_a_subgroup_is_due_its_share_of_what_is_due_above_it(
 ) -> None:
     """Setpoints divide as pledges do, at every level."""
     tree, usage = pool
-    rows = {row.group: row for row in with_subgroups(group_errors(usage, shared(tree)), tree.own_hs06)}
+    rows = {
+        row.group: row for row in with_subgroups(group_errors(usage, shared(tree)), tree.own_hs06)
+    }
     due = {name: row.usage.power_hs06 - row.error_hs06 for name, row in rows.items()}
     for name in tree.names:
         for above in levels_above(name)[-1:]:
-            share = tree.pledge_hs06[name] / tree.pledge_hs06[above] if tree.pledge_hs06[above] else 0.0
+            share = (
+                tree.pledge_hs06[name] / tree.pledge_hs06[above] if tree.pledge_hs06[above] else 0.0
+            )
             assert due[name] == pytest.approx(share * due[above], abs=1e-4)
 
 
 @given(pools())
-def test_groups_with_subgroups_put_out_nothing(pool: tuple[GroupTree, dict[str, GroupUsage]]) -> None:
+def test_groups_with_subgroups_put_out_nothing(
+    pool: tuple[GroupTree, dict[str, GroupUsage]],
+) -> None:
     """Nothing is steered twice: a group with subgroups has output 0, and its error and setpoint are the sums."""
     tree, usage = pool
     controls = [

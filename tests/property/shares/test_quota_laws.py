@@ -8,12 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sharectl.shares.groups import GroupTree
-from sharectl.shares.quotas import DIGITS, central_manager_configuration, nested_quota_shares, quota_shares
+from sharectl.shares.quotas import (
+    DIGITS,
+    central_manager_configuration,
+    nested_quota_shares,
+    quota_shares,
+)
 
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9_]{0,8}", fullmatch=True)
-PLEDGES = st.dictionaries(NAMES, st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=40).filter(
-    lambda pledges: sum(pledges.values()) > 0
-)
+PLEDGES = st.dictionaries(
+    NAMES, st.floats(0, 1e12, allow_nan=False), min_size=1, max_size=40
+).filter(lambda pledges: sum(pledges.values()) > 0)
 
 
 @given(PLEDGES)

@@ -19,7 +19,8 @@ DRAWS = 100_000
     [
         (255, 60, 0.85),
         (255, 300, 0.85),
-        # Ten minutes and a second at one minute, and 90 s at 50 s: the examples of the text, about 90 %.
+        # Ten minutes and a second at one minute, and 90 s at 50 s: the examples of the text, about
+        # 90 %.
         (601, 60, 601 / 660),
         (90, 50, 0.9),
         (300, 300, 1.0),
@@ -77,7 +78,9 @@ LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
 
 @pytest.mark.parametrize("worklife", [0, 1200])
 @pytest.mark.parametrize("cadence", [60, 300])
-@pytest.mark.parametrize(("run_times", "draw"), [law[1:] for law in LAWS], ids=[law[0] for law in LAWS])
+@pytest.mark.parametrize(
+    ("run_times", "draw"), [law[1:] for law in LAWS], ids=[law[0] for law in LAWS]
+)
 def test_the_expectation_is_what_sampling_gives(
     run_times: RunTimes, draw: Callable[[random.Random], float], cadence: float, worklife: float
 ) -> None:
@@ -108,8 +111,12 @@ def test_a_normal_law_is_cut_off_at_zero_and_says_its_mean() -> None:
     assert log_normal(255, 400).mean_seconds == pytest.approx(255)
 
 
-@pytest.mark.parametrize(("worklife", "jobs"), [(0, 1), (254, 1), (255, 2), (1200, 5), (1275, 6), (-1, None)])
-def test_a_claim_ends_with_the_job_after_which_it_is_too_old(worklife: float, jobs: int | None) -> None:
+@pytest.mark.parametrize(
+    ("worklife", "jobs"), [(0, 1), (254, 1), (255, 2), (1200, 5), (1275, 6), (-1, None)]
+)
+def test_a_claim_ends_with_the_job_after_which_it_is_too_old(
+    worklife: float, jobs: int | None
+) -> None:
     expected = 1.0 if jobs is None else loading_factor(255 * jobs, 60)
     assert expected_loading(Seen({255: 1}), 60, worklife) == expected
 
@@ -159,7 +166,8 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
 @pytest.mark.parametrize(
     ("cores", "chosen"),
     [
-        # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100 cores, 24 of 1,000.
+        # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100
+        # cores, 24 of 1,000.
         (100, 120),
         (1000, None),
         (None, None),

@@ -43,16 +43,28 @@ def _factors(told: dict[str, Any], key: str) -> list[list[float]]:
 
 def test_the_golden_cases(capsys: pytest.CaptureFixture[str]) -> None:
     told = _json(
-        capsys, "--run-time", "constant:255", "--run-time", "exponential:255", "--interval", "300,60"
+        capsys,
+        "--run-time",
+        "constant:255",
+        "--run-time",
+        "exponential:255",
+        "--interval",
+        "300,60",
     )
     assert [load["name"] for load in told["run_times"]] == ["constant:255", "exponential:255"]
     assert _factors(told, "loading_factor") == [[0.85, 0.85], [0.891, 0.588]]
     assert _factors(told, "loading_factor_claims_reused")[0] == [0.966, 0.85]
 
 
-def test_what_is_not_known_is_said_and_nothing_is_recommended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_known_is_said_and_nothing_is_recommended(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     told = _json(capsys, "--run-time", "constant:255")
-    assert (told["recommendation"], told["cores"], told["cycle_duration_seconds"]) == (None, None, None)
+    assert (told["recommendation"], told["cores"], told["cycle_duration_seconds"]) == (
+        None,
+        None,
+        None,
+    )
     assert told["run_times"][0]["intervals"][0]["idle_core_hours_per_day"] is None
     assert told["run_times"][0]["intervals"][0]["negotiating_ratio"] is None
     notes = " ".join(told["notes"])
@@ -64,8 +76,19 @@ def test_what_is_not_known_is_said_and_nothing_is_recommended(capsys: pytest.Cap
     assert "NEGOTIATOR_INTERVAL" not in out
 
 
-def test_what_is_recommended_is_configuration_with_its_reasons(capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--run-time", "exponential:900", "--cores", 1000, "--cycle-duration", 3, "--claim-worklife", 0]
+def test_what_is_recommended_is_configuration_with_its_reasons(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    options = [
+        "--run-time",
+        "exponential:900",
+        "--cores",
+        1000,
+        "--cycle-duration",
+        3,
+        "--claim-worklife",
+        0,
+    ]
     told = _json(capsys, *options)
     best = told["recommendation"]
     assert best["NEGOTIATOR_INTERVAL"] == 30
@@ -82,7 +105,8 @@ def test_what_is_recommended_is_configuration_with_its_reasons(capsys: pytest.Ca
         "NEGOTIATOR_MIN_INTERVAL = 5",
     ]
     assert any("idle core-hours a day on 1000 cores" in line for line in lines)
-    # 30 s loses 1.6 % of 24,000 core-hours and 60 s 3.3 %; cycles of 3 s take 10 % and 5 % of the time.
+    # 30 s loses 1.6 % of 24,000 core-hours and 60 s 3.3 %; cycles of 3 s take 10 % and 5 % of the
+    # time.
     assert best["beside_default"] == {
         "idle_ratio": pytest.approx(-0.0161, abs=1e-4),
         "negotiating_hours_per_day": pytest.approx(1.2),
@@ -94,11 +118,15 @@ def test_what_is_recommended_is_configuration_with_its_reasons(capsys: pytest.Ca
     )
 
 
-def test_nothing_is_recommended_that_costs_more_than_it_saves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_recommended_that_costs_more_than_it_saves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     options = ["--run-time", "exponential:900", "--cores", 5000, "--cycle-duration", 30]
     told = _json(capsys, *options)
     assert told["recommendation"] is None
-    assert "costs more idle core-hours than it saves beside HTCondor's default" in " ".join(told["notes"])
+    assert "costs more idle core-hours than it saves beside HTCondor's default" in " ".join(
+        told["notes"]
+    )
 
 
 def test_an_interval_that_only_claim_reuse_makes_cheap_is_warned_of(
@@ -133,17 +161,31 @@ def test_help_says_how_shares_are_written(capsys: pytest.CaptureFixture[str]) ->
 
 def test_all_options_without_effect_are_named_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["cadence", "--run-time", "constant:9", "--by", "size", "--limit", "1", "--negotiator", "x"])
+        main(
+            [
+                "cadence",
+                "--run-time",
+                "constant:9",
+                "--by",
+                "size",
+                "--limit",
+                "1",
+                "--negotiator",
+                "x",
+            ]
+        )
     assert ended.value.code == 2
     said = capsys.readouterr().err
-    assert [f"leave {option} out" in said for option in ("--by", "--limit", "--negotiator")] == [True] * 3
+    assert [f"leave {option} out" in said for option in ("--by", "--limit", "--negotiator")] == [
+        True
+    ] * 3
 
 
 def test_help_says_when_defaults_hold(capsys: pytest.CaptureFixture[str]) -> None:
     said = _help(capsys)
     assert (
-        "(default: live, what the collector knows; else not known, and idle time is told for one core)"
-        in said
+        "(default: live, what the collector knows; else not known, and idle time is told for "
+        "one core)" in said
     )
     assert "else not known, and no interval is recommended)" in said
     assert "With a law or a file no pool is asked, even where there is one" in said
@@ -161,13 +203,17 @@ def test_help_says_when_defaults_hold(capsys: pytest.CaptureFixture[str]) -> Non
         ([], None, "the collector does not know it"),
     ],
 )
-def test_a_negotiator_that_is_not_there_is_named(names: list[str], wanted: str | None, said: str) -> None:
+def test_a_negotiator_that_is_not_there_is_named(
+    names: list[str], wanted: str | None, said: str
+) -> None:
     answer = Answer(Source("negotiators", 0.1), [{"Name": name} for name in names])
     source = no_negotiator(answer, wanted)
     assert (source.name, said in str(source.problem)) == ("negotiator", True)
 
 
-def test_a_negotiator_too_slow_for_all_intervals_gets_none(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_negotiator_too_slow_for_all_intervals_gets_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     told = _json(capsys, "--run-time", "constant:255", "--cycle-duration", 400)
     assert told["recommendation"] is None
     assert "at none of these intervals" in " ".join(told["notes"])
@@ -189,14 +235,20 @@ def test_an_interval_that_cannot_be_kept_shows_what_happens_instead(
     assert "cannot be kept" not in _run(capsys, *options[:2], "--cycle-duration", 1)[1]
 
 
-def test_an_interval_that_may_be_recommended_can_be_kept(capsys: pytest.CaptureFixture[str]) -> None:
-    told = _json(capsys, "--run-time", "exponential:60", "--cycle-duration", 5, "--interval", "19,20")
+def test_an_interval_that_may_be_recommended_can_be_kept(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = _json(
+        capsys, "--run-time", "exponential:60", "--cycle-duration", 5, "--interval", "19,20"
+    )
     assert [at["kept"] for at in told["run_times"][0]["intervals"]] == [False, True]
     assert told["recommendation"]["NEGOTIATOR_CYCLE_DELAY"] == 15
 
 
 def test_several_laws_get_no_common_recommendation(capsys: pytest.CaptureFixture[str]) -> None:
-    told = _json(capsys, "--run-time", "constant:255", "--run-time", "constant:60", "--cycle-duration", 1)
+    told = _json(
+        capsys, "--run-time", "constant:255", "--run-time", "constant:60", "--cycle-duration", 1
+    )
     assert told["recommendation"] is None
     assert any("no interval is recommended for several laws" in note for note in told["notes"])
 
@@ -204,7 +256,9 @@ def test_several_laws_get_no_common_recommendation(capsys: pytest.CaptureFixture
 def test_jobs_of_a_log_by_group(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "log.swf"
     row = "1 0 -1 {} {} -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
-    path.write_text("; made up\n" + row.format(300, 8, 1) + row.format(30, 1, 2) + row.format(-1, 1, 2))
+    path.write_text(
+        "; made up\n" + row.format(300, 8, 1) + row.format(30, 1, 2) + row.format(-1, 1, 2)
+    )
     told = _json(capsys, "--swf", path, "--by", "group", "--interval", "300", "--cores", 9)
     assert [(load["name"], load["jobs"]) for load in told["run_times"]] == [
         ("all", 2),
@@ -227,10 +281,14 @@ def test_idle_hours_of_groups_add_up_to_those_of_the_pool(
     assert sum(group["share_of_core_seconds"] for group in groups) == pytest.approx(1)
     for key in ("idle_core_hours_per_day", "idle_core_hours_per_day_claims_reused"):
         for at, interval in enumerate(every["intervals"]):
-            assert sum(group["intervals"][at][key] for group in groups) == pytest.approx(interval[key])
+            assert sum(group["intervals"][at][key] for group in groups) == pytest.approx(
+                interval[key]
+            )
     code, out, _ = _run(capsys, *options)
     assert code == 0
-    table = out[out.index("the same by group or size at ") : out.index("# idle core-hours of a group")]
+    table = out[
+        out.index("the same by group or size at ") : out.index("# idle core-hours of a group")
+    ]
     assert "which is recommended" in table
     assert len(table.splitlines()) == 2 + 20
 
@@ -247,7 +305,9 @@ def test_groups_without_cores_get_the_idle_hours_of_one_core(
     path = tmp_path / "log.swf"
     path.write_text("1 0 -1 300 8 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n")
     options = ["--swf", path, "--by", "group"]
-    assert _json(capsys, *options)["run_times"][1]["intervals"][0]["idle_core_hours_per_day"] is None
+    assert (
+        _json(capsys, *options)["run_times"][1]["intervals"][0]["idle_core_hours_per_day"] is None
+    )
     _, out, _ = _run(capsys, *options)
     row = next(line for line in out.splitlines() if line.startswith("group 1"))
     assert row.split()[:5] == ["group", "1", "1", "300", "100.0"]
@@ -256,7 +316,9 @@ def test_groups_without_cores_get_the_idle_hours_of_one_core(
     assert row.split()[5:7] == ["50.0", "12"]
 
 
-def test_groups_that_are_numbers_sort_as_numbers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_groups_that_are_numbers_sort_as_numbers(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "log.swf"
     row = "1 0 -1 300 1 -1 -1 -1 100 -1 1 1 {} -1 -1 1 -1 -1\n"
     path.write_text("".join(map(row.format, (10, 2, 1))))
@@ -264,7 +326,9 @@ def test_groups_that_are_numbers_sort_as_numbers(capsys: pytest.CaptureFixture[s
     assert [load["name"] for load in told[1:]] == ["group 1", "group 2", "group 10"]
 
 
-def test_a_limit_says_which_jobs_were_looked_at(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_limit_says_which_jobs_were_looked_at(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     path = tmp_path / "log.swf"
     path.write_text("1 0 -1 300 1 -1 -1 -1 100 -1 1 1 1 -1 -1 1 -1 -1\n" * 2)
     notes = _json(capsys, "--swf", path, "--limit", 1)["notes"]
@@ -278,7 +342,13 @@ def test_a_limit_says_which_jobs_were_looked_at(capsys: pytest.CaptureFixture[st
 def test_the_column_that_is_recommended_by_is_named(
     capsys: pytest.CaptureFixture[str], worklife: int, column: str
 ) -> None:
-    options = ["--run-time", "exponential:900", "--cycle-duration", 3, f"--claim-worklife={worklife}"]
+    options = [
+        "--run-time",
+        "exponential:900",
+        "--cycle-duration",
+        3,
+        f"--claim-worklife={worklife}",
+    ]
     told = _json(capsys, *options)["recommendation"]
     assert told["by_column"] == column
     out = _run(capsys, *options)[1]
@@ -311,7 +381,10 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         (["--tolerance", "much"], "write a share between 0 and 1, such as 0.25 or 25%"),
         (["--tolerance", "1%%"], "write a share between 0 and 1, such as 0.25 or 25%"),
         (["--tolerance", "nan%"], "write a share between 0 and 1, such as 0.25 or 25%"),
-        (["--run-time", "exponential:1e18"], "'1e18' is too long; write at most 1000000000 seconds"),
+        (
+            ["--run-time", "exponential:1e18"],
+            "'1e18' is too long; write at most 1000000000 seconds",
+        ),
         (["--run-time", "normal:255,1e-10"], "'1e-10' is too short; write at least 1e-09 seconds"),
         (["--run-time", "constant:0"], "'0' is no time; write seconds above 0"),
         (["--run-time", "constant:nan"], "'nan' is no time; write seconds above 0"),
@@ -321,7 +394,10 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         (["--run-time", "constant:9", "--config", "none"], "--config does nothing with --run-time"),
         (
             ["--run-time", "constant:9", "--negotiator", ""],
-            "--negotiator does nothing with --run-time: no pool is asked (--cores and --cycle-duration say what",
+            (
+                "--negotiator does nothing with --run-time: no pool is asked (--cores and "
+                "--cycle-duration say what"
+            ),
         ),
         (["--history", "none", "--negotiator", "x"], "--negotiator does nothing with --history"),
         (["--swf", "none", "--negotiator", "x"], "--negotiator does nothing with --swf"),
@@ -345,10 +421,18 @@ def test_the_plot_has_a_line_for_each_interval_and_one_in_cycles(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "teeth.svg"
-    assert _run(capsys, "--run-time", "constant:255", "--interval", "60,300", "--plot", path)[0] == 0
+    assert (
+        _run(capsys, "--run-time", "constant:255", "--interval", "60,300", "--plot", path)[0] == 0
+    )
     drawing = ET.parse(path)  # noqa: S314  # our own
     texts = ["".join(text.itertext()).strip() for text in drawing.iter(f"{SVG}text")]
-    for text in ("interval 60 s", "interval 300 s", "any interval", "run time, s", "run time, cycles"):
+    for text in (
+        "interval 60 s",
+        "interval 300 s",
+        "any interval",
+        "run time, s",
+        "run time, cycles",
+    ):
         assert texts.count(text) == 1
     looks = set()
     for name in ("interval 60 s", "interval 300 s"):
@@ -358,8 +442,12 @@ def test_the_plot_has_a_line_for_each_interval_and_one_in_cycles(
     assert len(looks) == 2, "lines can be told apart without colour"
 
 
-def test_a_plot_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    code, _, err = _run(capsys, "--run-time", "constant:255", "--plot", tmp_path / "none" / "teeth.png")
+def test_a_plot_that_cannot_be_written_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, err = _run(
+        capsys, "--run-time", "constant:255", "--plot", tmp_path / "none" / "teeth.png"
+    )
     assert (code, "cannot be written: No such file" in err) == (74, True)
 
 
@@ -398,7 +486,14 @@ def test_the_chart_rises_to_each_cycle_and_falls_after_it() -> None:
     rows = chart(60, 4, "s", blocks=False).splitlines()
     top, bottom = rows[1].ljust(70), rows[10].ljust(70)
     # 64 columns for four cycles: a tooth's tip is every 16th.
-    assert [top[6 + column] for column in (14, 15, 16, 31, 32, 63)] == [" ", "#", " ", "#", " ", "#"]
+    assert [top[6 + column] for column in (14, 15, 16, 31, 32, 63)] == [
+        " ",
+        "#",
+        " ",
+        "#",
+        " ",
+        "#",
+    ]
     assert bottom[7:70].strip("#") == ""
     assert rows[-1].split() == ["0", "60", "120", "180", "240"]
     assert "█" in chart(60, 4, "s", blocks=True)

@@ -16,9 +16,15 @@ HEADER = "; Version: 2.2\n; Computer: made up\n\n"
 
 
 def _swf(
-    seconds: object, allocated: object = 1, requested: object = -1, status: object = 1, group: object = 3
+    seconds: object,
+    allocated: object = 1,
+    requested: object = -1,
+    status: object = 1,
+    group: object = 3,
 ) -> str:
-    return f"1 0 -1 {seconds} {allocated} -1 -1 {requested} 100 -1 {status} 1 {group} -1 -1 1 -1 -1\n"
+    return (
+        f"1 0 -1 {seconds} {allocated} -1 -1 {requested} 100 -1 {status} 1 {group} -1 -1 1 -1 -1\n"
+    )
 
 
 def _written(path: Path, text: str) -> Path:
@@ -54,7 +60,9 @@ def test_all_wrong_lines_are_named(tmp_path: Path) -> None:
     said = _refused(_written(tmp_path / "log.swf", text)).splitlines()
     name = tmp_path / "log.swf"
     assert said[0] == f"{name}:5: 3 fields; a job of the Standard Workload Format has 18 numbers"
-    assert [line.partition(": ")[0] for line in said] == [f"{name}:{number}" for number in (5, 6, 7, 8, 9)]
+    assert [line.partition(": ")[0] for line in said] == [
+        f"{name}:{number}" for number in (5, 6, 7, 8, 9)
+    ]
     assert "run time is 'soon'; write a number up to" in said[1]
     assert "allocated processors" in said[4]
 
@@ -87,11 +95,15 @@ def test_many_wrong_lines_are_counted(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_log_is_told_as_such(tmp_path: Path, text: str, line: str, remedy: str) -> None:
+def test_a_file_that_is_no_log_is_told_as_such(
+    tmp_path: Path, text: str, line: str, remedy: str
+) -> None:
     path = _written(tmp_path / "my.yaml", text)
     said = _refused(path)
     assert said.startswith(f"{path}:{line}")
-    assert "this is no log in Standard Workload Format, in which a job is a line of 18 numbers" in said
+    assert (
+        "this is no log in Standard Workload Format, in which a job is a line of 18 numbers" in said
+    )
     assert remedy in said
     assert len(said.splitlines()) == 1
 
@@ -175,7 +187,9 @@ def test_a_history_is_read(tmp_path: Path, text: str) -> None:
 
 
 def test_a_history_longer_than_a_piece_is_read(tmp_path: Path) -> None:
-    jobs = asks.history_read(_written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000)))
+    jobs = asks.history_read(
+        _written(tmp_path / "jobs.json", json.dumps([_job(Cmd="x" * 999)] * 5000))
+    )
     assert jobs.counted == {("cms", 1, 60): 5000}
 
 
@@ -214,7 +228,12 @@ def test_what_is_no_history_is_named(tmp_path: Path, text: str, said: str) -> No
 
 @pytest.mark.parametrize(
     ("text", "mean"),
-    [("constant:255", 255), ("exponential:255", 255), ("normal:255,10", 255), ("log-normal:255,400", 255)],
+    [
+        ("constant:255", 255),
+        ("exponential:255", 255),
+        ("normal:255,10", 255),
+        ("log-normal:255,400", 255),
+    ],
 )
 def test_laws_by_their_names(text: str, mean: float) -> None:
     law = parse(text)

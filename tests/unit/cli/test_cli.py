@@ -38,7 +38,11 @@ state_directory: {tmp_path}
 @pytest.fixture
 def jobs(tmp_path: Path) -> Path:
     path = tmp_path / "AcctGroup_hs06.txt"
-    rows = ["2 cn-1 alice 60 1 10"] * 64 + ["2 cn-2 Alice.prod 60 8 12.5"] * 2 + ["2 vm-1 alice 60 1 10"] * 64
+    rows = (
+        ["2 cn-1 alice 60 1 10"] * 64
+        + ["2 cn-2 Alice.prod 60 8 12.5"] * 2
+        + ["2 vm-1 alice 60 1 10"] * 64
+    )
     rows += ["2 cn-1 nobody 60 1 10"] * 5 + ["1 PEND cms 0 8 10"] * 3 + ["1 PEND cms 0 1 10"]
     path.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
     return path
@@ -57,7 +61,10 @@ def test_errors_prints_the_header_and_the_rows(
     assert code == 0
     # alice: 64 * 10 + 16 * 12.5 + 64 * 10 = 1480 HS06, of which three quarters are due to cms.
     header = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n"
-    assert out == f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
+    assert (
+        out
+        == f"{header}{NOW} alice 100 108 128 16 1110 1380 0 0\n{NOW} cms 300 -108 0 0 -1110 -300 1 3\n"
+    )
 
 
 def test_plan_prints_the_lines_of_sharectl_txt_and_nothing_else(
@@ -115,7 +122,10 @@ def test_json_is_a_plan_that_publish_takes(
         ({"targets": [{**_t, "node": "x\nevil"}]}, "is no host name"),
         ({"targets": [{**_t, "node": "wn", "cap_cores": -1}]}, "cap_cores is below 0"),
         ({"targets": [{**_t, "node": "wn", "helped": "alice"}]}, "holds back and helps one group"),
-        ({"targets": [{**_t, "node": "wn", "helped": "lhcb"}]}, "'lhcb' of a target is not among the groups"),
+        (
+            {"targets": [{**_t, "node": "wn", "helped": "lhcb"}]},
+            "'lhcb' of a target is not among the groups",
+        ),
         ({"targets": [{**_t, "node": "wn"}] * 2}, "'wn' has two targets"),
     ],
 )
@@ -149,14 +159,18 @@ def test_power_present_is_not_taken_from_a_file_of_jobs(
     capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
 ) -> None:
     """Nodes without known cores would make every setpoint 0."""
-    config.write_text(config.read_text(encoding="utf-8") + "control: {setpoint: present}\n", encoding="utf-8")
+    config.write_text(
+        config.read_text(encoding="utf-8") + "control: {setpoint: present}\n", encoding="utf-8"
+    )
     code, out, said = run(capsys, "plan", "--jobs", jobs, "--config", config)
     assert (code, out) == (78, "")
     assert "control.setpoint" in said
     assert run(capsys, "errors", "--jobs", jobs, "--config", config)[0] == 0
 
 
-def test_a_bad_jobs_file_is_named(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
+def test_a_bad_jobs_file_is_named(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
     jobs.write_text("2 cn-1 alice 60 1\n", encoding="utf-8")
     code, out, err = run(capsys, "errors", "--jobs", jobs, "--config", config)
     assert (code, out) == (65, "")
@@ -216,7 +230,9 @@ def test_a_time_before_1970_is_a_usage_error(
 
 
 def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]) -> None:
-    content = as_json.snapshot(snapshot(sources=[Source("collector", 1.0, "no answer")]), ("alice",))
+    content = as_json.snapshot(
+        snapshot(sources=[Source("collector", 1.0, "no answer")]), ("alice",)
+    )
     snapshot_tables(content, sys.stdout)
     out = capsys.readouterr().out
     assert "no answer" in out
@@ -228,13 +244,19 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
     [
         (["erors"], "there is no verb 'erors'; write errors"),
         (["xyzzy"], "it is one of snapshot, errors, "),
-        (["--config", "x", "errors"], "options are written behind the verb: sharectl errors --config ..."),
+        (
+            ["--config", "x", "errors"],
+            "options are written behind the verb: sharectl errors --config ...",
+        ),
         (
             ["ledger", "--config=x", "info"],
             "options are written behind the second word: sharectl ledger WORD --config ",
         ),
         (["check", "--config", "x"], "`sharectl check --help` has the words"),
-        (["errors", "--jbs", "x"], "there is no option --jbs; write --jobs (`sharectl errors --help` "),
+        (
+            ["errors", "--jbs", "x"],
+            "there is no option --jbs; write --jobs (`sharectl errors --help` ",
+        ),
         (["errors", "--jbs=x", "--taken=1", "-q"], "--jbs; write --jobs; there is no option -q ("),
         (["errors", "x"], "'x' is one word too many (`sharectl errors --help` "),
         (["ledger", "export", "--teapot"], "no option --teapot (`sharectl ledger export --help` "),

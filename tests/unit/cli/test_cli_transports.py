@@ -38,7 +38,8 @@ COLLECTOR = "collector:cm.example.org"
 def configured(folder: Path, publish: str, more: str = "") -> Path:
     path = folder / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 3}}}}\nstate_directory: {folder}\n"
+        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 3}}}}\nstate_directory: "
+        f"{folder}\n"
         f"publish: [{publish}]\n{more}",
         encoding="utf-8",
     )
@@ -113,13 +114,19 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
         "older": False,
     }
     (older,) = status.places(config, NOW + 60, NOW + 1)
-    assert f"an older plan stands there: sequence {NOW}, and {NOW + 1} was published last" in older["problem"]
+    assert (
+        f"an older plan stands there: sequence {NOW}, and {NOW + 1} was published last"
+        in older["problem"]
+    )
     assert status.line(place) == f"1 target, sequence {NOW}, valid for 3000 s, signed by a"
     (late,) = status.places(config, NOW + 3060)
     assert "expired 0 s ago: no node has a target" in late["problem"]
     keys.write_text(f"b {SECRET}\n", encoding="utf-8")
     (other,) = status.places(config, NOW)
-    assert "is signed with the key a, which is none of b: nodes with the key refuse it" in other["problem"]
+    assert (
+        "is signed with the key a, which is none of b: nodes with the key refuse it"
+        in other["problem"]
+    )
     assert "not verified" in status.line(other)
     keys.unlink()
     assert "cannot be read" in status.places(config, NOW)[-1]["problem"]
@@ -131,7 +138,10 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
         (Seal("pool-1"), "is not signed"),
         (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
         (Seal(None, KEY), "is for pool None"),
-        (Seal("pool-1", Key("a", b"x" * 32)), "has a signature that its text and the key a do not make"),
+        (
+            Seal("pool-1", Key("a", b"x" * 32)),
+            "has a signature that its text and the key a do not make",
+        ),
     ],
 )
 def test_what_nodes_would_refuse_is_a_problem(signed: Path, seal: Seal, problem: str) -> None:
@@ -166,7 +176,10 @@ def test_what_a_server_serves_is_told(
         (Holding(None, older=2), "holds no plan of sharectl"),
         (Holding("s@x", 7, NOW), "expired 0 s ago"),
         (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
-        (Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}), "not sharectl's: 1 of a@x, 2 of b@x"),
+        (
+            Holding("s@x", 7, NOW + 60, foreign={"b@x": 2, "a@x": 1}),
+            "not sharectl's: 1 of a@x, 2 of b@x",
+        ),
     ],
 )
 def test_what_a_collector_holds_is_told(

@@ -36,7 +36,9 @@ lock_wait_seconds: 0
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], config: Path, *arguments: object) -> tuple[int, str, str]:
+def run(
+    capsys: pytest.CaptureFixture[str], config: Path, *arguments: object
+) -> tuple[int, str, str]:
     code = main([*map(str, arguments), "--config", str(config)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
@@ -189,13 +191,17 @@ def test_without_switch_what_was_withdrawn_is_said_to_be_so_once(
     assert lines[2:] == [f"no targets at {second}"]
 
 
-def test_a_second_disable_says_what_it_replaces(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_a_second_disable_says_what_it_replaces(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     _, out, _ = run(capsys, config, "disable", "--reason", "maintenance", "--for", "2h")
     assert "was disabled" not in out
     first = out.splitlines()[0]
     _, out, _ = run(capsys, config, "disable", "--reason", "again")
     assert out.splitlines()[1] == f"was {first}; now without an end"
-    said = json.loads(run(capsys, config, "disable", "--reason", "third", "--for", "1h", "--json")[1])
+    said = json.loads(
+        run(capsys, config, "disable", "--reason", "third", "--for", "1h", "--json")[1]
+    )
     assert (said["was"]["reason"], said["was"]["until"], said["disabled"]["reason"]) == (
         "again",
         None,
@@ -215,7 +221,9 @@ def test_one_whose_time_is_over_is_not_said_to_be_replaced(
     ("given", "seconds"),
     [("30s", 30), ("10m", 600), ("2h", 7200), ("7d", 604_800), ("90", 90), ("1h30m", 5400)],
 )
-def test_durations(capsys: pytest.CaptureFixture[str], config: Path, given: str, seconds: int) -> None:
+def test_durations(
+    capsys: pytest.CaptureFixture[str], config: Path, given: str, seconds: int
+) -> None:
     _, out, _ = run(capsys, config, "disable", "--reason", "r", "--for", given, "--json")
     said = json.loads(out)["disabled"]
     assert said["until"] - said["since"] == seconds
@@ -260,7 +268,10 @@ def test_a_collector_that_does_not_answer_is_named_by_its_address(
     (config.parent / "disabled").touch()
     for verb in ("cycle", "status"):
         _, _, err = run(capsys, config, verb)
-        assert f"collector: {NOWHERE}: nobody listens at {NOWHERE}: COLLECTOR does not run there" in err
+        assert (
+            f"collector: {NOWHERE}: nobody listens at {NOWHERE}: COLLECTOR does not run there"
+            in err
+        )
         assert "Exception" not in err
 
 
@@ -270,7 +281,9 @@ def test_a_reason_is_needed(capsys: pytest.CaptureFixture[str], config: Path) ->
     assert "--reason" in capsys.readouterr().err
 
 
-def test_enable_without_disable_is_no_error(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_enable_without_disable_is_no_error(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     assert run(capsys, config, "enable")[:2] == (0, "sharectl was not disabled\n")
     code, out, _ = run(capsys, config, "enable", "--json")
     assert (code, json.loads(out)["was"]) == (0, None)
@@ -309,7 +322,9 @@ def signing(config: Path) -> Path:
 
 
 @pytest.mark.parametrize("broken", ["", "no key"])
-def test_a_withdrawal_needs_no_key(capsys: pytest.CaptureFixture[str], config: Path, broken: str) -> None:
+def test_a_withdrawal_needs_no_key(
+    capsys: pytest.CaptureFixture[str], config: Path, broken: str
+) -> None:
     keys = signing(config)
     publish_targets(capsys, config)
     assert text.read(places(config)[0]).signature is not None
@@ -354,5 +369,10 @@ def test_a_broken_configuration_is_said_not_to_have_disabled_anything(
     config.write_text(config.read_text(encoding="utf-8") + "contrl: {}\n", encoding="utf-8")
     code, _, err = run(capsys, config, "disable", "--reason", "cooling")
     first, last = err.splitlines()
-    assert (code, "contrl" in first, "NOT disabled" in last, "publish:" in last) == (78, True, True, True)
+    assert (code, "contrl" in first, "NOT disabled" in last, "publish:" in last) == (
+        78,
+        True,
+        True,
+        True,
+    )
     assert not (config.parent / "disabled").exists()

@@ -26,7 +26,16 @@ ABSENT = (
     ("explain", "group", "cms", "--cycle", "77"),
     ("explain", "group", "cms", "--at", "2001-01-01"),
     ("report", "-o", "{folder}/page", *EMPTY_PERIOD),
-    ("report", "-o", "{folder}/page", "--from", "2001-01-01", "--compare", "2001-01-01", "2001-01-02"),
+    (
+        "report",
+        "-o",
+        "{folder}/page",
+        "--from",
+        "2001-01-01",
+        "--compare",
+        "2001-01-01",
+        "2001-01-02",
+    ),
     ("replay", *EMPTY_PERIOD),
     ("ledger", "export", *EMPTY_PERIOD),
     ("ledger", "export", "-o", "{folder}/out.csv", *EMPTY_PERIOD),
@@ -42,14 +51,19 @@ def config(tmp_path: Path) -> Path:
     (tmp_path / "state").mkdir()
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}/state\n"
+        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: "
+        f"{tmp_path}/state\n"
     )
     return path
 
 
 @pytest.fixture
 def without_extras() -> Iterator[None]:
-    hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] in _LIBRARIES}
+    hidden = {
+        name: sys.modules.pop(name)
+        for name in list(sys.modules)
+        if name.split(".")[0] in _LIBRARIES
+    }
     sys.modules.update(dict.fromkeys(_LIBRARIES))  # type: ignore[arg-type]
     yield
     for name in _LIBRARIES:
@@ -91,7 +105,10 @@ def test_a_missing_extra_is_69_everywhere(
     Ledger(config.parent / "state" / PLACE).record(*made(0))
     assert main(asked(arguments, config)) == 69
     err = capsys.readouterr().err
-    assert f"needs {library}, which is not installed: in the checkout `pip install '.[{extra}]'`" in err
+    assert (
+        f"needs {library}, which is not installed: in the checkout `pip install '.[{extra}]'`"
+        in err
+    )
 
 
 def test_check_config_says_once_what_is_not_installed() -> None:

@@ -82,7 +82,9 @@ def least(verb: Verb, config: Path) -> list[str]:
 
 
 def ended_badly(verb: Verb, ended: Ended) -> list[str]:
-    said = [line for line in (*ended.err.splitlines(), *ended.out.splitlines()) if _is_of_python(line)]
+    said = [
+        line for line in (*ended.err.splitlines(), *ended.out.splitlines()) if _is_of_python(line)
+    ]
     if ended.code not in EXIT_CODES or ended.code == INTERNAL:
         said.append(f"exit code {ended.code}: {ended.err}")
     return [f"{verb}: {line}" for line in said]
@@ -143,15 +145,25 @@ def test_a_full_standard_output_is_named_and_a_failure(config: Path) -> None:
     ended = run(["explain", "codes"], full(1))
     assert ended.code == 74
     assert ended.err == "sharectl: standard output: No space left on device; make room\n"
-    assert (run(["--help"], full(1)).code, run(["explain", "codes"], without_reader).code) == (74, 0)
+    assert (run(["--help"], full(1)).code, run(["explain", "codes"], without_reader).code) == (
+        74,
+        0,
+    )
     assert run(["explain", "nobody", "--config", str(config)], full(2)).code == 2
     assert run(["status", "--config", str(config)], closed(1)).code == 1
 
 
 def test_a_locale_without_utf_8(config: Path) -> None:
     """A process of its own: names of files go by the locale too, and that is decided when Python starts."""
-    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PATH": os.environ["PATH"]}
-    config.write_text(config.read_text() + "publish: [{file: /srv/\u00fc/sharectl.txt}]\n", encoding="utf-8")
+    environment = {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PATH": os.environ["PATH"],
+    }
+    config.write_text(
+        config.read_text() + "publish: [{file: /srv/\u00fc/sharectl.txt}]\n", encoding="utf-8"
+    )
     try:
         for words in (["check", "config"], ["status"], ["plan"], ["cycle", "--dry-run"]):
             done = subprocess.run(
@@ -164,7 +176,9 @@ def test_a_locale_without_utf_8(config: Path) -> None:
             assert b"internal error" not in done.stderr
             assert done.returncode in EXIT_CODES
     finally:
-        config.write_text("".join(config.read_text(encoding="utf-8").splitlines(keepends=True)[:-1]))
+        config.write_text(
+            "".join(config.read_text(encoding="utf-8").splitlines(keepends=True)[:-1])
+        )
 
 
 # ---- a person
@@ -236,7 +250,9 @@ def test_numbers_of_5000_digits_in_options(config: Path) -> None:
 
 
 def values_of() -> list[tuple[str, ...]]:
-    return [(*map(str, path), key) for path, section in SECTIONS.items() for key in keys_of(section)]
+    return [
+        (*map(str, path), key) for path, section in SECTIONS.items() for key in keys_of(section)
+    ]
 
 
 @pytest.mark.parametrize("digits", [DIGITS, f"-{DIGITS}", f"1.{DIGITS}", f"1e{DIGITS}"])
@@ -245,14 +261,17 @@ def test_numbers_of_5000_digits_in_the_configuration(digits: str) -> None:
         nested: Any = digits
         for key in reversed(path):
             nested = f"[{nested}]" if key == "0" else f"{{{key}: {nested}}}"
-        text = f"{'groups: {cms: {pledge_hs06: 1}}' if path[0] != 'groups' else ''}\n{nested[1:-1]}\n"
+        text = (
+            f"{'groups: {cms: {pledge_hs06: 1}}' if path[0] != 'groups' else ''}\n{nested[1:-1]}\n"
+        )
         with contextlib.suppress(ConfigError):
             parse(text, "F")
 
 
 def test_numbers_of_5000_digits_in_files_that_sharectl_keeps(config: Path) -> None:
     content = (
-        '{"schema_version": 1, "sequence": N, "since": N, "until": N, "who": "x", "reason": "x", "places": N}'
+        '{"schema_version": 1, "sequence": N, "since": N, "until": N, "who": "x", "reason": "x", '
+        '"places": N}'
     )
     for name in ("state.json", "places.json", "disabled"):
         (config.parent / "state" / name).write_text(content.replace("N", DIGITS))
@@ -273,7 +292,14 @@ def test_numbers_of_5000_digits_in_files_that_are_given(config: Path) -> None:
         file.write_text(content)
         for verb in VERBS:
             for action in verb.actions:
-                if action.nargs != 0 and action.dest in ("file", "jobs", "plan", "diff", "log", "files"):
+                if action.nargs != 0 and action.dest in (
+                    "file",
+                    "jobs",
+                    "plan",
+                    "diff",
+                    "log",
+                    "files",
+                ):
                     given = verb.arguments({**VALUES, action.dest: str(file)}, config)
                     bad += ended_badly(verb, run([*given, *action.option_strings[-1:], str(file)]))
     assert bad == []
@@ -284,7 +310,11 @@ def test_an_internal_error_is_one_line_too() -> None:
         os.environ.pop(TRACEBACK, None)
 
         def look(frame: FrameType, event: str, _argument: object) -> None:
-            if event == "call" and frame.f_code.co_name == "run" and "cli" in frame.f_code.co_filename:
+            if (
+                event == "call"
+                and frame.f_code.co_name == "run"
+                and "cli" in frame.f_code.co_filename
+            ):
                 sys.setprofile(None)
                 raise KeyError("gone")
 

@@ -16,7 +16,8 @@ from tests.fakes import NOW
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}\nstate_directory: {tmp_path}\n",
+        f"groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}\nstate_directory: "
+        f"{tmp_path}\n",
         encoding="utf-8",
     )
     return path
@@ -45,7 +46,9 @@ def offline(config: Path, jobs: Path) -> list[object]:
     return ["plan", "--jobs", jobs, "--config", config, "--taken-at", NOW]
 
 
-def test_beside_what_is_published(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
+def test_beside_what_is_published(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
     standing = (
         Standing(Target("cn-1", "alice", 56, "cms", 8), NOW - 60),
         Standing(Target("cn-9", "alice", 0, "cms", 8), NOW - 60),
@@ -56,7 +59,8 @@ def test_beside_what_is_published(capsys: pytest.CaptureFixture[str], config: Pa
     code, out, _ = run(capsys, *offline(config, jobs), "--diff")
     assert code == 0
     assert " ".join(out.split()).startswith(
-        "beside what is published: sequence 7: 0 added, 1 kept, 1 moved, 0 altered, 0 dropped a group"
+        "beside what is published: sequence 7: 0 added, 1 kept, 1 moved, 0 altered, 0 dropped a "
+        "group"
     )
     assert "moved   cn-9 -> cn-2  alice <= 0, cms by 8  alice <= 8, cms by 8" in out
     assert "alice -80, cms +80" in out
@@ -70,8 +74,12 @@ def test_beside_nothing_and_beside_what_ran_out(
 ) -> None:
     assert "no plan was published yet: 2 added" in said(capsys, *offline(config, jobs), "--diff")
     standing = (Standing(Target("cn-1", "alice", 56, "cms", 8), NOW - 60),)
-    StateFile(config.parent / "state.json").save(State(sequence=7, standing=standing, standing_until=NOW - 5))
-    assert "sequence 7, which ran out 5 s ago: 2 added" in said(capsys, *offline(config, jobs), "--diff")
+    StateFile(config.parent / "state.json").save(
+        State(sequence=7, standing=standing, standing_until=NOW - 5)
+    )
+    assert "sequence 7, which ran out 5 s ago: 2 added" in said(
+        capsys, *offline(config, jobs), "--diff"
+    )
 
 
 def test_beside_another_plan_and_beside_a_file_of_targets(
@@ -111,7 +119,9 @@ def test_many_changes_are_one_screen_unless_all_are_wanted(
     assert len(run(capsys, *offline(config, jobs), "--diff", text, "--all")[1].splitlines()) > 40
 
 
-def test_the_reason_is_said_once(capsys: pytest.CaptureFixture[str], config: Path, jobs: Path) -> None:
+def test_the_reason_is_said_once(
+    capsys: pytest.CaptureFixture[str], config: Path, jobs: Path
+) -> None:
     code, out, err = run(capsys, *offline(config, jobs), "--diff")
     assert code == 0
     assert f"{out}{err}".count("a group over its share gives way to one under it") == 1

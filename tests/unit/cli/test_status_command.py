@@ -89,7 +89,13 @@ def test_a_withdrawn_plan_that_comes_back_is_a_problem_though_sharectl_is_disabl
 def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4, "pending_multi_jobs": 3}
+    row = {
+        "group": "cms",
+        "pledge_hs06": 200,
+        "error_hs06": -40,
+        "error_cores": -4,
+        "pending_multi_jobs": 3,
+    }
     control = {"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60, "output_hs06": -60}
     store = StateFile(config.parent / "state.json")
     for extra, shown in (({"controllers": [control]}, "-60"), ({}, "-")):
@@ -110,7 +116,13 @@ def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
 def test_pending_jobs_that_no_node_could_run_are_beside_those_that_wait(
     config: Path, capsys: pytest.CaptureFixture[str], extra: dict[str, dict[int, int]], shown: str
 ) -> None:
-    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4, "pending_multi_jobs": 9}
+    row = {
+        "group": "cms",
+        "pledge_hs06": 200,
+        "error_hs06": -40,
+        "error_cores": -4,
+        "pending_multi_jobs": 9,
+    }
     store = StateFile(config.parent / "state.json")
     store.save(State(5))
     store.note_cycle({**CYCLE, "errors": [{**row, **extra}]})
@@ -139,7 +151,10 @@ def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(
     [
         (["pledges"], "no pledges"),
         (["collector"], "the pool did not answer completely (collector)"),
-        (["schedd ce-1", "pledges"], "no pledges, the pool did not answer completely (schedd ce-1)"),
+        (
+            ["schedd ce-1", "pledges"],
+            "no pledges, the pool did not answer completely (schedd ce-1)",
+        ),
         ([], "the pool did not answer completely"),
     ],
 )

@@ -10,7 +10,9 @@ def definitions(folder: Path, text: str) -> list[tuple[int, str, str]]:
     return [(each.line, each.name, each.text) for each in definitions_in([folder / "a.conf"])]
 
 
-def test_continuations_count_from_their_first_line_and_comments_are_left_out(tmp_path: Path) -> None:
+def test_continuations_count_from_their_first_line_and_comments_are_left_out(
+    tmp_path: Path,
+) -> None:
     text = "# A = 0\nA = 1 \\\n   && 2 \\\n# in between\n   && 3\nB : 4\n"
     assert definitions(tmp_path, text) == [(2, "A", "1    && 2    && 3"), (6, "B", "4")]
 
@@ -24,7 +26,11 @@ def test_a_text_of_several_lines(tmp_path: Path) -> None:
 
 def test_statements_assign_nothing(tmp_path: Path) -> None:
     text = "if defined A\n  use FEATURE : F($(A))\nendif\n"
-    assert [(line, name) for line, name, _ in definitions(tmp_path, text)] == [(1, ""), (2, ""), (3, "")]
+    assert [(line, name) for line, name, _ in definitions(tmp_path, text)] == [
+        (1, ""),
+        (2, ""),
+        (3, ""),
+    ]
     assert definitions_in([tmp_path / "a.conf"])[1].references == {"a"}
 
 
@@ -56,7 +62,12 @@ def test_what_is_in_force_goes_back_to_the_last_that_does_not_append(tmp_path: P
 
 def test_circles(tmp_path: Path) -> None:
     definitions(tmp_path, "A = $(B)\nB = $(C)\nC = $(A)\nD = $(D) $(A)\n")
-    assert [each.name for each in circle(definitions_in([tmp_path / "a.conf"]))] == ["A", "B", "C", "A"]
+    assert [each.name for each in circle(definitions_in([tmp_path / "a.conf"]))] == [
+        "A",
+        "B",
+        "C",
+        "A",
+    ]
 
 
 def test_a_macro_that_appends_or_was_replaced_is_no_circle(tmp_path: Path) -> None:

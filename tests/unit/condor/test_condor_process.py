@@ -27,7 +27,10 @@ with reader(source) as process:
 def has_ended(pid: int) -> bool:
     """Whether there is no such process, or only its exit status."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
+            in "ZX"
+        )
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -58,6 +61,9 @@ def test_a_fifo_among_the_snippets_is_named(tmp_path: Path) -> None:
     fifo = tmp_path / "70-site.conf"
     os.mkfifo(fifo)
     source = Source(tmp_path)
-    with reader(source) as process, pytest.raises(UnreadableConfigurationError, match="is a FIFO") as caught:
+    with (
+        reader(source) as process,
+        pytest.raises(UnreadableConfigurationError, match="is a FIFO") as caught,
+    ):
         read(source, (), process)
     assert caught.value.place == str(fifo)

@@ -18,14 +18,19 @@ FAILED = htcondor2.HTCondorException("Failed communication with collector.")
     [
         ("cm.example.org", ("cm.example.org", 9618, "")),
         ("cm:9619?sock=collector", ("cm", 9619, "?sock=collector")),
-        ("<10.0.0.1:42?addrs=10.0.0.1-42&alias=cm>", ("10.0.0.1", 42, "?addrs=10.0.0.1-42&alias=cm")),
+        (
+            "<10.0.0.1:42?addrs=10.0.0.1-42&alias=cm>",
+            ("10.0.0.1", 42, "?addrs=10.0.0.1-42&alias=cm"),
+        ),
         ("[::1]:9618", ("::1", 9618, "")),
         ("<[::1]:9618?sock=x>", ("::1", 9618, "?sock=x")),
         ("cm:123456", None),
         ("", None),
     ],
 )
-def test_addresses_as_htcondor_writes_them(text: str, address: Optional[tuple[str, int, str]]) -> None:
+def test_addresses_as_htcondor_writes_them(
+    text: str, address: Optional[tuple[str, int, str]]
+) -> None:
     assert address_of(text) == (None if address is None else Address(*address))
 
 

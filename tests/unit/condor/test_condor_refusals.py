@@ -40,20 +40,32 @@ ROOT = 'Config source Error "/made/sharectl-x/root", Line 4, Include Depth 1: '
         ),
         (
             (
-                'Config source Warning "/etc/a.conf", Line 1: obsolete; Error: use feature: unknown; '
-                f'Config source Error "/etc/b.conf", Line 7: at X; Config source Error "/etc/a.conf", Line 2: ; {ROOT}'
+                'Config source Warning "/etc/a.conf", Line 1: obsolete; Error: use feature: '
+                "unknown; "
+                'Config source Error "/etc/b.conf", Line 7: at X; Config source Error '
+                f'"/etc/a.conf", Line 2: ; {ROOT}'
             ),
             "/etc/b.conf:7",
             "use feature: unknown; at X",
         ),
-        (f'Config source Error "/etc/b.conf", Line 7: ; {ROOT}', "/etc/b.conf:7", "it cannot read that line"),
-        (f'Config source Error "/etc/a.conf", Line 9: ; {ROOT}', "a.conf:9", "it cannot read that line"),
+        (
+            f'Config source Error "/etc/b.conf", Line 7: ; {ROOT}',
+            "/etc/b.conf:7",
+            "it cannot read that line",
+        ),
+        (
+            f'Config source Error "/etc/a.conf", Line 9: ; {ROOT}',
+            "a.conf:9",
+            "it cannot read that line",
+        ),
         (f"{ROOT}why", "", "why"),
         (ROOT, "", "it gives no reason"),
     ],
 )
 def test_a_refusal_is_told_of_the_operators_own_line(said: str, place: str, problem: str) -> None:
-    told = retold(UnreadableConfigurationError(said, "/made/sharectl-x/root:4"), OWN, "/made/sharectl-x")
+    told = retold(
+        UnreadableConfigurationError(said, "/made/sharectl-x/root:4"), OWN, "/made/sharectl-x"
+    )
     assert (told.place, str(told)) == (place, problem)
 
 
@@ -64,7 +76,9 @@ def test_another_refusal_is_told_as_it_is() -> None:
 
 def test_a_copy_is_the_operators_file() -> None:
     given = {"/made/sharectl-x/configuration": Given("-", ["one", "two"])}
-    said = f'Config source Error "/made/sharectl-x/configuration", Line 2, Include Depth 2: ; {ROOT}'
+    said = (
+        f'Config source Error "/made/sharectl-x/configuration", Line 2, Include Depth 2: ; {ROOT}'
+    )
     told = retold(UnreadableConfigurationError(said), given, "/made/sharectl-x")
     assert (told.place, str(told)) == ("-:2", 'it cannot read "two"')
 

@@ -14,13 +14,21 @@ from sharectl.condor.library import installed_version
     ("line", "version"),
     [
         ("echo '$CondorVersion: 23.9.6 2024-08-08 BuildID: Debian-23.9.6 $'", (23, 9)),
-        ("echo '$CondorVersion: 25.14.1 2026-09-24 $'; echo '$CondorPlatform: X86_64-Debian_13 $'", (25, 14)),
+        (
+            (
+                "echo '$CondorVersion: 25.14.1 2026-09-24 $'; echo '$CondorPlatform: "
+                "X86_64-Debian_13 $'"
+            ),
+            (25, 14),
+        ),
         ("echo 'ERROR: no configuration'; exit 1", None),
         ("echo '$CondorVersion: new $'", None),
         ("exec sleep 60", None),
     ],
 )
-def test_the_first_two_numbers(line: str, version: Optional[tuple[int, int]], tmp_path: Path) -> None:
+def test_the_first_two_numbers(
+    line: str, version: Optional[tuple[int, int]], tmp_path: Path
+) -> None:
     program = tmp_path / "condor_version"
     program.write_text(f"#!/bin/sh\n{line}\n")
     program.chmod(0o755)

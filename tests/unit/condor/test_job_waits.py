@@ -54,8 +54,12 @@ def test_each_kind_has_the_longest_and_the_median_of_its_own_jobs(found: list[Jo
             assert times.jobs == len(same)
             assert times.sampled == any(job.jobs > 1 for job in same)
             stood_for = sum(job.jobs for job in same)
-            assert 2 * sum(job.jobs for job in same if job.seconds > times.median_seconds) <= stood_for
-            assert 2 * sum(job.jobs for job in same if job.seconds < times.median_seconds) <= stood_for
+            assert (
+                2 * sum(job.jobs for job in same if job.seconds > times.median_seconds) <= stood_for
+            )
+            assert (
+                2 * sum(job.jobs for job in same if job.seconds < times.median_seconds) <= stood_for
+            )
 
 
 @given(st.dictionaries(st.integers(1, 64), st.integers(1, 10**6), min_size=1))
@@ -129,7 +133,8 @@ def test_a_long_queue_is_sampled_size_by_size() -> None:
     # 30 jobs of eight cores are all asked for, of one core one in two hundred.
     assert [(each.cores, each.jobs) for each in found] == [(8, 1), (1, 200), (3, 201)]
     assert (
-        "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))" in schedd.constraints[0]
+        "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))"
+        in schedd.constraints[0]
     )
 
 
@@ -165,7 +170,8 @@ def test_the_table_begins_with_those_that_wait_longest() -> None:
 
 
 LONG = (
-    "longest at least 3 d 11 h, median 2 d 7 h; of those started in the last hour longest 1 min, median 1 min"
+    "longest at least 3 d 11 h, median 2 d 7 h; of those started in the last hour longest 1 "
+    "min, median 1 min"
 )
 
 

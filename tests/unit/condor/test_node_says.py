@@ -31,7 +31,10 @@ def test_a_node_that_is_switched_off_says_by_what() -> None:
     by_knob = ad(f"{stands}; t1_Disabled = False; t1_Enabled = False")
     assert words_of([by_knob], NOW, 90).switched_off == ("knob",)
     assert words_of([by_file, by_knob, by_file], NOW, 90).switched_off == ("file", "knob")
-    for unsaid in ("t1_Disabled = error; t1_Enabled = undefined", "t1_Disabled = False; t1_Enabled = True"):
+    for unsaid in (
+        "t1_Disabled = error; t1_Enabled = undefined",
+        "t1_Disabled = False; t1_Enabled = True",
+    ):
         assert words_of([ad(f"{stands}; {unsaid}")], NOW, 90).switched_off == ()
 
 

@@ -72,7 +72,8 @@ def test_a_target_counts_by_what_start_goes_by() -> None:
         ({"t1_JobCtlTime": NOW - 89}, "ok"),
         ({"t1_JobCtlTime": NOW - 90}, STALE),
         ({"t1_JobCtlTime": "soon"}, STALE),
-        # The collector has an ad of ten minutes ago, and the node's clock is an hour behind: it ran in time.
+        # The collector has an ad of ten minutes ago, and the node's clock is an hour behind: it ran
+        # in time.
         ({"t1_JobCtlTime": NOW - 4230, "MyCurrentTime": NOW - 4200}, "ok"),
         ({"t1_JobCtlTime": NOW - 4290, "MyCurrentTime": NOW - 4200}, STALE),
         ({"MyCurrentTime": None}, "ok"),
@@ -126,5 +127,9 @@ def test_a_problem_says_how_many_and_what_to_do() -> None:
     slots = [slot(t1_JobCtlReason="bad-signature")] * 3 + [slot()] + [slot(t1_JobCtlReason=None)]
     seen = status_of(slots, NOW, 90)
     first, second = problems(seen.refusing, seen.slots)
-    assert first.startswith("3 of 5 partitionable slots: bad-signature: signed with a key that it has not")
-    assert second.startswith("1 of 5 partitionable slots: not-published: never ran job_ctl: install")
+    assert first.startswith(
+        "3 of 5 partitionable slots: bad-signature: signed with a key that it has not"
+    )
+    assert second.startswith(
+        "1 of 5 partitionable slots: not-published: never ran job_ctl: install"
+    )

@@ -59,7 +59,9 @@ def test_a_node_is_drained_from_the_moment_it_says_so() -> None:
 
 
 def job(cpus: str, memory: str = "1000", **attributes: Any) -> classad2.ClassAd:
-    ad = classad2.ClassAd({"AccountingGroup": "cms.bob", "JobUniverse": 5, "JobCount": 1, **attributes})
+    ad = classad2.ClassAd(
+        {"AccountingGroup": "cms.bob", "JobUniverse": 5, "JobCount": 1, **attributes}
+    )
     ad["RequestCpus"], ad["RequestMemory"] = classad2.ExprTree(cpus), classad2.ExprTree(memory)
     return ad
 
@@ -91,7 +93,15 @@ def test_cores_that_a_job_asks_for(cpus: str, whole_node: dict[str, int], counte
 
 @pytest.mark.parametrize(
     ("memory", "counted"),
-    [("1000", 1024), ("undefined", 0), ("1 / 0", 0), ("3 * 1000", 3072), ('"8G"', 0), ("-1", 0), ("1e30", 0)],
+    [
+        ("1000", 1024),
+        ("undefined", 0),
+        ("1 / 0", 0),
+        ("3 * 1000", 3072),
+        ('"8G"', 0),
+        ("-1", 0),
+        ("1e30", 0),
+    ],
 )
 def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
     ((_, _, memory_mib),) = _counted([job("1", memory)], Sizes(8))

@@ -26,7 +26,9 @@ def test_what_is_in_other_has_its_names() -> None:
     waiting = ScheddJobs((("lhcb", 1, 0, 5), ("cms", 1, 0, 7), ("belle.mc", 8, 0, 1)))
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
     assert others("counted", [slot(*held)], waiting) == expected
-    as_jobs = tuple(Job("wn-1.x", item.accounting_group, 0, item.cores, None, None) for item in held)
+    as_jobs = tuple(
+        Job("wn-1.x", item.accounting_group, 0, item.cores, None, None) for item in held
+    )
     assert others("jobs", [], ScheddJobs(waiting.pending, as_jobs)) == expected
 
 
@@ -38,7 +40,9 @@ def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
 
 
 def test_a_name_in_other_steers_no_terminal() -> None:
-    seen = replace(snapshot([running("wn-1", "other", 1)]), others=(OtherJobs("\x1b[31mevil", 1, 0),))
+    seen = replace(
+        snapshot([running("wn-1", "other", 1)]), others=(OtherJobs("\x1b[31mevil", 1, 0),)
+    )
     to = io.StringIO()
     snapshot_tables(as_json.snapshot(seen, ("cms",)), to)
     assert "\\x1b[31mevil" in to.getvalue()

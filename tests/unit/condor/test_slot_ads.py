@@ -4,7 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.condor.ad_files import MOST_CHARACTERS, AdOfFile, from_long, number_of, parse, read, text_of
+from sharectl.condor.ad_files import (
+    MOST_CHARACTERS,
+    AdOfFile,
+    from_long,
+    number_of,
+    parse,
+    read,
+    text_of,
+)
 from sharectl.condor.quotas import groups_of, of_knobs
 from sharectl.consumption.cost import group_of
 from sharectl.errors import InputError
@@ -38,7 +46,12 @@ JSON = r"""
 def test_long_and_json_are_the_same() -> None:
     (first, second), (same, other) = parse(LONG, "a"), parse(JSON, "b")
     assert first.attributes == same.attributes
-    assert (first.place, second.place, same.place, other.place) == ("a:4", "a:8", "b: ad 1", "b: ad 2")
+    assert (first.place, second.place, same.place, other.place) == (
+        "a:4",
+        "a:8",
+        "b: ad 1",
+        "b: ad 2",
+    )
     assert second.attributes == {"RequestCpus": "2"}
     assert other.attributes == {
         "RequestCpus": "2",
@@ -65,7 +78,10 @@ def test_no_more_problems_than_people_read() -> None:
     with pytest.raises(InputError) as raised:
         parse("x\n" * 100, "f")
     assert raised.value.problems == (
-        "f:1: no attribute; write Name = expression, an empty line between ads (also at 2, 3, 4, and 96 more like this)",
+        (
+            "f:1: no attribute; write Name = expression, an empty line between ads (also at 2, 3, "
+            "4, and 96 more like this)"
+        ),
     )
 
 
@@ -100,7 +116,9 @@ def test_problems_that_differ_are_told_up_to_a_number() -> None:
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file or directory; name a file that condor_status"):
+    with pytest.raises(
+        InputError, match="No such file or directory; name a file that condor_status"
+    ):
         read(tmp_path / "missing")
 
 
@@ -187,12 +205,24 @@ def test_shares_beyond_one_are_scaled() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("GROUP_QUOTA_cms = lots", "GROUP_QUOTA_cms is 'lots'; write a number of weighted slots such as 40"),
-        ("GROUP_QUOTA_cms = -1", "GROUP_QUOTA_cms is '-1'; write a number of weighted slots such as 40"),
-        ("GROUP_QUOTA_cms = inf", "GROUP_QUOTA_cms is 'inf'; write a number of weighted slots such as 40"),
+        (
+            "GROUP_QUOTA_cms = lots",
+            "GROUP_QUOTA_cms is 'lots'; write a number of weighted slots such as 40",
+        ),
+        (
+            "GROUP_QUOTA_cms = -1",
+            "GROUP_QUOTA_cms is '-1'; write a number of weighted slots such as 40",
+        ),
+        (
+            "GROUP_QUOTA_cms = inf",
+            "GROUP_QUOTA_cms is 'inf'; write a number of weighted slots such as 40",
+        ),
         ("GROUP_QUOTA_DYNAMIC_cms =", "GROUP_QUOTA_DYNAMIC_cms is ''; write a share such as 0.25"),
         ("GROPU_QUOTA_cms = 4", "GROPU_QUOTA_cms is no knob of quotas; write GROUP_QUOTA_cms"),
-        ("GROUP_QOUTA_cms.Prod = 4", "GROUP_QOUTA_cms.Prod is no knob of quotas; write GROUP_QUOTA_cms.Prod"),
+        (
+            "GROUP_QOUTA_cms.Prod = 4",
+            "GROUP_QOUTA_cms.Prod is no knob of quotas; write GROUP_QUOTA_cms.Prod",
+        ),
         (
             "GROUP_QUOTA_DYNMIC = 4\nGROUP_QUTA_x = 1",
             "GROUP_QUTA_x is no knob of quotas; write GROUP_QUOTA_x",
@@ -204,16 +234,28 @@ def test_shares_beyond_one_are_scaled() -> None:
         ("CPUS = 4", "CPUS is no knob of quotas; write GROUP_QUOTA_<group> = number"),
         (
             "SLOT_TYPE_1_CONSUMPTION_LICENCE = 1",
-            "SLOT_TYPE_1_CONSUMPTION_LICENCE is no knob of quotas; write GROUP_QUOTA_<group> = number",
+            (
+                "SLOT_TYPE_1_CONSUMPTION_LICENCE is no knob of quotas; write GROUP_QUOTA_<group> = "
+                "number"
+            ),
         ),
-        ("GROUP_QUOTA_ = 4", "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number"),
+        (
+            "GROUP_QUOTA_ = 4",
+            "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number",
+        ),
         ("GROUP_AUTOREGROUP = maybe", "GROUP_AUTOREGROUP is 'maybe'; write True or False"),
         # No boolean to HTCondor, whose negotiator ends.
-        ("GROUP_ACCEPT_SURPLUS_cms = yes", "GROUP_ACCEPT_SURPLUS_cms is 'yes'; write True or False"),
+        (
+            "GROUP_ACCEPT_SURPLUS_cms = yes",
+            "GROUP_ACCEPT_SURPLUS_cms is 'yes'; write True or False",
+        ),
         ("use POLICY : x", "'use POLICY : x' is no knob; write GROUP_QUOTA_<group> = number"),
         (
             "GROUP_NAMES = cmss\nGROUP_QUOTA_cms = 4",
-            "group 'cms' is not in GROUP_NAMES, so that HTCondor ignores it; write cmss, or add it there",
+            (
+                "group 'cms' is not in GROUP_NAMES, so that HTCondor ignores it; write cmss, or add "
+                "it there"
+            ),
         ),
     ],
 )
@@ -227,7 +269,11 @@ def test_lines_that_set_no_quota_are_named(line: str, said: str) -> None:
 def test_all_problems_of_a_file_of_quotas_at_once() -> None:
     with pytest.raises(InputError) as raised:
         knobs("GROUP_QUOTA_a = 1\nGROUP_QUOTA_b = x\nwhat\nGROPU_QUOTA_c = 1\n")
-    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == ["f:2", "f:3", "f:4"]
+    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == [
+        "f:2",
+        "f:3",
+        "f:4",
+    ]
 
 
 def test_a_file_without_any_quota() -> None:
@@ -256,5 +302,7 @@ def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
         ("", "<none>"),
     ],
 )
-def test_jobs_count_for_the_innermost_group_that_there_is(accounting_group: str, group: str) -> None:
+def test_jobs_count_for_the_innermost_group_that_there_is(
+    accounting_group: str, group: str
+) -> None:
     assert group_of(accounting_group, ["cms", "cms.prod"]) == group

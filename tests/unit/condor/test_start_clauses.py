@@ -24,14 +24,19 @@ OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_Coo
         ('x == "a && b" && y', ('x == "a && b"', "y")),
         (r'x == "a \" && b" && y', (r'x == "a \" && b"', "y")),
         ("'odd && name' && y", ("'odd && name'", "y")),
-        ("f(a && b) && {a && b}[0] && [c = a && b].c", ("f(a && b)", "{a && b}[0]", "[c = a && b].c")),
+        (
+            "f(a && b) && {a && b}[0] && [c = a && b].c",
+            ("f(a && b)", "{a && b}[0]", "[c = a && b].c"),
+        ),
         ("a &&", ("a &&",)),
         ("true", ("true",)),
         (")(", (")(",)),
         ('"unclosed && x', ('"unclosed', "x")),
     ],
 )
-def test_a_conjunction_is_split_where_its_clauses_end(expression: str, parts: tuple[str, ...]) -> None:
+def test_a_conjunction_is_split_where_its_clauses_end(
+    expression: str, parts: tuple[str, ...]
+) -> None:
     assert split(expression) == parts
 
 
@@ -63,7 +68,15 @@ def test_clauses_behind_attributes_are_found() -> None:
         Clause("WithinResourceLimits"),
     )
     assert [code_of(clause) for clause in found] == [
-        *("site-start", "site-start", "site-start", "grace", "target", "overheat", "slot-requirements")
+        *(
+            "site-start",
+            "site-start",
+            "site-start",
+            "grace",
+            "target",
+            "overheat",
+            "slot-requirements",
+        )
     ]
 
 

@@ -24,19 +24,25 @@ def own(tmp_path: Path) -> Path:
 
 def config(folder: Path, publish: str, more: str = "") -> Config:
     return parse(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\npublish: [{publish}]\n{more}", "F"
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\npublish: "
+        f"[{publish}]\n{more}",
+        "F",
     )
 
 
 def mounts(folder: Path, *lines: str) -> Path:
     path = folder / "mounts"
-    path.write_text("".join(f"{line}\n" for line in ("dev / ext4 rw 0 0", *lines)), encoding="utf-8")
+    path.write_text(
+        "".join(f"{line}\n" for line in ("dev / ext4 rw 0 0", *lines)), encoding="utf-8"
+    )
     return path
 
 
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "ceph", "fuse.sshfs"])
 def test_a_file_that_others_machines_write_to_is_to_be_signed(own: Path, kind: str) -> None:
-    table = mounts(own, f"server:/x {own}/sh\\040ared {kind} rw 0 0", "tmpfs /elsewhere tmpfs rw 0 0")
+    table = mounts(
+        own, f"server:/x {own}/sh\\040ared {kind} rw 0 0", "tmpfs /elsewhere tmpfs rw 0 0"
+    )
     (own / "sh ared").mkdir()
     (line,) = advice(config(own, f'{{file: "{own}/sh ared/sharectl.txt"}}'), table)
     assert line.startswith("publish[0].file: ")
@@ -82,7 +88,9 @@ def test_what_goes_over_the_network_is_to_be_signed_and_ads_are_not(own: Path) -
     assert "signs nothing" in line
 
 
-def test_a_key_that_cannot_be_used_is_a_finding(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_key_that_cannot_be_used_is_a_finding(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     keys = own / "keys"
     path = own / "sharectl.yaml"
     path.write_text(
@@ -106,14 +114,18 @@ def test_a_key_that_cannot_be_used_is_a_finding(own: Path, capsys: pytest.Captur
 def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert absent(config(own, f"{{file: {own}/sharectl.txt}}")) == []
     served = f"{{https: {{file: {own}/www/x, url: 'https://cm/x'}}}}"
-    found = absent(config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}"))
+    found = absent(
+        config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}")
+    )
     assert [line.split("; ")[0] for line in found] == [
         f"state_directory: there is no folder {own}/state on this machine",
         f"publish[0].file: there is no folder {own}/shared on this machine",
         f"publish[1].https.file: there is no folder {own}/www on this machine",
     ]
     path = own / "sharectl.yaml"
-    path.write_text(f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}/state\n", encoding="utf-8")
+    path.write_text(
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}/state\n", encoding="utf-8"
+    )
     assert main(["check", "config", str(path)]) == 0
     assert (
         f"recommended: state_directory, publish[0].file: there is no folder {own}/state "
@@ -142,7 +154,8 @@ def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixtur
     assert second.startswith(f"publish[0].file: {own}/web is a folder; name the file in it")
     path = own / "sharectl.yaml"
     path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\npublish: [{{file: {own}/web}}]\n",
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\npublish: [{{file: "
+        f"{own}/web}}]\n",
         encoding="utf-8",
     )
     assert main(["check", "config", str(path)]) == 1

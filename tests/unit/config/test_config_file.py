@@ -25,7 +25,10 @@ SYNTAX = [
     ("\n\ncms\n", "F:3: the file is no mapping of keys to values;"),
     (
         "a: 1\n---\nb: 2\n",
-        "F:2:1: not YAML: but found another document, expected a single document in the stream at line 1; remove",
+        (
+            "F:2:1: not YAML: but found another document, expected a single document in the stream "
+            "at line 1; remove"
+        ),
     ),
     (
         "groups:\n\tcms: {}\n \tatlas: {}\n",
@@ -34,7 +37,10 @@ SYNTAX = [
     ("groups:\n\tcms: {}\n \tatlas: {}\n", "F:3:2: a tab in the indentation,"),
     (
         "groups: {cms: {pledge_hs06: 1}\nnodes:",
-        "F:2:1: not YAML: expected ',' or '}', but got '<scalar>', while parsing a flow mapping at line 1; close {",
+        (
+            "F:2:1: not YAML: expected ',' or '}', but got '<scalar>', while parsing a flow mapping "
+            "at line 1; close {"
+        ),
     ),
     (
         "nodes: {controlled: *}\n",
@@ -48,7 +54,10 @@ SYNTAX = [
     ("groups: cms: 5\n", "F:1:12: not YAML: mapping values are not allowed here; indent all keys"),
     (
         'groups: {"cms: 5}\n',
-        "F:1:18: not YAML: found unexpected end of stream, while scanning a quoted scalar at line 1; close the",
+        (
+            "F:1:18: not YAML: found unexpected end of stream, while scanning a quoted scalar at "
+            "line 1; close the"
+        ),
     ),
     ('state_directory: "/a\\UFFFFFFFFb"\n', "F:1:23: not YAML: "),
     ("a: \x07\n", "F:1:4: holds the character U+0007, which YAML forbids; remove it"),
@@ -63,7 +72,10 @@ SYNTAX = [
 BAD = [
     # keys
     (GROUPS + "contorl: {}\n", "F:2: contorl: unknown key; did you mean control?"),
-    (GROUPS + "zebra: {}\n", "F:2: zebra: unknown key; write one of groups, pledges, nodes, control, pool,"),
+    (
+        GROUPS + "zebra: {}\n",
+        "F:2: zebra: unknown key; write one of groups, pledges, nodes, control, pool,",
+    ),
     (
         GROUPS + "control:\n  deadband: 5\n",
         "F:3: control.deadband: unknown key; write deadband_hs06, in HS06",
@@ -74,12 +86,24 @@ BAD = [
         GROUPS + "pool: {validity_seconds: 60}\n",
         "F:2: pool.validity_seconds: unknown key; write it at the top level",
     ),
-    (GROUPS + "validity_minutes: 51\n", "F:2: validity_minutes: unknown key; write validity_seconds: 3060"),
+    (
+        GROUPS + "validity_minutes: 51\n",
+        "F:2: validity_minutes: unknown key; write validity_seconds: 3060",
+    ),
     (GROUPS + "validity: 51m\n", "F:2: validity: unknown key; write validity_seconds: 3060"),
     (GROUPS + "validity: 51\n", "F:2: validity: unknown key; write validity_seconds, in seconds"),
-    (GROUPS + "history: {errors_log_max_mib: 10}\n", "unknown key; write errors_log_max_bytes: 10485760"),
-    ("groups: {cms: {pledge: 5}}\n", "F:1: groups.cms.pledge: unknown key; write pledge_hs06, in HS06"),
-    ("groups: {cms: {pledge: 87.1 kHS06}}\n", "groups.cms.pledge: unknown key; write pledge_hs06: 87100"),
+    (
+        GROUPS + "history: {errors_log_max_mib: 10}\n",
+        "unknown key; write errors_log_max_bytes: 10485760",
+    ),
+    (
+        "groups: {cms: {pledge: 5}}\n",
+        "F:1: groups.cms.pledge: unknown key; write pledge_hs06, in HS06",
+    ),
+    (
+        "groups: {cms: {pledge: 87.1 kHS06}}\n",
+        "groups.cms.pledge: unknown key; write pledge_hs06: 87100",
+    ),
     (
         "groups: {cms: {pledge_khs06: 87.1}}\n",
         "groups.cms.pledge_khs06: unknown key; write pledge_hs06: 87100",
@@ -100,7 +124,10 @@ BAD = [
     (GROUPS + "? [a]\n: 1\n", "F:2: ?: a key is a plain name; write it without brackets"),
     (GROUPS + '"po\\u200Bol": {}\n', "holds the character U+200B, which cannot be seen; remove it"),
     # groups
-    ("nodes: {}\n", "F:1: groups: is missing; write groups, and below it such as cms: {pledge_hs06: 87100}"),
+    (
+        "nodes: {}\n",
+        "F:1: groups: is missing; write groups, and below it such as cms: {pledge_hs06: 87100}",
+    ),
     ("groups:\n", "F:1: groups: there is no value; write groups below it, such as cms:"),
     ("groups: {}\n", "F:1: groups: there is no group; write at least one,"),
     ("groups: [cms]\n", "F:1: groups: this is a list; write groups below it, such as cms:"),
@@ -121,8 +148,14 @@ BAD = [
         "groups:\n  CMS: {pledge_hs06: 1}\n  cms: {}\n",
         "F:3: groups.cms: is the same group as CMS at line 2, case does",
     ),
-    ("groups:\n  other: {pledge_hs06: 1}\n", 'F:2: groups.other: "other" is reserved, since jobs of groups'),
-    ("groups:\n  None: {pledge_hs06: 1}\n", 'F:2: groups.None: "None" is reserved, since nodes publish it'),
+    (
+        "groups:\n  other: {pledge_hs06: 1}\n",
+        'F:2: groups.other: "other" is reserved, since jobs of groups',
+    ),
+    (
+        "groups:\n  None: {pledge_hs06: 1}\n",
+        'F:2: groups.None: "None" is reserved, since nodes publish it',
+    ),
     (
         "groups:\n  a b: {pledge_hs06: 1}\n",
         'F:2: groups.a b: "a b" is no group name; write the first part of',
@@ -132,13 +165,22 @@ BAD = [
         'F:2: groups.cms.prod: "cms.prod" is two names; write prod below groups of cms',
     ),
     (f"groups:\n  {'a' * 65}: {{pledge_hs06: 1}}\n", "at most 64"),
-    ("groups:\n  cms: 87100\n", "F:2: groups.cms: a group is a mapping; write cms: {pledge_hs06: 87100}"),
+    (
+        "groups:\n  cms: 87100\n",
+        "F:2: groups.cms: a group is a mapping; write cms: {pledge_hs06: 87100}",
+    ),
     (
         "groups:\n  cms: 87.1 kHS06\n",
         "F:2: groups.cms: a group is a mapping; write cms: {pledge_hs06: 87100}",
     ),
-    ("groups:\n  cms:\n", "F:2: groups.cms: there is nothing in it; write its keys on the lines below"),
-    ("groups:\n  cms: {}\n", "F:2: groups.cms: a group has exactly one pledge; write either pledge_hs06 or"),
+    (
+        "groups:\n  cms:\n",
+        "F:2: groups.cms: there is nothing in it; write its keys on the lines below",
+    ),
+    (
+        "groups:\n  cms: {}\n",
+        "F:2: groups.cms: a group has exactly one pledge; write either pledge_hs06 or",
+    ),
     (
         "groups:\n  cms: {pledge_hs06: 1, pledge_hepscore23: 1}\n",
         "F:2: groups.cms: a group has exactly one pledge;",
@@ -157,7 +199,10 @@ BAD = [
         "F:2: groups.cms.pledge_hs06: .nan is out of range; write a number",
     ),
     ("groups:\n  cms: {pledge_hs06: .inf}\n", "F:2: groups.cms.pledge_hs06: .inf is out of range;"),
-    ("groups:\n  cms: {pledge_hs06: 1.0e+999}\n", "F:2: groups.cms.pledge_hs06: 1.0e+999 is out of range;"),
+    (
+        "groups:\n  cms: {pledge_hs06: 1.0e+999}\n",
+        "F:2: groups.cms.pledge_hs06: 1.0e+999 is out of range;",
+    ),
     (
         f"groups:\n  cms: {{pledge_hs06: {'9' * 301}}}\n",
         "has more digits than any number here; write a shorter one",
@@ -172,19 +217,31 @@ BAD = [
         '"87,100" is text, not a number; write 87100, without quotes',
     ),
     ("groups:\n  cms: {pledge_hs06: '1'}\n", '"1" is text, not a number; write 1, without quotes'),
-    ("groups:\n  cms: {pledge_hs06: 1e3}\n", '"1e3" is text, not a number; write 1000, without quotes'),
-    ("groups:\n  cms: {pledge_hs06: much}\n", '"much" will not do; write a number, 0 to 1000000000000 HS06'),
+    (
+        "groups:\n  cms: {pledge_hs06: 1e3}\n",
+        '"1e3" is text, not a number; write 1000, without quotes',
+    ),
+    (
+        "groups:\n  cms: {pledge_hs06: much}\n",
+        '"much" will not do; write a number, 0 to 1000000000000 HS06',
+    ),
     (
         "groups:\n  cms: {pledge_hs06: yes}\n",
         "YAML reads yes as true; write a number, 0 to 1000000000000 HS06",
     ),
     ("groups:\n  cms: {pledge_hs06: [1]}\n", "this is a list; write a number, 0 to"),
-    (GROUPS + "validity_seconds: 17m\n", '"17m" is text, not a number; write 1020, without quotes or a unit'),
+    (
+        GROUPS + "validity_seconds: 17m\n",
+        '"17m" is text, not a number; write 1020, without quotes or a unit',
+    ),
     (GROUPS + "validity_seconds: 3060 s\n", '"3060 s" is text, not a number; write 3060,'),
     (GROUPS + "validity_seconds: 1h30m\n", '"1h30m" is text, not a number; write 5400,'),
     (GROUPS + "validity_seconds: 0:51:00\n", '"0:51:00" is text, not a number; write 3060,'),
     (GROUPS + "validity_seconds: 51:00\n", "YAML reads 51:00 as the number 3060; write 3060,"),
-    (GROUPS + "control: {deadband_hs06: 1_000}\n", "YAML reads 1_000 as the number 1000; write 1000,"),
+    (
+        GROUPS + "control: {deadband_hs06: 1_000}\n",
+        "YAML reads 1_000 as the number 1000; write 1000,",
+    ),
     (
         GROUPS + "control: {deadband_hs06: 1_000.5}\n",
         "YAML reads 1_000.5 as the number 1000.5; write 1000.5,",
@@ -202,14 +259,23 @@ BAD = [
         GROUPS + "validity_seconds: 59\n",
         "F:2: validity_seconds: 59 is out of range; write a whole number, 60 to 86400",
     ),
-    (GROUPS + "validity_seconds: 60.5\n", "60.5 will not do; write a whole number, 60 to 86400 seconds"),
+    (
+        GROUPS + "validity_seconds: 60.5\n",
+        "60.5 will not do; write a whole number, 60 to 86400 seconds",
+    ),
     (GROUPS + "validity_seconds: 3060.0\n", "3060.0 is no whole number; write 3060"),
     (
         GROUPS + "validity_seconds:\n",
         "F:2: validity_seconds: there is no value; write a whole number, 60 to 86400",
     ),
-    (GROUPS + "lock_wait_seconds: -.5\n", '"-.5" is text, and means -0.5; write a number, 0 to 3600 seconds'),
-    (GROUPS + "lock_wait_seconds: no\n", "YAML reads no as false; write a number, 0 to 3600 seconds"),
+    (
+        GROUPS + "lock_wait_seconds: -.5\n",
+        '"-.5" is text, and means -0.5; write a number, 0 to 3600 seconds',
+    ),
+    (
+        GROUPS + "lock_wait_seconds: no\n",
+        "YAML reads no as false; write a number, 0 to 3600 seconds",
+    ),
     (
         GROUPS + "control: {multicore_cores: 1}\n",
         "F:2: control.multicore_cores: 1 is out of range; write a whole number, 2",
@@ -223,10 +289,16 @@ BAD = [
         GROUPS + "pool: {schedd_deadline_seconds: 0}\n",
         "0 is out of range; write a number, above 0 to 3600 seconds",
     ),
-    (GROUPS + "history: {errors_log_max_bytes: 10 MiB}\n", '"10 MiB" is text, not a number; write 10485760,'),
+    (
+        GROUPS + "history: {errors_log_max_bytes: 10 MiB}\n",
+        '"10 MiB" is text, not a number; write 10485760,',
+    ),
     # words, names, paths
     (GROUPS + "control: {max_target_share: 0.25}\n", 'for a share of the nodes write "25%"'),
-    (GROUPS + "control: {max_target_share: 25}\n", "F:2: control.max_target_share: a bare number could mean"),
+    (
+        GROUPS + "control: {max_target_share: 25}\n",
+        "F:2: control.max_target_share: a bare number could mean",
+    ),
     (
         GROUPS + "control: {max_target_share: 'wn-*'}\n",
         'a share is a percentage in quotes; write such as "50%"',
@@ -238,12 +310,24 @@ BAD = [
         GROUPS + "control: {incomplete: withdrawn}\n",
         'control.incomplete: "withdrawn" will not do; did you mean withdraw?',
     ),
-    (GROUPS + "control: {incomplete: off}\n", "YAML reads off as false; write one of keep, withdraw"),
+    (
+        GROUPS + "control: {incomplete: off}\n",
+        "YAML reads off as false; write one of keep, withdraw",
+    ),
     (GROUPS + "pool: {mode: 1}\n", "F:2: pool.mode: 1 will not do; write one of counted, jobs"),
-    (GROUPS + "pool: {collector: 9618}\n", 'YAML reads 9618 as 9618, not as text; quote it: "9618"'),
-    (GROUPS + "pool: {collector: ''}\n", '"" is no name or address; write such as ap-1.example.org'),
+    (
+        GROUPS + "pool: {collector: 9618}\n",
+        'YAML reads 9618 as 9618, not as text; quote it: "9618"',
+    ),
+    (
+        GROUPS + "pool: {collector: ''}\n",
+        '"" is no name or address; write such as ap-1.example.org',
+    ),
     (GROUPS + "pool: {collector: a b}\n", '"a b" is no name or address;'),
-    (GROUPS + "pool: {schedds: ap-1}\n", 'pool.schedds: "ap-1" will not do; write a list, such as [ap-1]'),
+    (
+        GROUPS + "pool: {schedds: ap-1}\n",
+        'pool.schedds: "ap-1" will not do; write a list, such as [ap-1]',
+    ),
     (
         GROUPS + "pool: {schedds: [ap-1, no]}\n",
         'pool.schedds[1]: YAML reads no as false, not as text; quote it: "no"',
@@ -251,7 +335,10 @@ BAD = [
     (GROUPS + "state_directory: var\n", '"var" is no absolute path; write one that begins with /'),
     (GROUPS + "state_directory: /\n", '"/" is no absolute path;'),
     (GROUPS + 'state_directory: "/a\\nb"\n', "holds a character that cannot be seen; remove it"),
-    (GROUPS + "publish: /s\n", 'F:2: publish: "/s" will not do; write a list, such as [{file: /s}]'),
+    (
+        GROUPS + "publish: /s\n",
+        'F:2: publish: "/s" will not do; write a list, such as [{file: /s}]',
+    ),
     (
         GROUPS + "publish: {file: /s}\n",
         "F:2: publish: this is a mapping; write a list, such as [{file: /shared/",
@@ -289,7 +376,10 @@ BAD = [
     ),
     (GROUPS + "nodes: {controlled: 0.5}\n", 'of the nodes write "50%"'),
     (GROUPS + "nodes: {controlled: '50'}\n", 'of the nodes write "50%"'),
-    (GROUPS + "nodes: {controlled: 101%}\n", '101% is more nodes than there are; write at most "100%"'),
+    (
+        GROUPS + "nodes: {controlled: 101%}\n",
+        '101% is more nodes than there are; write at most "100%"',
+    ),
     (
         GROUPS + "nodes: {controlled: yes}\n",
         'nodes.controlled: it selects no nodes; write "*", host patterns',
@@ -341,7 +431,10 @@ BAD = [
         "nodes.controlled.constraint: a constraint is a ClassAd expr",
     ),
     # what YAML adds
-    (GROUPS + "state_directory: &a /x\n", "F:2: state_directory: YAML anchors are not read; remove &a"),
+    (
+        GROUPS + "state_directory: &a /x\n",
+        "F:2: state_directory: YAML anchors are not read; remove &a",
+    ),
     (
         GROUPS + "nodes: {controlled: *a}\n",
         'YAML aliases are not read; write the value out, or "*a" in quotes',
@@ -400,10 +493,15 @@ def test_the_least_form_has_the_defaults_of_the_issue() -> None:
     assert (config.pool.mode, config.pool.collector, config.pool.schedds) == ("counted", None, ())
     assert (config.pool.collector_deadline_seconds, config.pool.schedd_deadline_seconds) == (20, 60)
     assert (config.pool.default_node_hs06, config.pool.default_node_cores) == (400, 40)
-    assert [publisher.file for publisher in config.publish] == [Path("/var/lib/sharectl/sharectl.txt")]
+    assert [publisher.file for publisher in config.publish] == [
+        Path("/var/lib/sharectl/sharectl.txt")
+    ]
     assert (config.validity_seconds, config.lock_wait_seconds) == (3060, 60)
     assert config.state_directory == Path("/var/lib/sharectl")
-    assert (config.history.errors_log_max_bytes, config.history.errors_log_keep) == (10 * 1024 * 1024, 10)
+    assert (config.history.errors_log_max_bytes, config.history.errors_log_keep) == (
+        10 * 1024 * 1024,
+        10,
+    )
 
 
 def test_groups_are_folded_and_either_pledge_counts() -> None:
@@ -412,7 +510,9 @@ def test_groups_are_folded_and_either_pledge_counts() -> None:
 
 
 @pytest.mark.parametrize(("value", "controlled"), CONTROLLED)
-def test_controlled_nodes_are_hosts_a_share_or_a_constraint(value: str, controlled: Controlled) -> None:
+def test_controlled_nodes_are_hosts_a_share_or_a_constraint(
+    value: str, controlled: Controlled
+) -> None:
     assert parse(f"{GROUPS}nodes:\n  controlled: {value}\n", "F").nodes.controlled == controlled
 
 
@@ -441,7 +541,9 @@ state_directory: *x
 
 
 def test_a_flood_of_problems_is_counted() -> None:
-    problems = problems_of(GROUPS + "".join(f"x{number}: 1\n" for number in range(MAX_PROBLEMS + 5)))
+    problems = problems_of(
+        GROUPS + "".join(f"x{number}: 1\n" for number in range(MAX_PROBLEMS + 5))
+    )
     assert len(problems) == MAX_PROBLEMS + 1
     assert problems[-1] == f"F:{MAX_PROBLEMS + 2}: 5 more problems from here on; mend these first"
 
@@ -449,8 +551,8 @@ def test_a_flood_of_problems_is_counted() -> None:
 def test_what_a_file_says_cannot_steer_a_terminal() -> None:
     long = "x" * 900
     text = (
-        f'"\\e[31m{long}": "\\a"\n{long}: 1\npool: !%1b%5b31m{long} {{}}\nstate_directory: "{long}"\n'
-        + GROUPS
+        f'"\\e[31m{long}": "\\a"\n{long}: 1\npool: !%1b%5b31m{long} {{}}\nstate_directory: '
+        f'"{long}"\n' + GROUPS
     )
     problems = problems_of(text)
     assert [problem[:16] for problem in problems] == [
@@ -496,7 +598,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path, fragment in (
         (tmp_path / "none.yaml", "there is no such file; write at least"),
         (tmp_path / "none.yaml", "or name another file with --config"),
-        (Path("/dev/null/sharectl.yaml"), "cannot be read: Not a directory; check its owner and mode"),
+        (
+            Path("/dev/null/sharectl.yaml"),
+            "cannot be read: Not a directory; check its owner and mode",
+        ),
         (tmp_path, "is a directory; name a file in it"),
         (Path(f"{tmp_path}/a\0b"), "cannot be read: "),
         (Path("/dev/zero"), "cannot be read: it is neither a regular file nor a pipe"),
@@ -513,21 +618,28 @@ CRIC = "federations: [IT-INFN-CNAF]"
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        (GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, url: 'http://x/'}}}}", ["pledges.cric.url"]),
+        (
+            GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, url: 'http://x/'}}}}",
+            ["pledges.cric.url"],
+        ),
         (
             GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, refresh_seconds: 5}}}}",
             ["pledges.cric.refresh_seconds"],
         ),
         (GROUPS + "pledges: {from: cric, cric: 5}", ["pledges.cric"]),
         (
-            GROUPS + f"pledges: {{from: cric, cric: {{{CRIC}, url: x, ca_file: /a, ca_directory: /b}}}}",
+            GROUPS
+            + f"pledges: {{from: cric, cric: {{{CRIC}, url: x, ca_file: /a, ca_directory: /b}}}}",
             ["pledges.cric", "pledges.cric.url"],
         ),
         (NESTED + "}\nvalidity_seconds: 1", ["groups.cms.groups", "validity_seconds"]),
         (NESTED + ", b: {pledge: 5}}", ["groups.cms.groups", "groups.b.pledge"]),
         (NESTED + ", b: {pledge_hs06: -5}}", ["groups.cms.groups", "groups.b.pledge_hs06"]),
         (
-            "groups: {cms: {pledge_hs06: 1, groups: {a: {share: 1, max_lent_hs06: 1, groups: {b: {share: 2}}}}}}",
+            (
+                "groups: {cms: {pledge_hs06: 1, groups: {a: {share: 1, max_lent_hs06: 1, groups: "
+                "{b: {share: 2}}}}}}"
+            ),
             ["groups.cms.groups.a", "groups.cms.groups.a.groups.b.share"],
         ),
         (
@@ -546,7 +658,10 @@ CRIC = "federations: [IT-INFN-CNAF]"
             GROUPS + "publish: [{collector: {}}, {collector: {identity: x}}]",
             ["publish[1].collector", "publish[1].collector.identity"],
         ),
-        (GROUPS + "state_directory: x\npublish: [{file: /var/lib/sharectl/lock}]", ["state_directory"]),
+        (
+            GROUPS + "state_directory: x\npublish: [{file: /var/lib/sharectl/lock}]",
+            ["state_directory"],
+        ),
         (
             GROUPS + "control: {deadband_hs06: 1_000}\npublish: [{file: /x, collector: {}}]",
             ["control.deadband_hs06", "publish[0]"],

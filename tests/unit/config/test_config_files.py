@@ -50,7 +50,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def configured(folder: Path, line: str, pledges: str = "") -> Path:
     path = folder / "sharectl.yaml"
     path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\nsigning_key_file: {folder}/keys\n"
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\nsigning_key_file: "
+        f"{folder}/keys\n"
         f"pool: {{collector: '127.0.0.1:1'}}\n{line}\n{pledges}\n"
     )
     return path
@@ -60,7 +61,9 @@ def configured(folder: Path, line: str, pledges: str = "") -> Path:
 @pytest.mark.parametrize(
     "name", [name for name in (*READ, *KEPT) if name not in ("knobs", "ca.pem", "cas/one.pem")]
 )
-def test_no_file_that_sharectl_reads_or_keeps_is_written(folder: Path, name: str, named: str) -> None:
+def test_no_file_that_sharectl_reads_or_keeps_is_written(
+    folder: Path, name: str, named: str
+) -> None:
     path = configured(folder, WAYS[named].format(path=folder / name))
     before = (folder / name).read_bytes() if (folder / name).exists() else None
     with pytest.raises(ConfigError) as caught:
@@ -79,11 +82,18 @@ def test_no_file_that_sharectl_reads_or_keeps_is_written(folder: Path, name: str
     [
         ("knobs", "pledges: {{from: negotiator, negotiator: {{file: {folder}/knobs}}}}"),
         ("ca.pem", "pledges: {{from: cric, cric: {{federations: [A], ca_file: {folder}/ca.pem}}}}"),
-        ("cas/one.pem", "pledges: {{from: cric, cric: {{federations: [A], ca_directory: {folder}/cas}}}}"),
+        (
+            "cas/one.pem",
+            "pledges: {{from: cric, cric: {{federations: [A], ca_directory: {folder}/cas}}}}",
+        ),
     ],
 )
-def test_no_file_that_a_source_of_pledges_reads_is_written(folder: Path, name: str, pledges: str) -> None:
-    path = configured(folder, f"publish: [{{file: {folder / name}}}]", pledges.format(folder=folder))
+def test_no_file_that_a_source_of_pledges_reads_is_written(
+    folder: Path, name: str, pledges: str
+) -> None:
+    path = configured(
+        folder, f"publish: [{{file: {folder / name}}}]", pledges.format(folder=folder)
+    )
     with pytest.raises(ConfigError, match=r"publish\[0\].file: .* is read: pledges\."):
         load(path)
 
@@ -116,7 +126,9 @@ def linked(folder: Path, how: str) -> Path:
 
 
 @pytest.mark.parametrize("how", ["link", "hard link", "folder", "dots"])
-def test_links_lead_nowhere_else(folder: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_lead_nowhere_else(
+    folder: Path, how: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = configured(folder, f"publish: [{{file: {linked(folder, how)}}}]")
     said = "publish[0].file: "
     assert main(["check", "config", str(path)]) == (78 if how == "dots" else 1)
@@ -140,7 +152,9 @@ def test_no_export_and_no_page_takes_the_place_of_one(
     own = folder / "own"
     own.mkdir()
     path = configured(folder, f"publish: [{{file: {own}/targets}}]")
-    path.write_text(path.read_text().replace(f"state_directory: {folder}", f"state_directory: {own}/state"))
+    path.write_text(
+        path.read_text().replace(f"state_directory: {folder}", f"state_directory: {own}/state")
+    )
     place = own / name if name == "targets" else folder / name
     beside = folder / "beside"
     if place.exists():
@@ -154,7 +168,10 @@ def test_no_export_and_no_page_takes_the_place_of_one(
     page = folder / "index.html"
     page.hardlink_to(path)
     assert main(["report", "-o", str(folder), "--config", str(path)]) == 74
-    assert f"{page}: not written: sharectl reads it (the configuration itself)" in capsys.readouterr().err
+    assert (
+        f"{page}: not written: sharectl reads it (the configuration itself)"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("certificates", ["ca_file", "ca_directory"])
@@ -162,7 +179,8 @@ def test_every_path_of_a_configuration_is_in_the_list(folder: Path, certificates
     """A path that is named under a new key must be written, read or kept."""
     line = "publish: [{https: {file: /w/1, url: 'https://cm/x', ca_file: /r/2}}, {file: /w/3}]"
     more = (
-        f"pledges: {{from: cric, cric: {{federations: [A], {certificates}: /r/4, copy_file: /w/6}}, negotiator: {{file: /r/7}}}}\n"
+        f"pledges: {{from: cric, cric: {{federations: [A], {certificates}: /r/4, copy_file: "
+        f"/w/6}}, negotiator: {{file: /r/7}}}}\n"
         "history: {jobs_file: /w/8, errors_log: /w/9}"
     )
     path = configured(folder, line, more)
@@ -170,7 +188,9 @@ def test_every_path_of_a_configuration_is_in_the_list(folder: Path, certificates
     named = {str(file.path) for file in (*kept(config, path), *written(config))}
     values = {value for value in _texts(config.model_dump()) if value.startswith("/")}
     assert values - named == {str(config.state_directory)}
-    assert {f"/w/{number}" for number in (1, 3, 6, 8, 9)} == {str(file.path) for file in written(config)}
+    assert {f"/w/{number}" for number in (1, 3, 6, 8, 9)} == {
+        str(file.path) for file in written(config)
+    }
 
 
 def _texts(value: object) -> list[str]:

@@ -16,7 +16,11 @@ def said(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("parts", "beginning", "instead"),
     [
-        ({"cms": ", max_lent_hs06: 500"}, "groups.cms.max_lent_hs06: 500 bounds nothing", "write less"),
+        (
+            {"cms": ", max_lent_hs06: 500"},
+            "groups.cms.max_lent_hs06: 500 bounds nothing",
+            "write less",
+        ),
         (
             {"cms": ", max_borrowed_hs06: 5"},
             "groups.cms.max_borrowed_hs06: has no effect",
@@ -34,7 +38,10 @@ def said(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
         ),
         ({"rest": "control: {pid: {gain: 2}}"}, "control.pid: has no effect", "write law: pid"),
         (
-            {"cms": ", control: {ewma: {half_life_seconds: 5}, law: pid}", "rest": "control: {law: ewma}"},
+            {
+                "cms": ", control: {ewma: {half_life_seconds: 5}, law: pid}",
+                "rest": "control: {law: ewma}",
+            },
             "groups.cms.control.ewma: has no effect",
             "write law: ewma",
         ),

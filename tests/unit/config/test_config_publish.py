@@ -39,19 +39,31 @@ def test_every_way_is_read() -> None:
             'publish: [{https: {file: /a, url: "http://cm/x"}}]',
             'publish[0].https.url: "http://cm/x" will not',
         ),
-        ('publish: [{https: {file: /a, url: "https://u:p@cm/x"}}]', "write https://HOST[:PORT]/PATH"),
-        ('publish: [{https: {file: /a, url: "https://cm/x,y"}}]', "without user, query, comma or blank"),
+        (
+            'publish: [{https: {file: /a, url: "https://u:p@cm/x"}}]',
+            "write https://HOST[:PORT]/PATH",
+        ),
+        (
+            'publish: [{https: {file: /a, url: "https://cm/x,y"}}]',
+            "without user, query, comma or blank",
+        ),
         ('publish: [{https: {file: /a, url: "https://cm/"}}]', "publish[0].https.url"),
         (
             "publish: [{collector: {identity: sharectl}}]",
             'publish[0].collector.identity: "sharectl" is no ident',
         ),
-        ("publish: [{collector: {identity: unauthenticated@unmapped}}]", "what everybody has whom HTCondor"),
+        (
+            "publish: [{collector: {identity: unauthenticated@unmapped}}]",
+            "what everybody has whom HTCondor",
+        ),
         (
             "publish: [{collector: {ident: a@b}}]",
             "publish[0].collector.ident: unknown key; did you mean identity?",
         ),
-        ("publish: [{collector: {}}, {collector: {}}]", "publish[1].collector: is the same as publish[0]"),
+        (
+            "publish: [{collector: {}}, {collector: {}}]",
+            "publish[1].collector: is the same as publish[0]",
+        ),
         (
             'publish: [{file: /a}, {https: {file: /a, url: "https://cm/x"}}]',
             "/a is written by publish[0].file",

@@ -35,7 +35,9 @@ from sharectl.config.fields import number_in, plain, unit_of
         ("1e99", None, "1" + "0" * 99),
     ],
 )
-def test_a_number_with_its_unit_is_understood(text: str, unit: Optional[str], number: Optional[str]) -> None:
+def test_a_number_with_its_unit_is_understood(
+    text: str, unit: Optional[str], number: Optional[str]
+) -> None:
     assert number_in(text, unit) == (None if number is None else Decimal(number))
 
 

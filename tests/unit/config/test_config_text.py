@@ -126,7 +126,9 @@ def test_the_plain_data_is_a_configuration_too() -> None:
         (ControlledConstraint("8-4"), {"constraint": "8-4"}),
     ],
 )
-def test_controlled_nodes_are_written_in_the_shortest_form(controlled: Controlled, written: object) -> None:
+def test_controlled_nodes_are_written_in_the_shortest_form(
+    controlled: Controlled, written: object
+) -> None:
     assert write_controlled(controlled) == written
 
 
@@ -136,7 +138,9 @@ def test_a_constraint_is_read_back_as_one(text: str) -> None:
     assert read_controlled(write_controlled(controlled)) == controlled
 
 
-def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_prints_the_configuration(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "sharectl.yaml"
     path.write_text(TEXT, encoding="utf-8")
     assert main(["check", "config", str(path)]) == 0
@@ -153,7 +157,9 @@ def test_check_config_prints_the_configuration(tmp_path: Path, capsys: pytest.Ca
     }
 
 
-def test_check_config_says_all_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_says_all_that_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "sharectl.yaml"
     path.write_text("groups: {cms: 5}\nvalidity: 51m\n", encoding="utf-8")
     problems = [
@@ -162,7 +168,10 @@ def test_check_config_says_all_that_is_wrong(tmp_path: Path, capsys: pytest.Capt
     ]
     assert main(["check", "config", str(path)]) == 78
     captured = capsys.readouterr()
-    assert (captured.out, captured.err) == ("", "".join(f"sharectl: {problem}\n" for problem in problems))
+    assert (captured.out, captured.err) == (
+        "",
+        "".join(f"sharectl: {problem}\n" for problem in problems),
+    )
     assert main(["check", "config", str(path), "--json"]) == 78
     printed = json.loads(capsys.readouterr().out)
     assert (printed["valid"], printed["problems"], printed["config"]) == (False, problems, None)
@@ -170,7 +179,8 @@ def test_check_config_says_all_that_is_wrong(tmp_path: Path, capsys: pytest.Capt
 
 def test_files_without_a_path_of_their_own_lie_in_the_state_directory() -> None:
     config = parse(
-        "groups: {cms: {pledge_hs06: 1}}\nstate_directory: /srv/s\nhistory: {jobs_file: /srv/j}\n", "it"
+        "groups: {cms: {pledge_hs06: 1}}\nstate_directory: /srv/s\nhistory: {jobs_file: /srv/j}\n",
+        "it",
     )
     assert (str(config.history.jobs_file), str(config.history.errors_log)) == (
         "/srv/j",

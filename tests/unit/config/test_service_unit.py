@@ -39,11 +39,18 @@ def test_the_unit_lets_cycles_write_where_they_do_by_default(tmp_path: Path) -> 
 def test_what_it_protects_is_named_with_the_line_to_write(tmp_path: Path) -> None:
     shared = config("publish: [{file: /shared/a/sharectl.txt}]")
     (line,) = protected(shared, installed(tmp_path))
-    assert line.startswith(f"publish[0].file: {tmp_path}/{SERVICE} lets cycles write nothing to /shared/a ")
+    assert line.startswith(
+        f"publish[0].file: {tmp_path}/{SERVICE} lets cycles write nothing to /shared/a "
+    )
     assert "(ProtectSystem=strict); `systemctl edit sharectl.service`" in line
     assert line.endswith("ReadWritePaths=/shared/a")
-    assert protected(shared, installed(tmp_path, "[Service]\nReadWritePaths=-/srv \\\n  /shared\n")) == []
-    (line,) = protected(shared, installed(tmp_path, "[Service]\nReadWritePaths=/shared\nReadWritePaths=\n"))
+    assert (
+        protected(shared, installed(tmp_path, "[Service]\nReadWritePaths=-/srv \\\n  /shared\n"))
+        == []
+    )
+    (line,) = protected(
+        shared, installed(tmp_path, "[Service]\nReadWritePaths=/shared\nReadWritePaths=\n")
+    )
     assert "ProtectSystem=strict" in line
 
 
@@ -55,7 +62,9 @@ def test_what_it_protects_is_named_with_the_line_to_write(tmp_path: Path) -> Non
         ("/var/lib/other/t", "ProtectSystem=strict", "ReadWritePaths=/var/lib/other"),
     ],
 )
-def test_each_protection_has_its_remedy(tmp_path: Path, path: str, setting: str, remedy: str) -> None:
+def test_each_protection_has_its_remedy(
+    tmp_path: Path, path: str, setting: str, remedy: str
+) -> None:
     unit = installed(tmp_path)
     (line,) = protected(config(f"history: {{jobs_file: {path}}}"), unit)
     assert line.startswith("history.jobs_file: ")
@@ -71,7 +80,9 @@ def test_a_unit_without_protections_allows_all(tmp_path: Path) -> None:
     assert "ProtectSystem=full" in line
 
 
-def test_the_first_folder_of_systemd_counts_and_without_a_unit_the_shipped_one(tmp_path: Path) -> None:
+def test_the_first_folder_of_systemd_counts_and_without_a_unit_the_shipped_one(
+    tmp_path: Path,
+) -> None:
     for name, value in (("etc", "no"), ("usr", "strict")):
         (tmp_path / name).mkdir()
         installed(tmp_path / name, unit=f"[Service]\nProtectSystem={value}\n")

@@ -47,7 +47,12 @@ def problems_of(text: str) -> list[str]:
         ("cpus=10", "cpus=8", 10, ""),
         # As the startd reads them: one share for all, names cut short, blanks in place of commas.
         ("75%", "75%", 10, "want 150% cpus, 150% memory, 150% disk, 150% swap, 15 of 10 licences"),
-        ("cpus=50%, 60%", "cpus=50%, licences=1, 60%", 10, "want 120% memory, 120% disk, 120% swap, and"),
+        (
+            "cpus=50%, 60%",
+            "cpus=50%, licences=1, 60%",
+            10,
+            "want 120% memory, 120% disk, 120% swap, and",
+        ),
         ("c=60%", "CPUS=60%", 10, "want 120% cpus"),
         ("ram=60%", "memory=60%", 10, "want 120% memory"),
         ("cpus=60% memory=20%", "cpus=60% memory=20%", 10, "want 120% cpus, and"),
@@ -56,7 +61,9 @@ def problems_of(text: str) -> list[str]:
         ("1/2", "50%", 10, ""),
     ],
 )
-def test_slot_types_want_no_more_than_there_is(first: str, second: str, declare: int, said: str) -> None:
+def test_slot_types_want_no_more_than_there_is(
+    first: str, second: str, declare: int, said: str
+) -> None:
     assets = CHARGES.replace("}}", f"}}, licences: {{charge: 1, declare: {declare}}}}}")
     text = "slot_types:\n" + "".join(
         f"  {number}:\n    model: minimum_charge\n    resources: {resources}\n    {assets}\n"
@@ -126,7 +133,13 @@ slot_types:
             SlotPolicy(
                 12,
                 "quanta_any",
-                {"tokens": Levels(2), "cpus": Levels(4), "memory": Levels(5, 900), "disk": Levels(6), **NONE},
+                {
+                    "tokens": Levels(2),
+                    "cpus": Levels(4),
+                    "memory": Levels(5, 900),
+                    "disk": Levels(6),
+                    **NONE,
+                },
                 resources="cpus=1, gpus=0, Licences=0%",
             ),
         ),
@@ -148,7 +161,10 @@ def test_the_short_form() -> None:
         ("{}", "F:1: write startd, for every slot of the node, or slot_types"),
         ("startd:", "F:1: startd: there is nothing in it"),
         ("slot_types: {}", "F:1: slot_types: there is no slot type; write such as 1:"),
-        ("slot_types: {a: {model: none}}", 'F:1: slot_types.a: "a" is no slot type; write the number N'),
+        (
+            "slot_types: {a: {model: none}}",
+            'F:1: slot_types.a: "a" is no slot type; write the number N',
+        ),
         (
             "slot_types: {0: {model: none}}",
             "F:1: slot_types.0: slot types begin at 1: what HTCondor calls type 0",
@@ -158,7 +174,10 @@ def test_the_short_form() -> None:
             "slot_types: {1: 5}",
             "F:1: slot_types.1: this is 5, not a mapping; write one with keys such as model",
         ),
-        (LEAST.replace("minimum_charge", "minimum"), '"minimum" will not do; did you mean minimum_charge?'),
+        (
+            LEAST.replace("minimum_charge", "minimum"),
+            '"minimum" will not do; did you mean minimum_charge?',
+        ),
         (LEAST.replace("model", "modell"), "F:1: startd.modell: unknown key; did you mean model?"),
         (
             LEAST.replace("charge: 1", "chrge: 1"),
@@ -172,13 +191,25 @@ def test_the_short_form() -> None:
             LEAST.replace("charge: 1", "charge: 0"),
             "startd.assets.cpus.charge: 0 is out of range; write a whole",
         ),
-        (LEAST.replace("charge: 1", "charge: .inf"), "startd.assets.cpus.charge: inf is no whole number"),
-        (LEAST.replace("charge: 1", "charge: .nan"), "startd.assets.cpus.charge: nan is no whole number"),
+        (
+            LEAST.replace("charge: 1", "charge: .inf"),
+            "startd.assets.cpus.charge: inf is no whole number",
+        ),
+        (
+            LEAST.replace("charge: 1", "charge: .nan"),
+            "startd.assets.cpus.charge: nan is no whole number",
+        ),
         (LEAST.replace("charge: 1", "charge: 10000000000000000"), "is out of range"),
-        (LEAST.replace("cpus: ", "cpu: "), "F:1: startd.assets: cpus is missing; every slot has it"),
+        (
+            LEAST.replace("cpus: ", "cpu: "),
+            "F:1: startd.assets: cpus is missing; every slot has it",
+        ),
         (
             LEAST.replace("memory: ", "memori: "),
-            'F:1: startd.assets.memori: "memori" is no asset of every slot, did you mean memory? Of a custom resource write declare',
+            (
+                'F:1: startd.assets.memori: "memori" is no asset of every slot, did you mean '
+                "memory? Of a custom resource write declare"
+            ),
         ),
         (LEAST.replace("cpus: ", "swap: "), "startd.assets.swap: HTCondor leaves swap out"),
         (LEAST.replace("cpus: ", '"a b": '), 'startd.assets.a b: "a b" is no asset; write letters'),
@@ -191,7 +222,10 @@ def test_the_short_form() -> None:
             LEAST[:-1] + ", weight: 8 / MY.Cpus}",
             "startd.weight: divides by MY.Cpus, which is 0 when it is used",
         ),
-        (LEAST[:-1] + ", weight: floor(Cpus)}", "startd.weight: Cpus has no scope, so that a job could put"),
+        (
+            LEAST[:-1] + ", weight: floor(Cpus)}",
+            "startd.weight: Cpus has no scope, so that a job could put",
+        ),
         (LEAST[:-1] + ", weight: TARGET.A + 1}", "startd.weight: a weight is the slot's alone"),
         (LEAST[:-1] + ", weight: MY.Cpus +}", 'startd.weight: HTCondor cannot read "MY.Cpus +"'),
         (LEAST[:-1] + ", weight: $(CPUS)}", 'startd.weight: "$(CPUS)" holds a macro'),
@@ -257,14 +291,17 @@ slot_types:
 
 def test_what_another_slot_type_declares_is_an_asset_of_this_one_too() -> None:
     text = "slot_types:\n" + "".join(
-        f"  {number}: {{model: minimum_charge, assets: {{cpus: {{charge: 1}}, memory: {{charge: 1}}, "
+        f"  {number}: {{model: minimum_charge, assets: {{cpus: {{charge: 1}}, memory: {{charge: "
+        f"1}}, "
         f"disk: {{charge: 1}}{more}}}}}\n"
         for number, more in ((1, ", tokens: {charge: 1, declare: 2}"), (2, ""))
     )
     assert problems_of(text) == [
         (
-            "F:3: slot_types.2.assets: tokens is missing; it is named elsewhere in the file, and HTCondor has it on slots of every "
-            "type; write how claims take of it (where jobs may do without: model: expressions, tokens: {request: true, missing: 0}, "
+            "F:3: slot_types.2.assets: tokens is missing; it is named elsewhere in the file, "
+            "and HTCondor has it on slots of every "
+            "type; write how claims take of it (where jobs may do without: model: expressions, "
+            "tokens: {request: true, missing: 0}, "
             "or model: quanta_any), or tokens=0 in resources of a type that has none"
         )
     ]
@@ -284,7 +321,9 @@ def typed(policy: str) -> str:
 
 def test_a_model_that_is_misspelt_hides_nothing() -> None:
     for model in ("minimum_chrge", "least", "5"):
-        text = LEAST.replace("minimum_charge", model).replace("memory: {charge: 1", "memory: {charge: 2GB")
+        text = LEAST.replace("minimum_charge", model).replace(
+            "memory: {charge: 1", "memory: {charge: 2GB"
+        )
         problems = problems_of(text.replace("cpus: {charge: 1", "cpu: {charge: 0"))
         assert [line.split(": ")[1] for line in problems] == [
             "startd.model",
@@ -296,12 +335,21 @@ def test_a_model_that_is_misspelt_hides_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["A = 1", "STARTD.SLOT_WEIGHT=Cpus", "A @=end", "use feature : GPUs", "\tA = b: c", "a.b = $(c)"]
+    "first",
+    [
+        "A = 1",
+        "STARTD.SLOT_WEIGHT=Cpus",
+        "A @=end",
+        "use feature : GPUs",
+        "\tA = b: c",
+        "a.b = $(c)",
+    ],
 )
 def test_configuration_of_htcondor_is_named_as_such(first: str) -> None:
     assert problems_of(f"# Policies: of nodes\n \n{first}\nB = 2\n@end\n") == [
         (
-            "F:3: is configuration of HTCondor, and what it is rendered from is YAML; write such as what `sharectl consumption examples "
+            "F:3: is configuration of HTCondor, and what it is rendered from is YAML; write "
+            "such as what `sharectl consumption examples "
             "minimum-charge` prints, or check this: sharectl consumption check F"
         )
     ]
@@ -318,7 +366,9 @@ def test_a_top_key_that_is_misspelt_is_one_problem() -> None:
     for key in ("slot_type", "slots_types", "Slot_Types", "slottypes"):
         text = f"{key}:\n  1: {{model: none}}\n  2: {{model: none}}\n"
         assert problems_of(text) == [f"F:1: {key}: unknown key; did you mean slot_types?"]
-    assert problems_of(LEAST.replace("startd", "strtd")) == ["F:1: strtd: unknown key; did you mean startd?"]
+    assert problems_of(LEAST.replace("startd", "strtd")) == [
+        "F:1: strtd: unknown key; did you mean startd?"
+    ]
     unlike, neither = problems_of("nodes: {model: none}")
     assert "unknown key; write one of startd, slot_types" in unlike + neither
     assert "write startd, for every slot of the node, or slot_types" in unlike + neither
@@ -351,7 +401,11 @@ def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
     assert (first.assets, first.weight, first.num_claims) == (every.assets, "cpus", 7)
     assert list(second.assets) == ["cpus", "memory", "disk"]
     assert second.assets["memory"] == Requested(1024)
-    assert (second.assets["cpus"], second.weight, second.num_claims) == (every.assets["cpus"], "memory", 7)
+    assert (second.assets["cpus"], second.weight, second.num_claims) == (
+        every.assets["cpus"],
+        "memory",
+        7,
+    )
     # Another model has nothing from there.
     assert (third.assets, third.weight, third.num_claims) == ({}, "model", None)
     assert (fourth.weight, fourth.num_claims, fourth.claims) == ("model", None, 2)
@@ -369,7 +423,8 @@ def test_what_is_wrong_for_every_slot_is_said_once() -> None:
 def test_a_key_of_another_model_is_said_to_be_one() -> None:
     (problem,) = problems_of(LEAST.replace("memory: {charge: 1", "memory: {charge: 4, levels: 20"))
     assert problem == (
-        "F:1: startd.assets.memory.levels: belongs to model: quanta_all or quanta_any; remove it, or choose that model"
+        "F:1: startd.assets.memory.levels: belongs to model: quanta_all or quanta_any; remove "
+        "it, or choose that model"
     )
 
 
@@ -380,25 +435,40 @@ def test_a_key_of_another_model_is_said_to_be_one() -> None:
             typed("resources: 'cpus=1, gpu=2'"),
             '.resources: "gpu=2": assets have no "gpu"; did you mean gpus?',
         ),
-        (typed("resources: 'seats=2'"), '.resources: "seats=2": assets have no "seats"; write how claims'),
+        (
+            typed("resources: 'seats=2'"),
+            '.resources: "seats=2": assets have no "seats"; write how claims',
+        ),
         (typed("resources: 'gpus=1'"), ".assets: gpus is missing; it is named elsewhere"),
         (
             typed("resources: 'gpus=0'").replace("cpus: {", "gpus: {charge: 1}, cpus: {"),
-            ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing could ever run; remove this line",
+            (
+                ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing "
+                "could ever run; remove this line"
+            ),
         ),
         (
             typed("resources: 'gpus=2'").replace("cpus: {", "gpus: {charge: 3}, cpus: {"),
-            "every claim takes 3 at least, and resources give a slot 2: nothing could ever run; give it more in resources",
+            (
+                "every claim takes 3 at least, and resources give a slot 2: nothing could ever run; "
+                "give it more in resources"
+            ),
         ),
         (
             typed("resources: 'gpus=2 cpus=50%'").replace("cpus: {", "gpus: {charge: 3}, cpus: {"),
-            ".assets.gpus: every claim takes 3 at least, and resources give a slot 2: nothing could ever run",
+            (
+                ".assets.gpus: every claim takes 3 at least, and resources give a slot 2: nothing "
+                "could ever run"
+            ),
         ),
         (
             typed("resources: 'cpus=100%, ram=1/2, disk=50%, 0%'").replace(
                 "cpus: {", "gpus: {charge: 1}, cpus: {"
             ),
-            ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing could ever run; remove this line",
+            (
+                ".assets.gpus: every claim takes 1 at least, and resources give a slot 0: nothing "
+                "could ever run; remove this line"
+            ),
         ),
         (typed("resources: 'cpus=50% seats=2'"), '.resources: "seats=2": assets have no "seats"'),
     ],
@@ -420,8 +490,10 @@ def test_a_policy_by_which_no_job_takes_anything_is_refused() -> None:
     for licence in ("always: 0, declare: 3", 'expression: "(0.0)"', 'expression: "0"'):
         assert problems_of(of_expressions(**NOTHING, licence=licence)) == [
             (
-                "F:4: startd.assets: a claim takes 0 of cpus, memory, disk, licence, whatever the job asks for: the negotiator refuses "
-                "every job (Consumption for all assets … was zero); let every claim take some of one asset, such as cpus: {request: true}"
+                "F:4: startd.assets: a claim takes 0 of cpus, memory, disk, licence, whatever "
+                "the job asks for: the negotiator refuses "
+                "every job (Consumption for all assets … was zero); let every claim take some "
+                "of one asset, such as cpus: {request: true}"
             )
         ]
     none = typed("resources: 'gpus=0', weight: cpus").replace("minimum_charge", "expressions")
@@ -435,7 +507,13 @@ def test_a_policy_by_which_no_job_takes_anything_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "licence",
-    ["always: 1", "request: true, missing: 0", "request: true, step: 1", "whole: true", 'expression: "0.1"'],
+    [
+        "always: 1",
+        "request: true, missing: 0",
+        "request: true, step: 1",
+        "whole: true",
+        'expression: "0.1"',
+    ],
 )
 def test_a_policy_by_which_some_job_takes_something_is_none_of_those(licence: str) -> None:
     (policy,) = parse(of_expressions(**NOTHING, licence=licence), "F").policies
@@ -450,13 +528,22 @@ def test_a_policy_by_which_some_job_takes_something_is_none_of_those(licence: st
 @pytest.mark.parametrize(
     ("policy", "said"),
     [
-        (LEAST, "disk counts in KiB, and the charge is 1 of them: 23.9.6 gives each claim 1 MiB more"),
-        (LEAST.replace("disk: {charge: 1}", "disk: {charge: 10239}"), "the charge is 10239 of them"),
+        (
+            LEAST,
+            "disk counts in KiB, and the charge is 1 of them: 23.9.6 gives each claim 1 MiB more",
+        ),
+        (
+            LEAST.replace("disk: {charge: 1}", "disk: {charge: 10239}"),
+            "the charge is 10239 of them",
+        ),
         (LEAST.replace("disk: {charge: 1}", "disk: {charge: 10240}"), ""),
         (
-            LEAST.replace("memory: {charge: 1}", "memory: {charge: 1572864}").replace("1}}", "1048576}}"),
+            LEAST.replace("memory: {charge: 1}", "memory: {charge: 1572864}").replace(
+                "1}}", "1048576}}"
+            ),
             (
-                "memory counts in MiB, and every claim takes 1572864 of them at least, 1.5 TiB: no node of usual size has room for one. "
+                "memory counts in MiB, and every claim takes 1572864 of them at least, 1.5 TiB: "
+                "no node of usual size has room for one. "
                 "Where KiB were meant, write 1536."
             ),
         ),
@@ -477,8 +564,8 @@ def test_amounts_in_another_unit_are_noted(policy: str, said: str) -> None:
 def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
     text = snippet(parse(typed("resources: 'CPU=50%, mem=1/2, gpus=0'"), "F"))
     assert (
-        "SLOT_TYPE_1_CONSUMPTION_GPUS = ifThenElse((TARGET.RequestGPUs ?: 0) >= 0, quantize((TARGET.RequestGPUs ?: 0), 1), -1)\n"
-        in text
+        "SLOT_TYPE_1_CONSUMPTION_GPUS = ifThenElse((TARGET.RequestGPUs ?: 0) >= 0, "
+        "quantize((TARGET.RequestGPUs ?: 0), 1), -1)\n" in text
     )
     assert "floor(MY.Cpus), floor(MY.Memory), floor(MY.Disk)})" in text
 
@@ -486,7 +573,10 @@ def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
 def test_claims_are_added_to_resources_as_the_startd_parts_them() -> None:
     """Once there is a comma, it takes blanks for part of an item."""
     assets = "assets: {cpus: {}, memory: {}, disk: {}}"
-    text = f"slot_types: {{1: {{model: fixed_claims, claims: 3, resources: cpus=50% ram=1/4, {assets}}}}}"
+    text = (
+        f"slot_types: {{1: {{model: fixed_claims, claims: 3, resources: cpus=50% ram=1/4, "
+        f"{assets}}}}}"
+    )
     assert "\nSLOT_TYPE_1 = cpus=50%, ram=1/4, claims=3\n" in snippet(parse(text, "F"))
 
 
@@ -499,9 +589,9 @@ def test_resources_that_are_not_declared_are_noted() -> None:
         assert remark in snippet(parse(text, "F"))
         assert (
             remark
-            not in snippet(parse(text.replace("{charge: 1}", "{charge: 1, declare: 2}", 1), "F")).split(
-                "Every slot"
-            )[1]
+            not in snippet(
+                parse(text.replace("{charge: 1}", "{charge: 1, declare: 2}", 1), "F")
+            ).split("Every slot")[1]
         )
 
 
@@ -528,5 +618,7 @@ def test_the_documentation_has_every_key() -> None:
     models = {*ASSETS, "none"}
     sections: list[type[BaseModel]] = [SlotConfig, FileConfig, *ASSETS.values()]
     keys = {key for section in sections for key in section.model_fields}
-    assert [word for word in sorted(models | keys) if f"`{word}" not in text and f"{word}:" not in text] == []
+    assert [
+        word for word in sorted(models | keys) if f"`{word}" not in text and f"{word}:" not in text
+    ] == []
     assert models == set(get_args(ModelName))

@@ -171,7 +171,9 @@ def test_constraints_that_choose_nothing(files: Files, options: list[str], said:
 @pytest.mark.parametrize("verb", ["cost", "capacity"])
 @pytest.mark.parametrize("my_type", [True, False])
 def test_files_in_each_others_place_are_refused(files: Files, verb: str, *, my_type: bool) -> None:
-    slot, job = ({**SLOT, "MyType": '"Machine"'}, {**JOB, "MyType": '"Job"'}) if my_type else (SLOT, JOB)
+    slot, job = (
+        ({**SLOT, "MyType": '"Machine"'}, {**JOB, "MyType": '"Job"'}) if my_type else (SLOT, JOB)
+    )
     for ads in ((slot, slot), (job, job)):
         files.write("other", long(*ads))
         option = "--jobs" if slot in ads else "--slots"
@@ -212,7 +214,13 @@ def test_jobs_that_do_not_wait_and_dynamic_slots_are_left_out(files: Files) -> N
 def test_groups_against_their_quotas(files: Files) -> None:
     content = files.json("cost", "--group")
     cms = next(group for group in content["groups"] if group["name"] == "cms")
-    assert (cms["quota"], cms["jobs"], cms["cost"], cms["smallest_cost"], cms["smallest_weight"]) == (
+    assert (
+        cms["quota"],
+        cms["jobs"],
+        cms["cost"],
+        cms["smallest_cost"],
+        cms["smallest_weight"],
+    ) == (
         3,
         3,
         6,
@@ -221,7 +229,8 @@ def test_groups_against_their_quotas(files: Files) -> None:
     )
     assert (cms["quota_below_every_weight"], cms["quota_below_every_cost"]) == (True, False)
     assert cms["one_match_at_a_time"] is True
-    # 2 jobs of a core, or one of 4, on the slot that a match of cost 1, or of 4, opens to the schedd.
+    # 2 jobs of a core, or one of 4, on the slot that a match of cost 1, or of 4, opens to the
+    # schedd.
     assert (cms["leftover_claims"], cms["leftover_usage"], cms["past_quota"]) == (1, 4, 1)
     assert "taken to be on" in content["notes"][0]
     off = next(
@@ -231,8 +240,14 @@ def test_groups_against_their_quotas(files: Files) -> None:
     )
     assert (off["leftover_claims"], off["past_quota"]) == (0, 0)
     printed = files.run("cost", "--group")
-    assert "cms: on slots without policy it gets one match at a time, charged with the whole slot" in printed
-    assert "its quota of 3 is below the weight of every such slot that its jobs match (6 at least)" in printed
+    assert (
+        "cms: on slots without policy it gets one match at a time, charged with the whole slot"
+        in printed
+    )
+    assert (
+        "its quota of 3 is below the weight of every such slot that its jobs match (6 at least)"
+        in printed
+    )
     assert (
         "cms: may run past its quota through leftovers: 1 claim, charged 4 later, 1 beyond its room"
         in printed
@@ -243,7 +258,11 @@ def test_where_every_slot_has_a_policy_nobody_is_alarmed(files: Files) -> None:
     files.slots(SLOT)
     content = files.json("cost", "--group", "--leftovers", "off")
     cms = next(group for group in content["groups"] if group["name"] == "cms")
-    assert (cms["quota_below_every_weight"], cms["one_match_at_a_time"], cms["verdicts"]) == (True, None, [])
+    assert (cms["quota_below_every_weight"], cms["one_match_at_a_time"], cms["verdicts"]) == (
+        True,
+        None,
+        [],
+    )
     assert "weight of every" not in files.run("cost", "--group", "--leftovers", "off")
 
 
@@ -271,12 +290,16 @@ def test_what_leftovers_would_give_is_not_said_where_they_are_off(files: Files) 
         assert (content["leftovers"], cms["claims"]) == (option == "on", 3)
         assert (cms["leftover_claims"] is None) is (option == "off")
         row = next(
-            line for line in files.run("capacity", "--leftovers", option).splitlines() if line[:3] == "cms"
+            line
+            for line in files.run("capacity", "--leftovers", option).splitlines()
+            if line[:3] == "cms"
         )
         assert (row.split()[5] == "-") is (option == "off")
 
 
-@pytest.mark.parametrize("verb", [["cost"], ["cost", "--group"], ["cost", "--sequence"], ["capacity"]])
+@pytest.mark.parametrize(
+    "verb", [["cost"], ["cost", "--group"], ["cost", "--sequence"], ["capacity"]]
+)
 def test_names_of_ads_steer_no_terminal(files: Files, verb: list[str]) -> None:
     bad = '"slot\x1b[31m"'
     files.slots({**PLAIN, "Name": bad}, {**SLOT, "Name": bad, "ConsumptionCpus": "0"})
@@ -303,12 +326,16 @@ def test_no_slot_is_said_without_a_constraint(files: Files) -> None:
 def test_capacity_of_files(files: Files) -> None:
     content = files.json("capacity", "--request", "2", "--request", "1,8000")
     assert (content["kind"], content["claims"]) == ("consumption-capacity", 12)
-    assert content["types"] == [{"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}]
+    assert content["types"] == [
+        {"slot_type": 1, "slots": 2, "policy_slots": 1, "claims": 12, "weight": 12}
+    ]
     assert [
         (slot["claims_each"], slot["claims_in_a_cycle"], slot["cost"], slot["because"])
         for slot in content["slots"]
     ] == [(6, 4, 1, ""), (6, 1, 6, "")]
-    assert [(job["names"][0], job["claims"], job["claims_within_quota"]) for job in content["jobs"][:2]] == [
+    assert [
+        (job["names"][0], job["claims"], job["claims_within_quota"]) for job in content["jobs"][:2]
+    ] == [
         ("request 2", 6, None),
         ("request 1,8000", 0, None),
     ]
@@ -344,7 +371,11 @@ def test_jobs_that_never_fit_are_told_from_those_that_wait(files: Files) -> None
     files.jobs({**JOB, "RequestCpus": "12"}, {**JOB, "RequestCpus": "8"}, JOB)
     files.write("quotas", QUOTAS)
     refused = {tuple(match["refused"][:1]) for match in files.json("cost")["matches"]}
-    assert refused == {("Cpus: more than the slot has when it is empty",), ("Cpus: not enough is left",), ()}
+    assert refused == {
+        ("Cpus: more than the slot has when it is empty",),
+        ("Cpus: not enough is left",),
+        (),
+    }
     cms = next(group for group in files.json("cost", "--group")["groups"] if group["name"] == "cms")
     assert (cms["jobs_without_slot"], cms["jobs_without_empty_slot"]) == (2, 1)
     printed = files.run("cost", "--group")
@@ -393,7 +424,9 @@ def test_custom_resources_that_are_all_that_is_charged(files: Files) -> None:
     # Three tokens and six cores: each claim has its core, and nothing is refused.
     assert "the startd takes 1 at least" not in files.run("cost", "--request", "tokens=1")
     files.slots({**slot_of_tokens, "Tokens": "9"})
-    assert "the startd takes 1 at least of Cpus for each claim" in files.run("cost", "--request", "tokens=1")
+    assert "the startd takes 1 at least of Cpus for each claim" in files.run(
+        "cost", "--request", "tokens=1"
+    )
 
 
 def test_gpus_are_requested_by_name(files: Files) -> None:
@@ -441,7 +474,10 @@ def test_requests_are_whole_numbers(files: Files, request_: str) -> None:
         ("8,0,00", "'8,0,00': MiB of memory and KiB of disk must be 1 or more"),
         (
             "9" * 16,
-            "cores must be 1 or more, of 15 digits at most; write cores, MiB and KiB such as 8,16000,1000000",
+            (
+                "cores must be 1 or more, of 15 digits at most; write cores, MiB and KiB such as "
+                "8,16000,1000000"
+            ),
         ),
         ("8,gpus=0", "'8,gpus=0': gpus must be 1 or more"),
     ],
@@ -483,7 +519,9 @@ def test_claims_of_a_group_are_bound_by_what_is_charged_for_good() -> None:
 
 def test_leftovers_fill_what_was_matched() -> None:
     assert leftover_claims(1, [Offer(3, made(10, 10, 1, weight=10), has_policy=False)]) == (10, 10)
-    assert leftover_claims(1, [Offer(1, made(10, 1, 10), has_policy=False, partitionable=False)]) == (0, 0)
+    assert leftover_claims(
+        1, [Offer(1, made(10, 1, 10), has_policy=False, partitionable=False)]
+    ) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -497,7 +535,9 @@ def test_leftovers_fill_what_was_matched() -> None:
     ],
 )
 def test_what_is_not_known_is_not_said(group: Group, expected: tuple[Optional[bool], ...]) -> None:
-    cost = group_cost(group, [Demand(4, [Offer(2, made(1, 10, 1), has_policy=True)])], leftovers=True)
+    cost = group_cost(
+        group, [Demand(4, [Offer(2, made(1, 10, 1), has_policy=True)])], leftovers=True
+    )
     assert (cost.quota_below_every_weight, cost.quota_below_every_cost, cost.past_quota) == expected
     (told,) = groups([cost])
     assert bool(told["verdicts"]) is (group.quota in (None, 0.9))
@@ -507,7 +547,12 @@ def test_what_is_not_known_is_not_said(group: Group, expected: tuple[Optional[bo
 
 def test_jobs_without_a_slot_cost_nothing_that_is_known() -> None:
     cost = group_cost(Group("cms", 3.0, 0.0, "no"), [Demand(4, [])], leftovers=True)
-    assert (cost.jobs_without_slot, cost.cost, cost.usage, cost.smallest_weight) == (4, None, None, None)
+    assert (cost.jobs_without_slot, cost.cost, cost.usage, cost.smallest_weight) == (
+        4,
+        None,
+        None,
+        None,
+    )
 
 
 def test_integers_stay_integers() -> None:
@@ -550,14 +595,18 @@ class Tricky:
 
 
 @pytest.mark.parametrize(
-    ("slots", "jobs"), [([], []), ([3], []), ([], [0]), ([3], [1]), ([0, 6], [2]), ([0, 1, 2, 3], [])]
+    ("slots", "jobs"),
+    [([], []), ([3], []), ([], [0]), ([3], [1]), ([0, 6], [2]), ([0, 1, 2, 3], [])],
 )
 def test_culprits_are_found_and_left_out(slots: list[int], jobs: list[int]) -> None:
     tricky = Tricky(slots, jobs)
     guard = Guard(tricky.open, tricky.ask)
     found = guard.results(7, 3)
     assert set(found) == {
-        (slot, job) for slot in range(7) for job in range(3) if slot not in slots and job not in jobs
+        (slot, job)
+        for slot in range(7)
+        for job in range(3)
+        if slot not in slots and job not in jobs
     }
     assert all(found[pair] == pair for pair in found)
     assert sorted(guard.culprits, key=lambda each: (each.is_slot, each.number)) == [
@@ -582,7 +631,12 @@ def test_slots_that_do_not_tell_what_they_have_are_not_bottomless(files: Files) 
     files.jobs(JOB)
     note = "slot1@wn-1: MachineResources is missing or names nothing, so what the slot has"
     match = files.json("cost")["matches"][1]
-    assert [match[key] for key in ("fits", "fits_in_a_cycle", "usage", "cost")] == [None, None, None, 6]
+    assert [match[key] for key in ("fits", "fits_in_a_cycle", "usage", "cost")] == [
+        None,
+        None,
+        None,
+        6,
+    ]
     capacity = files.json("capacity")
     assert [slot["claims"] for slot in capacity["slots"]] == [6, None, None]
     assert (capacity["claims"], capacity["jobs"][0]["claims"]) == (None, None)
@@ -605,12 +659,17 @@ def test_a_cost_that_depends_on_the_slot_is_told_as_a_lower_bound(files: Files) 
     files.jobs(*[{**JOB, "RequestCpus": "4"}] * 5)
     files.write("quotas", "GROUP_QUOTA_cms = 30\n")
     (cms,) = files.json("cost", "--group", "--leftovers", "off")["groups"]
-    assert (cms["cost"], cms["cost_differs"], cms["usage"], cms["usage_differs"]) == (5, [1, 4], 5, True)
+    assert (cms["cost"], cms["cost_differs"], cms["usage"], cms["usage_differs"]) == (
+        5,
+        [1, 4],
+        5,
+        True,
+    )
     row, said = files.run("cost", "--group", "--leftovers", "off").splitlines()[2:4]
     assert row.split()[5:9] == [">=", "5", ">=", "5"]
     assert (
-        "cms: the same job costs 1 to 4, by the slot that it is matched with: their cost is 5 at least"
-        in said
+        "cms: the same job costs 1 to 4, by the slot that it is matched with: their cost is 5 "
+        "at least" in said
     )
     files.slots(SLOT)
     (cms,) = files.json("cost", "--group", "--leftovers", "off")["groups"]
@@ -642,13 +701,15 @@ def test_every_job_has_a_row_whatever_is_known_of_groups(files: Files) -> None:
         ["<none>", "?", "?", "?", "1"],
     ]
     assert (
-        "cms: its quota is not known: nothing is said of it (wait for a negotiation cycle, or give --quotas)"
-        in printed
+        "cms: its quota is not known: nothing is said of it (wait for a negotiation cycle, or "
+        "give --quotas)" in printed
     )
 
 
 @pytest.mark.parametrize("verb", [["cost"], ["cost", "--sequence"], ["capacity"]])
-def test_a_constraint_that_no_job_meets_is_not_taken_for_no_job(files: Files, verb: list[str]) -> None:
+def test_a_constraint_that_no_job_meets_is_not_taken_for_no_job(
+    files: Files, verb: list[str]
+) -> None:
     said = "no job that waits for a slot meets --job-constraint: there is nothing to match"
     assert said in files.run(*verb, "--job-constraint", "RequestCpus > 99")
     files.jobs({**JOB, "JobStatus": "2"})
@@ -660,5 +721,6 @@ def test_claims_that_are_counted_no_further_are_noted(files: Files) -> None:
     files.slots(PLAIN, {**SLOT, **free, "ConsumptionDisk": "1"})
     for verb in ("cost", "capacity"):
         assert (
-            "slot1@wn-1: claims are counted up to 10000 a slot; it may have more" in files.json(verb)["notes"]
+            "slot1@wn-1: claims are counted up to 10000 a slot; it may have more"
+            in files.json(verb)["notes"]
         )

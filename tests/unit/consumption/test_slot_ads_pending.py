@@ -37,13 +37,24 @@ class FakeSchedd:
         self.gone: set[str] = set()
 
     def query(
-        self, *, constraint: str, projection: Sequence[str] = (), opts: object = None, limit: int = -1
+        self,
+        *,
+        constraint: str,
+        projection: Sequence[str] = (),
+        opts: object = None,
+        limit: int = -1,
     ) -> list[Any]:
-        met = [job for job in self.jobs if job["ClusterId"] not in self.gone and is_met(constraint, job)]
+        met = [
+            job
+            for job in self.jobs
+            if job["ClusterId"] not in self.gone and is_met(constraint, job)
+        ]
         rows = self.grouped(met, projection, constraint) if opts is not None else map(made, met)
         return list(rows)[: None if limit < 0 else limit]
 
-    def grouped(self, jobs: Sequence[Mapping[str, str]], keys: Sequence[str], constraint: str) -> list[Any]:
+    def grouped(
+        self, jobs: Sequence[Mapping[str, str]], keys: Sequence[str], constraint: str
+    ) -> list[Any]:
         groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for job in jobs:
             by_name = {name.lower(): text for name, text in job.items()}
@@ -97,7 +108,9 @@ def found(schedd: FakeSchedd, constraint: str | None = None, **slot: str) -> lis
         {"AccountingGroup": '"cms.alice"'},
     ],
 )
-def test_jobs_without_an_autocluster_are_told_apart_by_all_that_counts(other: dict[str, str]) -> None:
+def test_jobs_without_an_autocluster_are_told_apart_by_all_that_counts(
+    other: dict[str, str],
+) -> None:
     schedd = FakeSchedd({"Cmd": '"a"'}, other, {"Cmd": '"b"'})
     assert found(schedd) == [("job 1.0 of ap-1", 2), ("job 2.0 of ap-1", 1)]
 
@@ -135,7 +148,12 @@ class HastySchedd(FakeSchedd):
     """Its first job goes right after the first question."""
 
     def query(
-        self, *, constraint: str, projection: Sequence[str] = (), opts: object = None, limit: int = -1
+        self,
+        *,
+        constraint: str,
+        projection: Sequence[str] = (),
+        opts: object = None,
+        limit: int = -1,
     ) -> list[Any]:
         rows = super().query(constraint=constraint, projection=projection, opts=opts, limit=limit)
         self.gone.add("1")

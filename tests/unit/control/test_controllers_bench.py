@@ -65,7 +65,9 @@ def test_nothing_is_kept_for_a_group_that_is_away(law: str) -> None:
     assert min(sum(moment.cores.values()) for moment in away) > 0.999 * CORES
 
 
-@pytest.mark.parametrize("scenario", [name for name, scenario in SCENARIOS.items() if not scenario.noise])
+@pytest.mark.parametrize(
+    "scenario", [name for name, scenario in SCENARIOS.items() if not scenario.noise]
+)
 @pytest.mark.parametrize("law", LAWS)
 def test_every_law_settles_within_a_day(law: str, scenario: str) -> None:
     assert figures(law, scenario).settling_hours < 24
@@ -93,7 +95,11 @@ def test_settling_takes_about_as_long_as_jobs_do() -> None:
 
 def test_a_long_memory_overshoots_and_a_strong_integral_does_not_swing() -> None:
     wanted = SCENARIOS[STEP]
-    slow = figures_of(tuple(simulate(Control("ewma", Ewma(6 * 3600.0)), wanted)), wanted.event_hours)
+    slow = figures_of(
+        tuple(simulate(Control("ewma", Ewma(6 * 3600.0)), wanted)), wanted.event_hours
+    )
     assert slow.overshoot_ratio > 2 * figures("ewma", STEP).overshoot_ratio
-    strong = figures_of(tuple(simulate(Control("pid", pid=Pid(5.0, 1800.0)), wanted)), wanted.event_hours)
+    strong = figures_of(
+        tuple(simulate(Control("pid", pid=Pid(5.0, 1800.0)), wanted)), wanted.event_hours
+    )
     assert strong.steady_ratio < 0.05

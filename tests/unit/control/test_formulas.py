@@ -17,7 +17,11 @@ from tests.fakes import NOW, running, snapshot
 from tests.ledgers import busy, law
 
 # The three printed rows of the seed: PLEDGE, DHS, DPHS; power is DPHS + PLEDGE.
-SEED = {"cms": (87_100, -3321, -29_403), "atlas": (105_300, -489, -32_021), "alice": (71_400, 12_594, -8785)}
+SEED = {
+    "cms": (87_100, -3321, -29_403),
+    "atlas": (105_300, -489, -32_021),
+    "alice": (71_400, 12_594, -8785),
+}
 
 
 def seed_row(group: str) -> GroupControl:
@@ -72,7 +76,9 @@ def test_every_setpoint_is_what_its_numbers_come_to(mode: str) -> None:
 def test_what_is_lent_or_borrowed_is_a_term_of_its_own() -> None:
     entitlement = Entitlement(loans=Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0}))
     config = replace(law(), steering=SteeringConfig(entitlement=entitlement))
-    taken = snapshot([running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)], {("cms", 8): 99})
+    taken = snapshot(
+        [running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)], {("cms", 8): 99}
+    )
     decision = decide(config, State(), taken, NOW)
     found = of(record_of(config, taken, decision, decision.plan, ()), "cms")["setpoint"]
     assert " + " in found.numbers
@@ -81,7 +87,9 @@ def test_what_is_lent_or_borrowed_is_a_term_of_its_own() -> None:
 
 
 def test_the_average_is_what_its_weights_come_to() -> None:
-    first, second = steered(Control(law="ewma", ewma=Ewma(half_life_seconds=1020)), [busy(0), busy(3)])
+    first, second = steered(
+        Control(law="ewma", ewma=Ewma(half_life_seconds=1020)), [busy(0), busy(3)]
+    )
     assert of(first, "alice")["average"].numbers == "as recorded"
     found = of(second, "alice", first)
     assert " x 0.125" in found["average"].numbers

@@ -29,7 +29,14 @@ from sharectl.control.laws import (
     Reading,
     step,
 )
-from sharectl.control.setpoints import ACCOUNT, SETPOINTS, CarryOver, Entitlement, Loans, nominal_hs06
+from sharectl.control.setpoints import (
+    ACCOUNT,
+    SETPOINTS,
+    CarryOver,
+    Entitlement,
+    Loans,
+    nominal_hs06,
+)
 from sharectl.control.steering import SEED, STEPPED_AT, SteeringConfig, steer
 from sharectl.model import GroupControl, PlanLimits, Snapshot
 from sharectl.plan.plan import PlanConfig, State, decide
@@ -69,7 +76,11 @@ def test_setpoints_by_mode() -> None:
     taken = snapshot(ALICE_HAS_ALL)
     usage = usage_by_group(taken, PLEDGES)
     said = {mode: list(nominal_hs06(mode, PLEDGES, usage, taken).values()) for mode in SETPOINTS}
-    assert said == {"in_use": [100, 300, 100], "present": [256, 768, 256], "pledge": [100, 300, 100]}
+    assert said == {
+        "in_use": [100, 300, 100],
+        "present": [256, 768, 256],
+        "pledge": [100, 300, 100],
+    }
 
 
 @pytest.mark.parametrize(
@@ -92,7 +103,10 @@ def test_setpoints_by_mode() -> None:
     ],
 )  # fmt: skip
 def test_loans(
-    loans: Loans, pending: dict[tuple[str, int], int], expected: list[float], codes: list[tuple[str, ...]]
+    loans: Loans,
+    pending: dict[tuple[str, int], int],
+    expected: list[float],
+    codes: list[tuple[str, ...]],
 ) -> None:
     said = steer(
         PLEDGES,
@@ -109,10 +123,12 @@ def test_loans(
 def test_the_average_takes_up_what_is_left_of_the_error_by_age() -> None:
     config = SteeringConfig(Control("ewma", Ewma(CYCLE)))
     said = cycles(
-        config, [snapshot(ALICE_HAS_ALL, CMS_WAITS), snapshot((running("wn-1", "cms", 1, 50),), CMS_WAITS)]
+        config,
+        [snapshot(ALICE_HAS_ALL, CMS_WAITS), snapshot((running("wn-1", "cms", 1, 50),), CMS_WAITS)],
     )
     assert [round(row.output_hs06) for row in said[0]] == [300, -300, 0]
-    # cms is over now, alice and lhcb are under and have nothing waiting: nobody's loss, so nothing is remembered.
+    # cms is over now, alice and lhcb are under and have nothing waiting: nobody's loss, so nothing
+    # is remembered.
     assert [round(row.output_hs06) for row in said[1]] == [150, -150, 0]
     assert [row.acted for row in said[1]] == [(NO_DEMAND,), (NO_CLAIMANT,), (NO_DEMAND,)]
 
@@ -127,13 +143,16 @@ def test_an_idle_group_comes_back_without_a_claim(law: str) -> None:
     back = cycles(config, [busy], kept, NOW + 600 * CYCLE)[-1]
     fresh = cycles(config, [idle, busy])[-1]
     for group in PLEDGES:
-        assert control_of(back, group).output_hs06 == pytest.approx(control_of(fresh, group).output_hs06)
+        assert control_of(back, group).output_hs06 == pytest.approx(
+            control_of(fresh, group).output_hs06
+        )
 
 
 def carrying(**numbers: float) -> SteeringConfig:
     carry = CarryOver(hs06_hours=500.0, half_life_seconds=1e12, repay_seconds=HOUR, gap_seconds=1e6)
     return SteeringConfig(
-        Control("latest"), entitlement=Entitlement(carry_over=CarryOver(**{**carry.__dict__, **numbers}))
+        Control("latest"),
+        entitlement=Entitlement(carry_over=CarryOver(**{**carry.__dict__, **numbers})),
     )
 
 
@@ -149,7 +168,8 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
     assert setpoints(without) == [100, 300, 100]
     kept = {row.group: row.state for row in without}
     then = cycles(carrying(), [busy], kept, NOW + 2 * CYCLE)[-1]
-    # 167 HS06 for an hour. Alice, which owes as much, pays half of its setpoint; all others in proportion what is lacking.
+    # 167 HS06 for an hour. Alice, which owes as much, pays half of its setpoint; all others in
+    # proportion what is lacking.
     assert setpoints(then) == [50, 379.166667, 70.833333]
     assert control_of(then, "cms").acted == (PAID_BACK,)
     assert control_of(then, "alice").acted == (PAYS_BACK,)
@@ -159,25 +179,33 @@ def test_what_may_be_carried_over_is_collected_while_there_is_work() -> None:
 def test_nobody_collects_beyond_what_it_may_borrow() -> None:
     kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
     carry = carrying().entitlement.carry_over
-    config = SteeringConfig(entitlement=Entitlement(loans=Loans({}, {"cms": 30.0}), carry_over=carry))
+    config = SteeringConfig(
+        entitlement=Entitlement(loans=Loans({}, {"cms": 30.0}), carry_over=carry)
+    )
     said = steer(PLEDGES, 0.0, config, kept, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
     assert control_of(said, "cms").setpoint_hs06 == pytest.approx(330)
 
 
 @pytest.mark.parametrize(("deadband_hs06", "acted"), [(200.0, ()), (300.0, (NO_CLAIMANT,))])
-def test_a_lack_inside_the_deadband_is_nobodys_loss(deadband_hs06: float, acted: tuple[str, ...]) -> None:
+def test_a_lack_inside_the_deadband_is_nobodys_loss(
+    deadband_hs06: float, acted: tuple[str, ...]
+) -> None:
     """Cms waits and is 300 HS06 under: what alice has too much is at its cost only if that is beyond the deadband."""
-    said = steer(PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW)
+    said = steer(
+        PLEDGES, deadband_hs06, SteeringConfig(PID), {}, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
+    )
     assert control_of(said, "alice").acted == acted
 
 
 def test_what_is_collected_is_off_the_account() -> None:
     kept = {"cms": {ACCOUNT: -100 * HOUR, STEPPED_AT: float(NOW)}}
     over = snapshot(
-        (running("wn-1", "cms", 1, 40), running("wn-2", "alice", 1, 10)), {**CMS_WAITS, ("alice", 8): 1}
+        (running("wn-1", "cms", 1, 40), running("wn-2", "alice", 1, 10)),
+        {**CMS_WAITS, ("alice", 8): 1},
     )
     said = control_of(steer(PLEDGES, 0.0, carrying(), kept, over, NOW + 1800), "cms")
-    # 100 HS06 over its share of 300 for half an hour; alice and lhcb have no loss, so it is not contested either.
+    # 100 HS06 over its share of 300 for half an hour; alice and lhcb have no loss, so it is not
+    # contested either.
     assert said.state[ACCOUNT] / HOUR == pytest.approx(-50)
 
 
@@ -187,7 +215,12 @@ def test_no_more_than_the_limit_is_carried_over_and_it_is_forgotten() -> None:
     assert control_of(much, "cms").state[ACCOUNT] == -20 * HOUR
     kept = {row.group: row.state for row in much}
     late = steer(
-        PLEDGES, 0.0, carrying(half_life_seconds=CYCLE, gap_seconds=1e-9), kept, idle, NOW + 20 * CYCLE
+        PLEDGES,
+        0.0,
+        carrying(half_life_seconds=CYCLE, gap_seconds=1e-9),
+        kept,
+        idle,
+        NOW + 20 * CYCLE,
     )
     assert control_of(late, "cms").state[ACCOUNT] == pytest.approx(-10 * HOUR)
 
@@ -267,10 +300,17 @@ def test_states_go_from_cycle_to_cycle_with_the_plan() -> None:
         config, State(controllers={"gone": {AVERAGE: 1.0}}), snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW
     )
     assert set(first.state.controllers) == set(PLEDGES)
-    assert first.state.controllers["cms"] == {AVERAGE: -300.0, HALF_LIFE: 3600.0, STEPPED_AT: float(NOW)}
+    assert first.state.controllers["cms"] == {
+        AVERAGE: -300.0,
+        HALF_LIFE: 3600.0,
+        STEPPED_AT: float(NOW),
+    }
     seed = PlanConfig(PLEDGES, PlanLimits(), 3060)
     assert seed.steering == SEED
-    assert decide(seed, first.state, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW + 60).state.controllers == {}
+    assert (
+        decide(seed, first.state, snapshot(ALICE_HAS_ALL, CMS_WAITS), NOW + 60).state.controllers
+        == {}
+    )
 
 
 def test_another_parameter_set_takes_over_without_a_kick() -> None:
@@ -284,7 +324,10 @@ def test_another_parameter_set_takes_over_without_a_kick() -> None:
         control_of(same, "cms").output_hs06, rel=1e-2
     )
     assert (
-        control_of(kept_nothing := steer(PLEDGES, 0.0, slower, {}, steady[0], now), "cms").output_hs06 == -150
+        control_of(
+            kept_nothing := steer(PLEDGES, 0.0, slower, {}, steady[0], now), "cms"
+        ).output_hs06
+        == -150
     )
     assert INTEGRAL in control_of(kept_nothing, "cms").state
 

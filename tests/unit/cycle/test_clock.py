@@ -82,7 +82,11 @@ def test_whoever_disables_beside_a_cycle_is_of_now_too() -> None:
 
 def test_controllers_and_what_the_pool_had_are_kept() -> None:
     state = State(
-        sequence=NOW + AHEAD_SECONDS, nodes=3, schedds=2, withdrawn=True, controllers={"cms": {"gain": 1.0}}
+        sequence=NOW + AHEAD_SECONDS,
+        nodes=3,
+        schedds=2,
+        withdrawn=True,
+        controllers={"cms": {"gain": 1.0}},
     )
     used, problem = of_now(state, NOW)
     assert problem is not None

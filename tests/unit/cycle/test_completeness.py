@@ -36,7 +36,9 @@ def test_a_collector_that_just_started_may_not_know_all_yet(
 
 
 def test_the_problem_names_what_is_missing_and_until_when() -> None:
-    judged = with_restart(replace(SEEN, collector_started_at=NOW - 10), State(1, nodes=5, schedds=2))
+    judged = with_restart(
+        replace(SEEN, collector_started_at=NOW - 10), State(1, nodes=5, schedds=2)
+    )
     (problem,) = judged.problems
     assert problem.problem is not None
     assert "started 10 s ago and knows 2 of 5 execute points and 1 of 2 schedds" in problem.problem

@@ -53,7 +53,11 @@ def test_a_cycle_publishes_its_plan_and_remembers() -> None:
     assert history.records == [result.record]
     assert tuple(control.error for control in history.records[0].groups) == result.errors
     assert result.plan is not None
-    assert (state.state.sequence, state.state.nodes, state.state.schedds) == (result.plan.sequence, 1, 0)
+    assert (state.state.sequence, state.state.nodes, state.state.schedds) == (
+        result.plan.sequence,
+        1,
+        0,
+    )
     assert result.problems == ()
 
 
@@ -67,10 +71,14 @@ def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
 
 def test_an_incomplete_look_changes_nothing() -> None:
     publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore(State(5))
-    result = run_cycle(CONFIG, world(INCOMPLETE, publishers=[publisher], history=history, state=state), NOW)
+    result = run_cycle(
+        CONFIG, world(INCOMPLETE, publishers=[publisher], history=history, state=state), NOW
+    )
     assert (publisher.plans, state.state) == ([], State(5))
     assert result.plan is None
-    assert [(kept.complete, kept.groups, kept.nodes) for kept in history.records] == [(False, (), ())]
+    assert [(kept.complete, kept.groups, kept.nodes) for kept in history.records] == [
+        (False, (), ())
+    ]
     assert result.problems == ("schedd ap-2: no answer within 3 s",)
 
 
@@ -81,7 +89,9 @@ def test_blocks_that_stood_free_while_a_schedd_was_silent_are_no_failure() -> No
     run_cycle(CONFIG, world(INCOMPLETE, state=store), NOW, Circumstances(dry_run=True))
     assert store.state == state
     run_cycle(CONFIG, world(INCOMPLETE, state=store), NOW)
-    assert store.state == replace(state, blocks=BlockMemory(open=(replace(block, free_since=None),)))
+    assert store.state == replace(
+        state, blocks=BlockMemory(open=(replace(block, free_since=None),))
+    )
 
 
 def test_an_incomplete_look_withdraws_if_the_operator_says_so() -> None:
@@ -106,7 +116,9 @@ def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the
 
 
 @pytest.mark.parametrize("left_bytes", [0, 40])
-def test_while_the_state_is_broken_no_sequence_is_published_twice(tmp_path: Path, left_bytes: int) -> None:
+def test_while_the_state_is_broken_no_sequence_is_published_twice(
+    tmp_path: Path, left_bytes: int
+) -> None:
     publisher, file = FakePublisher(), StateFile(tmp_path / "state.json")
     ports = world(publishers=[publisher], state=file)
     assert run_cycle(CONFIG, ports, NOW).problems == ()

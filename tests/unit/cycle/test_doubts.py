@@ -10,7 +10,13 @@ from sharectl.cli.main import main
 from sharectl.cycle.cycle import run_cycle
 from sharectl.cycle.doubts import doubts, power_doubts
 from sharectl.model import OTHER, PlanLimits, Standing, Target
-from sharectl.plan.nodes import ALL_NODES, Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.nodes import (
+    ALL_NODES,
+    Controlled,
+    ControlledConstraint,
+    ControlledHosts,
+    ControlledShare,
+)
 from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import NOW, running, snapshot
 from tests.unit.cycle.test_cycle import CONFIG, INCOMPLETE, world

@@ -40,7 +40,9 @@ PERIOD = 1020
 class World:
     """Everything outside of a cycle; it outlives one that is killed."""
 
-    publishers: list[FakePublisher] = field(default_factory=lambda: [FakePublisher(), FakePublisher()])
+    publishers: list[FakePublisher] = field(
+        default_factory=lambda: [FakePublisher(), FakePublisher()]
+    )
     state: FakeStateStore = field(default_factory=FakeStateStore)
     switch: FakeSwitch = field(default_factory=FakeSwitch)
     audit: FakeAudit = field(default_factory=FakeAudit)
@@ -144,7 +146,8 @@ def test_after_a_kill_at_any_step_the_audit_knows_every_change(step: int) -> Non
     replayed: dict[str, Optional[Target]] = {}
     for record in world.audit.records:
         for change in record.changes:
-            # A change that was written down by the cycle that was killed may come a second time, and says so.
+            # A change that was written down by the cycle that was killed may come a second time,
+            # and says so.
             assert replayed.get(change.node) == change.before or record.recovered
             replayed[change.node] = change.after
     assert {node for node, target in replayed.items() if target} == set(NODES)
@@ -160,7 +163,9 @@ def test_after_a_kill_at_any_step_no_more_nodes_change_than_allowed(step: int) -
     run_killed(world, 1, step, config)
     world.cycle(2, config)
     for publisher, plans in zip(world.publishers, before):
-        seen = [{target.node for target in plan.targets} for plan in publisher.plans[len(plans) - 1 :]]
+        seen = [
+            {target.node for target in plan.targets} for plan in publisher.plans[len(plans) - 1 :]
+        ]
         assert all(len(one ^ other) <= 1 for one, other in zip(seen, seen[1:])), seen
 
 
@@ -178,7 +183,11 @@ def test_a_cycle_killed_twice_still_changes_no_more_nodes_than_allowed() -> None
             world.cycle(3, config)
             for publisher in world.publishers:
                 seen = [{target.node for target in plan.targets} for plan in publisher.plans]
-                assert all(len(one ^ other) <= 2 for one, other in zip(seen, seen[1:])), (first, second, seen)
+                assert all(len(one ^ other) <= 2 for one, other in zip(seen, seen[1:])), (
+                    first,
+                    second,
+                    seen,
+                )
 
 
 def test_what_is_off_stays_off_and_is_still_measured() -> None:
@@ -214,7 +223,9 @@ def test_a_transport_that_fails_is_withdrawn_by_each_later_cycle_until_it_took_i
 
 def test_a_withdrawal_needs_no_complete_look() -> None:
     world = after_one_cycle()
-    world.pool.looks_like = replace(UNEVEN, sources=(Source("collector", 20.0, "no answer within 20 s"),))
+    world.pool.looks_like = replace(
+        UNEVEN, sources=(Source("collector", 20.0, "no answer within 20 s"),)
+    )
     world.switch.said = OFF
     world.cycle(1)
     assert world.stands() == set()
@@ -275,7 +286,9 @@ def test_whenever_it_is_switched_off_no_sequence_goes_back(step: int, ahead: int
     """Also where many cycles have run within seconds, and the sequence is ahead of the time."""
     world = after_one_cycle()
     world.state.state = replace(world.state.state, sequence=NOW + ahead)
-    run_cycle(CONFIG, stopping(world.ports(), SwitchedAt(world, step, waits=True).steps), NOW + PERIOD)
+    run_cycle(
+        CONFIG, stopping(world.ports(), SwitchedAt(world, step, waits=True).steps), NOW + PERIOD
+    )
     for publisher in world.publishers:
         sequences = [plan.sequence for plan in publisher.plans]
         assert sequences == sorted(sequences)

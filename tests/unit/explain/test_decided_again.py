@@ -22,7 +22,10 @@ KINDS = ((40_000, 5), (16_384, 2), (2_000, 1))
 def seen(kinds: tuple[tuple[int, int], ...] = KINDS, job_mib: int = 2_560) -> Snapshot:
     """Two nodes full of alice's jobs, where 8 of them hold just what one of cms needs."""
     held = [RunningJobs(f"wn-{n}", "alice", 1, 10.0, 600, 16, job_mib) for n in (1, 2)]
-    nodes = [Node(f"wn-{n}", f"wn-{n}", 16, 10.0, controlled=True, memory_mib=16 * job_mib) for n in (1, 2)]
+    nodes = [
+        Node(f"wn-{n}", f"wn-{n}", 16, 10.0, controlled=True, memory_mib=16 * job_mib)
+        for n in (1, 2)
+    ]
     waiting = [PendingJobs("cms", 8, jobs, memory_mib) for memory_mib, jobs in kinds]
     return Snapshot(NOW, tuple(nodes), tuple(held), tuple(waiting))
 
@@ -78,6 +81,12 @@ def test_jobs_taken_away_are_those_that_need_least_memory(tmp_path: Path) -> Non
 def test_jobs_that_are_added_need_the_least_memory() -> None:
     taken = seen(((40_000, 5), (16_384, 0)))
     explained = of_ledger(
-        record_of(CONFIG, taken, decide(CONFIG, State(), taken, NOW), None, ()), None, CONFIG, NOTHING_KNOWN
+        record_of(CONFIG, taken, decide(CONFIG, State(), taken, NOW), None, ()),
+        None,
+        CONFIG,
+        NOTHING_KNOWN,
     )
-    assert flips(explained.case, [pending(explained.case, "cms", 8)], under_target("wn-1"), Budget(50)) == ()
+    assert (
+        flips(explained.case, [pending(explained.case, "cms", 8)], under_target("wn-1"), Budget(50))
+        == ()
+    )

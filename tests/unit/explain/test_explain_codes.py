@@ -40,7 +40,11 @@ def literals(node: ast.AST) -> Iterator[str]:
 def emitted(path: Path) -> Iterator[tuple[str, str]]:
     """Family and code of each code that a module writes down as it emits it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in EMITTERS:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in EMITTERS
+        ):
             for code in literals(node.args[0]) if node.args else ():
                 yield EMITTERS[node.func.id], code
         elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
@@ -70,10 +74,14 @@ def test_every_setting_that_a_sentence_names_is_one() -> None:
     settings = set()
     for part in (PAGE.parent / "configuration.md").read_text(encoding="utf-8").split("\n## ")[1:]:
         section = part.partition("\n")[0]
-        settings |= {f"{section}.{key}" for key in re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)}
+        settings |= {
+            f"{section}.{key}" for key in re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)
+        }
     sections = "|".join({setting.partition(".")[0] for setting in settings})
     named = re.compile(rf"(?<![\w.])(?:{sections})(?:\.[a-z]\w*)+")
-    found = {name for codes in CODES.values() for says in codes.values() for name in named.findall(says)}
+    found = {
+        name for codes in CODES.values() for says in codes.values() for name in named.findall(says)
+    }
     assert len(found) > 10, "nothing was looked at"
     assert found <= settings
 

@@ -109,7 +109,11 @@ def test_a_cycle_tells_what_would_change_it_unless_it_would_have_other_targets_n
     assert "deciding again now" not in run(capsys, *asked)[1]
     config.write_text(CONFIG.format(folder=tmp_path, max_nodes=2), encoding="utf-8")
     content = data(capsys, *asked)
-    assert (content["agrees"], content["decided_again"], len(content["targets"])) == (False, "2 targets", 4)
+    assert (content["agrees"], content["decided_again"], len(content["targets"])) == (
+        False,
+        "2 targets",
+        4,
+    )
     assert content["would_change"] is None
     out = " ".join(run(capsys, *asked)[1].split())
     assert "deciding again now comes to something else" in out
@@ -136,11 +140,21 @@ def test_a_group_whose_law_was_given_nothing_says_so(
     taken = busy(0)
     waiting = tuple(jobs for jobs in taken.pending if jobs.group != "cms")
     write(tmp_path, ewma, [replace(taken, pending=waiting)])
-    groups = {each["group"]: each for each in data(capsys, "explain", "cycle", "--config", config)["groups"]}
+    groups = {
+        each["group"]: each
+        for each in data(capsys, "explain", "cycle", "--config", config)["groups"]
+    }
     cms = groups["cms"]
-    assert (round(cms["control_error_hs06"]), cms["given_hs06"], cms["output_hs06"]) == (-992, 0.0, 0.0)
+    assert (round(cms["control_error_hs06"]), cms["given_hs06"], cms["output_hs06"]) == (
+        -992,
+        0.0,
+        0.0,
+    )
     out = " ".join(run(capsys, "explain", "cycle", "--config", config)[1].split())
-    assert "cms: uses 1280 HS06, is due 2272: error -992, of which the law is given 0, output +0 HS06" in out
+    assert (
+        "cms: uses 1280 HS06, is due 2272: error -992, of which the law is given 0, output +0 HS06"
+        in out
+    )
     out = " ".join(run(capsys, "explain", "group", "cms", "--config", config)[1].split())
     assert "power - setpoint; the law is given 0" in out
 
@@ -151,7 +165,11 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
 ) -> None:
     incomplete(tmp_path, 5)
     code, out, err = run(capsys, "explain", "group", "alice", "--config", config)
-    assert (code, "cycle 3" in out, "cycle 4 was not complete: this is cycle 3" in err) == (0, True, True)
+    assert (code, "cycle 3" in out, "cycle 4 was not complete: this is cycle 3" in err) == (
+        0,
+        True,
+        True,
+    )
     code, out, err = run(capsys, "explain", "node", "cn-01", "--cycle", 4, "--config", config)
     assert (code, out) == (1, "")
     assert "cycle 4 was not complete, so there is no decision to explain" in err
@@ -185,7 +203,9 @@ def test_an_imported_cycle_is_said_to_be_one(
     code, out, err = run(capsys, "explain", "cycle", 4, "--config", config)
     assert (code, err) == (0, "")
     assert "from a shares_Error.log: nodes, outputs and plan are not known" in out
-    assert not [word for word in ("took", "answered", "output +", "stands until") if word in out], out
+    assert not [word for word in ("took", "answered", "output +", "stands until") if word in out], (
+        out
+    )
     content = data(capsys, "explain", "cycle", 4, "--config", config)
     assert (content["seconds"], content["idle_cores"]) == (None, None)
     assert (content["groups"][0]["output_hs06"], content["groups"][0]["law"]) == (None, None)
@@ -213,13 +233,21 @@ def test_a_broken_ledger_is_told_once_with_what_becomes_of_it(
         (("group", "\x1b[2J"), 1, "no group"),
         (("node", "cn-1"), 1, "did you mean cn-"),
         (("node", "x" * 5000), 1, "no node"),
-        (("group", "alice", "--cycle", "77"), 1, "no cycle 77: it has cycles from 2023-11-14 22:13:20 UTC"),
+        (
+            ("group", "alice", "--cycle", "77"),
+            1,
+            "no cycle 77: it has cycles from 2023-11-14 22:13:20 UTC",
+        ),
         (("cycle", "2001-01-01"), 1, "no cycle at or before 2001-01-01 00:00:00 UTC"),
     ],
 )
 @pytest.mark.usefixtures("kept")
 def test_what_is_not_there_is_named(
-    capsys: pytest.CaptureFixture[str], config: Path, arguments: tuple[str, ...], code: int, said: str
+    capsys: pytest.CaptureFixture[str],
+    config: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    said: str,
 ) -> None:
     found, out, err = run(capsys, "explain", *arguments, "--config", config)
     assert (found, out) == (code, "")
@@ -247,7 +275,9 @@ def test_what_cannot_be_meant_is_a_wrong_usage(
     assert said in capsys.readouterr().err
 
 
-def test_without_a_ledger_the_remedy_is_told(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_without_a_ledger_the_remedy_is_told(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     code, _, err = run(capsys, "explain", "cycle", "--config", config)
     assert (code, "there is no ledger yet: `sharectl cycle` begins it" in err) == (1, True)
 
@@ -273,7 +303,13 @@ def test_a_cycle_that_was_kept_from_publishing_tells_so(
     (record,) = write(tmp_path, law(max_nodes=4), [busy(0)])
     nodes = tuple(replace(node, target=None) for node in record.nodes)
     off = replace(
-        record, taken_at=NOW + 60, number=0, reason="disabled", sequence=None, nodes=nodes, published=()
+        record,
+        taken_at=NOW + 60,
+        number=0,
+        reason="disabled",
+        sequence=None,
+        nodes=nodes,
+        published=(),
     )
     Ledger(tmp_path / PLACE).record(off, busy(0))
     for subject in (("group", "alice"), ("node", "cn-01")):
@@ -297,7 +333,8 @@ def test_a_group_tells_of_those_within_it(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
     config.write_text(
-        "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: 300}}\n"
+        "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: "
+        "300}}\n"
         f"state_directory: {tmp_path}\n",
         encoding="utf-8",
     )
@@ -327,7 +364,9 @@ def test_names_of_outside_origin_steer_no_terminal(
         target=Target("evil\x1b]0;x\x07", "ali\x1bce", 1, "cms", 8),
         reason="beca\x1buse",
     )
-    later = replace(record, taken_at=NOW + 60, nodes=(*record.nodes, evil), reason="\x1b[31m", number=0)
+    later = replace(
+        record, taken_at=NOW + 60, nodes=(*record.nodes, evil), reason="\x1b[31m", number=0
+    )
     Ledger(tmp_path / PLACE).record(later, busy(0))
     for asked in (("cycle", "--all"), ("node", evil.node), ("cycle", "--json"), ("group", "alice")):
         code, out, err = run(capsys, "explain", *asked, "--config", config)
@@ -347,7 +386,9 @@ def test_a_cycle_lists_all_its_sources_or_says_which(
     capsys: pytest.CaptureFixture[str], config: Path, kept: list[CycleRecord], tmp_path: Path
 ) -> None:
     sources = tuple(Source(f"schedd ap-{number}", float(number)) for number in range(1, 4))
-    later = replace(kept[-1], number=0, taken_at=kept[-1].taken_at + PERIOD_SECONDS, sources=sources)
+    later = replace(
+        kept[-1], number=0, taken_at=kept[-1].taken_at + PERIOD_SECONDS, sources=sources
+    )
     Ledger(tmp_path / PLACE).record(later, replace(busy(3), sources=sources))
     shown = " ".join(run(capsys, "explain", "cycle", "--config", config)[1].split())
     assert "yes, 3 sources answered, the slowest 2: schedd ap-3 3.00 s, schedd ap-2 2.00 s" in shown

@@ -84,7 +84,12 @@ TARGET = {
         (job(RequestMemory="20000", RequestCpus="6"), slot(), ["cpus", "memory"], ["memory"]),
         (job("TARGET.Arch == 1 && True"), slot(), ["job-requirements"], ["job-requirements"]),
         (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), slot(), ["gpus"], ["gpus"]),
-        (job("TARGET.Licence >= RequestLicence", RequestLicence="1"), slot(), ["resource"], ["resource"]),
+        (
+            job("TARGET.Licence >= RequestLicence", RequestLicence="1"),
+            slot(),
+            ["resource"],
+            ["resource"],
+        ),
         (job(RequestCpus="1 / 0"), slot(), ["bad-request"], ["bad-request"]),
         (job(), slot(Start="MY.Warm && False", Warm="True"), ["site-start"], ["site-start"]),
         (job(), slot(Start="Undefined && True"), ["site-start"], ["site-start"]),
@@ -92,7 +97,12 @@ TARGET = {
         (job(), slot(**TARGET), ["target"], []),
         (job(AccountingGroup='"cms"'), slot(**TARGET), [], []),
         (job(), slot(t1_GraceAdmits="MY.MC_GRACE =!= True", MC_GRACE="1 > 0"), ["grace"], []),
-        (job(), slot(t1_CoolAdmits="MY.t1_overheat =!= True", t1_overheat="True"), ["overheat"], []),
+        (
+            job(),
+            slot(t1_CoolAdmits="MY.t1_overheat =!= True", t1_overheat="True"),
+            ["overheat"],
+            [],
+        ),
         (job(), slot(State='"Drained"', Draining="True", Requirements="False"), ["draining"], []),
         (
             job(RequestCpus="9"),
@@ -104,7 +114,10 @@ TARGET = {
         (job(), slot(PartitionableSlot="undefined", State='"Claimed"'), ["claimed"], []),
         (
             job(),
-            slot(ConsumptionCpus="5 + TARGET.RequestCpus", WithinResourceLimits="Cpus >= MY.ConsumptionCpus"),
+            slot(
+                ConsumptionCpus="5 + TARGET.RequestCpus",
+                WithinResourceLimits="Cpus >= MY.ConsumptionCpus",
+            ),
             ["cpus"],
             [],
         ),
@@ -121,13 +134,21 @@ def test_each_obstacle_is_named_and_no_other(
     assert codes(found) == (now, empty)
 
 
-@pytest.mark.parametrize(("group", "kind"), [("alice.x", "cap"), ("CMS", "size"), ("lhcb", "others")])
+@pytest.mark.parametrize(
+    ("group", "kind"), [("alice.x", "cap"), ("CMS", "size"), ("lhcb", "others")]
+)
 def test_a_target_keeps_a_job_out_for_a_reason(group: str, kind: str) -> None:
-    target = one(job(AccountingGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})).target
+    target = one(
+        job(AccountingGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})
+    ).target
     assert target is not None
-    assert (target.kind, target.held_back, target.cap_cores, target.helped, target.request_cores) == (
-        *(kind, "alice", 2, "cms", 8),
-    )
+    assert (
+        target.kind,
+        target.held_back,
+        target.cap_cores,
+        target.helped,
+        target.request_cores,
+    ) == (*(kind, "alice", 2, "cms", 8),)
 
 
 def test_grace_says_when_it_ends() -> None:
@@ -145,10 +166,20 @@ def test_a_node_counts_by_its_nearest_slot() -> None:
     far = finding("a", "2@a", "", (Obstacle("cpus", "x"), Obstacle("memory", "y")))
     free = finding("b", "1@b", "job and slot")
     found = verdict([far, near, free])
-    assert (found.code, found.nodes, found.fitting_nodes, found.fitting_if_empty) == ("could-now", 2, 1, 2)
+    assert (found.code, found.nodes, found.fitting_nodes, found.fitting_if_empty) == (
+        "could-now",
+        2,
+        1,
+        2,
+    )
     ((count),) = found.obstacles
     assert (count.code, count.nodes, count.alone) == ("cpus", 1, 1)
-    assert (found.slots, found.slots_refused_by_job, found.slots_refusing_job, found.slots_matching) == (
+    assert (
+        found.slots,
+        found.slots_refused_by_job,
+        found.slots_refusing_job,
+        found.slots_matching,
+    ) == (
         3,
         1,
         1,
@@ -169,7 +200,9 @@ def test_jobs_are_named_as_condor_names_them(written: str, schedd: Any, wanted: 
     assert job_id(written, schedd) == wanted
 
 
-@pytest.mark.parametrize("written", ["12", "", "a.b", "1.2 || true", "#1.2", "1.2.3", "12345678901.0", "x#"])
+@pytest.mark.parametrize(
+    "written", ["12", "", "a.b", "1.2 || true", "#1.2", "1.2.3", "12345678901.0", "x#"]
+)
 def test_what_names_no_job_is_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"write CLUSTER\.PROC"):
         job_id(written, None)
@@ -204,7 +237,8 @@ def test_no_job_hangs_the_command(job_ad: Any) -> None:
 
 def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
     ad = classad2.ClassAd(
-        "[RequestDisk = DiskUsage; DiskUsage = 75; RequestCpus = 8; RequestGPUs = TARGET.Gpus; RequestMemory = error]"
+        "[RequestDisk = DiskUsage; DiskUsage = 75; RequestCpus = 8; RequestGPUs = TARGET.Gpus; "
+        "RequestMemory = error]"
     )
     facts = facts_of(ad, "ap-1")
     assert facts.requests["RequestDisk"] == "DiskUsage"

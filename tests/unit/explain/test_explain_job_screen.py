@@ -25,7 +25,8 @@ def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) 
     short = (Shortage("Memory", 31000, 20000, 30976),) if MEMORY in now else ()
     cores = (Shortage("Cpus", 8, 4, 8),) if CPUS in now else ()
     return SlotFinding(
-        *(node, f"slot1@{node}", True, False, tuple(now), tuple(empty), seen), shortages=(*short, *cores)
+        *(node, f"slot1@{node}", True, False, tuple(now), tuple(empty), seen),
+        shortages=(*short, *cores),
     )
 
 
@@ -92,8 +93,8 @@ def test_amounts_have_units() -> None:
     assert "RequestMemory = 31000 MiB, RequestDisk = DiskUsage * 2 (KiB)" in told
     assert "RequestCpus = 8," in told
     assert (
-        "asks for 31000 MiB; where it is short, at most 20000 MiB free, 30976 MiB if nothing ran there"
-        in told
+        "asks for 31000 MiB; where it is short, at most 20000 MiB free, 30976 MiB if nothing "
+        "ran there" in told
     )
     assert "too little free memory: RequestMemory = 31000 MiB" in told
     assert "uses 386 HS06 and is due 213 HS06: 173 HS06 over; pledge 200 HS06" in told
@@ -111,8 +112,8 @@ def test_a_request_is_the_number_that_it_comes_to_and_a_short_expression_follows
     facts = vars(JobFacts("ap-1", 1, 5, "lhcb", "bob", requests, NOW - 60, request_values=values))
     told = shown(replace(explanation(finding("wn-1", [CPUS])), facts=facts))
     assert (
-        "RequestCpus = 8, RequestDisk = 75 KiB (DiskUsage), RequestMemory = 1 MiB, RequestGPUs = nowhere"
-        in told
+        "RequestCpus = 8, RequestDisk = 75 KiB (DiskUsage), RequestMemory = 1 MiB, RequestGPUs "
+        "= nowhere" in told
     )
 
 
@@ -128,7 +129,9 @@ def test_what_was_said_of_another_job_names_it() -> None:
 
 def test_a_screen_leaves_a_line_for_the_prompt() -> None:
     to = io.StringIO()
-    print_screen("title", [("row", f"number {number}") for number in range(23)], to, everything=False)
+    print_screen(
+        "title", [("row", f"number {number}") for number in range(23)], to, everything=False
+    )
     lines = to.getvalue().splitlines()
     assert len(lines) == 23
     assert lines[-1] == "… and 2 lines more: --all"

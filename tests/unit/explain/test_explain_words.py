@@ -18,10 +18,13 @@ def test_one_node_is_not_nodes() -> None:
     assert extent_of(targets, "cms") == "receives on 2 nodes"
 
 
-def test_the_jobs_of_no_group_have_no_pledge(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_jobs_of_no_group_have_no_pledge(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     config = tmp_path / "sharectl.yaml"
     config.write_text(
-        f"groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}\n"
+        f"groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: "
+        f"{{pledge_hs06: 87100}}}}\n"
         f"control: {{strategy: pair, max_nodes: 4}}\nstate_directory: {tmp_path}\n",
         encoding="utf-8",
     )

@@ -89,9 +89,17 @@ def test_groups_and_cycles_tell_of_numbers_of_nodes_and_these_agree(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     group = data(capsys, "explain", "group", "cms", "--cycle", 1, "--config", config)
-    assert (group["agrees"], group["decided_again"], bool(group["would_change"])) == (False, "gives", True)
+    assert (group["agrees"], group["decided_again"], bool(group["would_change"])) == (
+        False,
+        "gives",
+        True,
+    )
     cycle = data(capsys, "explain", "cycle", 1, "--config", config)
-    assert (cycle["agrees"], cycle["decided_again"], bool(cycle["would_change"])) == (False, "1 target", True)
+    assert (cycle["agrees"], cycle["decided_again"], bool(cycle["would_change"])) == (
+        False,
+        "1 target",
+        True,
+    )
     out = run(capsys, "explain", "cycle", 1, "--config", config)
     assert "deciding again now comes to about as many targets, not all of them the same" in out
 
@@ -108,7 +116,11 @@ def test_groups_and_cycles_tell_of_numbers_of_nodes_and_these_agree(
         (108, 100, True),
     ],
 )
-def test_numbers_of_targets_are_alike_within_a_tenth(were: int, are: int, about_as_many: bool) -> None:  # noqa: FBT001
+def test_numbers_of_targets_are_alike_within_a_tenth(
+    were: int,
+    are: int,
+    about_as_many: bool,  # noqa: FBT001
+) -> None:
     assert alike(were, are) is about_as_many
 
 
@@ -138,6 +150,9 @@ def test_a_replay_that_agrees_has_no_such_note() -> None:
     for same, noted in ((1, False), (0, True)):
         to = io.StringIO()
         tables.write_text(
-            [ReplayedCycle(1, NOW, outcome, outcome, same, 1)], {"decides": "law pid"}, to, everything=False
+            [ReplayedCycle(1, NOW, outcome, outcome, same, 1)],
+            {"decides": "law pid"},
+            to,
+            everything=False,
         )
         assert (MAY_DIFFER in " ".join(to.getvalue().split())) is noted

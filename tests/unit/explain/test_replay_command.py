@@ -62,7 +62,9 @@ def test_the_configuration_of_then_agrees_and_others_do_not(
     other = data(capsys, "--config", config, "--set", "control.max_nodes=2")
     assert other["summary"]["agreement_ratio"] == 0.5
     assert [cycle["would"]["targets"] for cycle in other["cycles"]] == [2] * CYCLES
-    quiet = data(capsys, "--config", config, "--set", "control.deadband_hs06=100000", "--law", "pid")
+    quiet = data(
+        capsys, "--config", config, "--set", "control.deadband_hs06=100000", "--law", "pid"
+    )
     assert quiet["summary"]["would"]["targets"] == 0
     assert {cycle["would"]["reason"] for cycle in quiet["cycles"]} == {"no-group-over"}
 
@@ -93,7 +95,11 @@ def test_a_period_and_another_file_of_configuration(
     content = data(capsys, "--config", config, "--from", NOW + 1, "--to", NOW + 3 * PERIOD_SECONDS)
     assert [cycle["cycle"] for cycle in content["cycles"]] == [2, 3]
     # The targets of the cycle before stand already: nothing begins.
-    assert content["cycles"][0]["would"]["changed_nodes"] == content["cycles"][0]["was"]["changed_nodes"] == 0
+    assert (
+        content["cycles"][0]["would"]["changed_nodes"]
+        == content["cycles"][0]["was"]["changed_nodes"]
+        == 0
+    )
     other = tmp_path / "other.yaml"
     other.write_text(
         "groups: {alice: {pledge_hs06: 900000}, atlas: {pledge_hs06: 1}, cms: {pledge_hs06: 1}}\n"
@@ -108,7 +114,9 @@ def test_a_period_and_another_file_of_configuration(
 
 def test_csv_has_a_row_a_cycle(capsys: pytest.CaptureFixture[str], config: Path) -> None:
     rows = list(
-        csv.DictReader(io.StringIO(run(capsys, "--config", config, "--csv", "--strategy", "many")[1]))
+        csv.DictReader(
+            io.StringIO(run(capsys, "--config", config, "--csv", "--strategy", "many")[1])
+        )
     )
     assert [row["cycle"] for row in rows] == ["1", "2", "3", "4"]
     assert tuple(rows[0]) == tables.COLUMNS
@@ -118,20 +126,26 @@ def test_csv_has_a_row_a_cycle(capsys: pytest.CaptureFixture[str], config: Path)
     assert rows[0]["would_idle_core_seconds"] != ""
 
 
-def test_text_is_one_screen_unless_all_is_wanted(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_text_is_one_screen_unless_all_is_wanted(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     out = run(capsys, "--config", config, "--set", "control.max_nodes=2")[1]
     assert len(out.splitlines()) < 24
     assert "the cycles that differ most" in out
     assert "50.0% on average, and all of them in 0 cycles" in " ".join(out.split())
     out = run(capsys, "--config", config, "--all")[1]
     rows = [line.split() for line in out.splitlines()]
-    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == [str(k + 1) for k in range(CYCLES)]
+    assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == [
+        str(k + 1) for k in range(CYCLES)
+    ]
     assert max(map(len, out.splitlines())) <= 80
     assert str(NOW) not in out
     assert "open loop" in out
 
 
-def test_long_settings_stay_within_the_screen(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_long_settings_stay_within_the_screen(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     settings = [
         word
         for key in ("max_nodes=2", "deadband_hs06=1", "horizon_seconds=7200")
@@ -144,7 +158,9 @@ def test_long_settings_stay_within_the_screen(capsys: pytest.CaptureFixture[str]
 
 def test_the_cycle_that_differs_most_is_first() -> None:
     outcome = Outcome("targets", 4, 4, 1, 320.0, None)
-    cycles = [ReplayedCycle(k, NOW + k, outcome, outcome, same, 4) for k, same in enumerate((3, 4, 1, 2))]
+    cycles = [
+        ReplayedCycle(k, NOW + k, outcome, outcome, same, 4) for k, same in enumerate((3, 4, 1, 2))
+    ]
     to = io.StringIO()
     tables.write_text(cycles, {"decides": "law pid"}, to, everything=False)
     rows = [line.split() for line in to.getvalue().splitlines()]
@@ -203,7 +219,11 @@ def test_what_incomplete_cycles_withdraw_stands_no_more() -> None:
     ],
 )
 def test_what_is_wrong_is_named(
-    capsys: pytest.CaptureFixture[str], config: Path, arguments: tuple[str, ...], code: int, said: str
+    capsys: pytest.CaptureFixture[str],
+    config: Path,
+    arguments: tuple[str, ...],
+    code: int,
+    said: str,
 ) -> None:
     found, _, err = run(capsys, "--config", config, *arguments)
     assert (found, said in err) == (code, True), err

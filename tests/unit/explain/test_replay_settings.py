@@ -35,7 +35,12 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, st
         (("--set", "groups.cms.pledge_hs06=1000"), "has no effect here"),
         (("--set", "groups.cms.pledge_hs06=1000"), "write --pledges configured"),
         (
-            ("--set", "groups.cms.groups={prod: {share: 1}}", "--set", "groups.cms.groups.prod.share=0.5"),
+            (
+                "--set",
+                "groups.cms.groups={prod: {share: 1}}",
+                "--set",
+                "groups.cms.groups.prod.share=0.5",
+            ),
             "write --pl",
         ),
         (("--set", "pledges.from=yaml"), "write --pledges configured"),
@@ -53,7 +58,9 @@ def test_a_key_without_effect_is_refused(
     assert (code, said in err) == (2, True), err
 
 
-def test_all_that_a_replay_takes_is_accepted(capsys: pytest.CaptureFixture[str], config: Path) -> None:
+def test_all_that_a_replay_takes_is_accepted(
+    capsys: pytest.CaptureFixture[str], config: Path
+) -> None:
     settings = [
         "control.law=ewma",
         "validity_seconds=600",
@@ -70,7 +77,17 @@ def test_all_settings_that_are_wrong_are_named_at_once_as_a_wrong_usage(
     capsys: pytest.CaptureFixture[str], config: Path
 ) -> None:
     code, err = run(
-        *(capsys, "--config", config, "--set", "foo", "--set", "contrl.x=3", "--set", "control.law=pdi")
+        *(
+            capsys,
+            "--config",
+            config,
+            "--set",
+            "foo",
+            "--set",
+            "contrl.x=3",
+            "--set",
+            "control.law=pdi",
+        )
     )
     assert code == 2
     for said in ('--set "foo": write KEY=VALUE', "contrl", "pdi"):

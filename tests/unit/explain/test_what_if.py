@@ -22,7 +22,11 @@ from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import NOW, running, snapshot
 
 PLEDGES = {"alice": 100.0, "cms": 100.0}
-HELD = [running("wn-1", "alice", 1, 64), running("wn-2", "alice", 1, 32), running("wn-2", "cms", 1, 16)]
+HELD = [
+    running("wn-1", "alice", 1, 64),
+    running("wn-2", "alice", 1, 32),
+    running("wn-2", "cms", 1, 16),
+]
 
 
 def case(taken: Snapshot, **limits: object) -> Case:

@@ -89,7 +89,9 @@ def test_a_limit_is_told_by_what_it_would_have_to_be_and_by_what_there_is_withou
 
 
 def test_a_limit_that_does_not_act_is_not_told() -> None:
-    codes = {flip.code for flip in found(case(snapshot(HELD, WAIT), max_nodes=3, max_target_ratio=1.0))}
+    codes = {
+        flip.code for flip in found(case(snapshot(HELD, WAIT), max_nodes=3, max_target_ratio=1.0))
+    }
     assert codes == {"pending", "deadband", "error"}
 
 
@@ -108,7 +110,10 @@ def test_two_limits_that_are_equally_tight_are_told_together() -> None:
 def test_what_is_missing_together_is_told_together_and_nothing_that_need_not_be() -> None:
     asked = case(snapshot(HELD, uncontrolled=["wn-1", "wn-2", "wn-3"]), max_nodes=2)
     (flip,) = found(asked)
-    assert flip.what == "all nodes are under control (nodes.controlled) and 1000 8-core jobs of cms wait"
+    assert (
+        flip.what
+        == "all nodes are under control (nodes.controlled) and 1000 8-core jobs of cms wait"
+    )
     assert (flip.value, flip.outcome) == (None, "some targets")
 
 
@@ -133,7 +138,9 @@ def test_what_would_drop_some_targets_is_told() -> None:
 
 def test_each_change_that_is_told_comes_to_what_is_told_of_it() -> None:
     """What is told of a limit is what a plan with that limit has."""
-    told = [flip for flip in found(case(snapshot(HELD, WAIT), max_nodes=1)) if flip.code == "max-nodes"]
+    told = [
+        flip for flip in found(case(snapshot(HELD, WAIT), max_nodes=1)) if flip.code == "max-nodes"
+    ]
     for flip in told:
         most = None if flip.becomes is None else int(flip.becomes)
         again = case(snapshot(HELD, WAIT), max_nodes=most).decided()

@@ -68,7 +68,9 @@ def test_a_reader_never_sees_half_a_line(tmp_path: Path) -> None:
             os.kill(writer, signal.SIGKILL)
             os.waitpid(writer, 0)
     assert looks > 100
-    kept = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    kept = [
+        line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+    ]
     assert len(kept) == 12000
 
 
@@ -144,7 +146,9 @@ def test_what_is_not_ours_stays_as_it_is(tmp_path: Path, verb: str, kind: str) -
         pytest.skip("only root can make a device")
     made(path, kind)
     before = os.lstat(path)
-    with pytest.raises(StateError, match=rf"{path}: not written: there is {kind}; name another path"):
+    with pytest.raises(
+        StateError, match=rf"{path}: not written: there is {kind}; name another path"
+    ):
         WRITING[verb](path)
     assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
     assert (tmp_path / "real").read_text(encoding="utf-8") == "old"

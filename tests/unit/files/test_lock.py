@@ -33,6 +33,9 @@ def test_a_whole_path_is_not_made_and_how_to_is_told(tmp_path: Path) -> None:
 
 def test_what_is_no_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "state").symlink_to("elsewhere")
-    with pytest.raises(StateError, match="check state_directory"), only_one(tmp_path / "state" / "lock", 0):
+    with (
+        pytest.raises(StateError, match="check state_directory"),
+        only_one(tmp_path / "state" / "lock", 0),
+    ):
         pass
     assert not (tmp_path / "elsewhere").exists()

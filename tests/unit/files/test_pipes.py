@@ -78,7 +78,12 @@ def test_every_verb_that_reads_a_named_file_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "sharectl.yaml"
-    config.write_text(f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8")
+    config.write_text(
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8"
+    )
     for arguments in (["plan", "--jobs", "/dev/zero"], ["publish", "--plan", "/dev/zero"]):
         assert main([*arguments, "--config", str(config)]) == 65
-        assert "/dev/zero: cannot be read: it is neither a regular file nor a pipe" in capsys.readouterr().err
+        assert (
+            "/dev/zero: cannot be read: it is neither a regular file nor a pipe"
+            in capsys.readouterr().err
+        )

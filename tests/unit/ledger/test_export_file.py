@@ -42,7 +42,8 @@ def export(config: Path, out: Path, *words: object) -> int:
 
 @pytest.mark.parametrize("form", ["csv", "log", "parquet"])
 @pytest.mark.parametrize(
-    "name", [str(PLACE), f"{PLACE}-wal", "ledger/new.csv", "state.json", "new", "link/ledger.sqlite"]
+    "name",
+    [str(PLACE), f"{PLACE}-wal", "ledger/new.csv", "state.json", "new", "link/ledger.sqlite"],
 )
 def test_nothing_is_exported_into_the_state_directory(
     config: Path, state: Path, name: str, form: str, capsys: pytest.CaptureFixture[str]
@@ -70,7 +71,9 @@ def test_the_log_that_cycles_write_is_no_export(
 
 
 @pytest.mark.parametrize("form", ["csv", "log", "parquet"])
-@pytest.mark.parametrize("content", [b"", b"mine\n", b"PAR1 and no more", b"cycle,taken_at\n", b"\xff\xfe\n"])
+@pytest.mark.parametrize(
+    "content", [b"", b"mine\n", b"PAR1 and no more", b"cycle,taken_at\n", b"\xff\xfe\n"]
+)
 def test_what_is_no_export_is_left_alone(
     config: Path, tmp_path: Path, content: bytes, form: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -124,7 +127,9 @@ def test_another_kind_of_export_is_left_alone(config: Path, tmp_path: Path, form
     assert out.read_bytes() == before
 
 
-def test_an_export_of_a_version_with_fewer_columns_is_replaced(config: Path, tmp_path: Path) -> None:
+def test_an_export_of_a_version_with_fewer_columns_is_replaced(
+    config: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out.csv"
     out.write_text(",".join(column.name for column in TABLES["groups"].columns[:-2]) + "\n")
     assert export(config, out) == 0
@@ -143,11 +148,14 @@ def test_a_time_without_a_cycle_replaces_nothing(
     said = capsys.readouterr()
     assert (said.out, out.read_bytes()) == ("", before)
     assert said.err == (
-        f"sharectl: no cycle in that time: the ledger has cycles from {FIRST} to {LAST}; nothing was written\n"
+        f"sharectl: no cycle in that time: the ledger has cycles from {FIRST} to {LAST}; "
+        "nothing was written\n"
     )
 
 
-def test_a_time_without_a_cycle_prints_no_header(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_time_without_a_cycle_prints_no_header(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["ledger", "export", "--to", str(NOW - 1), "--config", str(config)]) == 1
     said = capsys.readouterr()
     assert (said.out, "no cycle in that time" in said.err) == ("", True)

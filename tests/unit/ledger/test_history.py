@@ -26,7 +26,9 @@ from tests.fakes import (
 from tests.made_cycles import incomplete, made
 
 CONFIG = PlanConfig({"alice": 1.0, "cms": 1.0}, PlanLimits(), validity_seconds=3060)
-UNEVEN = snapshot([running("wn-1", "alice", 1, 64)], {("cms", 8): 3}, sources=[Source("collector", 0.1)])
+UNEVEN = snapshot(
+    [running("wn-1", "alice", 1, 64)], {("cms", 8): 3}, sources=[Source("collector", 0.1)]
+)
 
 WET = Circumstances()
 
@@ -54,7 +56,9 @@ def cycle(
 
 def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
     publisher = FakePublisher()
-    result = cycle(histories, publisher, how=Circumstances(elapsed=lambda: 2.5, configuration="0123456789ab"))
+    result = cycle(
+        histories, publisher, how=Circumstances(elapsed=lambda: 2.5, configuration="0123456789ab")
+    )
     assert result.problems == ()
     kept = histories.ledger.latest()
     assert kept is not None
@@ -71,7 +75,9 @@ def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
     ]
 
 
-def test_what_stands_after_a_failed_publication_is_not_said_to_be_published(histories: Histories) -> None:
+def test_what_stands_after_a_failed_publication_is_not_said_to_be_published(
+    histories: Histories,
+) -> None:
     cycle(histories, FakePublisher(broken="no room"))
     kept = histories.ledger.latest()
     assert kept is not None
@@ -98,7 +104,9 @@ def test_a_dry_run_says_what_the_next_cycle_does_with_a_broken_ledger(histories:
     assert f"moves it to {histories.ledger.path}.broken-DATE" in warning
 
 
-def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(histories: Histories) -> None:
+def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(
+    histories: Histories,
+) -> None:
     histories.files.errors_log.mkdir()
     with pytest.raises(StateError, match=r"errors\.log"):
         histories.record(*made())

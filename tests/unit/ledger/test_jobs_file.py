@@ -61,7 +61,16 @@ def test_values_that_condor_q_could_not_evaluate_take_the_seeds_defaults() -> No
 
 @pytest.mark.parametrize(
     ("requested", "counted_as"),
-    [("8.0", 8), ("2.5", 2), ("0", 1), ("-5", 1), ("error", 1), ("nan", 1), ("inf", 1_000_000), ("cores", 1)],
+    [
+        ("8.0", 8),
+        ("2.5", 2),
+        ("0", 1),
+        ("-5", 1),
+        ("error", 1),
+        ("nan", 1),
+        ("inf", 1_000_000),
+        ("cores", 1),
+    ],
 )
 def test_a_user_who_requests_nonsense_does_not_make_the_file_unreadable(
     requested: str, counted_as: int

@@ -93,12 +93,18 @@ def test_cycles_are_found_by_number_by_time_and_by_the_time_before(ledger: Ledge
     second = ledger.cycle(numbers[1])
     assert second is not None
     assert second.taken_at == NOW + PERIOD_SECONDS
-    assert second == ledger.cycle_at(NOW + PERIOD_SECONDS) == ledger.cycle_at(NOW + 2 * PERIOD_SECONDS - 1)
+    assert (
+        second
+        == ledger.cycle_at(NOW + PERIOD_SECONDS)
+        == ledger.cycle_at(NOW + 2 * PERIOD_SECONDS - 1)
+    )
     assert ledger.cycle_at(NOW - 1) is None
     assert ledger.cycle(99) is None
 
 
-def test_a_time_is_no_number_however_small_and_a_number_no_time_however_large(ledger: Ledger) -> None:
+def test_a_time_is_no_number_however_small_and_a_number_no_time_however_large(
+    ledger: Ledger,
+) -> None:
     number = ledger.record(*made(0))
     assert ledger.cycle_at(number) is None
     assert ledger.cycle(NOW) is None
@@ -118,7 +124,9 @@ def test_a_nodes_history_is_what_the_cycles_say(ledger: Ledger) -> None:
         ledger.record(*made(number, nodes=5 if number % 4 else 3))
     ledger.record(*incomplete(12))
     found = ledger.node_history("wn-4", NOW, NOW + 20 * PERIOD_SECONDS)
-    assert [moment.taken_at for moment in found] == [NOW + n * PERIOD_SECONDS for n in range(12) if n % 4]
+    assert [moment.taken_at for moment in found] == [
+        NOW + n * PERIOD_SECONDS for n in range(12) if n % 4
+    ]
     for moment in found:
         record = ledger.cycle(moment.number)
         assert record is not None
@@ -132,7 +140,10 @@ def test_a_snapshot_of_a_cycle_decides_as_the_pool_did(ledger: Ledger) -> None:
     assert kept is not None
     again = snapshot_of(kept)
     assert sorted(again.running, key=str) == sorted(
-        (RunningJobs(j.node, j.group, j.cores, j.hs06_per_core, j.seconds, j.jobs) for j in seen.running),
+        (
+            RunningJobs(j.node, j.group, j.cores, j.hs06_per_core, j.seconds, j.jobs)
+            for j in seen.running
+        ),
         key=str,
     )
     assert set(again.pending) == set(seen.pending)
@@ -179,7 +190,9 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("what", BROKEN)
-def test_a_broken_ledger_is_put_aside_whole_and_a_new_one_has_the_cycle(ledger: Ledger, what: str) -> None:
+def test_a_broken_ledger_is_put_aside_whole_and_a_new_one_has_the_cycle(
+    ledger: Ledger, what: str
+) -> None:
     for number in range(30):
         ledger.record(*made(number))
     broken = BROKEN[what](ledger.path.read_bytes())
@@ -200,7 +213,9 @@ def test_two_broken_ledgers_of_one_second_are_both_kept(ledger: Ledger) -> None:
         ledger.path.write_bytes(text)
         with pytest.raises(StateError, match="moved to"):
             ledger.record(*made())
-    kept = {path.read_bytes()[:3] for path in ledger.path.parent.iterdir() if ".broken-" in path.name}
+    kept = {
+        path.read_bytes()[:3] for path in ledger.path.parent.iterdir() if ".broken-" in path.name
+    }
     assert kept == {b"one", b"two"}
 
 
@@ -291,11 +306,15 @@ def old_files() -> list[Path]:
 
 
 def test_there_is_an_old_file_of_each_version() -> None:
-    assert [path.stem for path in old_files()] == [f"version-{number}" for number in range(1, VERSION + 1)]
+    assert [path.stem for path in old_files()] == [
+        f"version-{number}" for number in range(1, VERSION + 1)
+    ]
 
 
 @pytest.mark.parametrize("old", old_files(), ids=lambda path: path.stem)
-def test_an_old_ledger_is_brought_up_to_date_with_all_that_is_in_it(ledger: Ledger, old: Path) -> None:
+def test_an_old_ledger_is_brought_up_to_date_with_all_that_is_in_it(
+    ledger: Ledger, old: Path
+) -> None:
     ledger.path.parent.mkdir()
     with opened(ledger.path) as connection:
         connection.executescript(old.read_text(encoding="utf-8"))
@@ -317,7 +336,9 @@ def test_targets_of_groups_that_version_1_did_not_count_are_not_known(ledger: Le
     ledger.path.parent.mkdir()
     with opened(ledger.path) as connection:
         connection.executescript((OLD_FILES / "version-1.sql").read_text(encoding="utf-8"))
-    with pytest.raises(StateError, match="is of schema version 1; the next `sharectl cycle` brings it to"):
+    with pytest.raises(
+        StateError, match="is of schema version 1; the next `sharectl cycle` brings it to"
+    ):
         ledger.latest()
     record, seen = made(5)
     number = ledger.record(record, seen)
@@ -329,7 +350,10 @@ def test_targets_of_groups_that_version_1_did_not_count_are_not_known(ledger: Le
     assert told > 0
     hours = [bucket.groups for bucket in ledger.series(NOW - 3600, NOW + 7200, 3).buckets]
     points = [groups["alice"] for groups in hours if groups]
-    assert [(point.held_back_nodes, point.helped_nodes) for point in points] == [(None, None), (told, 0)]
+    assert [(point.held_back_nodes, point.helped_nodes) for point in points] == [
+        (None, None),
+        (told, 0),
+    ]
     (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
     assert (day.groups["alice"].cycles, day.groups["alice"].held_back_nodes) == (4, told)
     assert problems(ledger, every_cycle=True) == []
@@ -344,7 +368,9 @@ def test_nodes_for_multicore_jobs_alone_are_other_nodes_than_their_like(ledger: 
     assert ledger.last_complete(NOW, NOW + 1) == as_kept(record, number)
 
 
-def test_pending_jobs_that_no_node_could_run_are_added_up_where_they_are_known(ledger: Ledger) -> None:
+def test_pending_jobs_that_no_node_could_run_are_added_up_where_they_are_known(
+    ledger: Ledger,
+) -> None:
     ledger.path.parent.mkdir()
     with opened(ledger.path) as connection:
         connection.executescript((OLD_FILES / "version-3.sql").read_text(encoding="utf-8"))
@@ -357,7 +383,11 @@ def test_pending_jobs_that_no_node_could_run_are_added_up_where_they_are_known(l
     (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
     assert day.groups["cms"].cycles > 2, "older cycles are there, and do not count"
     assert (day.groups["alice"].unplaceable_jobs, day.groups["cms"].unplaceable_jobs) == (0, 4)
-    points = [bucket.groups["cms"] for bucket in ledger.series(NOW, NOW + 3600, 3).buckets if bucket.groups]
+    points = [
+        bucket.groups["cms"]
+        for bucket in ledger.series(NOW, NOW + 3600, 3).buckets
+        if bucket.groups
+    ]
     assert points[0].unplaceable_jobs is None
     assert problems(ledger, every_cycle=True) == []
 
@@ -370,7 +400,9 @@ def test_a_step_that_fails_leaves_the_old_tables(tmp_path: Path) -> None:
         with pytest.raises(sqlite3.OperationalError):
             migrate(connection, path, broken)
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
+        assert connection.execute(
+            "SELECT count(*) FROM sqlite_master WHERE name = 'half'"
+        ).fetchone() == (0,)
         migrate(connection, path, (*MIGRATIONS, "CREATE TABLE half (x)"))
         assert connection.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)

@@ -29,7 +29,8 @@ DAY = 86400
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: {tmp_path}\n"
+        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: "
+        f"{tmp_path}\n"
         "ledger: {keep_days: 36500}\n"
     )
     return path
@@ -66,10 +67,17 @@ def error_log(path: Path, numbers: range) -> Path:
     return path
 
 
-def test_info_says_what_is_there(config: Path, ledger: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_says_what_is_there(
+    config: Path, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(config, "info", "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["kind"], said["cycles"], said["complete_cycles"], said["nodes"]) == ("ledger", 4, 3, 5)
+    assert (said["kind"], said["cycles"], said["complete_cycles"], said["nodes"]) == (
+        "ledger",
+        4,
+        3,
+        5,
+    )
     assert (said["first_at"], said["last_at"]) == (NOW, NOW + 3 * PERIOD_SECONDS)
     assert said["bytes"] == ledger.path.stat().st_size
     assert run(config, "info") == 0
@@ -118,7 +126,11 @@ def test_a_row_of_a_group_is_the_groups(
     control = made(0)[0].groups[0]
     assert (alice["group"], float(alice["power_hs06"])) == ("alice", control.error.usage.power_hs06)
     assert float(alice["error_hs06"]) == control.error.error_hs06
-    assert (alice["cores_by_size"], alice["pending_by_size"], alice["imported"]) == ("1:210", "1:7", "0")
+    assert (alice["cores_by_size"], alice["pending_by_size"], alice["imported"]) == (
+        "1:210",
+        "1:7",
+        "0",
+    )
 
 
 @pytest.mark.parametrize("what", TABLES)
@@ -132,7 +144,9 @@ def test_parquet_has_the_same_as_csv(
     assert run(config, "export", "--what", what) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     table = parquet.read_table(out)
-    assert [{name: plain(value) for name, value in row.items()} for row in table.to_pylist()] == rows
+    assert [
+        {name: plain(value) for name, value in row.items()} for row in table.to_pylist()
+    ] == rows
     assert table.schema.field("cycle").metadata[b"meaning"].startswith(b"number of the cycle")
     assert [path.name for path in elsewhere.iterdir()] == [out.name]
 
@@ -200,11 +214,18 @@ def test_an_import_adds_each_row_once(
     )
     assert run(config, "import", log, rotated, "--json") == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["rows"], said["rows_added"], said["cycles_added"], said["rows_known"]) == (20, 18, 9, 2)
+    assert (said["rows"], said["rows_added"], said["cycles_added"], said["rows_known"]) == (
+        20,
+        18,
+        9,
+        2,
+    )
     assert run(config, "import", rotated, log) == 0
     assert "0 of 20 rows added" in capsys.readouterr().out
     kept = list(Ledger(tmp_path / PLACE).cycles(0, 2**40))
-    assert [record.taken_at for record in kept] == [NOW + number * PERIOD_SECONDS for number in range(9)]
+    assert [record.taken_at for record in kept] == [
+        NOW + number * PERIOD_SECONDS for number in range(9)
+    ]
     assert all(record.imported and len(record.groups) == 2 for record in kept)
 
 
@@ -228,7 +249,9 @@ def test_rows_that_were_recorded_live_stay_what_they_are(
     assert ledger.series(NOW, NOW + DAY, 1) == series
 
 
-def test_imported_figures_are_drawn_and_unknown_ones_are_not_zero(config: Path, tmp_path: Path) -> None:
+def test_imported_figures_are_drawn_and_unknown_ones_are_not_zero(
+    config: Path, tmp_path: Path
+) -> None:
     assert run(config, "import", error_log(tmp_path / "errors.log", range(3))) == 0
     ledger = Ledger(tmp_path / PLACE)
     bucket = ledger.series(NOW, NOW + DAY, 1).buckets[0]
@@ -241,11 +264,15 @@ def test_imported_figures_are_drawn_and_unknown_ones_are_not_zero(config: Path, 
     for number in range(3):
         other.record(*made(number))
     same = other.series(NOW, NOW + DAY, 1).buckets[0]
-    assert bucket.groups["alice"].work_hs06_seconds == pytest.approx(same.groups["alice"].work_hs06_seconds)
+    assert bucket.groups["alice"].work_hs06_seconds == pytest.approx(
+        same.groups["alice"].work_hs06_seconds
+    )
     assert bucket.pool.covered_seconds == same.pool.covered_seconds == 2 * PERIOD_SECONDS
 
 
-def test_cycles_brought_in_before_a_live_one_make_it_stand_for_less(config: Path, tmp_path: Path) -> None:
+def test_cycles_brought_in_before_a_live_one_make_it_stand_for_less(
+    config: Path, tmp_path: Path
+) -> None:
     ledger = Ledger(tmp_path / PLACE)
     ledger.record(*made(0))
     ledger.record(*made(3))
@@ -262,7 +289,8 @@ def test_all_bad_lines_of_all_files_are_named_and_nothing_is_brought_in(
     bad, worse = tmp_path / "bad.log", tmp_path / "worse.log"
     bad.write_text("1627101243 cms 87100 -542 0 4888\n1627101243 cms 1 1 1 1 1 1 1 x\n")
     worse.write_text(
-        "99999999999999 cms 1 1 1 1 1 1 1 1\n1627101243 =cmd 1 1 1 1 1 1 1 1\n1627101243 cms 1 1 1 -5 1 1 1 1\n"
+        "99999999999999 cms 1 1 1 1 1 1 1 1\n1627101243 =cmd 1 1 1 1 1 1 1 1\n1627101243 cms 1 "
+        "1 1 -5 1 1 1 1\n"
     )
     missing = tmp_path / "missing.log"
     assert run(config, "import", good, bad, worse, missing) == 65
@@ -281,7 +309,9 @@ def test_all_bad_lines_of_all_files_are_named_and_nothing_is_brought_in(
 
 def test_rows_older_than_what_is_kept_are_left_out_and_counted(tmp_path: Path) -> None:
     log = error_log(tmp_path / "errors.log", range(3))
-    done = bring_in(Ledger(tmp_path / PLACE, Keep(days=1)), [file_source(log)], NOW + DAY + PERIOD_SECONDS)
+    done = bring_in(
+        Ledger(tmp_path / PLACE, Keep(days=1)), [file_source(log)], NOW + DAY + PERIOD_SECONDS
+    )
     assert (done.rows_too_old, done.rows_added) == (2, 4)
 
 
@@ -319,10 +349,16 @@ def test_check_names_what_is_wrong(
 
 
 @pytest.mark.parametrize(
-    "words", [("info",), ("check",), ("export",), ("forget", "--imported"), ("report",)], ids=" ".join
+    "words",
+    [("info",), ("check",), ("export",), ("forget", "--imported"), ("report",)],
+    ids=" ".join,
 )
 def test_of_a_broken_ledger_it_is_said_once_what_to_do(
-    config: Path, ledger: Ledger, tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+    config: Path,
+    ledger: Ledger,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     ledger.path.write_bytes(b"no database at all" * 1000)
     if words == ("report",):

@@ -155,7 +155,9 @@ def test_a_full_disk_loses_nothing_and_is_said(tmp_path: Path, free_pages: int) 
     assert said.splitlines()[-1] == "sound"
 
 
-def test_a_disk_that_is_full_from_the_first_cycle_on_has_a_ledger_once_it_is_not(tmp_path: Path) -> None:
+def test_a_disk_that_is_full_from_the_first_cycle_on_has_a_ledger_once_it_is_not(
+    tmp_path: Path,
+) -> None:
     said = on_small_disk(tmp_path, FULL_FROM_THE_FIRST, 4096, 1)
     assert "make room" in said
     assert said.splitlines()[-1] == "sound"

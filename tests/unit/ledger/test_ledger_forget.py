@@ -23,7 +23,8 @@ TYPO = 162_710_124_300
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: {tmp_path}\n"
+        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: "
+        f"{tmp_path}\n"
         "ledger: {keep_days: 36500}\n"
     )
     return path
@@ -60,11 +61,15 @@ def test_imported_rows_go_and_recorded_cycles_stay_as_if_there_had_never_been_an
     assert "8 imported rows removed, of 4 cycles" in capsys.readouterr().out
     assert list(ledger.with_nodes(0, 2**40)) == before
     for points in (1, 500):
-        assert ledger.series(NOW, NOW + 10 * DAY, points) == plain.series(NOW, NOW + 10 * DAY, points)
+        assert ledger.series(NOW, NOW + 10 * DAY, points) == plain.series(
+            NOW, NOW + 10 * DAY, points
+        )
     assert problems(ledger, every_cycle=True) == []
 
 
-def test_rows_of_the_future_that_an_older_version_took_can_be_removed(config: Path, ledger: Ledger) -> None:
+def test_rows_of_the_future_that_an_older_version_took_can_be_removed(
+    config: Path, ledger: Ledger
+) -> None:
     ledger.record(*made(0))
     groups = made(0)[0].groups
     connection = open_to_write(ledger.path)
@@ -91,7 +96,11 @@ def test_only_the_period_asked_for_goes(
     assert forget(config, *asked) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["cycles"], said["rows"], said["removed"]) == (2, 4, True)
-    assert [record.taken_at for record in ledger.cycles(0, 2**40)] == [NOW, NOW + 3 * DAY, NOW + 4 * DAY]
+    assert [record.taken_at for record in ledger.cycles(0, 2**40)] == [
+        NOW,
+        NOW + 3 * DAY,
+        NOW + 4 * DAY,
+    ]
     assert problems(ledger, every_cycle=True) == []
     assert forget(config, *asked) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == 0
@@ -107,6 +116,8 @@ def test_an_import_of_two_days_alters_what_cycles_between_them_stand_for(ledger:
     for number in (0, 200):
         record, seen = made(number)
         ledger.record(record, seen)
-    ledger.record(CycleRecord(first + 600, 1.0, complete=True, groups=made(0)[0].groups), made(0)[1])
+    ledger.record(
+        CycleRecord(first + 600, 1.0, complete=True, groups=made(0)[0].groups), made(0)[1]
+    )
     add(ledger, first - 600, first + 5 * DAY)
     assert problems(ledger, every_cycle=True) == []

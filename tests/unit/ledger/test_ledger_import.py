@@ -31,7 +31,8 @@ ROWS = (
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: {tmp_path}\n"
+        f"groups: {{alice: {{pledge_hs06: 300}}, cms: {{pledge_hs06: 700}}}}\nstate_directory: "
+        f"{tmp_path}\n"
         "ledger: {keep_days: 36500}\n"
     )
     return path
@@ -51,10 +52,13 @@ def test_rows_can_come_before_the_first_cycle(tmp_path: Path) -> None:
     config = tmp_path / "sharectl.yaml"
     state = tmp_path / "state"
     config.write_text(
-        f"groups: {{cms: {{pledge_hs06: 700}}}}\nstate_directory: {state}\nledger: {{keep_days: 36500}}\n"
+        f"groups: {{cms: {{pledge_hs06: 700}}}}\nstate_directory: {state}\nledger: {{keep_days: "
+        f"36500}}\n"
     )
     assert run(config, "import", log_of(tmp_path, *ROWS)) == 0
-    assert state.stat().st_mode & 0o777 == 0o755, "as the first cycle makes it: nodes may read there"
+    assert state.stat().st_mode & 0o777 == 0o755, (
+        "as the first cycle makes it: nodes may read there"
+    )
     assert run(config, "check") == 0
 
 
@@ -65,7 +69,8 @@ def test_what_cannot_be_opened_is_told_in_words(
     assert run(config, "import", tmp_path) == 65
     missing, folder = capsys.readouterr().err.splitlines()
     assert missing == (
-        f"sharectl: {tmp_path}/none.log: cannot be read: there is no such file; look how it is written"
+        f"sharectl: {tmp_path}/none.log: cannot be read: there is no such file; look how it is "
+        "written"
     )
     assert folder == f"sharectl: {tmp_path}: cannot be read: it is a folder; name the files in it"
 
@@ -79,7 +84,9 @@ def test_rows_of_the_future_are_refused_with_their_place(
     assert not (tmp_path / PLACE).exists()
 
 
-@pytest.mark.parametrize(("late", "added"), [(CLOCK_ERROR_SECONDS, 1), (CLOCK_ERROR_SECONDS + 1, None)])
+@pytest.mark.parametrize(
+    ("late", "added"), [(CLOCK_ERROR_SECONDS, 1), (CLOCK_ERROR_SECONDS + 1, None)]
+)
 def test_a_clock_may_be_wrong_by_a_day(tmp_path: Path, late: int, added: int | None) -> None:
     log = log_of(tmp_path, ROWS[0])
     ledger = Ledger(tmp_path / PLACE)
@@ -100,8 +107,8 @@ def test_rows_that_differ_from_what_is_there_are_named_and_change_nothing(
     assert "0 there already" in said.out
     assert "1 differing" in said.out
     assert (
-        f"errors.log:3: T0 {T0} cms differs from what the ledger has: DC 17, not -542, MC 5000, not 4888"
-        in said.err
+        f"errors.log:3: T0 {T0} cms differs from what the ledger has: DC 17, not -542, MC 5000, "
+        "not 4888" in said.err
     )
     before = (tmp_path / PLACE).read_bytes()
     assert run(config, "import", log_of(tmp_path, other, ROWS[1]), "--json") == 1
@@ -136,7 +143,10 @@ def test_some_too_old_rows_are_counted_once(tmp_path: Path) -> None:
     [
         (ROWS[1].replace(" 2536 ", " -2536 "), "SC -2536 is out of range"),
         (ROWS[1].replace(" 5006 ", f" {'9' * 40} "), "PSC 9999"),
-        (ROWS[1].replace(" -4024 ", f" -{2**60} "), "DC -1152921504606846976 is out of range: beyond 2^53;"),
+        (
+            ROWS[1].replace(" -4024 ", f" -{2**60} "),
+            "DC -1152921504606846976 is out of range: beyond 2^53;",
+        ),
         (ROWS[1].replace(" 105300 ", " -5 "), "PLEDGE -5"),
     ],
 )
@@ -180,7 +190,9 @@ def test_what_unpacks_without_end_is_not_read_to_its_end(tmp_path: Path) -> None
     log.write_bytes(gzip.compress(b"#\n" * 2**20))
     for most, refused in ((2**21 - 1, True), (2**21, False)):
         with (
-            pytest.raises(InputError, match="unpacks to more than") if refused else contextlib.nullcontext(),
+            pytest.raises(InputError, match="unpacks to more than")
+            if refused
+            else contextlib.nullcontext(),
             opened(file_source(log), most) as file,
         ):
             assert sum(map(len, file)) == 2**21
@@ -207,7 +219,9 @@ def test_files_without_rows_are_named(
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_standard_input_is_read_as_often_as_needed(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+def test_standard_input_is_read_as_often_as_needed(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
     content = io.BytesIO(pack("\n".join(ROWS).encode()))
     with sources([Path("-")], content) as (source,):
         for _ in range(2):

@@ -50,7 +50,9 @@ def test_what_is_left_of_a_chain_is_read(path: Path) -> None:
     record(ledger, range(CYCLES_A_CHAIN))
     record(ledger, range(CYCLES_A_CHAIN, CYCLES_A_CHAIN + 2), later_seconds=0)
     kept, seen = made(CYCLES_A_CHAIN + 2)
-    ledger.record(replace(kept, taken_at=kept.taken_at + DAY), replace(seen, taken_at=seen.taken_at + DAY))
+    ledger.record(
+        replace(kept, taken_at=kept.taken_at + DAY), replace(seen, taken_at=seen.taken_at + DAY)
+    )
     numbers = numbers_in(ledger)
     assert 1 < numbers[0] <= CYCLES_A_CHAIN
     for number in numbers[:-1]:
@@ -103,7 +105,8 @@ def test_free_pages_go_back_to_the_disk(path: Path) -> None:
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
         free, pages = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count")
+            connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_count")
         )
     assert free * 8 <= pages
 

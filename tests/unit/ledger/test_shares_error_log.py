@@ -36,7 +36,10 @@ def test_every_wrong_row_is_named_with_its_line(tmp_path: Path) -> None:
     log.write_text(f"{logs.HEADER}\n{good}\n1627101243 cms 1 2\n{good.replace('4888', 'nan')}\n")
     with pytest.raises(InputError) as refused:
         logs.read_error_log(log)
-    assert [problem.split(": ")[0] for problem in refused.value.problems] == [f"{log}:3", f"{log}:4"]
+    assert [problem.split(": ")[0] for problem in refused.value.problems] == [
+        f"{log}:3",
+        f"{log}:4",
+    ]
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe\n"])

@@ -43,7 +43,12 @@ class Node:
         """Code and attributes of a run with those files as sources; ``startd="x"`` stands for --startd x."""
         tool = tool_that_prints(self.folder / "bin", self.answer)
         sources = ",".join(f"file:{self.folder}/{name}" for name in names or ("sharectl.txt",))
-        given = {"condor_status": tool, "source": sources, "host": MACHINE, "state": f"{self.folder}/state"}
+        given = {
+            "condor_status": tool,
+            "source": sources,
+            "host": MACHINE,
+            "state": f"{self.folder}/state",
+        }
         argv = [
             word
             for name, value in {**given, **others}.items()
@@ -77,11 +82,16 @@ class TestGroups:
         return node.look(**others)[1]["t1_CurrentJobs"]
 
     def test_most_cores_first_then_by_name(self, node: Node) -> None:
-        answer = job_of("lhcb.a", 3) + job_of("atlas.b", 5) + job_of("babar", 3) + job_of("lhcb.c", 0)
+        answer = (
+            job_of("lhcb.a", 3) + job_of("atlas.b", 5) + job_of("babar", 3) + job_of("lhcb.c", 0)
+        )
         assert self.jobs(node, answer) == "atlas:5:babar:3:lhcb:3"
 
     def test_cores_of_a_group_add_up_whatever_its_case(self, node: Node) -> None:
-        assert self.jobs(node, job_of("cms.a", 8) + job_of("CMS.prod.b", 1) + job_of("cms", 1)) == "cms:10"
+        assert (
+            self.jobs(node, job_of("cms.a", 8) + job_of("CMS.prod.b", 1) + job_of("cms", 1))
+            == "cms:10"
+        )
 
     def test_an_empty_node(self, node: Node) -> None:
         assert self.jobs(node, held(0)) == "none:0"
@@ -125,7 +135,9 @@ class TestGroups:
 
     def test_users_cannot_make_the_list_long(self, node: Node) -> None:
         node.publish(f"{SHORT} zeta 8 cms 8\n")
-        answer = "".join(job_of(f"group{number}.x", 1) for number in range(100)) + job_of("zeta.y", 5)
+        answer = "".join(job_of(f"group{number}.x", 1) for number in range(100)) + job_of(
+            "zeta.y", 5
+        )
         jobs = str(self.jobs(node, answer))
         assert jobs.startswith("zeta:5:other:")
         assert jobs.count(":") == 2 * (job_ctl.MAX_NAMED_GROUPS + 1) - 1
@@ -173,12 +185,15 @@ class TestNestedGroups:
         assert self.jobs(node, LINE, "alice,cms") == "alice:63:cms:3"
 
     def test_a_target_is_published_as_it_is(self, node: Node) -> None:
-        self.jobs(node, "cn-609-05-06 alice.user 56 cms.prod.mc 8", "alice,alice.user,cms,cms.prod.mc")
+        self.jobs(
+            node, "cn-609-05-06 alice.user 56 cms.prod.mc 8", "alice,alice.user,cms,cms.prod.mc"
+        )
         _, found = node.look()
         assert found["t1_TargetGroups"] == ["alice.user", "cms.prod.mc"]
 
     @pytest.mark.parametrize(
-        "name", ["alice.", ".alice", "alice..user", "alice.-user", "alice.Us", "a" * 60 + ".user", "a.b:c"]
+        "name",
+        ["alice.", ".alice", "alice..user", "alice.-user", "alice.Us", "a" * 60 + ".user", "a.b:c"],
     )
     def test_a_wrong_name_is_refused_with_the_whole_file(self, node: Node, name: str) -> None:
         node.publish(node.document(f"cn-609-05-06 {name} 56 cms 8", groups=f"alice,{name},cms"))
@@ -198,7 +213,9 @@ class TestStartd:
         assert found["t1_Targetcores"] == [0, 0]
         assert found["t1_CurrentJobs"] == "none:0"
 
-    @pytest.mark.parametrize("answer", ["\n", "x\n", 'x "a"\n', 'inf "a"\n', 'undefined "a"\n', 'nan "a"\n'])
+    @pytest.mark.parametrize(
+        "answer", ["\n", "x\n", 'x "a"\n', 'inf "a"\n', 'undefined "a"\n', 'nan "a"\n']
+    )
     def test_an_answer_that_makes_no_sense(self, node: Node, answer: str) -> None:
         node.publish(node.document(LINE))
         node.answer = answer
@@ -252,7 +269,9 @@ class TestSources:
         node.publish(f"{LINE}\n", "by-hand")
         assert node.look("by-hand", "published")[1]["t1_Targetcores"] == [1, 8]
 
-    def test_one_that_is_refused_hides_no_other(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_one_that_is_refused_hides_no_other(
+        self, node: Node, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         node.publish(node.document(LINE))
         node.publish("x\n", "wrong")
         assert node.look("none", "wrong", "sharectl.txt")[0] == "ok"
@@ -262,7 +281,8 @@ class TestSources:
         node.publish(node.document(LINE, age=60), "newer")
         node.publish(node.document(LINE, age=600), "older")
         ends = [
-            node.look(*names)[1]["t1_TargetUntil"] for names in (("newer", "older"), ("older",), ("newer",))
+            node.look(*names)[1]["t1_TargetUntil"]
+            for names in (("newer", "older"), ("older",), ("newer",))
         ]
         assert ends == [node.now + 1200, node.now + 1200, node.now + 1740]
 
@@ -281,7 +301,9 @@ class TestSources:
         assert node.look("none", "expired")[0] == "no-file"
         assert node.look("expired", "wrong", "none")[0] == "malformed"
 
-    @pytest.mark.parametrize("source", ["", ",", ",".join(f"file:/{number}" for number in range(9))])
+    @pytest.mark.parametrize(
+        "source", ["", ",", ",".join(f"file:/{number}" for number in range(9))]
+    )
     def test_none_or_too_many(self, node: Node, source: str) -> None:
         assert node.look(source=source)[0] == "bad-arguments"
 
@@ -300,7 +322,9 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         code, _ = node.look(source=sources, target_program=program, timeout_seconds="1")
         assert (code, time.monotonic() - begin < 5) == ("ok", True)
 
-    ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
+    ANSWER = (
+        "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
+    )
 
     @pytest.mark.parametrize(
         "change",
@@ -311,7 +335,9 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
             ("56", '56"}'), (ANSWER, ""), ("x", "\0" * 3000000),
         ],
     )  # fmt: skip
-    def test_an_answer_that_target_py_does_not_give(self, node: Node, change: tuple[str, str]) -> None:
+    def test_an_answer_that_target_py_does_not_give(
+        self, node: Node, change: tuple[str, str]
+    ) -> None:
         program = tool_that_prints(node.folder / "program", self.ANSWER.replace(*change, 1))
         code, found = node.look(target_program=program)
         assert (code, node.status, found["t1_CurrentJobs"]) == (
@@ -321,17 +347,28 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         )
 
     def test_the_answer_that_it_gives(self, node: Node) -> None:
-        assert node.look(target_program=tool_that_prints(node.folder / "program", self.ANSWER))[0] == "ok"
+        assert (
+            node.look(target_program=tool_that_prints(node.folder / "program", self.ANSWER))[0]
+            == "ok"
+        )
 
     def test_reasons_that_only_target_py_knows_are_passed_on(self, node: Node) -> None:
-        answer = "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0 undefined\ngroups \n"
-        program = shell_tool(node.folder / "program", f"printf '{answer}'; exit 77".replace("\n", "\\n"))
+        answer = (
+            "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0 undefined\ngroups "
+            "\n"
+        )
+        program = shell_tool(
+            node.folder / "program", f"printf '{answer}'; exit 77".replace("\n", "\\n")
+        )
         assert node.look(target_program=program)[0] == "some-thing"
         assert node.status == 77
 
     @pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exec /nonexistent", "yes"])
     def test_no_answer(self, node: Node, script: str) -> None:
-        assert node.look(target_program=shell_tool(node.folder / "program", script))[0] == "target-garbled"
+        assert (
+            node.look(target_program=shell_tool(node.folder / "program", script))[0]
+            == "target-garbled"
+        )
 
     def test_a_source_in_which_all_is_slow(self, node: Node) -> None:
         program = shell_tool(node.folder / "program", "exec sleep 600")
@@ -343,7 +380,14 @@ class TestMemory:
     """What is remembered from run to run."""
 
     def test_a_sequence_does_not_go_back(self, node: Node) -> None:
-        for sequence, code in ((0, "ok"), (0, "ok"), (5, "ok"), (4, "backwards"), (5, "ok"), (6, "ok")):
+        for sequence, code in (
+            (0, "ok"),
+            (0, "ok"),
+            (5, "ok"),
+            (4, "backwards"),
+            (5, "ok"),
+            (6, "ok"),
+        ):
             node.publish(node.document(LINE, sequence=sequence))
             assert node.look()[0] == code, sequence
 
@@ -454,13 +498,19 @@ class TestMemory:
         assert node.look()[0] == "backwards", "it is remembered"
 
     @pytest.mark.parametrize("name", ["state", "state.new"])
-    def test_a_folder_in_the_place_of_the_state_leaves_no_target(self, node: Node, name: str) -> None:
+    def test_a_folder_in_the_place_of_the_state_leaves_no_target(
+        self, node: Node, name: str
+    ) -> None:
         node.publish(node.document(LINE))
         (node.folder / name).mkdir()
         assert node.look()[0] == "no-state"
 
-    @pytest.mark.parametrize(("ahead", "code"), [(300, "backwards"), (301, "ok"), (3 * 86400, "ok")])
-    def test_a_sequence_from_the_future_locks_nobody_out(self, node: Node, ahead: int, code: str) -> None:
+    @pytest.mark.parametrize(
+        ("ahead", "code"), [(300, "backwards"), (301, "ok"), (3 * 86400, "ok")]
+    )
+    def test_a_sequence_from_the_future_locks_nobody_out(
+        self, node: Node, ahead: int, code: str
+    ) -> None:
         """It was accepted while this node's clock was ahead as well."""
         node.publish(node.document(LINE))
         node.look()
@@ -495,10 +545,14 @@ class TestPending:
     def test_of_what_is_not_right_it_is_not_known(
         self, node: Node, change: tuple[str, str], code: str
     ) -> None:
-        node.publish(document(LINE, now=node.now, sequence=node.now, pending="0").replace(*change, 1))
+        node.publish(
+            document(LINE, now=node.now, sequence=node.now, pending="0").replace(*change, 1)
+        )
         assert self.told(node) == (code, classad2.Value.Undefined, 0)
 
-    def test_nor_without_a_document_without_a_place_to_remember_or_by_hand(self, node: Node) -> None:
+    def test_nor_without_a_document_without_a_place_to_remember_or_by_hand(
+        self, node: Node
+    ) -> None:
         assert self.told(node) == ("no-file", classad2.Value.Undefined, 0)
         node.publish(document(LINE, now=node.now, sequence=node.now, pending="0"))
         nowhere = f"{node.folder}/none/state"
@@ -510,9 +564,16 @@ class TestPending:
         node.publish(document(now=node.now, sequence=node.now, pending="0"), "one")
         node.publish(document(now=node.now, sequence=node.now, pending="1"), "two")
         node.publish(document(now=node.now, sequence=node.now + 1, pending="1"), "three")
-        assert self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/two")[0] == "disagree"
+        assert (
+            self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/two")[0]
+            == "disagree"
+        )
         assert self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/three")[1] is True
-        assert self.told(node, source=f"file:{node.folder}/one") == ("backwards", classad2.Value.Undefined, 0)
+        assert self.told(node, source=f"file:{node.folder}/one") == (
+            "backwards",
+            classad2.Value.Undefined,
+            0,
+        )
 
     def test_its_change_is_news(self, node: Node) -> None:
         seen = []

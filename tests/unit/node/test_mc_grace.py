@@ -21,7 +21,9 @@ PSLOT = 'PartitionableSlot = True\nSlotType = "Partitionable"\n'
 def options(tmp_path: Path, tool: str, **others: str) -> dict[str, str]:
     """The options of a run with that tool; ``grace_seconds="0"`` stands for --grace-seconds 0."""
     given = {"condor_status": tool, "state": str(tmp_path / "state"), **others}
-    argv = [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)]
+    argv = [
+        word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)
+    ]
     values, problems = mc_grace.parse_arguments(argv)
     assert not problems
     return values
@@ -29,7 +31,9 @@ def options(tmp_path: Path, tool: str, **others: str) -> dict[str, str]:
 
 def look(tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[str, str]:
     """Code and ad of one look at slots that condor_status prints as ``answer``."""
-    return mc_grace.run(options(tmp_path, tool_that_prints(tmp_path / "bin", answer), **others), now)
+    return mc_grace.run(
+        options(tmp_path, tool_that_prints(tmp_path / "bin", answer), **others), now
+    )
 
 
 def granted(ad: str, at: int, slot: Optional[str] = "") -> Any:
@@ -57,7 +61,9 @@ class TestExpression:
         assert granted(ad, NOW + 1, pslot(0)) is False
         assert granted(ad, NOW + 1, pslot(7)) is False
 
-    def test_it_begins_by_itself_when_cores_become_free_between_two_runs(self, tmp_path: Path) -> None:
+    def test_it_begins_by_itself_when_cores_become_free_between_two_runs(
+        self, tmp_path: Path
+    ) -> None:
         _, ad = look(tmp_path, free(1, 7))
         assert granted(ad, NOW + 10, pslot(7)) is False
         assert granted(ad, NOW + 10, pslot(8)) is True
@@ -77,7 +83,12 @@ class TestExpression:
         look(tmp_path, free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
         _, ad = look(tmp_path, free(1, 8) + free(2, 8, changed=NOW + 200) + free(3, 3), NOW + 200)
         late = NOW + GRACE + 10  # over for slot 1, not for slot 2, and slot 3 was taken 200 s later
-        assert [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)] == [False, True, True, False]
+        assert [granted(ad, late, pslot(8, number)) for number in (1, 2, 3, 4)] == [
+            False,
+            True,
+            True,
+            False,
+        ]
         assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
 
     @pytest.mark.parametrize(("cores", "value"), [(8, "True"), (7, "False")])
@@ -99,8 +110,12 @@ class TestExpression:
         code, ad = look(tmp_path, free(1, 8) + free(2, 1), grace_seconds="0")
         assert (code, ad) == ("ok", "MC_GRACE = False\n")
 
-    @pytest.mark.parametrize("answer", [free(1, 8, total=0), free(1, 4, total=7), free(0, 0, total=0)])
-    def test_there_is_nothing_to_guard_on_a_small_or_static_node(self, tmp_path: Path, answer: str) -> None:
+    @pytest.mark.parametrize(
+        "answer", [free(1, 8, total=0), free(1, 4, total=7), free(0, 0, total=0)]
+    )
+    def test_there_is_nothing_to_guard_on_a_small_or_static_node(
+        self, tmp_path: Path, answer: str
+    ) -> None:
         assert look(tmp_path, answer) == ("nothing-to-guard", "MC_GRACE = False\n")
         assert not (tmp_path / "state").exists()
 
@@ -109,7 +124,9 @@ class TestExpression:
         assert code == "ok"
         assert granted(ad, NOW, pslot(8, 64)) is True
 
-    def test_more_slots_than_fit_let_jobs_in(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_more_slots_than_fit_let_jobs_in(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         answer = "".join(free(number, 8) for number in range(1, 200))
         assert look(tmp_path, answer) == ("internal-error", "MC_GRACE = False\n")
         assert "bytes" in capfd.readouterr().err
@@ -221,7 +238,10 @@ class TestMemory:
     ) -> None:
         (tmp_path / "folder").mkdir()
         answer = free(1, 8)
-        assert look(tmp_path, answer, state=str(tmp_path / place)) == ("no-state", "MC_GRACE = False\n")
+        assert look(tmp_path, answer, state=str(tmp_path / place)) == (
+            "no-state",
+            "MC_GRACE = False\n",
+        )
         assert place in capfd.readouterr().err
 
     def test_clock_jumps_never_add_more_than_one_grace_time(self, tmp_path: Path) -> None:
@@ -236,13 +256,22 @@ class TestAnswers:
 
     @pytest.mark.parametrize(
         "answer",
-        ["1 64 8\n", "1 64 8 0 0\n", "one 64 8 0\n", "1 64 undefined 0\n", "1 64 inf 0\n", "\n", "x\n"],
+        [
+            "1 64 8\n",
+            "1 64 8 0 0\n",
+            "one 64 8 0\n",
+            "1 64 undefined 0\n",
+            "1 64 inf 0\n",
+            "\n",
+            "x\n",
+        ],
     )
     def test_an_answer_that_makes_no_sense(self, tmp_path: Path, answer: str) -> None:
         assert look(tmp_path, answer) == ("startd-garbled", "MC_GRACE = False\n")
 
     @pytest.mark.parametrize(
-        "script", ["true", "exit 1", "kill -9 $$", "printf '1 64 8'", "yes '1 64 8 0'", "exec /nonexistent"]
+        "script",
+        ["true", "exit 1", "kill -9 $$", "printf '1 64 8'", "yes '1 64 8 0'", "exec /nonexistent"],
     )
     def test_no_answer(self, tmp_path: Path, script: str) -> None:
         tool = shell_tool(tmp_path / "bin", script)
@@ -252,7 +281,9 @@ class TestAnswers:
         _, ad = look(tmp_path, "1 64 7.9 0\n")
         assert granted(ad, NOW) is False
 
-    def test_it_asks_the_startd_that_runs_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_asks_the_startd_that_runs_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         tool = shell_tool(tmp_path / "bin", f'echo "$2" >> {tmp_path}/asked; echo 1 64 8 0')
         monkeypatch.setenv("CONDOR_INHERIT", "17 <10.0.0.1:9618?sock=startd_1&alias=a> 0 0")
         mc_grace.run(options(tmp_path, tool), NOW)
@@ -260,7 +291,12 @@ class TestAnswers:
         monkeypatch.delenv("CONDOR_INHERIT")
         mc_grace.run(options(tmp_path, tool), NOW)
         asked = (tmp_path / "asked").read_text().split("\n")
-        assert asked == ["<10.0.0.1:9618?sock=startd_1&alias=a>", "slot1@other", os.uname().nodename, ""]
+        assert asked == [
+            "<10.0.0.1:9618?sock=startd_1&alias=a>",
+            "slot1@other",
+            os.uname().nodename,
+            "",
+        ]
 
 
 class TestMain:
@@ -278,15 +314,25 @@ class TestMain:
 
     def test_every_wrong_option_is_named_at_once(self, capfd: pytest.CaptureFixture[str]) -> None:
         assert (
-            mc_grace.main(["--cpu", "8", "--grace-seconds", "-1", "--timeout-seconds", "0", "--state"]) == 2
+            mc_grace.main(
+                ["--cpu", "8", "--grace-seconds", "-1", "--timeout-seconds", "0", "--state"]
+            )
+            == 2
         )
         printed = capfd.readouterr()
-        for word in ("--cpu'", "--grace-seconds '-1'", "--timeout-seconds '0'", "'--state' has no value"):
+        for word in (
+            "--cpu'",
+            "--grace-seconds '-1'",
+            "--timeout-seconds '0'",
+            "'--state' has no value",
+        ):
             assert word in printed.err
         ad = classad2.parseOne(printed.out)
         assert (ad["MC_GRACE"], ad["t1_McGraceReason"]) == (False, "bad-arguments")
 
-    def test_help_is_the_manual_with_every_option_and_code(self, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_help_is_the_manual_with_every_option_and_code(
+        self, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         assert mc_grace.main(["--help"]) == 0
         text = capfd.readouterr().out
         assert str(mc_grace.__doc__) in text

@@ -32,7 +32,13 @@ def test_what_a_classad_would_misread_is_refused(value: object) -> None:
 
 
 def test_what_a_classad_reads_as_it_is_meant() -> None:
-    meant = {"Least": -(2**63), "Most": 2**63 - 1, "Yes": True, "Text": "a b", "List": ["x", [1, False]]}
+    meant = {
+        "Least": -(2**63),
+        "Most": 2**63 - 1,
+        "Yes": True,
+        "Text": "a b",
+        "List": ["x", [1, False]],
+    }
     ad = classad2.parseOne(mc_grace.render_ad({**meant, "Sum": b"1 + 1", "Pair": (1, "y")}))
     assert {name: ad.eval(name) for name in meant} == meant
     assert (ad.eval("Sum"), ad.eval("Pair")) == (2, [1, "y"])
@@ -45,7 +51,9 @@ def test_an_ad_that_htcondor_may_cut_is_refused() -> None:
 
 @by_job
 def test_options_go_in_pairs_and_the_last_wins(job: ModuleType) -> None:
-    values, problems = job.parse_arguments(["--startd", "a", "--timeout-seconds", "7", "--startd", "b"])
+    values, problems = job.parse_arguments(
+        ["--startd", "a", "--timeout-seconds", "7", "--startd", "b"]
+    )
     assert (values["--startd"], values["--timeout-seconds"], problems) == ("b", "7", [])
 
 

@@ -10,7 +10,16 @@ import pytest
 
 import target
 import target_collector
-from tests.node_fakes import KEYS, MACHINE, NOW, ad_line, document, key_file, signature, tool_that_prints
+from tests.node_fakes import (
+    KEYS,
+    MACHINE,
+    NOW,
+    ad_line,
+    document,
+    key_file,
+    signature,
+    tool_that_prints,
+)
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
 LINE = f"{SHORT} alice 56 cms 8"
@@ -18,10 +27,14 @@ HEADER = f"# sharectl: 1\n# sequence: {NOW}\n# generated: {NOW - 60}\n# valid_un
 Answer = dict[str, object]
 
 
-def text_of(*lines: str, groups: str = "alice,cms,atlas,lhcb", count: int = -1, header: str = HEADER) -> str:
+def text_of(
+    *lines: str, groups: str = "alice,cms,atlas,lhcb", count: int = -1, header: str = HEADER
+) -> str:
     """A published file with these data lines."""
     total = len(lines) if count < 0 else count
-    return "".join(f"{line}\n" for line in (f"{header}# groups: {groups}", f"# targets: {total}", *lines))
+    return "".join(
+        f"{line}\n" for line in (f"{header}# groups: {groups}", f"# targets: {total}", *lines)
+    )
 
 
 class Node:
@@ -40,7 +53,9 @@ class Node:
         """Code and the rest of what is told; ``max_age_seconds="60"`` stands for --max-age-seconds 60."""
         given = {"host": MACHINE, **others}
         source = given.pop("source", f"file:{given.pop('file', str(self.file))}")
-        argv = [word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)]
+        argv = [
+            word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)
+        ]
         options, problems = target.parse_arguments(argv)
         assert not problems
         options["--host"] = options["--host"].lower()
@@ -71,15 +86,21 @@ class TestTarget:
         node.publish(text_of("cn-1 alice 8 cms 8", LINE, "cn-2 atlas 0 cms 8"))
         code, told = node.look()
         assert set(str(told.pop("groups")).split(",")) == {"alice", "cms", "atlas", "lhcb"}
-        assert (code, told) == ("ok", {"sequence": NOW, "until": NOW + 1800, "order": "alice 56 cms 8"})
+        assert (code, told) == (
+            "ok",
+            {"sequence": NOW, "until": NOW + 1800, "order": "alice 56 cms 8"},
+        )
 
     @pytest.mark.parametrize("name", [SHORT, MACHINE, SHORT.upper(), MACHINE.title()])
     @pytest.mark.parametrize("host", [SHORT, MACHINE, MACHINE.upper()])
-    def test_the_node_is_found_by_short_or_full_name(self, node: Node, name: str, host: str) -> None:
+    def test_the_node_is_found_by_short_or_full_name(
+        self, node: Node, name: str, host: str
+    ) -> None:
         assert node.reason(text_of(f"{name} alice 56 cms 8"), host=host) == "ok"
 
     @pytest.mark.parametrize(
-        "name", ["cn-609-05-0", "cn-609-05-061", "n-609-05-06", f"{SHORT}.example.com", "example.org"]
+        "name",
+        ["cn-609-05-0", "cn-609-05-061", "n-609-05-06", f"{SHORT}.example.com", "example.org"],
     )
     def test_no_other_node_is_taken_for_it(self, node: Node, name: str) -> None:
         assert node.reason(text_of(f"{name} alice 56 cms 8")) == "no-line"
@@ -97,7 +118,9 @@ class TestTarget:
         assert node.reason(text_of(f"{SHORT} alice 0 cms 8")) == "ok"
 
     def test_the_seeds_own_file_is_valid(self, node: Node) -> None:
-        node.publish(f"{LINE}\ncn-610-02-03 alice 56 cms 8\n\n# by hand\ncn-608-06-06 alice 42 cms 8\n", 600)
+        node.publish(
+            f"{LINE}\ncn-610-02-03 alice 56 cms 8\n\n# by hand\ncn-608-06-06 alice 42 cms 8\n", 600
+        )
         code, told = node.look()
         assert (code, told["sequence"], told["until"]) == ("ok", 0, NOW - 600 + 3600)
 
@@ -179,8 +202,16 @@ class TestFile:
             (text_of(LINE, header=HEADER.replace(": 1\n", ": \n")), "malformed"),
             (text_of(LINE, header="# sharectl: 1\n# generated: 1\n"), "malformed"),
             (text_of(LINE, header="# sharectl: 1\n# valid_until: 1\n"), "malformed"),
-            (text_of(LINE, header="# sharectl: 1\n# generated: now\n# valid_until: 1e9\n"), "malformed"),
-            (text_of(LINE, header=HEADER + f"# generated: {NOW + 999}\n# new: thing\n# comment\n"), "ok"),
+            (
+                text_of(LINE, header="# sharectl: 1\n# generated: now\n# valid_until: 1e9\n"),
+                "malformed",
+            ),
+            (
+                text_of(
+                    LINE, header=HEADER + f"# generated: {NOW + 999}\n# new: thing\n# comment\n"
+                ),
+                "ok",
+            ),
             (f"{LINE} \u00e9\n", "malformed"),
             (f"# caf\u00e9\n{LINE}\n", "malformed"),
             ("\0" * 100, "truncated"),
@@ -205,13 +236,19 @@ class TestFile:
         ],
     )
     def test_validity(self, node: Node, generated: int, valid_until: int, code: str) -> None:
-        header = f"# sharectl: 1\n# sequence: 1\n# generated: {NOW + generated}\n# valid_until: {NOW + valid_until}\n"
+        header = (
+            f"# sharectl: 1\n# sequence: 1\n# generated: {NOW + generated}\n# valid_until: "
+            f"{NOW + valid_until}\n"
+        )
         assert node.reason(text_of(LINE, header=header)) == code
 
     @pytest.mark.parametrize(
-        ("age_seconds", "code"), [(0, "ok"), (599, "ok"), (600, "expired"), (-300, "ok"), (-301, "future")]
+        ("age_seconds", "code"),
+        [(0, "ok"), (599, "ok"), (600, "expired"), (-300, "ok"), (-301, "future")],
     )
-    def test_a_file_without_validity_lives_by_its_age(self, node: Node, age_seconds: int, code: str) -> None:
+    def test_a_file_without_validity_lives_by_its_age(
+        self, node: Node, age_seconds: int, code: str
+    ) -> None:
         node.publish(f"{LINE}\n", age_seconds)
         assert node.look(max_age_seconds="600")[0] == code
 
@@ -241,7 +278,10 @@ class TestFile:
         assert f"unsafe: '{node.file}: others may write to it: " in capfd.readouterr().err
         node.file.write_bytes(b"#" * (target.MAX_BYTES + 1))
         node.look()
-        assert f"too-big: '{node.file}: too-big: {target.MAX_BYTES + 1} bytes" in capfd.readouterr().err
+        assert (
+            f"too-big: '{node.file}: too-big: {target.MAX_BYTES + 1} bytes"
+            in capfd.readouterr().err
+        )
 
     def test_a_path_through_a_file(self, node: Node) -> None:
         node.publish(text_of(LINE))
@@ -270,7 +310,9 @@ class TestFile:
 class TestSequence:
     """Every published document has one."""
 
-    @pytest.mark.parametrize(("ahead", "code"), [(0, "ok"), (300, "ok"), (301, "future"), (-(10**9), "ok")])
+    @pytest.mark.parametrize(
+        ("ahead", "code"), [(0, "ok"), (300, "ok"), (301, "future"), (-(10**9), "ok")]
+    )
     def test_one_ahead_of_the_clock_would_shut_out_those_of_the_right_time(
         self, node: Node, ahead: int, code: str
     ) -> None:
@@ -352,7 +394,9 @@ class TestSignature:
         node.reason(document(LINE, key_id="new"), key_file=keys)
         assert capfd.readouterr().err.endswith("bad-signature: 'key id new: not in --key-file'\n")
         node.reason(document(LINE, key_id="old").replace("alice 56", "alice 57"), key_file=keys)
-        assert capfd.readouterr().err.endswith("'key id old: known, but it did not make this signature'\n")
+        assert capfd.readouterr().err.endswith(
+            "'key id old: known, but it did not make this signature'\n"
+        )
 
     def test_groups_are_told_in_order(self, node: Node) -> None:
         node.publish(text_of(LINE))
@@ -397,13 +441,17 @@ class TestSignature:
     ) -> None:
         text = document(LINE)
         forged = (
-            f"{text}# signature: hmac-sha256 {key_id} {hmac.new(b'', text.encode(), 'sha256').hexdigest()}\n"
+            f"{text}# signature: hmac-sha256 {key_id} "
+            f"{hmac.new(b'', text.encode(), 'sha256').hexdigest()}\n"
         )
         assert node.reason(forged, key_file=key_file(node.folder, "old")) == "bad-signature"
 
     def test_a_file_by_hand_can_be_signed_too(self, node: Node) -> None:
         text = f"{LINE}\n"
-        assert node.reason(text + signature(text, "old"), key_file=key_file(node.folder, "old")) == "ok"
+        assert (
+            node.reason(text + signature(text, "old"), key_file=key_file(node.folder, "old"))
+            == "ok"
+        )
 
     @pytest.mark.parametrize(
         ("content", "code"),
@@ -446,20 +494,32 @@ class TestSignature:
 
     def test_a_key_file_that_is_a_pipe(self, node: Node) -> None:
         os.mkfifo(node.folder / "pipe", 0o600)
-        assert node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/pipe") == "unsafe-key"
+        assert (
+            node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/pipe")
+            == "unsafe-key"
+        )
 
-    def test_nothing_of_a_key_is_ever_said(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_nothing_of_a_key_is_ever_said(
+        self, node: Node, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         (node.folder / "keys").write_text(f"old {KEYS['old']}x\n")
         (node.folder / "keys").chmod(0o600)
-        assert node.reason(document(LINE), key_file=f"{node.folder}/keys") in ("unsigned", "bad-key")
-        assert node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/keys") == "bad-key"
+        assert node.reason(document(LINE), key_file=f"{node.folder}/keys") in (
+            "unsigned",
+            "bad-key",
+        )
+        assert (
+            node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/keys") == "bad-key"
+        )
         assert KEYS["old"][:8] not in capfd.readouterr().err
 
 
 class TestMain:
     """The program as a whole, in this process."""
 
-    def told(self, *argv: str, capfd: pytest.CaptureFixture[str]) -> tuple[int, list[dict[str, str]], str]:
+    def told(
+        self, *argv: str, capfd: pytest.CaptureFixture[str]
+    ) -> tuple[int, list[dict[str, str]], str]:
         """Exit status, what is told of each source, and what is said about it."""
         status = target.main(list(argv))
         printed = capfd.readouterr()
@@ -467,14 +527,29 @@ class TestMain:
         assert printed.out.endswith("\n")
         assert len(lines) % 6 == 0
         blocks = [lines[number : number + 6] for number in range(0, len(lines), 6)]
-        return status, [dict((*line.partition(" ")[::2],) for line in block) for block in blocks], printed.err
+        return (
+            status,
+            [dict((*line.partition(" ")[::2],) for line in block) for block in blocks],
+            printed.err,
+        )
 
-    def test_by_hand_it_tells_of_every_source(self, node: Node, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_by_hand_it_tells_of_every_source(
+        self, node: Node, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         node.file.write_text(f"{LINE}\n")
         sources = f"file:{node.folder}/none,file:{node.file},file:{node.folder}"
-        status, (first, second, third), errors = self.told("--source", sources, "--host", SHORT, capfd=capfd)
-        assert (first["reason"], second["reason"], third["reason"]) == ("no-file", "ok", "unreadable")
-        assert (second["source"], second["order"]) == (f"file:{node.file}", "alice 56 cms 8 undefined")
+        status, (first, second, third), errors = self.told(
+            "--source", sources, "--host", SHORT, capfd=capfd
+        )
+        assert (first["reason"], second["reason"], third["reason"]) == (
+            "no-file",
+            "ok",
+            "unreadable",
+        )
+        assert (second["source"], second["order"]) == (
+            f"file:{node.file}",
+            "alice 56 cms 8 undefined",
+        )
         assert status == 76
         assert "no-file: " in errors
 
@@ -492,9 +567,15 @@ class TestMain:
             (["--explain"], "has no value"),
         ],
     )
-    def test_wrong_options(self, argv: list[str], words: str, capfd: pytest.CaptureFixture[str]) -> None:
+    def test_wrong_options(
+        self, argv: list[str], words: str, capfd: pytest.CaptureFixture[str]
+    ) -> None:
         status, (first, *_), errors = self.told(*argv, capfd=capfd)
-        assert (status, first["reason"], first["order"]) == (2, "bad-arguments", "none 0 none 0 undefined")
+        assert (status, first["reason"], first["order"]) == (
+            2,
+            "bad-arguments",
+            "none 0 none 0 undefined",
+        )
         assert words in errors
 
     def test_a_strange_source_stays_one_line(self, capfd: pytest.CaptureFixture[str]) -> None:

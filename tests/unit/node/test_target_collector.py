@@ -60,7 +60,9 @@ def test_a_node_without_a_target_learns_from_the_ad_of_the_plan(
     assert told == ([f"# multicore_pending: {line}"] if line else [])
 
 
-def test_of_a_target_and_the_plan_the_newest_counts_and_of_one_plan_the_target(tmp_path: Path) -> None:
+def test_of_a_target_and_the_plan_the_newest_counts_and_of_one_plan_the_target(
+    tmp_path: Path,
+) -> None:
     of_the_plan, target = ad_line(SENDER, pending="false"), ad_line(SENDER, *ORDER, pending="false")
     assert "cn-1 alice 56 cms 8\n" in answered(tmp_path, of_the_plan, target).content
     newer = ad_line(SENDER, sequence=NOW + 1)
@@ -76,7 +78,9 @@ def test_a_plan_of_another_identity_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_an_ad_of_groups_within_groups(tmp_path: Path) -> None:
-    content = answered(tmp_path, ad_line(SENDER, "cn-1", "alice.user", 56, "alice.prod.mc", 8)).content
+    content = answered(
+        tmp_path, ad_line(SENDER, "cn-1", "alice.user", 56, "alice.prod.mc", 8)
+    ).content
     assert "# groups: alice.user,alice.prod.mc\n" in content
     assert content.endswith("\ncn-1 alice.user 56 alice.prod.mc 8\n")
 
@@ -86,7 +90,9 @@ def test_no_ad(tmp_path: Path) -> None:
 
 
 def test_the_newest_of_several(tmp_path: Path) -> None:
-    lines = [ad_line(SENDER, "cn-1", "alice", cap, "cms", 8, sequence=NOW + cap) for cap in (9, 10, 8)]
+    lines = [
+        ad_line(SENDER, "cn-1", "alice", cap, "cms", 8, sequence=NOW + cap) for cap in (9, 10, 8)
+    ]
     assert "cn-1 alice 10 cms 8\n" in answered(tmp_path, *lines).content
 
 
@@ -106,7 +112,9 @@ def test_another_identity_is_not_believed(identity: str, tmp_path: Path) -> None
     ran = answered(tmp_path, ad_line(identity, *ORDER, sequence=NOW + 1))
     assert (ran.code, identity.strip("\\") in ran.errors) == ("forged", True)
     ran = answered(
-        tmp_path, ad_line(identity, "cn-1", "bob", 0, "cms", 8, sequence=NOW + 1), ad_line(SENDER, *ORDER)
+        tmp_path,
+        ad_line(identity, "cn-1", "bob", 0, "cms", 8, sequence=NOW + 1),
+        ad_line(SENDER, *ORDER),
     )
     assert "cn-1 alice 56 cms 8\n" in ran.content
     assert "bob" not in ran.content
@@ -163,8 +171,10 @@ def test_what_is_asked(address: str, words: list[str], tmp_path: Path) -> None:
     assert lines[at + 1 : at + 4] == [
         "-constraint",
         (
-            'MyType == "SharectlTarget" && (t1_TargetNode == "cn-1.example.org" || t1_TargetNode == "cn-1"'
-            ' || split(t1_TargetNode, ".")[0] == "cn-1.example.org") || MyType == "SharectlPlan" && Name == "sharectl"'
+            'MyType == "SharectlTarget" && (t1_TargetNode == "cn-1.example.org" || '
+            't1_TargetNode == "cn-1"'
+            ' || split(t1_TargetNode, ".")[0] == "cn-1.example.org") || MyType == '
+            '"SharectlPlan" && Name == "sharectl"'
         ),
         "-af:V",
     ]

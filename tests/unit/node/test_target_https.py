@@ -46,9 +46,21 @@ def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
 
 
-def fetch(url: str, ca_file: object, *options: str, environment: Optional[dict[str, str]] = None) -> Outcome:
+def fetch(
+    url: str, ca_file: object, *options: str, environment: Optional[dict[str, str]] = None
+) -> Outcome:
     """Run the program, and hold it to what every run must do."""
-    argv = [sys.executable, "-I", "-S", str(PROGRAM), "--url", url, "--ca-file", str(ca_file), *options]
+    argv = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(PROGRAM),
+        "--url",
+        url,
+        "--ca-file",
+        str(ca_file),
+        *options,
+    ]
     begin = time.monotonic()
     done = subprocess.run(
         argv, capture_output=True, check=False, timeout=60, env=environment, preexec_fn=limited
@@ -129,7 +141,9 @@ class TestCache:
     def _fresh(self) -> None:
         self.conditions = []
 
-    def test_what_has_not_changed_is_taken_from_there(self, server: WebServer, tmp_path: Path) -> None:
+    def test_what_has_not_changed_is_taken_from_there(
+        self, server: WebServer, tmp_path: Path
+    ) -> None:
         options = ("--cache", str(tmp_path / "cache"))
         for _ in range(3):
             assert asked(server, self.answer(TEXT, '"1"'), *options)[:2] == ("ok", TEXT)
@@ -148,13 +162,19 @@ class TestCache:
         [b"", b"x", b"\0" * 4 * MIB, b"target_https 1 https://localhost/x\n\n"],
         ids=["empty", "short", "zeros", "no-document"],
     )
-    def test_a_cache_that_is_of_no_use(self, server: WebServer, tmp_path: Path, damage: bytes) -> None:
+    def test_a_cache_that_is_of_no_use(
+        self, server: WebServer, tmp_path: Path, damage: bytes
+    ) -> None:
         (tmp_path / "cache").write_bytes(damage)
-        assert asked(server, self.answer(TEXT, '"1"'), "--cache", str(tmp_path / "cache")).code == "ok"
+        assert (
+            asked(server, self.answer(TEXT, '"1"'), "--cache", str(tmp_path / "cache")).code == "ok"
+        )
         assert self.conditions == [None]
 
     @pytest.mark.parametrize("name", ["cache", "cache.new"])
-    def test_a_fifo_in_its_place_is_replaced(self, server: WebServer, tmp_path: Path, name: str) -> None:
+    def test_a_fifo_in_its_place_is_replaced(
+        self, server: WebServer, tmp_path: Path, name: str
+    ) -> None:
         os.mkfifo(tmp_path / name)
         writer = os.open(tmp_path / name, os.O_RDWR)
         options = ("--cache", str(tmp_path / "cache"))
@@ -182,7 +202,9 @@ class TestCache:
         assert self.conditions == [None, None]
 
     @pytest.mark.parametrize("etag", ["", '"a b"', '"\u00e9"', '"' + "x" * 300 + '"'])
-    def test_a_tag_that_cannot_be_sent_back(self, server: WebServer, tmp_path: Path, etag: str) -> None:
+    def test_a_tag_that_cannot_be_sent_back(
+        self, server: WebServer, tmp_path: Path, etag: str
+    ) -> None:
         for _ in range(2):
             answer = serving(TEXT, ETag=etag)
             assert asked(server, answer, "--cache", str(tmp_path / "cache")).code == "ok"
@@ -231,7 +253,9 @@ class TestTrouble:
                 "--ca-file",
                 str(server.certificate),
             ]
-            with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+            with subprocess.Popen(
+                argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            ) as process:
                 connection, _ = listener.accept()
                 with connection:
                     connection.sendall(b"HTTP/1.0 400 Bad Request\r\n\r\n")
@@ -298,7 +322,9 @@ class TestTrouble:
 
         def answer(request: BaseHTTPRequestHandler) -> None:
             nonlocal sent
-            request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n")
+            request.wfile.write(
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n"
+            )
             for _ in range(1024):
                 request.wfile.write(b"#" * MIB)
                 sent += MIB
@@ -410,7 +436,15 @@ class TestTarget:
     def told(self, server: WebServer, folder: Path, text: str, *options: str) -> dict[str, str]:
         """Its answer for a server that has ``text``."""
         server.answer = serving(text.encode(), ETag='"1"')
-        argv = ["--source", server.url(), "--host", "cn-1", "--ca-file", str(server.certificate), *options]
+        argv = [
+            "--source",
+            server.url(),
+            "--host",
+            "cn-1",
+            "--ca-file",
+            str(server.certificate),
+            *options,
+        ]
         command = [sys.executable, "-I", "-S", str(TARGET), "--state", str(folder / "state"), *argv]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         return dict((*line.partition(" ")[::2],) for line in done.stdout.splitlines())
@@ -430,7 +464,16 @@ class TestTarget:
         cache.write_bytes(cache.read_bytes().replace(b"alice 56", b"none 56"))
         server_answers_304 = serving(b"", 304)
         server.answer = server_answers_304
-        command = [sys.executable, "-I", "-S", str(TARGET), "--source", server.url(), "--host", "cn-1"]
+        command = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(TARGET),
+            "--source",
+            server.url(),
+            "--host",
+            "cn-1",
+        ]
         command += ["--ca-file", str(server.certificate), "--state", str(tmp_path / "state")]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
         assert "reason malformed\n" in done.stdout

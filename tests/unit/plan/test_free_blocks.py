@@ -10,7 +10,16 @@ import pytest
 
 from sharectl.condor import node_words
 from sharectl.cycle.record import record_of
-from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
+from sharectl.model import (
+    LimitNote,
+    Node,
+    PendingJobs,
+    PlanLimits,
+    RunningJobs,
+    Snapshot,
+    Standing,
+    Target,
+)
 from sharectl.plan.free_blocks import (
     ALL_NODES,
     BackOff,
@@ -83,7 +92,8 @@ def test_a_job_that_takes_the_block_begins_its_time_again(strategy: str) -> None
     # It started and eight more cores have come free since.
     job = RunningJobs("wn-1", "cms", 8, 10.0, seconds=100)
     taken = replace(
-        pool(NOW + 700, job), nodes=(Node("wn-1", "wn-1", 40, 10.0, controlled=True), *pool(NOW).nodes[1:])
+        pool(NOW + 700, job),
+        nodes=(Node("wn-1", "wn-1", 40, 10.0, controlled=True), *pool(NOW).nodes[1:]),
     )
     after = decide(law(strategy), seen.state, taken, NOW + 700)
     assert after.state.blocks.back_offs == ()
@@ -100,7 +110,9 @@ def test_a_job_in_a_slot_with_more_cores_than_it_requests_takes_a_block() -> Non
     assert after.state.blocks.back_offs == ()
 
 
-@pytest.mark.parametrize(("failures", "seconds"), [(2, 180), (3, 360), (4, 720), (5, 1440), (99, 1440)])
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(2, 180), (3, 360), (4, 720), (5, 1440), (99, 1440)]
+)
 def test_a_kind_that_failed_is_tried_for_longer_as_negotiation_cycles_may_be_long(
     failures: int, seconds: int
 ) -> None:
@@ -171,7 +183,12 @@ def test_patience_follows_what_blocks_waited_that_were_taken() -> None:
         (False, None, 0, IdleCores(0, 0)),
     ],
 )
-def test_an_idle_core_has_one_cause(target: bool, sequence: int, grace: int, expected: IdleCores) -> None:  # noqa: FBT001
+def test_an_idle_core_has_one_cause(
+    target: bool,  # noqa: FBT001
+    sequence: int,
+    grace: int,
+    expected: IdleCores,
+) -> None:
     seen = pool(NOW)
     node = replace(seen.nodes[0], obeyed_sequence=sequence, grace_cores=grace)
     seen = replace(seen, nodes=(node, *seen.nodes[1:]))

@@ -39,14 +39,24 @@ def reasons(
         ([], {("cms", 8): 9}, {}, ("no-output", "no-output", "no-output")),
         (FULL, {("cms", 8): 9}, {"deadband_hs06": 1e9}, ("no-output",) * 3),
         (FULL, {("cms", 128): 9}, {}, ("no-fit", "no-fit", "no-demand")),
-        (FULL, {("cms", 8): 9, ("lhcb", 8): 9}, {"max_nodes": 0}, ("limited", "limited", "limited")),
+        (
+            FULL,
+            {("cms", 8): 9, ("lhcb", 8): 9},
+            {"max_nodes": 0},
+            ("limited", "limited", "limited"),
+        ),
         (
             FULL,
             {("cms", 8): 9, ("lhcb", 8): 9},
             {"strategy": "pair"},
             ("held-back", "helped", "not-furthest"),
         ),
-        ([running("wn-1", "alice", 1, 8)], {("cms", 8): 9}, {}, ("too-small", "too-small", "no-demand")),
+        (
+            [running("wn-1", "alice", 1, 8)],
+            {("cms", 8): 9},
+            {},
+            ("too-small", "too-small", "no-demand"),
+        ),
         (
             [*FULL, running("wn-9", "cms", 1, 1)],
             {("cms", 8): 99, ("lhcb", 1): 99},
@@ -89,13 +99,17 @@ def test_a_group_that_holds_no_steered_core_cannot_give() -> None:
         ("not-worth", "probing", ("not-worth", "probing", "no-demand")),
     ],
 )
-def test_cores_that_no_job_took_are_the_reason(plan: str, node: str, codes: tuple[str, ...]) -> None:
+def test_cores_that_no_job_took_are_the_reason(
+    plan: str, node: str, codes: tuple[str, ...]
+) -> None:
     config = PlanConfig(PLEDGES, PlanLimits(), 3060)
     taken = snapshot(FULL, {("cms", 8): 9})
     decision = decide(config, State(), taken, NOW)
     nodes = tuple(replace(record, target=None, reason=node) for record in decision.nodes)
     outcome = Outcome(replace(decision.plan, reason=plan), "many", nodes, taken.pending, {})
-    assert tuple(reason.code for reason in group_reasons(decision.groups, outcome).values()) == codes
+    assert (
+        tuple(reason.code for reason in group_reasons(decision.groups, outcome).values()) == codes
+    )
 
 
 def test_nodes_that_targets_close_are_counted() -> None:
@@ -116,7 +130,9 @@ def test_a_withdrawal_is_the_reason_of_all() -> None:
 
 
 def test_pending_jobs_of_a_group_within_count_for_it() -> None:
-    config = PlanConfig({"alice": 100.0, "cms.prod": 100.0}, PlanLimits(), 3060, own_hs06={"cms": 10.0})
+    config = PlanConfig(
+        {"alice": 100.0, "cms.prod": 100.0}, PlanLimits(), 3060, own_hs06={"cms": 10.0}
+    )
     taken = snapshot(FULL)
     taken = replace(taken, pending=(PendingJobs("cms.prod", 8, 9),))
     decision = decide(config, State(), taken, NOW)

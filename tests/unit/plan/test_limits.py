@@ -25,7 +25,10 @@ def standing(since: int, *nodes: int, **others: Any) -> list[Standing]:
 
 def named(found: Sequence[Target]) -> list[str]:
     """Numbers of the nodes, with a ! where the cap is not that of `targets`."""
-    return [target.node.removeprefix("wn-") + ("!" if target.cap_cores != 56 else "") for target in found]
+    return [
+        target.node.removeprefix("wn-") + ("!" if target.cap_cores != 56 else "")
+        for target in found
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,14 @@ def named(found: Sequence[Target]) -> list[str]:
             ["1"],
             {"dwell": 1},
         ),
-        ("from the future is young", standing(NOW + 9, 1), [], {"dwell_seconds": 9}, ["1"], {"dwell": 1}),
+        (
+            "from the future is young",
+            standing(NOW + 9, 1),
+            [],
+            {"dwell_seconds": 9},
+            ["1"],
+            {"dwell": 1},
+        ),
         (
             "removals first",
             standing(OLD, 1, 2),
@@ -83,7 +93,10 @@ def named(found: Sequence[Target]) -> list[str]:
             {"max-changed-nodes": 1},
         ),
         (
-            "a group that is no longer configured goes, and its node takes another target as the same change",
+            (
+                "a group that is no longer configured goes, and its node takes another target as "
+                "the same change"
+            ),
             standing(YOUNG, 1, held_back="dune"),
             targets(1, 2),
             {"max_changed_nodes": 1, "dwell_seconds": 60},
@@ -151,10 +164,13 @@ def config(**limits: Any) -> PlanConfig:
 def test_a_kept_target_uses_up_a_pending_job_and_its_part_of_the_error() -> None:
     kept = [Standing(Target("wn-4", "alice", 56, "cms", 8), YOUNG)]
     state = State(standing=tuple(kept), standing_until=NOW + 60)
-    decided = decide(config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 2}), NOW).plan
+    decided = decide(
+        config(dwell_seconds=60), state, snapshot(EVERYWHERE, {("cms", 8): 2}), NOW
+    ).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-4"]
     assert decided.limits == (), "it is what the errors call for"
-    # Once the group has drained to its cap there, nothing is due any more, and the job that waits gets another node.
+    # Once the group has drained to its cap there, nothing is due any more, and the job that waits
+    # gets another node.
     drained = [*EVERYWHERE[:3], running("wn-4", "alice", 1, 56)]
     decided = decide(config(dwell_seconds=60), state, snapshot(drained, {("cms", 8): 2}), NOW).plan
     assert [target.node for target in decided.targets] == ["wn-1", "wn-2", "wn-4"]
@@ -188,7 +204,9 @@ def test_dwell_outlives_the_error() -> None:
 
 
 def test_a_plan_without_room_says_so() -> None:
-    decided = decide(config(max_target_ratio=0.1), State(), snapshot(EVERYWHERE, {("cms", 8): 4}), NOW).plan
+    decided = decide(
+        config(max_target_ratio=0.1), State(), snapshot(EVERYWHERE, {("cms", 8): 4}), NOW
+    ).plan
     assert (decided.targets, decided.reason) == ((), "no-room")
     assert decided.reason in REASONS
     assert decided.limits == (LimitNote("max-target-share", 4),)

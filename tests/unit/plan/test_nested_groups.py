@@ -41,11 +41,15 @@ def snapshot(**pending: int) -> Snapshot:
     held = {"alice.user": (0, 64), "alice": (0, 8), "alice.prod": (1, 8), "cms": (1, 72)}
     return Snapshot(
         taken_at=NOW,
-        nodes=tuple(Node(f"wn-{n}", f"wn-{n}.example.org", 80, 10.0, controlled=True) for n in (0, 1)),
+        nodes=tuple(
+            Node(f"wn-{n}", f"wn-{n}.example.org", 80, 10.0, controlled=True) for n in (0, 1)
+        ),
         running=tuple(
             RunningJobs(f"wn-{n}", group, 1, 10.0, 600, cores) for group, (n, cores) in held.items()
         ),
-        pending=tuple(PendingJobs(name.replace("__", "."), 8, jobs) for name, jobs in pending.items()),
+        pending=tuple(
+            PendingJobs(name.replace("__", "."), 8, jobs) for name, jobs in pending.items()
+        ),
     )
 
 
@@ -70,13 +74,17 @@ def test_a_subgroup_gives_way_to_its_sibling() -> None:
 
 
 def test_a_group_with_subgroups_sums_them_up_and_is_not_steered_itself() -> None:
-    controls = {control.group: control for control in decided(snapshot(alice=7, alice__prod=5)).groups}
+    controls = {
+        control.group: control for control in decided(snapshot(alice=7, alice__prod=5)).groups
+    }
     whole = controls["alice"]
     assert (whole.output_hs06, whole.acted) == (0, ("by-subgroups",))
     assert (whole.error.pledge_hs06, whole.error.usage.power_hs06) == (800, 800)
     assert whole.error.usage.pending_by_cores == {8: 12}
     own_hs06 = 80 - 190
-    parts = own_hs06 + controls["alice.prod"].error.error_hs06 + controls["alice.user"].error.error_hs06
+    parts = (
+        own_hs06 + controls["alice.prod"].error.error_hs06 + controls["alice.user"].error.error_hs06
+    )
     assert whole.error.error_hs06 == pytest.approx(parts)
     assert whole.setpoint_hs06 == pytest.approx(2 * controls["alice.prod"].setpoint_hs06)
 
@@ -100,7 +108,9 @@ def test_a_replayed_cycle_is_the_cycle() -> None:
 def test_a_target_counts_for_the_groups_around_those_that_it_names() -> None:
     config, taken = law(), snapshot(alice__prod=5)
     decision = decide(config, State(), taken, NOW)
-    assert [(t.held_back, t.helped) for t in decision.plan.targets] == [("alice.user", "alice.prod")]
+    assert [(t.held_back, t.helped) for t in decision.plan.targets] == [
+        ("alice.user", "alice.prod")
+    ]
     record = record_of(config, taken, decision, decision.plan, ("file",))
     assert record.target_nodes == {
         "alice": (1, 1),
@@ -135,7 +145,9 @@ def test_a_target_that_stands_goes_when_its_group_gets_subgroups() -> None:
     standing = (Standing(Target("wn-0", "alice", 8, "cms", 8), NOW - 60),)
     state = State(sequence=NOW - 60, standing=standing, standing_until=NOW + 600)
     assert (
-        decide(replace(law(), limits=PlanLimits(dwell_seconds=3600)), state, snapshot(), NOW).plan.targets
+        decide(
+            replace(law(), limits=PlanLimits(dwell_seconds=3600)), state, snapshot(), NOW
+        ).plan.targets
         == ()
     )
 
@@ -193,11 +205,16 @@ def test_every_level_has_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "alice.user": (200, 1),
         "cms": (800, 8),
     }
-    assert (rows["alice"].usage.pending_single_jobs, rows["alice"].usage.pending_multi_jobs) == (1, 1)
+    assert (rows["alice"].usage.pending_single_jobs, rows["alice"].usage.pending_multi_jobs) == (
+        1,
+        1,
+    )
     assert rows["alice"].error_hs06 + rows["cms"].error_hs06 == 0
 
 
-def test_the_negotiator_gets_every_level(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_negotiator_gets_every_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = tmp_path / "sharectl.yaml"
     config.write_text(CONFIG)
     assert main(["render", "central-manager", "--config", str(config)]) == 0

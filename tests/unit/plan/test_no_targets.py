@@ -37,7 +37,9 @@ def seen(*pending: PendingJobs, nodes: int = 2, alice: int = 16) -> Snapshot:
 
 def config(strategy: str = "many", steering: SteeringConfig = SEED, **limits: object) -> PlanConfig:
     bounds = PlanLimits(**limits)  # type: ignore[arg-type]
-    return PlanConfig({"alice": 100.0, "cms": 200.0}, bounds, 3060, strategy=strategy, steering=steering)
+    return PlanConfig(
+        {"alice": 100.0, "cms": 200.0}, bounds, 3060, strategy=strategy, steering=steering
+    )
 
 
 def codes(decision: Decision) -> tuple[str, set[str]]:
@@ -72,7 +74,8 @@ def test_no_block_is_not_said_of_one_that_a_young_target_keeps() -> None:
     # atlas waits for other jobs than the standing target is for, and alice holds 16 cores there.
     for strategy in ("many", "pair"):
         how = replace(
-            config(strategy, dwell_seconds=3600), pledge_hs06={"alice": 9.0, "cms": 9.0, "atlas": 99.0}
+            config(strategy, dwell_seconds=3600),
+            pledge_hs06={"alice": 9.0, "cms": 9.0, "atlas": 99.0},
         )
         state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
         decision = decide(how, state, seen(PendingJobs("atlas", 8, 5, 2_000), nodes=1), NOW)
@@ -86,7 +89,11 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
     assert codes(found.decision) == ("output-below-node", {"no-call"})
     group = explain_group(found, "alice")
     (flip,) = [flip for flip in group.flips if flip.code == "output-limit"]
-    assert (flip.what, flip.value, flip.outcome) == ("control.pid.max_output_hs06", 50.0, "gives on 2 nodes")
+    assert (flip.what, flip.value, flip.outcome) == (
+        "control.pid.max_output_hs06",
+        50.0,
+        "gives on 2 nodes",
+    )
     rows = explain.group_rows(found, group, everything=True)
     assert any(label == "acted" and "output-limit" in text for label, text in rows)
     assert ("limits", "none bounded the change of targets") in rows
@@ -95,7 +102,8 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
 def test_what_waits_is_told_beside_what_nodes_have() -> None:
     record = explained(config(), seen(PendingJobs("cms", 8, 5, 40_000))).record
     assert unfit_words(record) == (
-        "cms waits for 8 cores with 40000 MiB; no node under control has that (largest: 16 cores, 32768 MiB)"
+        "cms waits for 8 cores with 40000 MiB; no node under control has that (largest: 16 "
+        "cores, 32768 MiB)"
     )
     record = explained(config(), seen(PendingJobs("cms", 8, 5, 30_000))).record
     assert "no group over its share could give that on a node under control" in unfit_words(record)
@@ -128,9 +136,13 @@ def test_a_node_that_is_switched_off_is_said_to_be(switch: str, named: str) -> N
     """Whether it has a target or not: the plan goes by what the pool needs, and not by the switch."""
     for pending in ((PendingJobs("cms", 8, 5, 2_000),), ()):
         found = explained(config(), seen(*pending))
-        page = explain_node(found, found.record.nodes[0], None, NodeWords(0, switched_off=(switch,)))
+        page = explain_node(
+            found, found.record.nodes[0], None, NodeWords(0, switched_off=(switch,))
+        )
         said = [
-            text for label, text in explain.node_rows(found, page, everything=False) if label == "says now"
+            text
+            for label, text in explain.node_rows(found, page, everything=False)
+            if label == "says now"
         ]
         assert said[0].startswith("sharectl is switched off there: ")
         assert named in said[0]
@@ -157,7 +169,9 @@ def test_of_conditions_that_are_needed_together_no_other_is_named() -> None:
     found = explained(config(dwell_seconds=60), replace(taken, nodes=(first, taken.nodes[1])))
     page = explain_node(found, found.record.nodes[0], None, None)
     (flip,) = page.flips
-    assert flip.what == "the node is not reserved (nodes.reserved) and the node is not being drained"
+    assert (
+        flip.what == "the node is not reserved (nodes.reserved) and the node is not being drained"
+    )
     assert flip.outcome == "a target"
 
 

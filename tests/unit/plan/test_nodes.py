@@ -42,7 +42,9 @@ def test_hosts_match_without_case_by_short_or_full_name(
 @pytest.mark.parametrize(
     ("ratio", "count"), [(0.0, 0), (0.29, 29), (0.57, 57), (0.999, 99), (1.0, 100), (1e-7, 0)]
 )
-def test_a_share_is_the_floor_of_the_decimal_number_that_was_written(ratio: float, count: int) -> None:
+def test_a_share_is_the_floor_of_the_decimal_number_that_was_written(
+    ratio: float, count: int
+) -> None:
     assert len(selected_by_share(ratio, MACHINES)) == count
 
 
@@ -62,7 +64,14 @@ def test_each_way_to_choose() -> None:
 
 @pytest.mark.parametrize(
     ("name", "good"),
-    [("wn-1", True), ("wn_1.example.org", True), ("", False), ("-a", False), ("a b", False), ("a\n", False)],
+    [
+        ("wn-1", True),
+        ("wn_1.example.org", True),
+        ("", False),
+        ("-a", False),
+        ("a b", False),
+        ("a\n", False),
+    ],
 )
 def test_host_names(name: str, *, good: bool) -> None:
     assert (HOST_NAME.fullmatch(name) is not None) is good

@@ -32,11 +32,39 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
 @pytest.mark.parametrize(
     ("name", "held", "pending", "limits", "nodes", "reason"),
     [
-        ("pending jobs bound it", ALICE_EVERYWHERE, {("cms", 8): 2}, {}, ["wn-1", "wn-3"], "targets"),
-        ("max_nodes bounds it", ALICE_EVERYWHERE, {("cms", 8): 9}, {"max_nodes": 1}, ["wn-1"], "targets"),
+        (
+            "pending jobs bound it",
+            ALICE_EVERYWHERE,
+            {("cms", 8): 2},
+            {},
+            ["wn-1", "wn-3"],
+            "targets",
+        ),
+        (
+            "max_nodes bounds it",
+            ALICE_EVERYWHERE,
+            {("cms", 8): 9},
+            {"max_nodes": 1},
+            ["wn-1"],
+            "targets",
+        ),
         ("nobody waits", ALICE_EVERYWHERE, {}, {}, [], "no-group-under"),
-        ("only single-core jobs wait", ALICE_EVERYWHERE, {("cms", 1): 9}, {}, ["wn-1", "wn-3"], "targets"),
-        ("a smaller size waits", ALICE_EVERYWHERE, {("cms", 4): 3}, {}, ["wn-1", "wn-3"], "targets"),
+        (
+            "only single-core jobs wait",
+            ALICE_EVERYWHERE,
+            {("cms", 1): 9},
+            {},
+            ["wn-1", "wn-3"],
+            "targets",
+        ),
+        (
+            "a smaller size waits",
+            ALICE_EVERYWHERE,
+            {("cms", 4): 3},
+            {},
+            ["wn-1", "wn-3"],
+            "targets",
+        ),
         ("only larger ones wait", ALICE_EVERYWHERE, {("cms", 16): 9}, {}, [], "no-group-under"),
         (
             "that size is configured",
@@ -47,7 +75,14 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
             "targets",
         ),
         ("others wait", ALICE_EVERYWHERE, {("other", 8): 9}, {}, [], "no-group-under"),
-        ("the one over its share waits too", ALICE_EVERYWHERE, {("alice", 8): 9}, {}, [], "no-group-under"),
+        (
+            "the one over its share waits too",
+            ALICE_EVERYWHERE,
+            {("alice", 8): 9},
+            {},
+            [],
+            "no-group-under",
+        ),
         (
             "errors within the deadband",
             ALICE_EVERYWHERE,
@@ -66,7 +101,8 @@ def test_the_group_over_its_share_gives_to_the_one_under_it_where_it_holds_most(
             "no-node",
         ),
         (
-            # alice holds 8 cores of 10 HS06 each; its error, 53, is less than the 80 that a node gives.
+            # alice holds 8 cores of 10 HS06 each; its error, 53, is less than the 80 that a node
+            # gives.
             "an error smaller than a node",
             [running("wn-1", "alice", 1, 8)],
             {("cms", 8): 9},
@@ -108,7 +144,9 @@ def test_the_size_let_in_is_the_largest_that_a_block_holds(
 def test_the_group_furthest_under_is_helped_though_its_jobs_are_single_core() -> None:
     """Figure 1 of the seed: lhcb, with single-core jobs alone, is the furthest under."""
     held = [*ALICE_EVERYWHERE, running("wn-4", "cms", 8, 4)]
-    decided = decide(config(), State(), snapshot(held, {("cms", 8): 99, ("lhcb", 1): 400}), NOW).plan
+    decided = decide(
+        config(), State(), snapshot(held, {("cms", 8): 99, ("lhcb", 1): 400}), NOW
+    ).plan
     assert (decided.helped, {target.request_cores for target in decided.targets}) == ("lhcb", {1})
 
 

@@ -49,7 +49,8 @@ def test_the_effect_is_what_is_still_to_move_and_what_it_costs() -> None:
         "e": node("e", ("atlas", 8, 1), ("alice", 1, 52), idle_core_seconds=10.0),
     }
     effect = plan_diff(OLD, NEW, nodes, {"a": 900.0, "b": 300.0, "c": 50.0}, "many").effect
-    # alice: 80 more on b, 40 less on c, 80 more on d; atlas: 80 on e; cms: 80 on b, -80 on c (4 idle + 4), 80 on d, 80 on e.
+    # alice: 80 more on b, 40 less on c, 80 more on d; atlas: 80 on e; cms: 80 on b, -80 on c (4
+    # idle + 4), 80 on d, 80 on e.
     assert effect.power_hs06 == {"alice": -120.0, "atlas": -80.0, "cms": 160.0}
     assert (effect.idle_core_seconds, effect.spared_idle_core_seconds) == (500 + 100 + 10, 300 + 50)
     assert plan_diff(OLD, NEW, nodes, {"b": 300.0}, "many").effect.spared_idle_core_seconds is None

@@ -20,7 +20,9 @@ TWO_OVER = [running(f"wn-{n}", group, 1, 32) for n in range(4) for group in ("al
 TWO_WAIT = {("cms", 8): 2, ("lhcb", 4): 9}
 
 
-def config(solver: str = "greedy", keep: float = 0.25, obey: int = 600, **limits: object) -> PlanConfig:
+def config(
+    solver: str = "greedy", keep: float = 0.25, obey: int = 600, **limits: object
+) -> PlanConfig:
     assigning = Assigning(Prices(keep_gain_ratio=keep), solver, obey_seconds=obey)
     return PlanConfig(PLEDGES, PlanLimits(**limits), 3060, assigning=assigning)  # type: ignore[arg-type]
 
@@ -64,7 +66,9 @@ def test_a_node_where_less_stands_idle_goes_first() -> None:
     assert [target.node for target in decision.plan.targets] == ["wn-2"]
     assert reasons(decision) == {"wn-1": "not-needed", "wn-2": "target"}
     # As the ledger has learnt it, the long ones end first.
-    learnt = RemainingTimes.from_rows([(0, 1e9, 1.0), (60, 1e9, 1.0), (85, 1e9, 1.0), (61_440, 1e6, 1e4)])
+    learnt = RemainingTimes.from_rows(
+        [(0, 1e9, 1.0), (60, 1e9, 1.0), (85, 1e9, 1.0), (61_440, 1e6, 1e4)]
+    )
     known = decide(config(), State(), seen, NOW, Known({"alice": learnt}))
     assert [target.node for target in known.plan.targets] == ["wn-1"]
 
@@ -78,14 +82,18 @@ def test_cores_that_are_idle_already_count_in_favour() -> None:
 @pytest.mark.parametrize(("memory_mib", "targets"), [(0, 1), (64_000, 1), (1_000, 0)])
 def test_a_job_must_find_its_memory(memory_mib: int, targets: int) -> None:
     seen = one_node(
-        replace(running("wn-1", "alice", 1, 64), memory_mib=1), memory_mib=memory_mib, asks_mib=8_000
+        replace(running("wn-1", "alice", 1, 64), memory_mib=1),
+        memory_mib=memory_mib,
+        asks_mib=8_000,
     )
     assert len(decide(config(), State(), seen, NOW).plan.targets) == targets
 
 
 def test_a_whole_node_can_be_asked_for() -> None:
     seen = one_node(running("wn-1", "alice", 1, 60), size=64)
-    assert decide(config(), State(), seen, NOW).plan.targets == (Target("wn-1", "alice", 0, "cms", 64),)
+    assert decide(config(), State(), seen, NOW).plan.targets == (
+        Target("wn-1", "alice", 0, "cms", 64),
+    )
 
 
 def test_a_target_is_not_lowered_while_it_works() -> None:
@@ -138,7 +146,9 @@ def test_room_goes_to_the_strong_and_the_note_tells_of_the_rest() -> None:
 
 def test_a_node_that_does_not_obey_loses_its_target_and_is_tried_again_later() -> None:
     def heeding(seen: Snapshot, **obeyed: int) -> Snapshot:
-        return replace(seen, nodes=tuple(replace(n, obeyed_sequence=obeyed.get(n.name)) for n in seen.nodes))
+        return replace(
+            seen, nodes=tuple(replace(n, obeyed_sequence=obeyed.get(n.name)) for n in seen.nodes)
+        )
 
     held = [running("a", "alice", 1, 64), running("b", "alice", 1, 64)]
     seen = snapshot(held, {("cms", 8): 9})
@@ -166,7 +176,9 @@ def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> Non
     first = decide(config(), State(), seen, NOW)
 
     def refusing(obeyed: int) -> Snapshot:
-        return replace(seen, nodes=(replace(seen.nodes[0], refusal="no-connection", obeyed_sequence=obeyed),))
+        return replace(
+            seen, nodes=(replace(seen.nodes[0], refusal="no-connection", obeyed_sequence=obeyed),)
+        )
 
     fresh = decide(config(), State(), refusing(0), NOW)
     assert (fresh.plan.targets, reasons(fresh)) == ((), {"a": "refused"})
@@ -179,7 +191,9 @@ def test_a_node_that_refuses_gets_nothing_new_and_keeps_what_it_acts_on() -> Non
 
 def test_single_core_jobs_get_as_many_cores_as_wait() -> None:
     seen = one_node(running("wn-1", "alice", 1, 64), size=1, waiting=5)
-    assert decide(config(), State(), seen, NOW).plan.targets == (Target("wn-1", "alice", 59, "cms", 1),)
+    assert decide(config(), State(), seen, NOW).plan.targets == (
+        Target("wn-1", "alice", 59, "cms", 1),
+    )
 
 
 def test_single_core_jobs_get_a_block_of_cores_on_each_node_and_the_rest_of_the_error() -> None:
@@ -188,28 +202,40 @@ def test_single_core_jobs_get_a_block_of_cores_on_each_node_and_the_rest_of_the_
     pledges = {"alice": 50.0, "cms": 50.0}
     how = replace(config(), pledge_hs06=pledges)
     decided = decide(how, State(), snapshot(held, {("cms", 1): 400}), NOW).plan
-    assert decided.targets == (Target("wn-1", "alice", 6, "cms", 1), Target("wn-2", "alice", 8, "cms", 1))
+    assert decided.targets == (
+        Target("wn-1", "alice", 6, "cms", 1),
+        Target("wn-2", "alice", 8, "cms", 1),
+    )
 
 
 def test_multicore_jobs_come_first_and_single_core_jobs_where_they_do_not_fit() -> None:
     held = [running("wn-1", "alice", 1, 64), running("wn-2", "alice", 1, 7)]
     far = [running("far", "alice", 1, 64, hs06_per_core=100.0)]
     seen = snapshot([*held, *far], {("cms", 8): 9, ("cms", 1): 9}, uncontrolled=["far"])
-    seen = replace(seen, nodes=tuple(n if n.name != "wn-2" else replace(n, cores=7) for n in seen.nodes))
+    seen = replace(
+        seen, nodes=tuple(n if n.name != "wn-2" else replace(n, cores=7) for n in seen.nodes)
+    )
     targets = decide(config(), State(), seen, NOW).plan.targets
     assert {(target.node, target.request_cores) for target in targets} == {("wn-1", 8), ("wn-2", 1)}
 
 
 def test_a_target_of_single_core_jobs_stays_until_its_cores_are_free_and_taken() -> None:
-    first = decide(config(), State(), one_node(running("wn-1", "alice", 1, 64), size=1, waiting=8), NOW)
+    first = decide(
+        config(), State(), one_node(running("wn-1", "alice", 1, 64), size=1, waiting=8), NOW
+    )
     assert first.plan.targets == (Target("wn-1", "alice", 56, "cms", 1),)
     assert first.nodes[1].idle_core_seconds == 0
     assert first.nodes[1].wait_seconds > 0
-    half = one_node(running("wn-1", "alice", 1, 60), RunningJobs("wn-1", "cms", 1, 10.0, 30, 4), size=1)
+    half = one_node(
+        running("wn-1", "alice", 1, 60), RunningJobs("wn-1", "cms", 1, 10.0, 30, 4), size=1
+    )
     second = decide(config(), first.state, after(half, 60), NOW + 60)
     assert second.plan.targets == first.plan.targets
     done = one_node(
-        running("wn-1", "alice", 1, 56), RunningJobs("wn-1", "cms", 1, 10.0, 30, 8), size=1, waiting=0
+        running("wn-1", "alice", 1, 56),
+        RunningJobs("wn-1", "cms", 1, 10.0, 30, 8),
+        size=1,
+        waiting=0,
     )
     third = decide(config(), second.state, after(done, 120), NOW + 120)
     assert (third.plan.targets, reasons(third)["wn-1"]) == ((), "released")
@@ -244,7 +270,9 @@ def test_without_scipy_the_plan_is_greedy_and_says_so_to_those_who_ask_for_highs
     solver: Literal["auto", "highs"], notes: list[str]
 ) -> None:
     seen = snapshot(TWO_OVER, TWO_WAIT)
-    decided, greedy = (decide(config(chosen), State(), seen, NOW).plan for chosen in (solver, "greedy"))
+    decided, greedy = (
+        decide(config(chosen), State(), seen, NOW).plan for chosen in (solver, "greedy")
+    )
     assert decided.targets == greedy.targets
     assert [note.code for note in decided.limits] == notes
     assert "optimise" in LIMITS["solver-missing"]

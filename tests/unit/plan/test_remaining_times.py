@@ -52,7 +52,9 @@ def test_rows_are_the_table() -> None:
 def test_what_was_seen_outweighs_the_prior() -> None:
     # Jobs of 600 s on average, whatever their age.
     table = RemainingTimes.from_rows([(start, 6e8, 1e6) for start, _, _ in _every_bin()])
-    assert all(isclose(table.expected_seconds(age), 600, rel_tol=0.01) for age in (0, 59, 1000, 1e7))
+    assert all(
+        isclose(table.expected_seconds(age), 600, rel_tol=0.01) for age in (0, 59, 1000, 1e7)
+    )
 
 
 def _every_bin() -> tuple[tuple[int, float, float], ...]:

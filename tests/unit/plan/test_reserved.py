@@ -17,7 +17,13 @@ from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.errors import ConfigError
 from sharectl.ledger import logs
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
-from sharectl.plan.nodes import ALL_NODES, Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.nodes import (
+    ALL_NODES,
+    Controlled,
+    ControlledConstraint,
+    ControlledHosts,
+    ControlledShare,
+)
 from sharectl.plan.plan import STRATEGIES, PlanConfig, State, decide
 from tests.fakes import NOW
 
@@ -34,11 +40,15 @@ GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
         ("{constraint: GPU}", ControlledConstraint("GPU")),
     ],
 )
-def test_reserved_nodes_are_written_as_controlled_ones(written: str, reserved: Optional[Controlled]) -> None:
+def test_reserved_nodes_are_written_as_controlled_ones(
+    written: str, reserved: Optional[Controlled]
+) -> None:
     config = parse(f"{GROUPS}nodes: {{reserved: {written}}}\n", "F")
     assert config.nodes.reserved == reserved
     again: Any = as_data(config)["nodes"]
-    assert parse(f"{GROUPS}nodes: {again!r}\n".replace("None", "null"), "F").nodes.reserved == reserved
+    assert (
+        parse(f"{GROUPS}nodes: {again!r}\n".replace("None", "null"), "F").nodes.reserved == reserved
+    )
 
 
 @pytest.mark.parametrize(
@@ -66,8 +76,14 @@ def nodes(reserved: Optional[Controlled], *slots: Slot) -> dict[str, tuple[bool,
 def test_a_live_pool_knows_its_reserved_nodes() -> None:
     slots = (slot("wn-1.x"), slot("wn-2.x", frozenset({"reserved"})))
     assert nodes(None, *slots) == {"wn-1": (True, False), "wn-2": (True, False)}
-    assert nodes(ControlledHosts(("wn-1*",)), *slots) == {"wn-1": (True, True), "wn-2": (True, False)}
-    assert nodes(ControlledConstraint("GPU"), *slots) == {"wn-1": (True, False), "wn-2": (True, True)}
+    assert nodes(ControlledHosts(("wn-1*",)), *slots) == {
+        "wn-1": (True, True),
+        "wn-2": (True, False),
+    }
+    assert nodes(ControlledConstraint("GPU"), *slots) == {
+        "wn-1": (True, False),
+        "wn-2": (True, True),
+    }
 
 
 def test_slots_of_one_node_are_one_node() -> None:
@@ -92,7 +108,10 @@ def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
 
 
 def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
-    """A cap is of the node, and each slot would compare its own cores with it. Static slots have none to compare."""
+    """A cap is of the node, and each slot would compare its own cores with it.
+
+    Static slots have none to compare.
+    """
     pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
     seen = pool.nodes(
         (
@@ -112,7 +131,10 @@ def test_a_node_of_several_slots_is_left_out_and_named(strategy: str) -> None:
         (PendingJobs("cms", 8, 9),),
     )
     config = PlanConfig({"alice": 100.0, "cms": 100.0}, PlanLimits(), 3060, strategy=strategy)
-    assert {target.node for target in decide(config, State(), taken, NOW).plan.targets} == {"wn-1", "wn-2"}
+    assert {target.node for target in decide(config, State(), taken, NOW).plan.targets} == {
+        "wn-1",
+        "wn-2",
+    }
     nodes = (replace(taken.nodes[0], several_slots=True), taken.nodes[1])
     several = replace(taken, nodes=nodes)
     decision = decide(config, State(), several, NOW)

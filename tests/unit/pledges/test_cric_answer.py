@@ -47,7 +47,9 @@ def test_a_recorded_answer() -> None:
 def test_the_period_is_that_of_the_date() -> None:
     assert pledges(period=Period(2025, 4))["cms"][0] == 78390
     names = ("IT-ATLAS-federation",)
-    assert [pledges(names=names, vos=("atlas",), period=Period(2026, n))["atlas"][0] for n in (2, 3)] == [
+    assert [
+        pledges(names=names, vos=("atlas",), period=Period(2026, n))["atlas"][0] for n in (2, 3)
+    ] == [
         40000,
         44000,
     ]
@@ -57,7 +59,10 @@ def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
     found = pledges(names=("it-infn-cnaf", "T2_IT_ATLAS"), vos=("ATLAS", "cms"))
     assert found["ATLAS"] == (
         149300.0,
-        "A.IT-INFN-CNAF.pledges.2026.Q3.atlas.CPU + A.IT-ATLAS-federation.pledges.2026.Q3.atlas.CPU",
+        (
+            "A.IT-INFN-CNAF.pledges.2026.Q3.atlas.CPU + "
+            "A.IT-ATLAS-federation.pledges.2026.Q3.atlas.CPU"
+        ),
     )
     assert found["cms"][0] == 87100
 
@@ -76,8 +81,14 @@ def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
         (RECORDED[:-200], "A: is no JSON: "),
         (b" " * (MAX_BYTES + 1), f"A: has more than {MAX_BYTES} bytes"),
         (b"{}", f'A: there is no federation "{CNAF}"; see pledges.cric.federations'),
-        (b'{"IT-INFN-CNAF": {}, "IT-INFN-CNAF": {}}', "A.IT-INFN-CNAF: is there twice; nobody can tell"),
-        (b'{"it-infn-cnaf": {}, "It-Infn-Cnaf": {}}', "A: has It-Infn-Cnaf, it-infn-cnaf; nobody can tell"),
+        (
+            b'{"IT-INFN-CNAF": {}, "IT-INFN-CNAF": {}}',
+            "A.IT-INFN-CNAF: is there twice; nobody can tell",
+        ),
+        (
+            b'{"it-infn-cnaf": {}, "It-Infn-Cnaf": {}}',
+            "A: has It-Infn-Cnaf, it-infn-cnaf; nobody can tell",
+        ),
         (
             b'{"x": {"name": "IT-INFN-CNAF"}, "y": {"accounting_name": "IT-INFN-CNAF"}}',
             f'A: "{CNAF}" could be x, y; write one of them',
@@ -122,7 +133,9 @@ def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
             "cms.CPU: inf is no pledge",
         ),
         (
-            b'{"IT-INFN-CNAF": {"pledges": {"2026": {"Q3": {"cms": {"CPU": ' + b"9" * 5000 + b"}}}}}}",
+            b'{"IT-INFN-CNAF": {"pledges": {"2026": {"Q3": {"cms": {"CPU": '
+            + b"9" * 5000
+            + b"}}}}}}",
             "A: is no JSON: ",
         ),
     ],

@@ -35,7 +35,10 @@ GROUP_QUOTA_lhcb = 0
 GROUP_QUOTA_ghost = 3
 BASE_CGROUP = htcondor
 """
-FILE = "groups: {GROUPS}\npledges: {from: negotiator, negotiator: {file: FOLDER/knobs, pool_cores: 100, weight_hs06: 10}}\nstate_directory: FOLDER\n"
+FILE = (
+    "groups: {GROUPS}\npledges: {from: negotiator, negotiator: {file: FOLDER/knobs, "
+    "pool_cores: 100, weight_hs06: 10}}\nstate_directory: FOLDER\n"
+)
 
 
 def negotiator(folder: Path, *wanted: Wanted, knobs: str = KNOBS, cores: float = 100.0) -> Pledged:
@@ -54,7 +57,10 @@ def test_quotas_of_a_file_as_the_negotiator_shares_them_out(tmp_path: Path) -> N
     assert [pledge.surplus for pledge in found.pledges] == ["byquota", "no", "no"]
     assert found.pledges[0].place == f"quota 40 of cms in {tmp_path}/knobs"
     assert found.notes == (
-        f"{tmp_path}/knobs has groups that are not listed under groups, and so are not steered: lhcb",
+        (
+            f"{tmp_path}/knobs has groups that are not listed under groups, and so are not steered: "
+            "lhcb"
+        ),
     )
 
 
@@ -75,14 +81,20 @@ def test_groups_within_one_whose_pledge_is_written_keep_their_part(tmp_path: Pat
 def test_a_group_without_a_quota_is_named(tmp_path: Path, group: str, why: str) -> None:
     found = negotiator(tmp_path, wanted("cms"), wanted(group))
     said = why.replace("FILE", f"{tmp_path}/knobs")
-    assert found.source.problem == f"groups.{group}: {said}; write pledge_hs06 there, or remove the group"
+    assert (
+        found.source.problem
+        == f"groups.{group}: {said}; write pledge_hs06 there, or remove the group"
+    )
     assert found.pledges == ()
 
 
 @pytest.mark.parametrize(
     ("knobs", "said"),
     [
-        ("GROUP_NAMES = cms\nGROUP_QUOTA_cms = lots\n", "knobs:2: GROUP_QUOTA_cms is 'lots'; write a number"),
+        (
+            "GROUP_NAMES = cms\nGROUP_QUOTA_cms = lots\n",
+            "knobs:2: GROUP_QUOTA_cms is 'lots'; write a number",
+        ),
         ("what is this\n", "knobs:1: 'what is this' is no knob"),
         ("", "knobs: no quota in it"),
     ],
@@ -112,7 +124,10 @@ def silent(folder: Path, *, max_age_seconds: float = 3600.0, keep: bool = False)
 
 
 def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Path) -> None:
-    knobs = [Knob("negotiator cm", "GROUP_NAMES", "cms"), Knob("negotiator cm", "GROUP_QUOTA_cms", "40")]
+    knobs = [
+        Knob("negotiator cm", "GROUP_NAMES", "cms"),
+        Knob("negotiator cm", "GROUP_QUOTA_cms", "40"),
+    ]
     negotiator_copy.save(tmp_path / "copy", None, NOW, knobs)
     found = silent(tmp_path)
     assert found.hs06 == {"cms": 400}
@@ -120,7 +135,9 @@ def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Pa
     assert found.warnings[0].startswith("negotiator: ")
     assert found.warnings[0].endswith("; what it said 0.5 hours ago is in use")
     old = silent(tmp_path, max_age_seconds=1799.0).source.problem or ""
-    assert "the copy is of 0.5 hours ago, older than pledges.negotiator.max_age_seconds (1799)" in old
+    assert (
+        "the copy is of 0.5 hours ago, older than pledges.negotiator.max_age_seconds (1799)" in old
+    )
     negotiator_copy.save(tmp_path / "copy", "another", NOW, knobs)
     assert "there is no copy of what it said before" in (silent(tmp_path).source.problem or "")
 
@@ -153,7 +170,9 @@ def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_pat
     assert hint in (silent(tmp_path).source.problem or "")
     access = NegotiatorAccess(collector="127.0.0.1:1", deadline_seconds=5.0)
     problem = NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
-    assert problem.startswith("collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not")
+    assert problem.startswith(
+        "collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not"
+    )
     assert problem.endswith(hint)
 
 
@@ -187,7 +206,10 @@ def test_pledges_that_cannot_be_had_change_no_target_and_are_said() -> None:
     assert done.problems == ("pledges: CRIC is gone",)
     assert done.warnings == ("look",)
     withdrawn = run_cycle(
-        CONFIG, world(publishers=[publisher]), NOW, Circumstances(pledges=lost, withdraw_incomplete=True)
+        CONFIG,
+        world(publishers=[publisher]),
+        NOW,
+        Circumstances(pledges=lost, withdraw_incomplete=True),
     )
     assert withdrawn.plan is not None
     assert withdrawn.plan.targets == ()
@@ -204,7 +226,9 @@ def test_how_pledges_were_had_is_part_of_a_cycle() -> None:
 def configured(folder: Path, groups: str, content: str = FILE) -> Path:
     (folder / "knobs").write_text(KNOBS, encoding="utf-8")
     path = folder / "sharectl.yaml"
-    path.write_text(content.replace("{GROUPS}", groups).replace("FOLDER", str(folder)), encoding="utf-8")
+    path.write_text(
+        content.replace("{GROUPS}", groups).replace("FOLDER", str(folder)), encoding="utf-8"
+    )
     return path
 
 
@@ -232,7 +256,9 @@ def test_the_command_prints_what_a_cycle_would_use(
     assert "the negotiator's group quotas" in capsys.readouterr().out
 
 
-def test_the_command_says_why_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_why_there_are_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = configured(tmp_path, "{cms: {}, atlas: {}}")
     assert main(["pledges", "--config", str(path)]) == 75
     assert "sharectl: pledges: groups.atlas: GROUP_NAMES of " in capsys.readouterr().err
@@ -245,7 +271,10 @@ def test_groups_together_promise_no_more_than_they_have(
 ) -> None:
     path = configured(tmp_path, "{alice: {groups: {prod: {}, user: {share: 0.5}}}}")
     assert main(["pledges", "--config", str(path)]) == 75
-    assert "the groups of alice are promised 360 HS06 of its 300; write shares" in capsys.readouterr().err
+    assert (
+        "the groups of alice are promised 360 HS06 of its 300; write shares"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_pool_can_be_left_alone_while_its_pledges_cannot_be_had(
@@ -257,8 +286,13 @@ def test_a_pool_can_be_left_alone_while_its_pledges_cannot_be_had(
     capsys.readouterr()
 
 
-def test_quotas_are_not_rendered_from_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", "central-manager", "--config", str(configured(tmp_path, "{cms: {}}"))]) == 78
+def test_quotas_are_not_rendered_from_themselves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["render", "central-manager", "--config", str(configured(tmp_path, "{cms: {}}"))])
+        == 78
+    )
     assert "its quotas would be made from themselves" in capsys.readouterr().err
 
 
@@ -273,7 +307,8 @@ def cric(folder: Path, server: WebServer) -> Path:
         folder,
         "{cms: {}, tape: {cric_vo: ATLAS}}",
         "groups: {GROUPS}\npledges:\n  from: cric\n  cric:\n    federations: [IT-INFN-CNAF]\n"
-        f"    url: '{server.url('/x')}'\n    ca_file: {server.certificate}\nstate_directory: FOLDER\n",
+        f"    url: '{server.url('/x')}'\n    ca_file: {server.certificate}\nstate_directory: "
+        "FOLDER\n",
     )
 
 
@@ -310,7 +345,9 @@ def test_options_for_cric_say_that_they_do_nothing_with_another_source(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "sharectl.yaml"
-    path.write_text(f"groups: {{cms: {{pledge_hs06: 500}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8")
+    path.write_text(
+        f"groups: {{cms: {{pledge_hs06: 500}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8"
+    )
     said = "--confirm does nothing with `from: yaml`"
     assert main(["pledges", "--config", str(path), "--confirm"]) == 0
     assert said in capsys.readouterr().err
@@ -322,7 +359,10 @@ def test_options_for_cric_say_that_they_do_nothing_with_another_source(
 
 
 def test_the_environment_changes_nothing_of_what_is_trusted_or_told(
-    server: WebServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    server: WebServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     heard: list[str | None] = []
 
@@ -331,7 +371,9 @@ def test_the_environment_changes_nothing_of_what_is_trusted_or_told(
         serving(of_all_years(1))(request)
 
     server.answer = answer
-    (tmp_path / ".netrc").write_text("machine localhost login me password secret\n", encoding="ascii")
+    (tmp_path / ".netrc").write_text(
+        "machine localhost login me password secret\n", encoding="ascii"
+    )
     (tmp_path / ".netrc").chmod(0o600)
     for name, value in {
         "HOME": str(tmp_path),
@@ -349,7 +391,10 @@ def test_the_environment_changes_nothing_of_what_is_trusted_or_told(
     ("text", "said"),
     [
         ("groups: {cms: {}}\n", "groups.cms: a group has exactly one pledge"),
-        ("groups: {cms: {}}\npledges: {from: yaml}\n", "groups.cms: a group has exactly one pledge"),
+        (
+            "groups: {cms: {}}\npledges: {from: yaml}\n",
+            "groups.cms: a group has exactly one pledge",
+        ),
         (
             "groups: {cms: {}}\npledges: {from: crick}\n",
             'pledges.from: "crick" will not do; did you mean cric?',
@@ -363,32 +408,53 @@ def test_the_environment_changes_nothing_of_what_is_trusted_or_told(
             "pledges.cric.federations: the list is empty",
         ),
         (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: 'http://x/y'}}\n",
+            (
+                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: "
+                "'http://x/y'}}\n"
+            ),
             "pledges.cric.url: ",
         ),
         (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: 'https://x/{month}'}}\n",
+            (
+                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: "
+                "'https://x/{month}'}}\n"
+            ),
             "pledges.cric.url: ",
         ),
         (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], max_change_factor: 1}}\n",
+            (
+                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], "
+                "max_change_factor: 1}}\n"
+            ),
             "max_change_factor: 1 is out of range",
         ),
         (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], ca_file: /a, ca_directory: /b}}\n",
+            (
+                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], ca_file: /a, "
+                "ca_directory: /b}}\n"
+            ),
             "pledges.cric: there are two sets of certificates",
         ),
         (
-            "groups: {cms: {groups: {prod: {}}}}\npledges: {from: cric, cric: {federations: [A]}}\n",
+            (
+                "groups: {cms: {groups: {prod: {}}}}\npledges: {from: cric, cric: {federations: "
+                "[A]}}\n"
+            ),
             "groups.cms.groups.prod: a subgroup has exactly one of share",
         ),
         (
             "groups: {cms: {pledge_hs06: 1, pledge_hepscore23: 1}}\npledges: {from: negotiator}\n",
             "groups.cms: a group has exactly one pledge",
         ),
-        ("groups: {cms: {pledge_hs06: 0}}\npledges: {from: negotiator}\n", "groups: all pledges are 0"),
         (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], copy_file: /var/lib/sharectl/lock}}\n",
+            "groups: {cms: {pledge_hs06: 0}}\npledges: {from: negotiator}\n",
+            "groups: all pledges are 0",
+        ),
+        (
+            (
+                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], copy_file: "
+                "/var/lib/sharectl/lock}}\n"
+            ),
             "pledges.cric.copy_file: /var/lib/sharectl/lock is written by state_directory.lock too",
         ),
     ],
@@ -404,8 +470,13 @@ def test_the_section_is_rendered_as_it_was_read() -> None:
     assert parse(render(config), "G") == config
 
 
-def test_check_config_says_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_config_says_what_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = configured(tmp_path, "{cms: {}}")
     (tmp_path / "knobs").unlink()
     assert main(["check", "config", str(path)]) == 1
-    assert f"pledges.negotiator.file: there is no {tmp_path}/knobs on this machine" in capsys.readouterr().err
+    assert (
+        f"pledges.negotiator.file: there is no {tmp_path}/knobs on this machine"
+        in capsys.readouterr().err
+    )

@@ -20,7 +20,10 @@ from tests.web_server import Answer, WebServer, serving, web_server
 RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json").read_bytes()
 NOW = 1795000000
 """In November 2026: 2026 Q3."""
-CMS, ATLAS = Wanted("cms", None, "groups.cms", "cms"), Wanted("atlas", None, "groups.atlas", "atlas")
+CMS, ATLAS = (
+    Wanted("cms", None, "groups.cms", "cms"),
+    Wanted("atlas", None, "groups.atlas", "atlas"),
+)
 HOUR_SECONDS = 3600
 
 
@@ -168,7 +171,18 @@ FAILURES = [
     (serving(b"{}"), "there is no federation"),
     (saying(cms=-1), "Q3.cms.CPU: -1 is no pledge"),
 ]
-NAMES = ["500", "403", "redirect", "hang", "truncated", "endless", "chunk of -1", "html", "empty", "negative"]
+NAMES = [
+    "500",
+    "403",
+    "redirect",
+    "hang",
+    "truncated",
+    "endless",
+    "chunk of -1",
+    "html",
+    "empty",
+    "negative",
+]
 
 
 @pytest.mark.parametrize(("answer", "problem"), FAILURES, ids=NAMES)
@@ -289,7 +303,9 @@ def test_a_copy_is_used_until_it_is_too_old(source: Source) -> None:
     assert source.look(NOW + 29 * DAY_SECONDS, failing).hs06["cms"] == 87100
     found = source.look(NOW + 31 * DAY_SECONDS, failing)
     assert found.pledges == ()
-    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in (found.source.problem or "")
+    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in (
+        found.source.problem or ""
+    )
 
 
 def test_a_copy_of_another_place_is_not_used(source: Source, server: WebServer) -> None:
@@ -337,15 +353,16 @@ def test_no_power_is_never_a_pledge(source: Source, cms: object, why: str) -> No
     found = source.look(NOW + DAY_SECONDS, saying(cms=cms))
     assert found.pledges == ()
     assert (
-        f"groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.{why}; write pledge_hs06 there, or remove the group"
-        in (found.source.problem or "")
+        f"groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.{why}; write pledge_hs06 there, or "
+        "remove the group" in (found.source.problem or "")
     )
 
 
 def test_an_unknown_vo_is_named(source: Source) -> None:
     found = source.look(wanted=(CMS, Wanted("belle", None, "groups.belle", "belle2")))
     assert found.source.problem == (
-        "groups.belle: CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3; write pledge_hs06 there, "
+        "groups.belle: CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3; "
+        "write pledge_hs06 there, "
         "or remove the group"
     )
 
@@ -356,7 +373,10 @@ def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
     assert found.hs06 == {"cms": 5, "atlas": 105300}
     assert (found.pledges[0].source, found.pledges[0].instead_of_hs06) == ("yaml", 87100)
     assert found.notes[0].startswith("groups.cms: 5 HS06 is written, and goes before the 87100 of ")
-    assert source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem is None
+    assert (
+        source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem
+        is None
+    )
 
 
 def test_a_dry_run_keeps_nothing(source: Source) -> None:

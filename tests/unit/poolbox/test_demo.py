@@ -52,7 +52,9 @@ def test_a_picture_of_half_an_ad_has_no_target(lost: str) -> None:
 
 
 def test_a_picture_ends_a_target_when_it_is_over() -> None:
-    assert picture(classad2.ClassAd(f"[{';'.join(AD.strip().splitlines())}]"), NOW + 60).target is None
+    assert (
+        picture(classad2.ClassAd(f"[{';'.join(AD.strip().splitlines())}]"), NOW + 60).target is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,12 @@ def _moment(targets: int) -> Moment:
         "cores": 96,
         "pending_multi_jobs": 24,
     }
-    plan = {"targets": [{}] * targets, "held_back": "alice", "helped": "cms", "reason": "no-group-over"}
+    plan = {
+        "targets": [{}] * targets,
+        "held_back": "alice",
+        "helped": "cms",
+        "reason": "no-group-over",
+    }
     record = {"errors": [{"group": group, **row} for group in scenario.PLEDGE_HS06], "plan": plan}
     nodes = tuple(_node(f"wn-{number:03}", 10, 8) for number in range(1, 7))
     return Moment(time.time(), nodes, Cycle(0, "", record), fresh=True)
@@ -96,7 +103,13 @@ def test_the_picture_fits_a_small_terminal() -> None:
     lines = shown.get().splitlines()
     assert len(lines) < 24
     assert not any("…" in line for line in lines)
-    assert sum("aaaaaaaaaa......" in line and "alice at most 8, cms in; grace" in line for line in lines) == 6
+    assert (
+        sum(
+            "aaaaaaaaaa......" in line and "alice at most 8, cms in; grace" in line
+            for line in lines
+        )
+        == 6
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +117,10 @@ def test_the_picture_fits_a_small_terminal() -> None:
     [
         (_moment(3), "3 nodes told to hold alice back for cms"),
         (_moment(0), "no error is worth"),
-        (Moment(0.0, (), Cycle(75, "x\nschedd ap-1: no answer", None), fresh=True), "schedd ap-1: no answer"),
+        (
+            Moment(0.0, (), Cycle(75, "x\nschedd ap-1: no answer", None), fresh=True),
+            "schedd ap-1: no answer",
+        ),
     ],
 )
 def test_a_line_says_what_was_planned_or_why_nothing_was(moment: Moment, said: str) -> None:

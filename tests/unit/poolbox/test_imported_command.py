@@ -17,7 +17,9 @@ ENVIRONMENT = {"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).pare
 
 def started(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sharectl", *arguments]
-    return subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,10 +33,16 @@ def started(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_it_does_and_says_the_same(arguments: tuple[str, ...]) -> None:
     wanted = started(*arguments)
     seen = imported_command.run(arguments, ENVIRONMENT, 60)
-    assert (seen.returncode, seen.stdout, seen.stderr) == (wanted.returncode, wanted.stdout, wanted.stderr)
+    assert (seen.returncode, seen.stdout, seen.stderr) == (
+        wanted.returncode,
+        wanted.stdout,
+        wanted.stderr,
+    )
 
 
-def test_each_run_has_its_own_environment_and_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_run_has_its_own_environment_and_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     missing = imported_command.run(("snapshot", "--config", "here.yaml"), ENVIRONMENT, 60)
     Path("here.yaml").write_text("nonsense: 1\n")

@@ -17,11 +17,21 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_help_names_every_verb_and_gives_an_example() -> None:
     text = parser().format_help()
-    for word in ("up", "down", "status", "run", "submit", "python -m poolbox up --nodes 8", "exit codes"):
+    for word in (
+        "up",
+        "down",
+        "status",
+        "run",
+        "submit",
+        "python -m poolbox up --nodes 8",
+        "exit codes",
+    ):
         assert word in text
 
 
-def test_up_says_where_the_shared_folder_and_the_scripts_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_up_says_where_the_shared_folder_and_the_scripts_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         main(["up", "--help"])
     text = capsys.readouterr().out

@@ -13,7 +13,9 @@ CHECKOUT = Path(__file__).parents[3]
 A_POOL_TEST = "tests/pool/test_box.py::test_nodes_are_as_specified"
 
 
-@pytest.mark.parametrize(("required", "outcome", "exit_code"), [("0", "1 skipped", 0), ("1", "1 error", 1)])
+@pytest.mark.parametrize(
+    ("required", "outcome", "exit_code"), [("0", "1 skipped", 0), ("1", "1 error", 1)]
+)
 def test_a_pool_test_is_skipped_unless_a_pool_is_required(
     required: str, outcome: str, exit_code: int, tmp_path: Path
 ) -> None:

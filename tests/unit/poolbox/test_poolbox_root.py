@@ -18,7 +18,8 @@ from poolbox.machine import check_can_build, check_can_run, check_has_subordinat
 from poolbox.root import cached_root, htcondor_version, installation_around, remove_tree
 
 CHECKOUT = Path(__file__).parents[3]
-# Writes the first half of a root, waits for a file to appear, writes the rest; notes that it was called.
+# Writes the first half of a root, waits for a file to appear, writes the rest; notes that it was
+# called.
 MMDEBSTRAP = """\
 #!{python} -IS
 import io, os, sys, tarfile, time
@@ -149,7 +150,9 @@ def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     first.send_signal(signal.SIGKILL)
     first.wait()
     cache = home / "cache" / "sharectl" / "poolbox"
-    assert [path.name for path in cache.iterdir() if not path.name.startswith(".") and path.is_dir()] == []
+    assert [
+        path.name for path in cache.iterdir() if not path.name.startswith(".") and path.is_dir()
+    ] == []
     (home / "wait").unlink()
     path = cached_root("trixie", anything_goes)
     assert (path / "var/lib/dpkg/status").exists()
@@ -183,9 +186,13 @@ def test_two_who_ask_at_once_get_one_root_built_by_one(
 
 def test_a_failed_build_says_why_and_leaves_nothing(home: Path) -> None:
     (home / "fail").touch()
-    with pytest.raises(PoolboxError, match=r"(?s)the trixie root could not be built.*E: no such suite"):
+    with pytest.raises(
+        PoolboxError, match=r"(?s)the trixie root could not be built.*E: no such suite"
+    ):
         cached_root("trixie", anything_goes)
-    assert [entry.suffix for entry in (home / "cache" / "sharectl" / "poolbox").iterdir()] == [".lock"]
+    assert [entry.suffix for entry in (home / "cache" / "sharectl" / "poolbox").iterdir()] == [
+        ".lock"
+    ]
 
 
 def test_missing_programs_are_named_as_packages_all_at_once(
@@ -211,7 +218,9 @@ def test_a_kernel_that_forbids_sandboxes_is_told_how_to_allow_them(home: Path) -
     with pytest.raises(CannotBuildError) as raised:
         check_can_run(home)
     assert "bwrap: No permissions to create new namespace\n" in str(raised.value)
-    assert ": as root, sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a" in str(raised.value)
+    assert ": as root, sysctl kernel.apparmor_restrict_unprivileged_userns=0; in a" in str(
+        raised.value
+    )
 
 
 def test_a_user_without_ids_to_unpack_with_is_told_how_to_get_them(tmp_path: Path) -> None:

@@ -22,11 +22,20 @@ def tree(tmp_path: Path) -> Path:
 def shown(tree: Path, *guests: str) -> dict[str, str]:
     """Target → option, or what a link points to."""
     entries = expose(tree, Path("/"), [Path(guest) for guest in guests])
-    return {target: source if option == "--symlink" else option for option, source, target in entries}
+    return {
+        target: source if option == "--symlink" else option for option, source, target in entries
+    }
 
 
-def test_folders_are_shown_whole_links_stay_links_and_the_kernels_own_are_left_out(tree: Path) -> None:
-    assert shown(tree) == {"/bin": "usr/bin", "/etc": "--ro-bind", "/home": "--ro-bind", "/usr": "--ro-bind"}
+def test_folders_are_shown_whole_links_stay_links_and_the_kernels_own_are_left_out(
+    tree: Path,
+) -> None:
+    assert shown(tree) == {
+        "/bin": "usr/bin",
+        "/etc": "--ro-bind",
+        "/home": "--ro-bind",
+        "/usr": "--ro-bind",
+    }
 
 
 def test_a_guest_that_is_there_needs_no_room(tree: Path) -> None:
@@ -47,7 +56,9 @@ def test_a_guest_in_a_folder_of_its_own_needs_nothing(tree: Path) -> None:
 
 
 def test_the_box_is_the_only_thing_that_can_be_written(tree: Path) -> None:
-    installation = Installation(*(Path(part) for part in ("/usr", "/usr/libexec", "/usr/lib", "/usr/sbin")))
+    installation = Installation(
+        *(Path(part) for part in ("/usr", "/usr/libexec", "/usr/lib", "/usr/sbin"))
+    )
     argv = command(Root(tree, installation, Path("/usr/bin/python3")), Path("/tmp/box"))  # noqa: S108
     writable = [argv[place + 2] for place, option in enumerate(argv) if option == "--bind"]
     assert writable == ["/tmp/box"]  # noqa: S108

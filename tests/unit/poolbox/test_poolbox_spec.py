@@ -19,7 +19,10 @@ def configuration(spec: BoxSpec, host: str) -> dict[str, str]:
 
 
 def test_equal_nodes_are_numbered() -> None:
-    assert [node.name for node in equal_nodes(2, cores=16)] == ["wn-001.example.org", "wn-002.example.org"]
+    assert [node.name for node in equal_nodes(2, cores=16)] == [
+        "wn-001.example.org",
+        "wn-002.example.org",
+    ]
     assert {node.cores for node in equal_nodes(2, cores=16)} == {16}
 
 
@@ -46,7 +49,10 @@ def test_hosts_are_the_central_manager_then_access_points_then_nodes() -> None:
         (BoxSpec(access_points=("AP 1",)), "host 'AP 1': write a lower-case host name"),
         (BoxSpec(access_points=("../ap",)), "host '../ap': write a lower-case host name"),
         (BoxSpec(access_points=("cm-1.example.org",)), "host 'cm-1.example.org': named 2 times"),
-        (BoxSpec((ExecutePoint(cores=0),)), "execute point wn-001.example.org: cores and memory_mib must be"),
+        (
+            BoxSpec((ExecutePoint(cores=0),)),
+            "execute point wn-001.example.org: cores and memory_mib must be",
+        ),
         (
             BoxSpec((ExecutePoint(memory_mib=-1),)),
             "execute point wn-001.example.org: cores and memory_mib must be",
@@ -74,7 +80,9 @@ def test_all_problems_are_told_at_once() -> None:
 
 def test_configuration_of_the_whole_box_comes_before_the_roles_and_the_nodes_own() -> None:
     node = ExecutePoint(config="X = node\n")
-    spec = BoxSpec((node,), config="X = box\n", execute_config="X = execute\n", access_config="X = access\n")
+    spec = BoxSpec(
+        (node,), config="X = box\n", execute_config="X = execute\n", access_config="X = access\n"
+    )
     texts = configuration(spec, node.name)
     assert [texts[name] for name in sorted(texts) if name.startswith("config.d")] == [
         "X = box\n",
@@ -91,7 +99,9 @@ def test_each_role_runs_its_daemons() -> None:
         for host in spec.hosts
     }
     assert set(daemons.values()) == {1}
-    assert "DAEMON_LIST = MASTER, SCHEDD\n" in configuration(spec, "ap-2.example.org")["condor_config"]
+    assert (
+        "DAEMON_LIST = MASTER, SCHEDD\n" in configuration(spec, "ap-2.example.org")["condor_config"]
+    )
 
 
 def test_an_int_is_a_quota_in_cores_and_a_float_a_share() -> None:

@@ -17,7 +17,17 @@ from tests.fakes import NOW, running, snapshot
 
 WHO = Who("sharectl", "ann", "cm.example.org", "cycle")
 BEFORE, AFTER = Target("wn-1", "alice", 56, "cms", 8), Target("wn-1", "alice", 48, "cms", 8)
-PLAN = Plan(7, NOW, NOW + 60, ("alice", "cms"), (AFTER,), "targets", "alice", "cms", (LimitNote("dwell", 2),))
+PLAN = Plan(
+    7,
+    NOW,
+    NOW + 60,
+    ("alice", "cms"),
+    (AFTER,),
+    "targets",
+    "alice",
+    "cms",
+    (LimitNote("dwell", 2),),
+)
 SEEN = snapshot([running("wn-1", "alice", 1, 64), running("wn-2", "cms", 8)], {("cms", 8): 3})
 CONFIGURATION = {"groups": {"cms": {"pledge_hs06": 1.5}}, "control": {"max_nodes": None}}
 
@@ -40,7 +50,12 @@ def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
             "schema_version": 1,
             "time": NOW,
             "event": "target",
-            "who": {"user": "sharectl", "sudo_user": "ann", "host": "cm.example.org", "verb": "cycle"},
+            "who": {
+                "user": "sharectl",
+                "sudo_user": "ann",
+                "host": "cm.example.org",
+                "verb": "cycle",
+            },
             "change": "altered",
             "node": "wn-1",
             "before": {**target, "cap_cores": 56},
@@ -68,7 +83,9 @@ def test_switching_is_a_line_too(tmp_path: Path) -> None:
     said = Disabled("cooling", "ann@cm", NOW, NOW + 60)
     audit(tmp_path).switched(on=False, said=said, now=NOW)
     audit(tmp_path).switched(on=True, said=said, now=NOW + 9)
-    assert [(line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)] == [
+    assert [
+        (line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)
+    ] == [
         ("disabled", NOW, "ann@cm", NOW + 60),
         ("enabled", NOW + 9, "ann@cm", NOW + 60),
     ]
@@ -124,7 +141,10 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
     slow = audit(tmp_path)
     slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
     slow.wait_seconds = 0
-    with only_one_in(tmp_path / "ledger", 0), pytest.raises(StateError, match="another process holds"):
+    with (
+        only_one_in(tmp_path / "ledger", 0),
+        pytest.raises(StateError, match="another process holds"),
+    ):
         slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
 
 

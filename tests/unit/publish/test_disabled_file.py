@@ -67,7 +67,8 @@ def test_whatever_else_has_its_name_counts(tmp_path: Path) -> None:
 
 def test_what_it_says_cannot_steer_a_terminal(tmp_path: Path) -> None:
     (tmp_path / "disabled").write_text(
-        '{"reason": "\\u001b[31mred\\n", "who": "a\\tb", "since": 1, "until": null}', encoding="utf-8"
+        '{"reason": "\\u001b[31mred\\n", "who": "a\\tb", "since": 1, "until": null}',
+        encoding="utf-8",
     )
     said = DisabledFile(tmp_path).disabled()
     assert said == Disabled("?[31mred?", "a?b", 1)

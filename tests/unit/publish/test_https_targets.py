@@ -89,7 +89,9 @@ def test_what_it_does_not_serve_is_an_error_and_stays_written(
     assert (tmp_path / "sharectl.txt").read_text(encoding="ascii") == render(PLAN, SEAL)
 
 
-def test_a_server_that_nobody_vouches_for_is_not_believed(server: WebServer, tmp_path: Path) -> None:
+def test_a_server_that_nobody_vouches_for_is_not_believed(
+    server: WebServer, tmp_path: Path
+) -> None:
     server.answer = serving(render(PLAN, SEAL).encode())
     assert "CERTIFICATE_VERIFY_FAILED" in (fetch(ServedAt(server.url())).problem or "")
     elsewhere = ServedAt(server.url().replace("localhost", "127.0.0.1"), server.certificate)
@@ -127,7 +129,10 @@ def test_a_server_that_drips_is_not_waited_for(server: WebServer) -> None:
 
     server.answer = drip
     began = time.monotonic()
-    assert fetch(at(server, deadline_seconds=0.5)).problem == "cannot be fetched: no answer within 0.5 s"
+    assert (
+        fetch(at(server, deadline_seconds=0.5)).problem
+        == "cannot be fetched: no answer within 0.5 s"
+    )
     assert time.monotonic() - began < 4
 
 
@@ -139,7 +144,9 @@ def test_a_server_without_end_is_read_to_the_limit(server: WebServer) -> None:
             request.wfile.write(bytes(2**20))
 
     server.answer = endless
-    assert fetch(at(server)) == https.Fetched(problem="has more than 1048576 bytes; no node reads it")
+    assert fetch(at(server)) == https.Fetched(
+        problem="has more than 1048576 bytes; no node reads it"
+    )
 
 
 def test_what_is_too_large_by_its_own_account_is_said_to_be(server: WebServer) -> None:
@@ -148,18 +155,24 @@ def test_what_is_too_large_by_its_own_account_is_said_to_be(server: WebServer) -
 
 
 @pytest.mark.parametrize("size", [b"-1", b"-2"])
-def test_a_chunk_of_less_than_nothing_is_not_all_that_ever_comes(server: WebServer, size: bytes) -> None:
+def test_a_chunk_of_less_than_nothing_is_not_all_that_ever_comes(
+    server: WebServer, size: bytes
+) -> None:
     sent = 0
 
     def answer(request: BaseHTTPRequestHandler) -> None:
         nonlocal sent
-        request.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n")
+        request.wfile.write(
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + size + b"\r\n"
+        )
         for _ in range(2**10):
             request.wfile.write(bytes(2**20))
             sent += 2**20
 
     server.answer = answer
-    assert fetch(at(server)) == https.Fetched(problem="has more than 1048576 bytes; no node reads it")
+    assert fetch(at(server)) == https.Fetched(
+        problem="has more than 1048576 bytes; no node reads it"
+    )
     assert sent < 100 * 2**20
 
 

@@ -30,7 +30,11 @@ WITHDRAWAL = replace(PLAN, sequence=8, targets=())
 
 def places(folder: Path, *names: str, now: float = NOW) -> LeftPlacesFile:
     def publisher_of(name: str) -> Publisher:
-        return FilePublisher(Path(name.partition(":")[2])) if name.startswith("file:") else FakePublisher()
+        return (
+            FilePublisher(Path(name.partition(":")[2]))
+            if name.startswith("file:")
+            else FakePublisher()
+        )
 
     return LeftPlacesFile(folder / "places.json", names, publisher_of, lambda: now)
 
@@ -57,7 +61,9 @@ def test_a_collector_too(tmp_path: Path) -> None:
     assert places(tmp_path).publishers() == []
 
 
-def test_one_that_cannot_be_emptied_is_tried_again_until_its_targets_run_out(tmp_path: Path) -> None:
+def test_one_that_cannot_be_emptied_is_tried_again_until_its_targets_run_out(
+    tmp_path: Path,
+) -> None:
     places(tmp_path, "collector:").remember(PLAN)
     broken = LeftPlacesFile(tmp_path / "places.json", (), lambda _: _Broken(), lambda: NOW)
     (leaving,) = broken.publishers()
@@ -72,7 +78,9 @@ class _Broken:
         raise PublishError(f"collector: no answer for plan {plan.sequence}")
 
 
-@pytest.mark.parametrize("content", [b"not a plan\n", b"", None], ids=["text", "empty", "newer plan"])
+@pytest.mark.parametrize(
+    "content", [b"not a plan\n", b"", None], ids=["text", "empty", "newer plan"]
+)
 def test_what_others_put_there_is_left_as_it_is(tmp_path: Path, content: object) -> None:
     old = tmp_path / "old.txt"
     places(tmp_path, published(old)).remember(PLAN)
@@ -114,7 +122,9 @@ def test_a_plan_without_targets_leaves_nothing_to_remember(tmp_path: Path) -> No
         "[" * 100_000,
     ],
 )
-def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(tmp_path: Path, content: str) -> None:
+def test_a_broken_file_is_named_and_the_next_plan_begins_a_new_one(
+    tmp_path: Path, content: str
+) -> None:
     (tmp_path / "places.json").write_text(content)
     with pytest.raises(StateError, match=r"places\.json: cannot be read"):
         places(tmp_path).publishers()
@@ -136,13 +146,16 @@ def test_disable_takes_targets_from_a_place_that_was_left(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "sharectl.yaml"
-    text = f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: {tmp_path}\npublish:\n"
+    text = (
+        f"groups: {{alice: {{pledge_hs06: 1}}, cms: {{pledge_hs06: 1}}}}\nstate_directory: "
+        f"{tmp_path}\npublish:\n"
+    )
     config.write_text(f"{text}  - file: {tmp_path}/new.txt\n", encoding="utf-8")
     old = tmp_path / "old.txt"
     lasting = replace(PLAN, valid_until=2**40)
-    LeftPlacesFile(tmp_path / "places.json", (published(old, lasting),), lambda _: FakePublisher()).remember(
-        lasting
-    )
+    LeftPlacesFile(
+        tmp_path / "places.json", (published(old, lasting),), lambda _: FakePublisher()
+    ).remember(lasting)
     assert main(["disable", "--reason", "test", "--config", str(config)]) == 0
     assert f"no targets at {old}\n" in capsys.readouterr().out
     assert sharectl_file.read(old).targets == ()

@@ -19,7 +19,9 @@ from sharectl.publish.text import FilePublisher, Seal
 SECRET = "0123456789abcdef" * 4
 OTHER_SECRET = "fedcba9876543210" * 4
 KEY = Key("2026-a", bytes.fromhex(SECRET))
-PLAN = Plan(7, 100, 3160, ("alice", "cms"), (Target("cn-609-05-06", "alice", 56, "cms", 8),), "targets")
+PLAN = Plan(
+    7, 100, 3160, ("alice", "cms"), (Target("cn-609-05-06", "alice", 56, "cms", 8),), "targets"
+)
 SIGNED = sharectl_file.render(PLAN, Seal("pool-1", KEY)).encode()
 
 
@@ -54,7 +56,11 @@ def test_a_signed_file_is_read(tmp_path: Path) -> None:
     [
         (SIGNED, (KEY,), None),
         (SIGNED, (Key("next", b"1" * 32), KEY), None),
-        (SIGNED, (Key("2026-a", b"1" * 32),), "has a signature that its text and the key 2026-a do not make"),
+        (
+            SIGNED,
+            (Key("2026-a", b"1" * 32),),
+            "has a signature that its text and the key 2026-a do not make",
+        ),
         (
             SIGNED,
             (Key("b", KEY.secret), Key("c", KEY.secret)),
@@ -83,14 +89,19 @@ def test_only_what_a_key_signed_is_believed(
         b"# signature: none\n",
     ],
 )
-def test_a_signature_that_is_not_the_last_line_or_of_another_kind_is_refused(content: bytes) -> None:
+def test_a_signature_that_is_not_the_last_line_or_of_another_kind_is_refused(
+    content: bytes,
+) -> None:
     with pytest.raises(InputError, match="is not the last, or is not `# signature: hmac-sha256"):
         sharectl_file.parse_text(content, "F")
 
 
 def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
     text = f"# by hand\n\n2026-a {SECRET}\n  # next\nnext {OTHER_SECRET.upper()}\n"
-    assert signing.read_keys(key_file(tmp_path, text)) == (KEY, Key("next", bytes.fromhex(OTHER_SECRET)))
+    assert signing.read_keys(key_file(tmp_path, text)) == (
+        KEY,
+        Key("next", bytes.fromhex(OTHER_SECRET)),
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +124,9 @@ def test_everything_wrong_in_a_key_file_is_said_but_no_key(
     with pytest.raises(ConfigError) as caught:
         signing.read_keys(key_file(tmp_path, text, mode=0o644))
     said = caught.value.problems
-    assert [p.removeprefix(str(tmp_path / "keys"))[: len(w)] for p, w in zip(said[1:], problems)] == problems
+    assert [
+        p.removeprefix(str(tmp_path / "keys"))[: len(w)] for p, w in zip(said[1:], problems)
+    ] == problems
     assert "has mode 0644, so that others can read" in said[0]
     assert len(said) == 1 + len(problems)
     assert SECRET[:32] not in str(caught.value)
@@ -143,7 +156,11 @@ def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo", 0o600)
     (tmp_path / "folder").mkdir(mode=0o700)
-    for name, reason in (("fifo", "no regular"), ("folder", "no regular"), ("none", "No such file")):
+    for name, reason in (
+        ("fifo", "no regular"),
+        ("folder", "no regular"),
+        ("none", "No such file"),
+    ):
         with pytest.raises(ConfigError, match=reason):
             signing.read_keys(tmp_path / name)
         with pytest.raises(InputError, match=reason):
@@ -153,7 +170,9 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
 def test_a_plan_that_no_node_would_read_leaves_the_one_before(tmp_path: Path) -> None:
     publisher = FilePublisher(tmp_path / "sharectl.txt")
     publisher.publish(PLAN)
-    many = replace(PLAN, targets=tuple(Target(f"cn-{n}", "alice", 56, "cms", 8) for n in range(60_000)))
+    many = replace(
+        PLAN, targets=tuple(Target(f"cn-{n}", "alice", 56, "cms", 8) for n in range(60_000))
+    )
     with pytest.raises(PublishError, match="60000 targets make"):
         publisher.publish(many)
     assert sharectl_file.read(tmp_path / "sharectl.txt").targets == PLAN.targets

@@ -14,7 +14,13 @@ from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
 
-TARGET = {"node": "wn-1", "held_back": "alice", "cap_cores": 56, "helped": "cms", "request_cores": 8}
+TARGET = {
+    "node": "wn-1",
+    "held_back": "alice",
+    "cap_cores": 56,
+    "helped": "cms",
+    "request_cores": 8,
+}
 BEFORE = {
     # As the version before limits wrote it.
     "sequence": NOW,
@@ -23,7 +29,12 @@ BEFORE = {
     "schema_version": 1,
     "last_cycle": {
         "taken_at": NOW,
-        "plan": {"sequence": NOW, "generated_at": NOW, "valid_until": NOW + 3060, "targets": [TARGET]},
+        "plan": {
+            "sequence": NOW,
+            "generated_at": NOW,
+            "valid_until": NOW + 3060,
+            "targets": [TARGET],
+        },
     },
 }
 STANDING = (Standing(Target(**TARGET), NOW),)  # type: ignore[arg-type]
@@ -36,8 +47,12 @@ def store(folder: Path, content: Any) -> StateFile:
 
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
-    state = State(7, 3, 2, STANDING, NOW + 60, withdrawn=True, uncertain_nodes=4, unaudited=STANDING * 2)
-    state = replace(state, controllers={"cms": {"average_hs06": 0.1 + 0.2, "stepped_at_seconds": float(NOW)}})
+    state = State(
+        7, 3, 2, STANDING, NOW + 60, withdrawn=True, uncertain_nodes=4, unaudited=STANDING * 2
+    )
+    state = replace(
+        state, controllers={"cms": {"average_hs06": 0.1 + 0.2, "stepped_at_seconds": float(NOW)}}
+    )
     file = StateFile(tmp_path / "state.json")
     file.save(state)
     assert file.load() == state
@@ -53,7 +68,9 @@ def test_a_file_of_the_version_before_is_understood(tmp_path: Path) -> None:
     "last_cycle",
     [None, {}, {"plan": None}, {"plan": {**BEFORE["last_cycle"]["plan"], "sequence": NOW - 1}}],  # type: ignore[index]
 )
-def test_without_a_record_of_that_plan_nothing_is_known_to_stand(tmp_path: Path, last_cycle: Any) -> None:
+def test_without_a_record_of_that_plan_nothing_is_known_to_stand(
+    tmp_path: Path, last_cycle: Any
+) -> None:
     assert store(tmp_path, {**BEFORE, "last_cycle": last_cycle}).load() == State(NOW, 3, 2)
 
 
@@ -81,7 +98,9 @@ def test_its_record_of_the_last_cycle_stays(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[str, Any]) -> None:
-    with pytest.raises(StateError, match=r"state\.json: cannot be read: .*moves it to .*broken-DATE"):
+    with pytest.raises(
+        StateError, match=r"state\.json: cannot be read: .*moves it to .*broken-DATE"
+    ):
         store(tmp_path, {**BEFORE, **change}).load()
 
 
@@ -92,7 +111,9 @@ def test_a_broken_file_names_itself_and_the_remedy(tmp_path: Path, change: dict[
         *({"cms": {"a": float("nan")}}, {"cms": {"a": 10**400}}),
     ],
 )
-def test_a_controller_whose_state_is_broken_or_missing_begins_anew(tmp_path: Path, broken: Any) -> None:
+def test_a_controller_whose_state_is_broken_or_missing_begins_anew(
+    tmp_path: Path, broken: Any
+) -> None:
     """The rest of the file counts all the same: a target that stands must not be forgotten for it."""
     loaded = store(tmp_path, {**BEFORE, "controllers": broken}).load()
     assert loaded.controllers == {}
@@ -101,7 +122,9 @@ def test_a_controller_whose_state_is_broken_or_missing_begins_anew(tmp_path: Pat
 
 def test_one_broken_controller_leaves_the_others(tmp_path: Path) -> None:
     both = {"cms": {"average_hs06": 5}, "atlas": {"average_hs06": None}}
-    assert store(tmp_path, {**BEFORE, "controllers": both}).load().controllers == {"cms": {"average_hs06": 5}}
+    assert store(tmp_path, {**BEFORE, "controllers": both}).load().controllers == {
+        "cms": {"average_hs06": 5}
+    }
 
 
 BROKEN = [
@@ -131,7 +154,10 @@ def test_a_broken_file_is_put_aside_whole_and_said_once(tmp_path: Path, content:
     path.write_bytes(content + b" ")
     with pytest.raises(StateError, match=f"moved to {aside}-1"):
         file.save(State(NOW))
-    assert (aside.read_bytes(), aside.with_name(f"{aside.name}-1").read_bytes()) == (content, content + b" ")
+    assert (aside.read_bytes(), aside.with_name(f"{aside.name}-1").read_bytes()) == (
+        content,
+        content + b" ",
+    )
 
 
 def test_a_folder_in_its_place_is_put_aside_too(tmp_path: Path) -> None:
@@ -144,9 +170,15 @@ def test_a_folder_in_its_place_is_put_aside_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "at_least"),
-    [(b'{"sequence": 2000000000, "nodes"', 2_000_000_000), (b"", NOW), (b'{"sequence": %d' % 10**40, NOW)],
+    [
+        (b'{"sequence": 2000000000, "nodes"', 2_000_000_000),
+        (b"", NOW),
+        (b'{"sequence": %d' % 10**40, NOW),
+    ],
 )
-def test_a_broken_file_tells_what_sequence_was_reached(tmp_path: Path, content: bytes, at_least: int) -> None:
+def test_a_broken_file_tells_what_sequence_was_reached(
+    tmp_path: Path, content: bytes, at_least: int
+) -> None:
     path = tmp_path / "state.json"
     path.write_bytes(content)
     os.utime(path, (NOW, NOW))

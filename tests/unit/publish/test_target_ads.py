@@ -17,7 +17,13 @@ def ad(
     sequence: int, identity: Optional[str] = OURS, name: str = "sharectl-cn-1", **more: Any
 ) -> dict[str, Any]:
     known = {} if identity is None else {"AuthenticatedIdentity": identity}
-    return {"MyType": "SharectlTarget", "Name": name, "t1_TargetSequence": sequence, **known, **more}
+    return {
+        "MyType": "SharectlTarget",
+        "Name": name,
+        "t1_TargetSequence": sequence,
+        **known,
+        **more,
+    }
 
 
 def plan_ad(sequence: int, identity: str = OURS) -> dict[str, Any]:
@@ -38,7 +44,14 @@ def test_the_ad_of_the_plan_is_the_last_and_tells_what_to_expect() -> None:
 
 def test_what_is_held_is_counted_by_whose_it_is() -> None:
     held = held_ads(
-        [ad(7), ad(6, name="sharectl-cn-2"), ad(7, HIS), ad(7, None), plan_ad(7), {"MyType": "Machine"}]
+        [
+            ad(7),
+            ad(6, name="sharectl-cn-2"),
+            ad(7, HIS),
+            ad(7, None),
+            plan_ad(7),
+            {"MyType": "Machine"},
+        ]
     )
     assert holding(held, None) == Holding(
         identity=OURS,
@@ -51,7 +64,9 @@ def test_what_is_held_is_counted_by_whose_it_is() -> None:
 
 
 def test_without_a_plan_of_ours_there_is_none_whatever_there_is() -> None:
-    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(None, older=1, foreign={HIS: 1})
+    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(
+        None, older=1, foreign={HIS: 1}
+    )
     assert holding([], None) == Holding(None)
 
 
@@ -66,7 +81,10 @@ def test_another_name_makes_no_plan() -> None:
         (Holding(OURS, 7), None),
         (Holding(OURS, 6), "took the ads and does not show them"),
         (Holding(None), "took the ads and does not show them"),
-        (Holding(collector.NOBODY, 7), "knows sharectl only as unauthenticated@unmapped, as anybody"),
+        (
+            Holding(collector.NOBODY, 7),
+            "knows sharectl only as unauthenticated@unmapped, as anybody",
+        ),
         (Holding("ssl@unmapped", 7), "as anybody"),
     ],
 )
@@ -124,7 +142,9 @@ def test_targets_of_ours_that_are_not_of_the_plan_are_withdrawn_whatever_they_ar
     assert names == ["sharectl-cn-2", "from-the-future", "evil", 'no "sequence"']
     withdrawn = classad2.ExprTree(collector.other_ads(OURS, 7, names))
     assert all(withdrawn.eval(classad2.ClassAd(stray)) for stray in STRAYS)
-    assert not any(withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None)))
+    assert not any(
+        withdrawn.eval(classad2.ClassAd(other)) for other in (ad(7), ad(6, HIS), ad(6, None))
+    )
 
 
 def test_targets_that_come_after_the_look_are_withdrawn_by_their_sequence() -> None:
@@ -138,14 +158,18 @@ def test_what_stays_beside_the_plan_is_named() -> None:
     problem = collector.why_not_whole(held_ads([ad(7), STRAYS[2], plan_ad(7)]), PLAN, OURS) or ""
     assert "evil (sequence 7); see who else has the token" in problem
     assert "of 1 targets" not in problem
-    problem = collector.why_not_whole(held_ads([ad(0, name=f"x{n}") for n in range(7)]), PLAN, OURS) or ""
+    problem = (
+        collector.why_not_whole(held_ads([ad(0, name=f"x{n}") for n in range(7)]), PLAN, OURS) or ""
+    )
     assert "shows another plan by now" in problem
     assert "holds 0 of 1 targets" in problem
     assert "x4 (sequence 0) and 2 more" in problem
 
 
 @pytest.mark.parametrize(("expected", "useless"), [(None, False), (HIS, False), (OURS, True)])
-def test_another_identity_than_the_configured_one_is_named(expected: Optional[str], useless: object) -> None:
+def test_another_identity_than_the_configured_one_is_named(
+    expected: Optional[str], useless: object
+) -> None:
     found = collector.why_unexpected(HIS, expected)
     assert bool(found) is useless
     assert found is None or f"knows sharectl as {HIS}, not as {OURS}" in found

@@ -38,7 +38,15 @@ WITHOUT = (
     ("explain", "codes"),
     ("cadence", "--run-time", "exponential:900", "--cores", "123456", "--cycle-duration", "30"),
     ("cadence", "--run-time", "exponential:900", "--run-time", "log-normal:123456,654321"),
-    ("cadence", "--run-time", "exponential:60", "--cycle-duration", "200", "--interval", "20,60,300"),
+    (
+        "cadence",
+        "--run-time",
+        "exponential:60",
+        "--cycle-duration",
+        "200",
+        "--interval",
+        "20,60,300",
+    ),
 )
 
 
@@ -55,10 +63,15 @@ def config(tmp_path: Path) -> Path:
     assert (tmp_path / PLACE).exists()
     path = tmp_path / "sharectl.yaml"
     path.write_text(
-        "groups: {alice: {pledge_hs06: 71400}, atlas: {pledge_hs06: 105300}, cms: {pledge_hs06: 87100}}\n"
+        "groups: {alice: {pledge_hs06: 71400}, atlas: {pledge_hs06: 105300}, cms: {pledge_hs06: "
+        "87100}}\n"
         f"state_directory: {tmp_path}\ncontrol: {{strategy: pair}}\n"
     )
-    rows = ["2 cn-01 alice 60 1 10"] * 640 + ["2 cn-02 atlas 60 8 12.5"] * 9 + ["1 PEND cms 0 8 10"] * 3
+    rows = (
+        ["2 cn-01 alice 60 1 10"] * 640
+        + ["2 cn-02 atlas 60 8 12.5"] * 9
+        + ["1 PEND cms 0 8 10"] * 3
+    )
     (tmp_path / "jobs.txt").write_text("".join(f"{row}\n" for row in rows))
     return path
 
@@ -87,9 +100,13 @@ def printed(monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("words", [*CONFIGURED, *WITHOUT], ids=" ".join)
-def test_every_table_fits(words: tuple[str, ...], config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_table_fits(
+    words: tuple[str, ...], config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     more = ("--config", str(config)) if words in CONFIGURED else ()
-    piped, shown = printed(monkeypatch, *(word.format(folder=config.parent) for word in words), *more)
+    piped, shown = printed(
+        monkeypatch, *(word.format(folder=config.parent) for word in words), *more
+    )
     assert numbers(piped)
     refuse_loss(piped, shown)
 
@@ -100,7 +117,9 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
     taken = Snapshot(
         NOW + PERIOD_SECONDS,
         tuple(
-            Node(f"cn-{n:03}-05-06", f"cn-{n:03}.x", 128, 12.345, controlled=True, memory_mib=524_288)
+            Node(
+                f"cn-{n:03}-05-06", f"cn-{n:03}.x", 128, 12.345, controlled=True, memory_mib=524_288
+            )
             for n in range(3)
         ),
         tuple(
@@ -109,7 +128,13 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
             for group in groups
         ),
         (PendingJobs("atlas", 8, 1_234_567), PendingJobs("other", 1, 7_654_321)),
-        (Source("schedd a-rather-long-name-17.example.org", 0.123, "no answer within 60 s: it is busy"),),
+        (
+            Source(
+                "schedd a-rather-long-name-17.example.org",
+                0.123,
+                "no answer within 60 s: it is busy",
+            ),
+        ),
     )
     taken = replace(taken, others=(OtherJobs("belle", 12_345, 1_234_567),))
     to = Terminal(), io.StringIO()
@@ -119,7 +144,9 @@ def test_the_tables_of_a_large_snapshot_fit(monkeypatch: pytest.MonkeyPatch) -> 
     refuse_loss(piped, shown)
     heads = [line for line in piped.splitlines() if line.startswith("group")]
     assert heads
-    assert max(map(len, heads)) <= WIDTH, "piped tables have a line a row, and their headings fit too"
+    assert max(map(len, heads)) <= WIDTH, (
+        "piped tables have a line a row, and their headings fit too"
+    )
 
 
 def test_the_check_sees_a_lost_number() -> None:

@@ -53,7 +53,9 @@ def test_a_line_goes_through_the_values_of_its_rows() -> None:
         points = _points(drawing, name)
         steps = [after[1] - before[1] for before, after in zip(points, points[1:])]
         assert len(points) == 5
-        assert steps == pytest.approx([steps[0]] * 4, abs=0.01), "equal steps in the rows are equal on paper"
+        assert steps == pytest.approx([steps[0]] * 4, abs=0.01), (
+            "equal steps in the rows are equal on paper"
+        )
         assert (steps[0] < 0) == rises, "SVG counts downwards"
 
 
@@ -71,8 +73,12 @@ def test_rows_may_come_in_any_order_and_the_same_rows_give_the_same_file() -> No
 
 
 def test_no_two_of_many_groups_share_line_and_marker() -> None:
-    drawing = _svg([_row(1000 + n, f"group{g:02}", float(g), g) for g in range(28) for n in range(2)])
-    shapes = {f"#{path.get('id')}": path.get("d") for path in drawing.iter(f"{SVG}path") if path.get("id")}
+    drawing = _svg(
+        [_row(1000 + n, f"group{g:02}", float(g), g) for g in range(28) for n in range(2)]
+    )
+    shapes = {
+        f"#{path.get('id')}": path.get("d") for path in drawing.iter(f"{SVG}path") if path.get("id")
+    }
     looks = set()
     for number in range(28):
         name = f"error-group{number:02}"
@@ -91,7 +97,11 @@ def test_a_png_is_drawn_too() -> None:
     assert errors_and_cores(ROWS, {}, "png").startswith(PNG_SIGNATURE)
 
 
-@pytest.mark.parametrize(("rows", "kind", "said"), [([], "svg", "no rows"), (ROWS, "gif", "svg, png")])
-def test_what_cannot_be_drawn_is_refused(rows: list[tuple[int, GroupError]], kind: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("rows", "kind", "said"), [([], "svg", "no rows"), (ROWS, "gif", "svg, png")]
+)
+def test_what_cannot_be_drawn_is_refused(
+    rows: list[tuple[int, GroupError]], kind: str, said: str
+) -> None:
     with pytest.raises(ValueError, match=said):
         errors_and_cores(rows, {}, kind)

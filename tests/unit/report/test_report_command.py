@@ -29,14 +29,17 @@ def config(tmp_path: Path) -> Path:
 def written(folder: Path) -> Path:
     path = folder / "sharectl.yaml"
     path.write_text(
-        f"groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}\npublish: [file: {folder}/sharectl.txt]\n"
+        f"groups: {{alice: {{pledge_hs06: 100}}, cms: {{pledge_hs06: 300}}}}\npublish: [file: "
+        f"{folder}/sharectl.txt]\n"
         f"pool: {{name: t1}}\nstate_directory: {folder}\n",
         encoding="utf-8",
     )
     return path
 
 
-def run(capsys: pytest.CaptureFixture[str], config: Path, out: Path, *more: object) -> tuple[int, str, str]:
+def run(
+    capsys: pytest.CaptureFixture[str], config: Path, out: Path, *more: object
+) -> tuple[int, str, str]:
     words = ["report", "--config", config, "-o", out, "--from", NOW, "--to", END, *more]
     code = main([str(word) for word in words])
     captured = capsys.readouterr()
@@ -57,7 +60,8 @@ def test_the_page_is_all_that_is_written(
     assert page.startswith("<!DOCTYPE html>")
     assert page.count('<svg class="figure"') == 2 + 4 + 2 * 5
     assert not any(
-        word in page for word in ("<script", "http:", "https:", "url(h", "@import", "style=", "onload")
+        word in page
+        for word in ("<script", "http:", "https:", "url(h", "@import", "style=", "onload")
     )
 
 
@@ -123,28 +127,41 @@ def test_a_period_without_a_cycle_replaces_no_page(
     before = (tmp_path / "out" / "index.html").read_bytes()
     code, said, problems = run(capsys, config, tmp_path / "out", "--from", END, "--to", END + 86400)
     assert (code, said) == (1, "")
-    assert "no cycle in that time: the ledger has cycles from 2023-11-14 22:13:20 UTC to " in problems
+    assert (
+        "no cycle in that time: the ledger has cycles from 2023-11-14 22:13:20 UTC to " in problems
+    )
     assert (tmp_path / "out" / "index.html").read_bytes() == before
 
 
 def test_json_has_the_numbers_of_the_page(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
-    code, said, _ = run(capsys, config, tmp_path / "out", "--json", "--compare", NOW, NOW + PERIOD_SECONDS)
+    code, said, _ = run(
+        capsys, config, tmp_path / "out", "--json", "--compare", NOW, NOW + PERIOD_SECONDS
+    )
     content = json.loads(said)
     assert (code, content["schema_version"], content["kind"]) == (0, 1, "report")
     before, period = content["periods"]
-    assert (period["since"], period["until"]) == (NOW, END), "both begin at once: the shorter one is first"
+    assert (period["since"], period["until"]) == (NOW, END), (
+        "both begin at once: the shorter one is first"
+    )
     assert (before["since"], before["pool"]["cycles"]) == (NOW, 1)
     assert (period["pool"]["cycles"], period["pool"]["complete_cycles"]) == (20, 19)
     for group in period["groups"]:
-        assert group["work_ratio"] == pytest.approx(group["work_hs06_hours"] / group["pledge_hs06_hours"])
-    nodes = {group["group"]: (group["held_back_nodes"], group["helped_nodes"]) for group in period["groups"]}
+        assert group["work_ratio"] == pytest.approx(
+            group["work_hs06_hours"] / group["pledge_hs06_hours"]
+        )
+    nodes = {
+        group["group"]: (group["held_back_nodes"], group["helped_nodes"])
+        for group in period["groups"]
+    }
     assert nodes["alice"] == (period["pool"]["targets"], 0)
     assert nodes["cms"] == (0, period["pool"]["targets"])
 
 
-def test_no_ledger_is_told_with_what_begins_it(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_no_ledger_is_told_with_what_begins_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     code, _, problems = run(capsys, written(tmp_path), tmp_path / "out")
     assert (code, "`sharectl cycle` begins it" in problems) == (1, True)
     assert not (tmp_path / "out").exists()
@@ -166,7 +183,13 @@ def test_periods_are_in_order(
 def test_both_times_of_a_comparison_may_be_before_now(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
-    assert joined(["--compare", "-60d", "-30d", "-o", "x"]) == ["--compare", " -60d", " -30d", "-o", "x"]
+    assert joined(["--compare", "-60d", "-30d", "-o", "x"]) == [
+        "--compare",
+        " -60d",
+        " -30d",
+        "-o",
+        "x",
+    ]
     code, _, said = run(capsys, config, tmp_path / "out", "--compare", "-60d", "-30d")
     assert (code, (tmp_path / "out").exists()) == (1, False)
     assert "sharectl: --compare: no cycle in that time: the ledger has cycles from" in said
@@ -193,6 +216,8 @@ def test_the_page_begins_where_the_ledger_does(
 def test_a_period_within_the_ledger_is_told_as_it_was_asked_for(
     capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
 ) -> None:
-    _, said, _ = run(capsys, config, tmp_path / "out", "--from", NOW + 7, "--to", NOW + 9000, "--json")
+    _, said, _ = run(
+        capsys, config, tmp_path / "out", "--from", NOW + 7, "--to", NOW + 9000, "--json"
+    )
     (period,) = json.loads(said)["periods"]
     assert (period["since"], period["until"]) == (NOW + 7, NOW + 9000)

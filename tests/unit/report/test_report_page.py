@@ -15,7 +15,14 @@ from sharectl.report import series as html_curves
 from sharectl.report.page import Subject, as_content, report
 from sharectl.report.series import summarized
 from sharectl.report.style import LAYERS, style_sheet
-from sharectl.report.svg import Limits, number_ticks, rounded_limits, significant, time_ticks, unit_of
+from sharectl.report.svg import (
+    Limits,
+    number_ticks,
+    rounded_limits,
+    significant,
+    time_ticks,
+    unit_of,
+)
 from tests.made_series import APRIL, PLEDGES, series, ten_minutes
 
 SUBJECT = Subject("t1", APRIL)
@@ -72,7 +79,9 @@ def test_waiting_times_are_of_the_last_cycle_the_longest_first() -> None:
     texts = [re.sub(r"<[^>]*>", " ", row).split() for row in rows]
     assert texts[1] == "cms, 8 cores at least 3 d 11 h 1 d 40 of more unknown unknown -".split()  # noqa: SIM905
     assert texts[2][:6] == ["cms,", "1", "core", "2", "h", "10"]
-    assert "Waiting times" not in report([series(3)], replace(SUBJECT, last=replace(last, waits=())))
+    assert "Waiting times" not in report(
+        [series(3)], replace(SUBJECT, last=replace(last, waits=()))
+    )
 
 
 def test_the_same_ledger_gives_the_same_page() -> None:
@@ -82,7 +91,9 @@ def test_the_same_ledger_gives_the_same_page() -> None:
 def test_all_groups_come_first_in_percent_of_their_shares_and_in_hs06() -> None:
     page = report([series(5), series(3, since=APRIL + 40 * DAY)], SUBJECT)
     assert page.index('id="all-groups"') < page.index('id="summary"') < page.index('id="pool"')
-    shares, absolute = re.findall(r'<svg class="figure"[^>]* id="all-[^"]*".*?</svg>', page, re.DOTALL)
+    shares, absolute = re.findall(
+        r'<svg class="figure"[^>]* id="all-[^"]*".*?</svg>', page, re.DOTALL
+    )
     for figure in (shares, absolute):
         assert re.findall(r"<title>([a-z]+)</title>", figure) == list(PLEDGES)[: len(PLEDGES)]
     assert ">% of the share (above 0: over it)<" in shares
@@ -114,11 +125,18 @@ def test_all_cycles_incomplete_is_said() -> None:
 def test_nodes_for_multicore_jobs_alone_are_counted_with_the_use_of_their_cores() -> None:
     held = (HeldJobs("cms", 8, 2, 60), HeldJobs("cms", 1, 3, 60))
     alone = NodeRecord("wn-1", 32, 10.0, controlled=True, held=held, multicore_only=True)
-    nodes = (alone, replace(alone, node="wn-2", held=()), replace(alone, node="wn-3", multicore_only=False))
+    nodes = (
+        alone,
+        replace(alone, node="wn-2", held=()),
+        replace(alone, node="wn-3", multicore_only=False),
+    )
     last = CycleRecord(APRIL, 1.0, complete=True, nodes=nodes)
     page = report([series(3)], replace(SUBJECT, last=last))
     assert Balanced(page).open == []
-    sentence = "2 nodes took multicore jobs alone (t1_MulticoreOnly), with 64 cores: 16 held by multicore jobs, 3 by "
+    sentence = (
+        "2 nodes took multicore jobs alone (t1_MulticoreOnly), with 64 cores: 16 held by "
+        "multicore jobs, 3 by "
+    )
     assert f"{sentence}single-core jobs, 45 idle." in page
     counts = {"nodes": 2, "cores": 64, "multi_cores": 16, "single_cores": 3, "idle_cores": 45}
     assert as_content([series(3)], replace(SUBJECT, last=last))["multicore_only"] == counts
@@ -136,12 +154,17 @@ def test_pending_jobs_that_no_node_could_run_are_beside_all_that_wait() -> None:
     buckets = tuple(
         replace(
             bucket,
-            groups={name: replace(point, **points.get(name, {})) for name, point in bucket.groups.items()},  # type: ignore[arg-type]
+            groups={
+                name: replace(point, **points.get(name, {}))  # type: ignore[arg-type]
+                for name, point in bucket.groups.items()
+            },
         )
         for bucket in made.buckets
     )
     page = report([replace(made, buckets=buckets)], SUBJECT)
-    rows = re.findall(r"<tr[^>]*>(?:(?!</tr>).)*</tr>", page.partition('id="summary"')[2], re.DOTALL)
+    rows = re.findall(
+        r"<tr[^>]*>(?:(?!</tr>).)*</tr>", page.partition('id="summary"')[2], re.DOTALL
+    )
     last = {words[0]: words[-1] for row in rows if (words := re.sub(r"<[^>]*>", " ", row).split())}
     assert (last["cms"], last["alice"], last["atlas"]) == ("12", "unknown", "0")
 
@@ -151,10 +174,14 @@ def test_the_summary_weighs_by_cycles() -> None:
     period = summarized(made)
     atlas = period.of("atlas")
     assert atlas is not None
-    assert [group.group for group in period.groups] == sorted(PLEDGES, key=lambda name: -PLEDGES[name])
+    assert [group.group for group in period.groups] == sorted(
+        PLEDGES, key=lambda name: -PLEDGES[name]
+    )
     points = [bucket.groups["atlas"] for bucket in made.buckets]
     cycles = sum(point.cycles for point in points)
-    assert isclose(atlas.error_hs06, sum(point.error_hs06 * point.cycles for point in points) / cycles)
+    assert isclose(
+        atlas.error_hs06, sum(point.error_hs06 * point.cycles for point in points) / cycles
+    )
     assert isclose(atlas.work_hs06_hours, sum(point.work_hs06_seconds for point in points) / 3600)
     assert atlas.over_ratio + atlas.under_ratio == pytest.approx(1.0)
     with_deadband = summarized(made, 1e9).of("atlas")
@@ -205,7 +232,10 @@ def test_targets_of_a_group_begin_where_they_are_known() -> None:
     whole = summarized(both).of("cms")
     assert newer is not None
     assert whole is not None
-    assert (whole.held_back_nodes, whole.helped_nodes) == (newer.held_back_nodes, newer.helped_nodes)
+    assert (whole.held_back_nodes, whole.helped_nodes) == (
+        newer.held_back_nodes,
+        newer.helped_nodes,
+    )
 
 
 def test_a_group_that_came_later_begins_where_it_came() -> None:
@@ -213,7 +243,9 @@ def test_a_group_that_came_later_begins_where_it_came() -> None:
     half = len(made.buckets) // 2
     late = tuple(
         Bucket(
-            bucket.start, bucket.pool, {name: point for name, point in bucket.groups.items() if name != "cms"}
+            bucket.start,
+            bucket.pool,
+            {name: point for name, point in bucket.groups.items() if name != "cms"},
         )
         if number < half
         else bucket
@@ -237,7 +269,11 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     assert layers.names[-1] == "others"
     shown = layers.of(dict.fromkeys(range(1, 11), 1.0))
     assert sum(shown.values()) == 10
-    assert html_curves.layers_of([series(1, sizes=(8, 0, 1))]).names == ("1 core", "8 cores", "multicore")
+    assert html_curves.layers_of([series(1, sizes=(8, 0, 1))]).names == (
+        "1 core",
+        "8 cores",
+        "multicore",
+    )
 
 
 def test_a_subgroup_is_counted_with_its_group_only() -> None:
@@ -280,7 +316,8 @@ def test_ticks_of_numbers() -> None:
     ]
     assert unit_of(9_000, "cores", whole=True).words == "cores"
     assert [
-        tick.label for tick in number_ticks(Limits(0, 1500, 500), unit_of(1500, "cores", whole=True))
+        tick.label
+        for tick in number_ticks(Limits(0, 1500, 500), unit_of(1500, "cores", whole=True))
     ] == [
         "0",
         "500",
@@ -307,7 +344,11 @@ def test_rows_of_numbers_are_of_the_same_time_and_unknown_in_a_gap() -> None:
         html_tables.numbers(series(30, missing=[(9, 15)]), "cms", ""),
         flags=re.DOTALL,
     )
-    assert [when for when, _cells in rows][:3] == ["2021-04-01 00:00", "2021-04-03 00:00", "2021-04-05 00:00"]
+    assert [when for when, _cells in rows][:3] == [
+        "2021-04-01 00:00",
+        "2021-04-03 00:00",
+        "2021-04-05 00:00",
+    ]
     unknown = [when[:10] for when, cells in rows if cells.count("unknown") == 9]
     assert unknown == ["2021-04-11", "2021-04-13"]
     assert not any(">0<" in cells for _when, cells in rows)
@@ -341,7 +382,9 @@ def test_labels_of_times_do_not_lie_on_each_other() -> None:
     page = report([ten_minutes({"cms": 1.35}, APRIL + 20 * DAY + 3660)], SUBJECT)
     figure = page[page.index('<svg class="figure"') :]
     figure = figure[: figure.index("</svg>")]
-    labels = re.findall(r'<text class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="middle">([^<]*)', figure)
+    labels = re.findall(
+        r'<text class="tick" x="([\d.]+)" y="[\d.]+" text-anchor="middle">([^<]*)', figure
+    )
     assert labels[0][1] == "21 Apr 01:02"
     ends = [(float(x) - 3.5 * len(text), float(x) + 3.5 * len(text)) for x, text in labels]
     assert len(labels) > 2

@@ -78,7 +78,9 @@ def test_a_terminal_of_80_columns_gets_all_columns() -> None:
     )
     parent, child = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm"}
-    subprocess.run([sys.executable, "-c", code], stdout=child, env=environment, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code], stdout=child, env=environment, check=True, timeout=60
+    )
     os.close(child)
     printed = os.read(parent, 65536).decode().replace("\r\n", "\n")
     os.close(parent)

@@ -48,13 +48,20 @@ def test_jobs_that_no_node_could_run_call_for_no_target(strategy: str) -> None:
     both = decide(config, State(), waiting(PendingJobs("cms", 8, 1), nowhere), NOW)
     assert len(both.plan.targets) == 1, "one job, one block"
     usage = decided.groups[1].error.usage
-    assert (usage.pending_multi_jobs, usage.pending_by_cores, usage.demand_by_cores) == (5, {8: 5}, {})
+    assert (usage.pending_multi_jobs, usage.pending_by_cores, usage.demand_by_cores) == (
+        5,
+        {8: 5},
+        {},
+    )
 
 
 def test_they_are_no_demand_of_setpoints_either() -> None:
     usage = usage_by_group(waiting(PendingJobs("cms", 8, 5, placeable=False)), CONFIG.pledge_hs06)
     assert demand_hs06(usage["cms"], 10.0) == 0
-    assert contested_errors({"alice": 5.0, "cms": -5.0}, usage, 0.0) == {"alice": False, "cms": False}
+    assert contested_errors({"alice": 5.0, "cms": -5.0}, usage, 0.0) == {
+        "alice": False,
+        "cms": False,
+    }
 
 
 @pytest.mark.parametrize(
@@ -102,7 +109,8 @@ def test_a_cycle_names_the_jobs_and_what_it_could_not_try() -> None:
     )
     assert doubts(CONFIG, State(), seen, NOW)[-2:] == (
         (
-            "5 pending jobs of cms, 8 cores: no node could run them if it were empty (TARGET.HasFoo): "
+            "5 pending jobs of cms, 8 cores: no node could run them if it were empty "
+            "(TARGET.HasFoo): "
             "they are no demand; see `sharectl explain job ap#1.0`"
         ),
         "2 kinds: they count as demand",

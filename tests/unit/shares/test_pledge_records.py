@@ -50,14 +50,24 @@ def test_statics_first_then_shares_of_what_is_left_scaled_where_they_pass_one() 
 
 
 def test_statics_are_cut_to_what_there_is_unless_oversubscription_is_allowed() -> None:
-    quotas = {"a": Quota(30, static=True), "b": Quota(10, static=True), "c": Quota(0.5, static=False)}
+    quotas = {
+        "a": Quota(30, static=True),
+        "b": Quota(10, static=True),
+        "c": Quota(0.5, static=False),
+    }
     assert effective_quotas(quotas, 20.0) == {"a": 15, "b": 5, "c": 0}
     assert effective_quotas(quotas, 20.0, oversubscribe=True) == {"a": 30, "b": 10, "c": 0}
 
 
 def test_without_the_pools_weight_only_statics_are_known() -> None:
     found = effective_quotas(QUOTAS, None)
-    assert found == {"cms": 4, "alice": None, "alice.prod": None, "alice.prod.mc": 2, "alice.user": None}
+    assert found == {
+        "cms": 4,
+        "alice": None,
+        "alice.prod": None,
+        "alice.prod.mc": 2,
+        "alice.user": None,
+    }
 
 
 def test_a_group_whose_parent_is_not_there_has_nothing() -> None:

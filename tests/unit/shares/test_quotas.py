@@ -64,7 +64,8 @@ def test_the_text_is_true_of_configured_subgroups_too() -> None:
 def test_groups_of_all_levels_are_named_and_have_quotas() -> None:
     lines = central_manager_configuration(NESTED).splitlines()
     assert (
-        "GROUP_NAMES = alice, alice.prod, alice.user, alice.user.bob, atlas, none_yet, none_yet.prod" in lines
+        "GROUP_NAMES = alice, alice.prod, alice.user, alice.user.bob, atlas, none_yet, "
+        "none_yet.prod" in lines
     )
     quotas = [line for line in lines if line.startswith("GROUP_QUOTA_DYNAMIC_")]
     assert quotas == [

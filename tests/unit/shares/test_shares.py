@@ -30,7 +30,9 @@ def _jobs_of_the_seed() -> list[str]:
     """Rows of a jobs file with the cores, the power and the pending jobs of the three rows."""
     lines = []
     for row in SEED_ROWS:
-        _, group, pledge, _, single, multi, _, power_minus_pledge, pending_single, pending_multi = row.split()
+        _, group, pledge, _, single, multi, _, power_minus_pledge, pending_single, pending_multi = (
+            row.split()
+        )
         power_hs06 = int(pledge) + int(power_minus_pledge) + FRACTION_HS06.get(group, 0.0)
         power = power_hs06 / (int(single) + int(multi))
         lines += [f"2 wn-1 {group} 60 1 {power!r}"] * int(single)
@@ -52,7 +54,9 @@ def test_the_seeds_rows_come_out_of_their_own_cores_and_powers() -> None:
     ("power", "written"),
     [(2.9999999999, 3), (-2.9999999999, -3), (2.9, 2), (-2.9, -2), (0.0, 0), (-0.4, 0)],
 )
-def test_errors_are_cut_towards_zero_but_not_by_the_last_bits_of_a_sum(power: float, written: int) -> None:
+def test_errors_are_cut_towards_zero_but_not_by_the_last_bits_of_a_sum(
+    power: float, written: int
+) -> None:
     errors = group_errors({"a": GroupUsage(power_hs06=power + 100)}, {"a": 100.0})
     (row,) = logs.rows(T0, errors)
     assert row.split()[7] == str(written)
