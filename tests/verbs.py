@@ -71,6 +71,14 @@ def _below(words: tuple[str, ...], parser: argparse.ArgumentParser) -> Iterator[
         yield Verb(words, parser)
 
 
+class Terminal(io.StringIO):
+    """Output that takes itself for a terminal."""
+
+    def isatty(self) -> bool:
+        """Return True."""
+        return True
+
+
 @dataclass(frozen=True)
 class Ended:
     """What became of a run."""

@@ -26,7 +26,7 @@ from sharectl.publish.audit import digest
 from sharectl.publish.state import StateFile
 from sharectl.publish.text import render
 from sharectl.report import as_json
-from sharectl.report.tables import disabled_words, unanswered_words
+from sharectl.report.pool import disabled_words, unanswered_words
 
 _DECIDES = ("groups", "nodes", "control", "pool", "pledges", "validity_seconds")
 _DIGEST_DIGITS = 12

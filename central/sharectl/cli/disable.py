@@ -30,7 +30,7 @@ from sharectl.model import Disabled
 from sharectl.publish.audit import who_runs
 from sharectl.publish.switch import MAX_REASON
 from sharectl.report import as_json
-from sharectl.report.tables import disabled_words, utc
+from sharectl.report.pool import disabled_words, utc
 
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (

@@ -12,7 +12,7 @@ from sharectl.cli.wiring import audit_of, switch_of
 from sharectl.cycle.publication import tried
 from sharectl.errors import StateError
 from sharectl.report import as_json
-from sharectl.report.tables import disabled_words
+from sharectl.report.pool import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

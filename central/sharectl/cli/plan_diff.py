@@ -16,7 +16,7 @@ from sharectl.model import Target
 from sharectl.plan.diff import plan_diff
 from sharectl.plan.plan import Decision
 from sharectl.publish import text
-from sharectl.report import as_json, tables
+from sharectl.report import as_json, plans
 
 
 def print_changes(
@@ -28,9 +28,9 @@ def print_changes(
     strategy = config.control.strategy
     diff = plan_diff(before, decision.plan.targets, nodes, _idle_of(before, config), strategy)
     if arguments.json:
-        print(as_json.dumps("plan_diff", tables.as_data(diff, decision.plan, beside)))
+        print(as_json.dumps("plan_diff", plans.diff_data(diff, decision.plan, beside)))
     else:
-        tables.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
+        plans.print_diff(diff, decision.plan, beside, sys.stdout, everything=arguments.all)
 
 
 def _idle_of(before: tuple[Target, ...], config: Config) -> dict[str, float]:

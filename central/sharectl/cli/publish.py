@@ -18,7 +18,7 @@ from sharectl.plan.plan import published
 from sharectl.publish import text
 from sharectl.publish.text import render
 from sharectl.report import as_json
-from sharectl.report.tables import disabled_words
+from sharectl.report.pool import disabled_words
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

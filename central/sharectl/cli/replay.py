@@ -21,7 +21,7 @@ from sharectl.explain.again import Replay, replayed, state_after
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.plan import PlanConfig, decide
 from sharectl.plan.records import CycleRecord
-from sharectl.report import tables
+from sharectl.report import plans
 from sharectl.times import FORMS
 
 _PAGE_SECONDS = 86_400
@@ -107,8 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
         "pledges": arguments.pledges,
     }
     kind = "json" if arguments.json else "csv" if arguments.csv else None
-    text = partial(tables.write_text, everything=arguments.all)
-    summary = (tables.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
+    text = partial(plans.write_text, everything=arguments.all)
+    summary = (plans.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
     if not summary.cycles:
         raise AbsentError(no_cycle(ledger.span()))
     return 0

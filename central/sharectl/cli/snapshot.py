@@ -11,7 +11,7 @@ from sharectl.cli.plan import say_warnings
 from sharectl.cycle.doubts import power_doubts
 from sharectl.errors import PoolUnavailableError
 from sharectl.report import as_json
-from sharectl.report.tables import snapshot_tables
+from sharectl.report.pool import snapshot_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -35,8 +35,15 @@ from sharectl.publish.collector import Holding
 from sharectl.publish.signing import Key
 from sharectl.publish.text import SharectlFile
 from sharectl.report import as_json
-from sharectl.report.blocks import block_problems, block_rows, blocks_data
-from sharectl.report.tables import disabled_words, print_table, unanswered_words, waits_table
+from sharectl.report.pool import (
+    block_problems,
+    block_rows,
+    blocks_data,
+    disabled_words,
+    unanswered_words,
+    waits_table,
+)
+from sharectl.report.tables import print_table
 from sharectl.words import counted
 
 

@@ -36,8 +36,8 @@ from sharectl.model import GroupControl, JobWaits, LimitNote, PendingJobs, Targe
 from sharectl.plan.diff import ESTIMATING, KINDS, PlanDiff
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
 from sharectl.plan.records import CycleRecord, GroupReason, NodeRecord
+from sharectl.report.plans import target_words
 from sharectl.report.tables import listed, print_screen
-from sharectl.report.tables import words as target_words
 from sharectl.times import shown, span
 from sharectl.words import counted
 

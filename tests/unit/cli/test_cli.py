@@ -12,7 +12,7 @@ from sharectl.plan.plan import State
 from sharectl.publish import text as sharectl_file
 from sharectl.publish.state import StateFile
 from sharectl.report import as_json
-from sharectl.report.tables import snapshot_tables
+from sharectl.report.pool import snapshot_tables
 from tests.fakes import NOW, snapshot
 
 

@@ -14,7 +14,7 @@ from sharectl.plan.plan import State
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
-from sharectl.report.blocks import blocks_data
+from sharectl.report.pool import blocks_data
 
 PLAN = Plan(5, 1, 2**33, ("alice", "cms"), (Target("wn-1", "alice", 0, "cms", 8),), "targets")
 CYCLE = {

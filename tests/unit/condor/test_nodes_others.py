@@ -9,7 +9,7 @@ from sharectl.condor.schedds import Job, ScheddJobs
 from sharectl.model import OtherJobs
 from sharectl.plan.nodes import ALL_NODES
 from sharectl.report import as_json
-from sharectl.report.tables import snapshot_tables
+from sharectl.report.pool import snapshot_tables
 from tests.fakes import running, snapshot
 
 

@@ -15,8 +15,8 @@ from sharectl.explain.again import Outcome, Replay, ReplayedCycle, alike, replay
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
-from sharectl.report import tables
-from sharectl.report.tables import MAY_DIFFER
+from sharectl.report import plans
+from sharectl.report.plans import MAY_DIFFER
 from tests.fakes import NOW
 
 PERIOD_SECONDS = 1020
@@ -149,7 +149,7 @@ def test_a_replay_that_agrees_has_no_such_note() -> None:
     outcome = Outcome("targets", 1, 0, 1, 80.0, None)
     for same, noted in ((1, False), (0, True)):
         to = io.StringIO()
-        tables.write_text(
+        plans.write_text(
             [ReplayedCycle(1, NOW, outcome, outcome, same, 1)],
             {"decides": "law pid"},
             to,

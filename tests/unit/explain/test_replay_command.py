@@ -18,7 +18,7 @@ from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import PendingJobs, Source
 from sharectl.plan.plan import NOTHING_KNOWN, State, decide
 from sharectl.plan.records import CycleRecord
-from sharectl.report import tables
+from sharectl.report import plans
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
 
@@ -119,7 +119,7 @@ def test_csv_has_a_row_a_cycle(capsys: pytest.CaptureFixture[str], config: Path)
         )
     )
     assert [row["cycle"] for row in rows] == ["1", "2", "3", "4"]
-    assert tuple(rows[0]) == tables.COLUMNS
+    assert tuple(rows[0]) == plans.COLUMNS
     assert rows[0]["was_targets"] == "4"
     # The strategy of then does not estimate it: not known is not zero.
     assert rows[0]["was_idle_core_seconds"] == ""
@@ -162,7 +162,7 @@ def test_the_cycle_that_differs_most_is_first() -> None:
         ReplayedCycle(k, NOW + k, outcome, outcome, same, 4) for k, same in enumerate((3, 4, 1, 2))
     ]
     to = io.StringIO()
-    tables.write_text(cycles, {"decides": "law pid"}, to, everything=False)
+    plans.write_text(cycles, {"decides": "law pid"}, to, everything=False)
     rows = [line.split() for line in to.getvalue().splitlines()]
     assert [row[0] for row in rows if row[1:2] == ["2023-11-14"]] == ["2", "3", "0"]
 

@@ -15,9 +15,10 @@ from sharectl.cli.main import main
 from sharectl.ledger.ledger import PLACE
 from sharectl.model import Node, OtherJobs, PendingJobs, RunningJobs, Snapshot, Source
 from sharectl.report import as_json
-from sharectl.report.tables import snapshot_tables
+from sharectl.report.pool import snapshot_tables
 from tests.fakes import NOW
 from tests.ledgers import PERIOD_SECONDS, busy, law, write
+from tests.verbs import Terminal
 
 WIDTH = 80
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -37,7 +38,6 @@ CONFIGURED = (
 WITHOUT = (
     ("explain", "codes"),
     ("cadence", "--run-time", "exponential:900", "--cores", "123456", "--cycle-duration", "30"),
-    ("cadence", "--run-time", "exponential:900", "--run-time", "log-normal:123456,654321"),
     (
         "cadence",
         "--run-time",
@@ -48,13 +48,6 @@ WITHOUT = (
         "20,60,300",
     ),
 )
-
-
-class Terminal(io.StringIO):
-    """What a terminal is written."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 @pytest.fixture
