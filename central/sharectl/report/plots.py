@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import BytesIO
-from typing import Any
-
-from matplotlib.axes import Axes
+from typing import TYPE_CHECKING, Any
 
 from sharectl.model import GroupError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FORMATS = ("svg", "png")
 INCHES = (9.0, 6.5)
