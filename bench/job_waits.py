@@ -45,14 +45,13 @@ MOST_RATIO = 1.0
 ASK = """\
 import json, sys, time
 from functools import partial
-import htcondor2
-from sharectl.condor import collector, job_waits, schedds
-(place,) = collector.look(None).schedds
-schedd, sizes = schedds.schedd_at(place), schedds.Sizes(64)
+from sharectl.condor import daemons, job_waits, schedds
+(place,) = daemons.locations(daemons.collector(None), "Schedd")
+schedd, sizes = daemons.schedd(place), schedds.Sizes(64)
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()
-    rows = schedd.query(constraint=schedds._PENDING, projection=[*schedds._PENDING_KEYS, "RequestMemory"],
-        opts=htcondor2.QueryOpt.GroupBy, limit=schedds.MOST_ROWS)
+    rows = daemons.grouped(schedd, schedds._PENDING, [*schedds._PENDING_KEYS, "RequestMemory"],
+        schedds.MOST_ROWS)
     counted, by_cores = time.monotonic(), {}
     for (_, cores, _), jobs in schedds._counted(rows, sizes).items():
         by_cores[cores] = by_cores.get(cores, 0) + jobs

@@ -45,10 +45,10 @@ MOST_RATIO, MOST_MB = 1.5, 70.0
 ASK = """\
 import json, resource, sys, time
 import htcondor2
-from sharectl.condor import collector, schedds
-(place,) = collector.look(None).schedds
+from sharectl.condor import daemons, schedds
+(place,) = daemons.locations(daemons.collector(None), "Schedd")
 began = time.monotonic()
-found = getattr(schedds, sys.argv[1])(place, schedds.Sizes(8))
+found = getattr(schedds, sys.argv[1])(daemons.schedd(place), "", schedds.Sizes(8))
 print(json.dumps({"seconds": time.monotonic() - began, "jobs": sum(kind[-1] for kind in found.pending),
     "kinds": len(found.pending), "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}))
 """

@@ -10,7 +10,7 @@ import classad2
 import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
 import pytest
 
-from sharectl.condor.placement import JobShape, JobShapes, Trial, shapes_in, tried
+from sharectl.condor.placement import JobShape, JobShapes, Trial, shapes_of, tried
 from sharectl.condor.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
 from sharectl.condor.schedds import Sizes
 
@@ -289,10 +289,10 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     users = [{"AccountingGroup": f'"cms.user{number}"', "JobCount": "4"} for number in range(3)]
     looking = {**users[0], "Requirements": 'MY.AccountingGroup == "cms.user0"'}
     schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
-    shapes = shapes_in(schedd, "ap", ["requestcpus"], sizes).shapes
+    shapes = shapes_of(schedd, "ap", ["requestcpus"], sizes).shapes
     assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
     assert len({shape.ad for shape in shapes}) == 2
     assert "cms.user0" in str(shapes[-1].ad)
     assert (
-        len({shape.ad for shape in shapes_in(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4
+        len({shape.ad for shape in shapes_of(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4
     )

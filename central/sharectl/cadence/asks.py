@@ -37,9 +37,9 @@ from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, 
 from sharectl.condor import negotiator as negotiation_cycles
 from sharectl.condor.ads import account, number, whole
 from sharectl.condor.collector import CollectorAnswer, look
+from sharectl.condor.daemons import collector_question, locations, schedd, why_daemon
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.negotiator import Cycle
-from sharectl.condor.reach import why_collector, why_daemon
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files import files
 from sharectl.model import OTHER, SCHEDD_SOURCE, Source
@@ -368,16 +368,13 @@ def ask(access: Access) -> PoolCadence:
         If the collector does not answer, or there are several negotiators and none of them was
         named.
     """
-    # Loaded before the questions fork, or each of them would load it anew.
-    import htcondor2  # noqa: F401
-
     seconds = access.collector_deadline_seconds
     first = ask_all(
         {
-            "collector": Question(
-                partial(look, access.collector), seconds, partial(why_collector, access.collector)
+            "collector": collector_question(access.collector, seconds, look),
+            "negotiators": collector_question(
+                access.collector, seconds, partial(locations, kind="Negotiator")
             ),
-            "negotiators": Question(partial(negotiation_cycles.locate, access.collector), seconds),
         }
     )
     if first["collector"].value is None:
@@ -412,12 +409,7 @@ def ask(access: Access) -> PoolCadence:
 
 def history(location: Mapping[str, str], groups: Optional[Collection[str]], limit: int) -> Jobs:
     """Jobs that ran, as one schedd has them on record, the newest ``limit``."""
-    import classad2
-    import htcondor2
-
-    ads = htcondor2.Schedd(classad2.ClassAd(dict(location))).history(
-        _RAN, list(ATTRIBUTES), match=limit
-    )
+    ads = schedd(location).history(_RAN, list(ATTRIBUTES), match=limit)
     tally = Tally(location["Name"], limit)
     for ad in ads:
         count(tally, ad.get, groups)

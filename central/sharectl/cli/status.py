@@ -16,15 +16,13 @@ from sharectl.cli import wiring
 from sharectl.cli.plan import say_warnings
 from sharectl.cli.wiring import state_of, switch_of
 from sharectl.condor import nodes as node_status
-from sharectl.condor.collector import unanswered
-from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited
-from sharectl.condor.reach import why_collector
 from sharectl.config.model import Config
 from sharectl.config.places import CollectorPublisherConfig, HttpsPublisherConfig, PublisherConfig
 from sharectl.cycle.clock import MAX_AHEAD_SECONDS, of_now
 from sharectl.cycle.publication import in_force
-from sharectl.errors import ConfigError, InputError, PublishError
+from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled, Standing
 from sharectl.plan import nodes as node_reasons
 from sharectl.plan.free_blocks import BlockMemory
@@ -307,25 +305,17 @@ def _awaited(
 
 
 def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
-    import htcondor2  # noqa: F401 - loaded before the question forks
-
-    question = Question(
-        partial(
-            node_status.look_at_nodes,
-            config.pool.collector,
-            now,
-            config.nodes.job_ctl_stale_seconds,
-            awaited,
-        ),
-        config.pool.collector_deadline_seconds,
-        partial(why_collector, config.pool.collector),
+    look = partial(
+        node_status.look_at_nodes,
+        now=now,
+        stale_seconds=config.nodes.job_ctl_stale_seconds,
+        awaited=awaited,
     )
-    answer = ask_all({"collector": question})["collector"]
-    if answer.value is None:
-        return {
-            "problem": f"collector: {unanswered(config.pool.collector, answer.source.problem or '')}"
-        }
-    return {**asdict(answer.value), "problem": None}
+    try:
+        seen = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
+    except PoolUnavailableError as error:
+        return {"problem": str(error)}
+    return {**asdict(seen), "problem": None}
 
 
 def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:

@@ -9,14 +9,14 @@ from typing import Any, Optional
 
 from sharectl.condor import node_words
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
-from sharectl.condor.placement_slots import NOT_DYNAMIC, Sample, sample_of
+from sharectl.condor.daemons import locations, query, slots
+from sharectl.condor.placement_slots import Sample, sample_of
 from sharectl.plan.nodes import HOST_NAME
 
 NO_CONSTRAINTS: Mapping[str, str] = {}
 STALE_SECONDS = 2340
 """Three periods of 13 minutes."""
 
-SCHEDD_LOCATION = ["Name", "MyAddress", "CondorVersion", "MyType"]
 _PROJECTION = [
     *node_words.PROJECTION,
     "t1_TargetSequence",
@@ -84,19 +84,19 @@ class CollectorAnswer:
 
     slots: tuple[Slot, ...]
     schedds: tuple[dict[str, str], ...]
-    """Location of each schedd: `SCHEDD_LOCATION` by name, as the bindings want it."""
+    """Location of each schedd."""
     started_at: int
     """Unix seconds at which the collector started; 0 if it does not say."""
     sample: Sample = field(default_factory=Sample)
 
 
 def look(
-    collector: Optional[str],
+    collector: Any,
     constraints: Mapping[str, str] = NO_CONSTRAINTS,
     now: int = 0,
     stale_seconds: int = STALE_SECONDS,
 ) -> CollectorAnswer:
-    """Answer of the collector at the address ``collector``; None for the pool of this machine's configuration.
+    """Answer of a collector of the bindings.
 
     Parameters
     ----------
@@ -107,34 +107,19 @@ def look(
     stale_seconds
         Age from which a node's run of job_ctl is stale, where the node does not say.
     """
-    import htcondor2
-
-    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Slot, constraint=NOT_DYNAMIC, projection=_PROJECTION)
-    met = {name: _machines_meeting(asked, constraint) for name, constraint in constraints.items()}
-    schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
-    itself = asked.query(
-        htcondor2.AdType.Collector, projection=["MonitorSelfTime", "MonitorSelfAge"]
-    )
-    slots = tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None)
+    ads = slots(collector, projection=_PROJECTION)
+    met = {
+        name: {str(ad.get("Machine")) for ad in slots(collector, constraint, ["Machine"])}
+        for name, constraint in constraints.items()
+    }
+    itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
+    own = tuple(slot for ad in ads if (slot := _slot(ad, met, now, stale_seconds)) is not None)
     return CollectorAnswer(
-        slots=slots,
-        schedds=tuple(
-            {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
-            for ad in schedds
-        ),
+        slots=own,
+        schedds=tuple(locations(collector, "Schedd")),
         started_at=max(map(started_at, itself), default=0),
-        sample=sample_of(asked, {slot.machine for slot in slots}),
+        sample=sample_of(collector, {slot.machine for slot in own}),
     )
-
-
-def unanswered(collector: Optional[str], problem: str) -> str:
-    """``problem`` with the address that was asked, as for `look`, and where that is written."""
-    import htcondor2
-
-    address = collector or htcondor2.param.get("COLLECTOR_HOST")
-    asked = f"{address}: " if address else ""
-    return f"{asked}{problem}; see pool.collector in the configuration, or CONDOR_CONFIG"
 
 
 def started_at(ad: Any) -> int:
@@ -144,17 +129,6 @@ def started_at(ad: Any) -> int:
     """
     noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
     return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
-
-
-def _machines_meeting(asked: Any, constraint: str) -> set[str]:
-    import htcondor2
-
-    chosen = asked.query(
-        htcondor2.AdType.Slot,
-        constraint=f"({NOT_DYNAMIC}) && ({constraint})",
-        projection=["Machine"],
-    )
-    return {str(ad.get("Machine")) for ad in chosen}
 
 
 def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) -> Optional[Slot]:

@@ -42,6 +42,8 @@ class Question:
     deadline_seconds: float
     why: Callable[[Exception], str] = words
     """What went wrong, in words; called in the process that has asked."""
+    more_bytes: Optional[int] = None
+    """Memory that the child may take beside its parent's; None for any."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +133,8 @@ def _answer(question: Question, pipe: int) -> NoReturn:
     exit_code = 1
     try:
         try:
+            if question.more_bytes is not None:
+                limit_memory(question.more_bytes)
             result: tuple[Any, Optional[str]] = (question.ask(), None)
         except Exception as error:  # noqa: BLE001 - whatever it is, the parent reports it with the daemon's name
             result = (None, question.why(error))

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from math import isfinite
 from typing import Any, Callable, Optional
+
+from sharectl.condor.ads import expression as as_expression
 
 _WORD = re.compile(r"[^\s,]+")
 _MACHINE_RESOURCES = "Cpus Memory Disk"
@@ -39,7 +40,7 @@ def emptied(slot: Mapping[str, str]) -> dict[str, str]:
 def empty(slot: Any) -> None:
     """Make a ClassAd of the bindings that of the slot when nothing runs there; see `changes`."""
     texts = changes(slot, lambda name: str(slot.lookup(name)) if name in slot else None)
-    slot.update({name: _tree(text) for name, text in texts.items()})
+    slot.update({name: as_expression(text) for name, text in texts.items()})
 
 
 def changes(names: Iterable[str], expression: Callable[[str], Optional[str]]) -> dict[str, str]:
@@ -88,10 +89,3 @@ def _devices(asset: str, assigned: str) -> str:
     """List of the attributes that describe these devices (``"GPU-a1,GPU-b2"``), as in AvailableGPUs."""
     names = [re.sub(r"\W", "_", device) for device in _WORD.findall(assigned.strip('"'))]
     return "{ " + ", ".join(f"{asset}_{name}" for name in names) + " }"
-
-
-@lru_cache(maxsize=1024)
-def _tree(text: str) -> Any:
-    import classad2
-
-    return classad2.ExprTree(text)

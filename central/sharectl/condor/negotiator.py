@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Optional
 
-from sharectl.condor.ads import evaluated, number, text, whole
+from sharectl.condor.ads import evaluated, number, whole
+from sharectl.condor.daemons import daemon, locations, macros, query, why_daemon
 from sharectl.condor.quotas import Knob, is_of_quotas
-from sharectl.condor.reach import why_daemon
 from sharectl.errors import PoolUnavailableError
 
-LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
 KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
 _DURATION = re.compile(r"LastNegotiationCycleDuration(\d{1,2})", re.IGNORECASE)
 _MOST_SECONDS = 1e7
@@ -33,28 +32,12 @@ class Cycle:
     """Jobs that waited for a slot."""
 
 
-def locate(collector: Optional[str]) -> list[dict[str, str]]:
-    """Location of each negotiator that the collector knows: `LOCATION` by name."""
-    import htcondor2
-
-    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(htcondor2.AdType.Negotiator, projection=list(LOCATION))
-    return [
-        {name: found for name in LOCATION if (found := text(ad.get(name))) is not None}
-        for ad in ads
-        if text(ad.get("Name"))
-    ]
-
-
 def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
     """Cycles that the negotiator itself tells of, the newest first; the collector's copy may be 300 s old.
 
     It answers between cycles only.
     """
-    import classad2
-    import htcondor2
-
-    ads = htcondor2.Collector(classad2.ClassAd(dict(location))).query(htcondor2.AdType.Negotiator)
+    ads = query(daemon(location), "Negotiator")
     return cycles_of(ads[0]) if ads else []
 
 
@@ -76,10 +59,7 @@ def cycles_of(ad: Any) -> list[Cycle]:
 
 def knobs(location: Mapping[str, str]) -> dict[str, int]:
     """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
-    import classad2
-    import htcondor2
-
-    told = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+    told = macros(location)
     values = {name: whole(_number(told.get(name)), -1) for name in KNOBS}
     return {name: value for name, value in values.items() if value >= 0}
 
@@ -88,13 +68,13 @@ def _number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None  # noqa: PLR2004
 
 
-def ask(collector: Optional[str], name: Optional[str] = None) -> list[Knob]:
-    """Knobs of quotas that the pool's negotiator has; without a deadline: ask in a child.
+def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
+    """Knobs of quotas that the pool's negotiator has; in a child.
 
     Parameters
     ----------
     collector
-        Address; None for the pool of this machine's configuration.
+        Of the bindings.
     name
         Name of the negotiator, if there are several.
 
@@ -103,16 +83,13 @@ def ask(collector: Optional[str], name: Optional[str] = None) -> list[Knob]:
     PoolUnavailableError
         If the collector does not know exactly one such negotiator.
     """
-    import classad2
-    import htcondor2
-
-    location = _one(locate(collector), name)
+    location = _one(locations(collector, "Negotiator"), name)
     place = f"negotiator {location['Name']}"
     try:
-        told: Any = htcondor2.RemoteParam(classad2.ClassAd(dict(location)))
+        told = macros(location)
         return [Knob(place, key, str(told[key]).strip()) for key in told if is_of_quotas(key)]
-    except htcondor2.HTCondorException as error:
-        raise htcondor2.HTCondorException(why_daemon(location, "NEGOTIATOR", error)) from error
+    except Exception as error:
+        raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
 def _one(known: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:

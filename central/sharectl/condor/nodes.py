@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Optional
 
 from sharectl.condor import node_words
 from sharectl.condor.ads import evaluated, text, whole
-from sharectl.condor.collector import unanswered
-from sharectl.condor.deadline import Question, ask_all
-from sharectl.condor.reach import why_collector
+from sharectl.condor.daemons import ask_collector, query
+from sharectl.errors import PoolUnavailableError
 from sharectl.plan import nodes as node_reasons
 from sharectl.plan.nodes import HOST_NAME, NodeWords
 
@@ -34,29 +32,15 @@ def ask(
     """
     if not HOST_NAME.fullmatch(name):
         return NodeWords(problem="it has no host name")
-    import htcondor2  # noqa: F401 - loaded before the question forks
 
-    question = Question(
-        partial(look_at_node, collector, name, now, stale_seconds),
-        deadline_seconds,
-        partial(why_collector, collector),
-    )
-    answer = ask_all({"collector": question})["collector"]
-    if answer.value is None:
-        return NodeWords(problem=f"collector: {unanswered(collector, answer.source.problem or '')}")
-    words: NodeWords = answer.value
-    return words
+    def look(asked: Any) -> NodeWords:
+        ads = query(asked, "Slot", constraint_of(name), _PROJECTION)
+        return words_of(ads, now, stale_seconds)
 
-
-def look_at_node(collector: Optional[str], name: str, now: int, stale_seconds: int) -> NodeWords:
-    """The same, for a process of its own."""
-    import htcondor2
-
-    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(
-        htcondor2.AdType.Slot, constraint=constraint_of(name), projection=list(_PROJECTION)
-    )
-    return words_of(ads, now, stale_seconds)
+    try:
+        return ask_collector(collector, deadline_seconds, look)
+    except PoolUnavailableError as error:
+        return NodeWords(problem=str(error))
 
 
 def constraint_of(name: str) -> str:
@@ -123,16 +107,9 @@ class NodeStatus:
     """Cores in grace now."""
 
 
-def look_at_nodes(
-    collector: Optional[str], now: int, stale_seconds: int, awaited: Awaited
-) -> NodeStatus:
-    """Status of all partitionable slots, as `status_of` says; to be asked by `sharectl.condor.deadline`."""
-    import htcondor2
-
-    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads = asked.query(
-        htcondor2.AdType.Slot, constraint=_PARTITIONABLE, projection=list(node_words.PROJECTION)
-    )
+def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> NodeStatus:
+    """Status of all partitionable slots that a collector of the bindings knows; see `status_of`."""
+    ads = query(collector, "Slot", _PARTITIONABLE, node_words.PROJECTION)
     return status_of(ads, now, stale_seconds, awaited)
 
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.condor.deadline import Answer, Question, ask_all, limit_memory
+from sharectl.condor.daemons import grouped, schedd_questions
+from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.placement_slots import (
     ASKED_OF_JOBS,
     AskingSlots,
@@ -32,13 +33,12 @@ from sharectl.condor.placement_slots import (
     asking_slots,
     slots_of,
 )
-from sharectl.condor.schedds import NO_SLOT, Kind, Sizes, kind_of, schedd_at
+from sharectl.condor.schedds import NO_SLOT, Kind, Sizes, kind_of
 
 MOST_ROWS = 4000
 """Of the answer of a schedd; jobs beyond count as before."""
 MOST_CHARACTERS = 20_000
 """Of an ad that is tried."""
-JOBS_MOST_MEMORY_BYTES = 2**28
 
 PARALLEL = 11
 """Universe of jobs that a dedicated scheduler places."""
@@ -72,8 +72,8 @@ class JobShapes:
     """Whether the schedd has no more than these."""
 
 
-def shapes_of(location: Mapping[str, str], words: Sequence[str], sizes: Sizes) -> JobShapes:
-    """Shapes of the pending jobs of one schedd; to run in a process with a deadline.
+def shapes_of(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> JobShapes:
+    """Shapes of the pending jobs of a schedd of the bindings, in a child.
 
     Parameters
     ----------
@@ -81,22 +81,12 @@ def shapes_of(location: Mapping[str, str], words: Sequence[str], sizes: Sizes) -
         Attributes of jobs, in lower case, that slots look at. What these, and Requirements, refer
         to the schedd adds.
     """
-    limit_memory(JOBS_MOST_MEMORY_BYTES)
-    return shapes_in(schedd_at(location), location["Name"], words, sizes)
-
-
-def shapes_in(schedd: Any, name: str, words: Sequence[str], sizes: Sizes) -> JobShapes:
-    """Shapes of the pending jobs of a schedd of the bindings, which is called ``name``."""
-    import htcondor2
-
     named = {name.lower() for name in ASKED_OF_JOBS}
     keys = [
         *ASKED_OF_JOBS,
         *(word for word in words if word not in named and _ATTRIBUTE.fullmatch(word)),
     ]
-    rows = schedd.query(
-        constraint=_PENDING, projection=keys, opts=htcondor2.QueryOpt.GroupBy, limit=MOST_ROWS
-    )
+    rows = grouped(schedd, _PENDING, keys, MOST_ROWS)
     hidden = _OF_ROWS if _GROUP in words else _OF_ROWS | {_GROUP}
     shapes = (
         _shape(row, name, sizes, hidden) for row in rows if row.get("JobUniverse") not in NO_SLOT
@@ -212,11 +202,12 @@ class Trialling:
         return {
             _SLOTS: Question(asking, self.collector_deadline_seconds),
             **{
-                f"{_SHAPES}{location['Name']}": Question(
-                    partial(shapes_of, location, self.sample.words, self.sizes),
+                f"{_SHAPES}{name}": replace(question, more_bytes=MOST_MEMORY_BYTES)
+                for name, question in schedd_questions(
+                    schedds,
                     self.schedd_deadline_seconds,
-                )
-                for location in schedds
+                    partial(shapes_of, words=self.sample.words, sizes=self.sizes),
+                ).items()
             },
         }
 
@@ -255,7 +246,9 @@ def _results(
     with mmap.mmap(-1, len(asked.ads) + 1) as shared:
         for _ in range(MOST_CULPRITS + 1):
             question = Question(
-                partial(_try_all, look, slots, asked, shared), max(0.0, deadline - time.monotonic())
+                partial(_try_all, look, slots, asked, shared),
+                max(0.0, deadline - time.monotonic()),
+                more_bytes=MOST_MEMORY_BYTES,
             )
             answer = ask_all({"trial": question})["trial"]
             culprit = shared.find(bytes((_TRYING,)))
@@ -271,7 +264,6 @@ def _results(
 
 def _try_all(look: Slots, slots: AskingSlots, asked: _Asked, shared: mmap.mmap) -> dict[int, str]:
     """Write the result of each ad to ``shared`` as soon as it is there; returns the reasons."""
-    limit_memory(MOST_MEMORY_BYTES)
     jobs = [PendingJob(ad) for ad in asked.ads]
     machines = Machines(look, slots, jobs)
     for number, job in enumerate(jobs):

@@ -12,7 +12,6 @@ Negotiator's rule: a match needs Requirements that are true, on both sides. What
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,9 @@ from functools import lru_cache
 from math import floor, log
 from typing import Any, Callable, Optional
 
+from sharectl.condor.ads import ad_of_long, expression, is_refusal, value_of
+from sharectl.condor.daemons import collector as collector_at
+from sharectl.condor.daemons import slots as slots_in
 from sharectl.condor.empty_slot import emptied
 from sharectl.condor.expressions import (
     MY,
@@ -41,7 +43,6 @@ Slots = Callable[..., Iterable[Any]]
 ACCEPTS = "t1_slotaccepts"
 """Attribute that an emptied slot gets: its lasting clauses."""
 
-NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
 MOST_SAMPLES = 20
 """Nodes whose START tells which attributes of jobs count; jobs that differ in others only are not told apart."""
 MOST_POLICIES = 4
@@ -164,17 +165,11 @@ class AskingSlots:
 
 def sample_of(asked: Any, machines: Collection[str]) -> Sample:
     """What a sample of ``machines`` tells; ``asked`` is a collector of the bindings."""
-    import htcondor2
-
     if not machines:
         return Sample()
     chosen = sorted(machines)[:: max(1, len(machines) // MOST_SAMPLES)][:MOST_SAMPLES]
     of_these = " || ".join(f'Machine == "{machine}"' for machine in chosen)
-    ads = asked.query(
-        htcondor2.AdType.Slot,
-        constraint=f"({NOT_DYNAMIC}) && ({of_these})",
-        projection=list(_FIRST),
-    )
+    ads = slots_in(asked, of_these, _FIRST)
     words: set[str] = set()
     resources: dict[str, None] = {}
     policies: dict[str, Policy] = {}
@@ -205,15 +200,7 @@ def slots_of(
     collector: Optional[str], projection: Sequence[str], constraint: str = "true"
 ) -> Iterable[Any]:
     """Slots of a pool, and of their attributes those named; the collector adds what these refer to."""
-    import htcondor2
-
-    asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
-    ads: Iterable[Any] = asked.query(
-        htcondor2.AdType.Slot,
-        constraint=f"({NOT_DYNAMIC}) && ({constraint})",
-        projection=list(projection),
-    )
-    return ads
+    return slots_in(collector_at(collector), constraint, projection)
 
 
 def asking_slots(slots: Slots, sample: Sample) -> AskingSlots:
@@ -415,7 +402,7 @@ class PendingJob:
         wants = "MY.Requirements" if "requirements" in self.row else "true"
         if self.words & momentary:
             wants = " && ".join(f"({clause})" for clause in self.clauses(momentary)) or "true"
-        return ad_of([*self.text.split("\n"), f"{WANTS} = {wants}"])
+        return ad_of_long(f"{self.text}\n{WANTS} = {wants}")
 
     def clauses(self, momentary: frozenset[str]) -> list[str]:
         """Clauses of its Requirements, without those that look at something momentary."""
@@ -474,10 +461,10 @@ class Machines:
         """Clause of the job that no slot meets; empty if there is none."""
         ad, kinds = job.ad(self._momentary), self._of(job)
         for clause in job.clauses(self._momentary):
-            ad.update(ad_of([f"t1_Clause = {clause}"]))
-            if all(is_refused(value_of(expression("MY.t1_Clause"), ad, kind)) for kind in kinds):
+            ad.update(ad_of_long(f"t1_Clause = {clause}"))
+            if all(is_refusal(value_of(expression("MY.t1_Clause"), ad, kind)) for kind in kinds):
                 return _shortened(clause, job)
-        if not any(is_refused(value_of(expression(f"MY.{WANTS}"), ad, kind)) for kind in kinds):
+        if not any(is_refusal(value_of(expression(f"MY.{WANTS}"), ad, kind)) for kind in kinds):
             return "START of every node refuses them"
         return ""
 
@@ -492,7 +479,9 @@ class Machines:
                     {**{name: text for name, text in row.items() if name not in hidden}, **asking}
                 )
             self._kinds[scattered, few] = [
-                ad_of([f"{name} = {_no_more(name, text, few)}" for name, text in row.items()])
+                ad_of_long(
+                    "\n".join(f"{name} = {_no_more(name, text, few)}" for name, text in row.items())
+                )
                 for row in kinds.rows
             ]
         return self._kinds[scattered, few]
@@ -530,48 +519,11 @@ def _fetched(look: Slots, slots: AskingSlots, words: Iterable[str]) -> Iterator[
         yield slots.rows[number], {key: text for key, text in row.items() if key not in resources}
 
 
-def ad_of(lines: Sequence[str]) -> Any:
-    """ClassAd of ``Name = expression`` lines; without those that cannot be read."""
-    import classad2
-
-    try:
-        return next(iter(classad2.parseAds("\n".join(lines), classad2.ParserType.Old)))
-    except Exception:  # noqa: BLE001 - several kinds, by version
-        ad = classad2.ClassAd()
-        for line in lines:
-            with contextlib.suppress(Exception):
-                ad.update(classad2.parseOne(line, classad2.ParserType.Old))
-        return ad
-
-
-@lru_cache(maxsize=1000)
-def expression(text: str) -> Any:
-    """Expression as the library reads it."""
-    import classad2
-
-    return classad2.ExprTree(text)
-
-
-def value_of(tree: Any, ad: Any, target: Any) -> Any:
-    """Value of an expression of ``ad``; None where the library gives up."""
-    try:
-        return tree.eval(ad, target)
-    except Exception:  # noqa: BLE001 - an expression that cannot be evaluated has no value
-        return None
-
-
-def is_refused(value: Any) -> bool:
-    """Whether the negotiator sees no match in a value, and no mistake either: false, 0 or undefined."""
-    import classad2
-
-    return value is classad2.Value.Undefined or (type(value) in (bool, int, float) and not value)
-
-
 def _first_match(ad: Any, kinds: list[Any]) -> bool:
     """Whether a job matches one of ``kinds``, which then becomes the first: the next job is probably alike."""
     join = expression(_JOIN)
     for place, kind in enumerate(kinds):
-        if not is_refused(value_of(join, ad, kind)):
+        if not is_refusal(value_of(join, ad, kind)):
             kinds.insert(0, kinds.pop(place))
             return True
     return False

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Callable, Optional
 
-from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look, unanswered
-from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look
+from sharectl.condor.daemons import collector_answer, schedd_questions
+from sharectl.condor.deadline import ask_all
 from sharectl.condor.placement import Trial, Trialling
-from sharectl.condor.reach import why_collector, why_daemon
 from sharectl.condor.schedds import ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.model import (
     OTHER,
@@ -37,7 +37,7 @@ MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
 _CONTROLLED, _RESERVED = "controlled", "reserved"
-_MODES: Mapping[str, Callable[[Mapping[str, str], Sizes], ScheddJobs]] = {
+_MODES: Mapping[str, Callable[..., ScheddJobs]] = {
     "counted": count_pending,
     "jobs": list_jobs,
 }
@@ -78,9 +78,6 @@ class CondorPool:
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
-        # Loaded before the questions fork, or each of them would load it anew.
-        import htcondor2  # noqa: F401
-
         access = self.access
         chosen = {_CONTROLLED: access.controlled, _RESERVED: access.reserved}
         constraints = {
@@ -88,15 +85,18 @@ class CondorPool:
             for name, by in chosen.items()
             if isinstance(by, ControlledConstraint)
         }
-        question = Question(
-            partial(look, access.collector, constraints, now, access.job_ctl_stale_seconds),
+        answer = collector_answer(
+            access.collector,
             access.collector_deadline_seconds,
-            partial(why_collector, access.collector),
+            partial(
+                look,
+                constraints=constraints,
+                now=now,
+                stale_seconds=access.job_ctl_stale_seconds,
+            ),
         )
-        answer = ask_all({"collector": question})["collector"]
         if answer.value is None:
-            problem = unanswered(access.collector, answer.source.problem or "")
-            return Snapshot(now, (), (), (), (replace(answer.source, problem=problem),))
+            return Snapshot(now, (), (), (), (answer.source,))
         known: CollectorAnswer = answer.value
         if not (known.slots and known.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
@@ -127,15 +127,12 @@ class CondorPool:
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs and how each schedd answered, and the trial of the pending ones, asked for at the same time."""
         access, sizes = self.access, self._sizes(known.slots)
-        names = {f"{SCHEDD_SOURCE}{location['Name']}": location for location in known.schedds}
-        questions = {
-            name: Question(
-                partial(_MODES[access.mode], location, sizes),
-                access.schedd_deadline_seconds,
-                partial(why_daemon, location, "SCHEDD"),
-            )
-            for name, location in names.items()
-        }
+        questions = schedd_questions(
+            known.schedds,
+            access.schedd_deadline_seconds,
+            partial(_MODES[access.mode], sizes=sizes),
+        )
+        names = list(questions)
         trial = Trialling(
             access.collector,
             known.sample,

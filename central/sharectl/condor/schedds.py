@@ -16,7 +16,17 @@ from itertools import accumulate
 from typing import Any, Optional
 
 from sharectl.condor import job_waits
-from sharectl.condor.ads import MAX_TEXT, account, evaluated, number, text, whole
+from sharectl.condor.ads import (
+    MAX_TEXT,
+    account,
+    ad_of,
+    evaluated,
+    number,
+    text,
+    value_of,
+    whole,
+)
+from sharectl.condor.daemons import grouped
 from sharectl.condor.job_waits import SampledJob
 from sharectl.plan.nodes import HOST_NAME
 
@@ -121,24 +131,20 @@ Kind = tuple[Optional[str], int, int]
 """AccountingGroup, cores, memory in MiB."""
 
 
-def count_pending(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
+def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
 
     Parameters
     ----------
-    location
-        Of the schedd: attributes `sharectl.condor.collector.SCHEDD_LOCATION`.
+    schedd
+        Of the bindings.
     sizes
         How requests are counted.
     """
-    import htcondor2
-
-    schedd = schedd_at(location)
-    asked = {"constraint": _PENDING, "opts": htcondor2.QueryOpt.GroupBy}
-    rows = schedd.query(projection=[*_PENDING_KEYS, "RequestMemory"], limit=MOST_ROWS, **asked)
+    rows = grouped(schedd, _PENDING, [*_PENDING_KEYS, "RequestMemory"], MOST_ROWS)
     if len(rows) < MOST_ROWS:
         return _with_waits(schedd, _counted(rows, sizes), sizes)
-    counted = _counted(schedd.query(projection=_PENDING_KEYS, **asked), sizes)
+    counted = _counted(grouped(schedd, _PENDING, _PENDING_KEYS), sizes)
     every = max(1, sum(counted.values()) // SAMPLE_JOBS)
     sample = schedd.query(
         constraint=f"{_PENDING} && (ClusterId + ProcId) % {every} == 0",
@@ -183,11 +189,11 @@ def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Cou
     )
 
 
-def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
+def list_jobs(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
     pending: Counter[Kind] = Counter()
     running: list[Job] = []
-    ads = schedd_at(location).query(constraint=_ALL, projection=_JOB_PROJECTION)
+    ads = schedd.query(constraint=_ALL, projection=_JOB_PROJECTION)
     for ad in ads:
         if evaluated(ad, "JobStatus") == 1:
             pending[kind_of(ad, sizes)] += 1
@@ -195,14 +201,6 @@ def list_jobs(location: Mapping[str, str], sizes: Sizes) -> ScheddJobs:
             running.append(job)
     waits = job_waits.waits_in(ads, partial(_group_and_cores, sizes=sizes), {}, int(time.time()))
     return ScheddJobs(_flat(pending), tuple(running), tuple(waits))
-
-
-def schedd_at(location: Mapping[str, str]) -> Any:
-    """Schedd of the bindings at a location."""
-    import classad2
-    import htcondor2
-
-    return htcondor2.Schedd(classad2.ClassAd(dict(location)))
 
 
 def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
@@ -255,14 +253,7 @@ def _requested(ad: Any, sizes: Sizes) -> int:
 
 def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
     """Value of a request in a slot; None of one that is no expression, or has no value there."""
-    import classad2
-
-    if not isinstance(request, classad2.ExprTree):
-        return None
-    try:
-        return request.eval(job, classad2.ClassAd(dict(slot)))
-    except Exception:  # noqa: BLE001 - an expression that cannot be evaluated has no value
-        return None
+    return value_of(request, job, ad_of(slot))
 
 
 def _flat(counted: Counter[Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:

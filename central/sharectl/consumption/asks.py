@@ -37,14 +37,14 @@ from typing import Any, Callable, Generic, Optional, Protocol, TypeVar
 
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import evaluated, whole
-from sharectl.condor.collector import SCHEDD_LOCATION, unanswered
 from sharectl.condor.configuration import Source, boolean_here
+from sharectl.condor.daemons import LOCATION, why_collector, why_daemon, with_address
+from sharectl.condor.daemons import collector as collector_at
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.empty_slot import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.condor.negotiator import ask
-from sharectl.condor.reach import why_collector, why_daemon
+from sharectl.condor.negotiator import quota_knobs
 from sharectl.consumption.cost import (
     Amount,
     Demand,
@@ -1041,7 +1041,7 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
     answer = ask_all({"collector": question})["collector"]
     if answer.value is None:
         raise PoolUnavailableError(
-            f"collector: {unanswered(place.collector, answer.source.problem or '')}"
+            f"collector: {with_address(place.collector, answer.source.problem or '')}"
         )
     known: PoolAds = answer.value
     return known
@@ -1114,7 +1114,7 @@ def static_quotas(place: PoolPlace, groups: Iterable[str]) -> dict[str, float]:
 
 def _static_quotas(collector: Optional[str], groups: Iterable[str]) -> dict[str, float]:
     try:
-        told = {knob.name.lower(): knob.value for knob in ask(collector)}
+        told = {knob.name.lower(): knob.value for knob in quota_knobs(collector_at(collector))}
     except PoolUnavailableError:
         return {}
     found = {
@@ -1139,13 +1139,11 @@ def _collector(address: Optional[str], constraint: Optional[str]) -> PoolAds:
     asked = htcondor2.Collector(address) if address else htcondor2.Collector()
     slots = asked.query(htcondor2.AdType.Slot, constraint=both(_NOT_DYNAMIC, constraint))
     groups = asked.query(htcondor2.AdType.Accounting, constraint="IsAccountingGroup")
-    schedds = asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
+    schedds = asked.query(htcondor2.AdType.Schedd, projection=list(LOCATION))
     return PoolAds(
         slots=tuple(_live_ad(ad, "slot") for ad in slots),
         groups=tuple(_live_ad(ad, "group") for ad in groups),
-        schedds=tuple(
-            {name: str(ad[name]) for name in SCHEDD_LOCATION if name in ad} for ad in schedds
-        ),
+        schedds=tuple({name: str(ad[name]) for name in LOCATION if name in ad} for ad in schedds),
     )
 
 

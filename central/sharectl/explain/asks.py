@@ -18,13 +18,12 @@ from typing import Any, Callable, Optional
 
 from sharectl.condor.ad_files import AdOfFile, from_long
 from sharectl.condor.ads import MAX_TEXT, account, evaluated, sequence, text, whole
-from sharectl.condor.collector import SCHEDD_LOCATION, unanswered
+from sharectl.condor.daemons import LOCATION, why_collector, why_daemon, with_address
 from sharectl.condor.deadline import Question, ask_all, limit_memory
 from sharectl.condor.empty_slot import empty
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
 from sharectl.condor.node_words import has_target, is_draining
 from sharectl.condor.quotas import groups_of
-from sharectl.condor.reach import why_collector, why_daemon
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain.job import Obstacle, Shortage, SlotFinding, TargetSeen, code_of_resource
 from sharectl.model import SCHEDD_SOURCE
@@ -397,7 +396,7 @@ def schedds(
     )["collector"]
     if answer.value is None:
         raise PoolUnavailableError(
-            f"collector: {unanswered(collector, answer.source.problem or '')}"
+            f"collector: {with_address(collector, answer.source.problem or '')}"
         )
     known: list[Mapping[str, str]] = answer.value
     chosen = [place for place in known if wanted is None or place["Name"].lower() == wanted.lower()]
@@ -489,8 +488,8 @@ def _schedds(collector: Optional[str]) -> list[dict[str, str]]:
 
     asked = htcondor2.Collector(collector) if collector else htcondor2.Collector()
     return [
-        {name: found for name in SCHEDD_LOCATION if (found := text(ad.get(name))) is not None}
-        for ad in asked.query(htcondor2.AdType.Schedd, projection=SCHEDD_LOCATION)
+        {name: found for name in LOCATION if (found := text(ad.get(name))) is not None}
+        for ad in asked.query(htcondor2.AdType.Schedd, projection=list(LOCATION))
         if text(ad.get("Name"))
     ]
 

@@ -15,9 +15,9 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
-from sharectl.condor.collector import unanswered
-from sharectl.condor.deadline import Question, ask_all, words
-from sharectl.condor.negotiator import ask
+from sharectl.condor.daemons import collector_question, slots, why_collector, with_address
+from sharectl.condor.deadline import ask_all, words
+from sharectl.condor.negotiator import quota_knobs
 from sharectl.condor.quotas import (
     Knob,
     group_of_knob,
@@ -26,7 +26,6 @@ from sharectl.condor.quotas import (
     knobs_of_text,
     names_of,
 )
-from sharectl.condor.reach import why_collector
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files import documents
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
@@ -144,24 +143,23 @@ class NegotiatorPledges:
         access = self.access
         questions = {}
         if access.file is None:
-            questions["negotiator"] = Question(
-                partial(ask, access.collector, access.name),
-                access.deadline_seconds,
-                partial(_why_silent, access.collector),
+            questions["negotiator"] = replace(
+                collector_question(
+                    access.collector,
+                    access.deadline_seconds,
+                    partial(quota_knobs, name=access.name),
+                ),
+                why=partial(_why_silent, access.collector),
             )
         if not (access.pool_cores and access.weight_hs06):
-            questions["collector"] = Question(
-                partial(_power, access),
-                access.deadline_seconds,
-                partial(why_collector, access.collector),
+            questions["collector"] = collector_question(
+                access.collector, access.deadline_seconds, partial(_power, access=access)
             )
-        if questions:
-            import htcondor2  # noqa: F401 - loaded before the questions fork
         answers = ask_all(questions)
         power = answers.get("collector")
         if power is not None and power.value is None:
             raise PoolUnavailableError(
-                f"collector: {unanswered(access.collector, power.source.problem or '')}"
+                f"collector: {with_address(access.collector, power.source.problem or '')}"
             )
         cores, hs06 = power.value if power is not None else (0.0, 0.0)
         if access.file is not None:
@@ -251,7 +249,7 @@ class NegotiatorPledges:
 
 def _with_hint(collector: Optional[str], problem: str) -> str:
     """``problem``, with the collector's address and where that is from, if it is the collector that did not answer."""
-    return unanswered(collector, problem) if _OF_COLLECTOR in problem else problem
+    return with_address(collector, problem) if _OF_COLLECTOR in problem else problem
 
 
 def _why_silent(collector: Optional[str], error: Exception) -> str:
@@ -311,13 +309,10 @@ def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> lis
     ]
 
 
-def _power(access: NegotiatorAccess) -> tuple[float, float]:
+def _power(collector: Any, access: NegotiatorAccess) -> tuple[float, float]:
     """Cores and HS06 of all execute points that the collector knows."""
-    import htcondor2
-
-    asked = htcondor2.Collector(access.collector) if access.collector else htcondor2.Collector()
     cores, hs06 = 0.0, 0.0
-    for ad in asked.query(htcondor2.AdType.Slot, constraint=_NOT_DYNAMIC, projection=_PROJECTION):
+    for ad in slots(collector, projection=_PROJECTION):
         if text(evaluated(ad, "Machine")) is not None:
             of_slot = whole(evaluated(ad, "TotalSlotCpus"), 0)
             cores += of_slot

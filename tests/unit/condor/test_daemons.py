@@ -8,7 +8,7 @@ from typing import Optional
 import htcondor2
 import pytest
 
-from sharectl.condor.reach import Address, address_of, why_collector, why_daemon
+from sharectl.condor.daemons import Address, address_of, why_collector, why_daemon
 
 FAILED = htcondor2.HTCondorException("Failed communication with collector.")
 

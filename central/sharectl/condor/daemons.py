@@ -1,0 +1,319 @@
+"""The one way to each of HTCondor's daemons: its object, questions with a deadline, why it is silent.
+
+The bindings hold Python's global lock during a query and know no deadline. So every question runs
+in a child (`sharectl.condor.deadline`). The first part of this module is for the parent; functions
+that take or return objects of the bindings are for the child.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Callable, NamedTuple, Optional, TypeVar
+
+from sharectl.condor.ads import ad_of, text
+from sharectl.condor.deadline import Answer, Question, ask_all, words
+from sharectl.errors import PoolUnavailableError
+from sharectl.model import SCHEDD_SOURCE
+
+T = TypeVar("T")
+Location = Mapping[str, str]
+"""Address of a daemon: the attributes `LOCATION`, as the bindings want them."""
+
+LOCATION = ("Name", "MyAddress", "CondorVersion", "MyType")
+NOT_DYNAMIC = 'SlotType =!= "Dynamic"'
+"""Constraint of partitionable and static slots."""
+ACCOUNTING_GROUP = "IsAccountingGroup"
+"""Constraint of the accounting ads that are of groups."""
+UNKNOWN_USER = "unauthenticated@unmapped"
+"""Identity of a user who did not authenticate."""
+COLLECTOR_PORT = 9618
+CONNECT_SECONDS = 3.0
+
+_ADDRESS = re.compile(
+    r"<?(?:\[(?P<v6>[^]]+)\]|(?P<host>[^:?<>\s]+))(?::(?P<port>\d{1,5}))?(?P<more>\?[^>]*)?>?"
+)
+
+
+def collector_question(
+    address: Optional[str], deadline_seconds: float, ask: Callable[[Any], Any]
+) -> Question:
+    """Question to a collector; ``ask`` gets the collector of the bindings, in a child.
+
+    Parameters
+    ----------
+    address
+        Such as ``cm.example.org:9618``; None for the pool of this machine's configuration.
+    """
+    _load()
+    return Question(
+        partial(_asked_of_collector, address, ask),
+        deadline_seconds,
+        partial(why_collector, address),
+    )
+
+
+def schedd_questions(
+    locations: Iterable[Location], deadline_seconds: float, ask: Callable[[Any, str], Any]
+) -> dict[str, Question]:
+    """Name of a `Source` -> question to that schedd; ``ask`` gets its object and its name."""
+    _load()
+    return {
+        f"{SCHEDD_SOURCE}{location['Name']}": Question(
+            partial(_asked_of_schedd, location, ask),
+            deadline_seconds,
+            partial(why_daemon, location, "SCHEDD"),
+        )
+        for location in locations
+    }
+
+
+def collector_answer(
+    address: Optional[str], deadline_seconds: float, ask: Callable[[Any], Any]
+) -> Answer:
+    """Answer of a collector, as for `collector_question`; a problem names address and remedy."""
+    question = collector_question(address, deadline_seconds, ask)
+    answer = ask_all({"collector": question})["collector"]
+    if answer.source.problem is None:
+        return answer
+    problem = with_address(address, answer.source.problem)
+    return replace(answer, source=replace(answer.source, problem=problem))
+
+
+def ask_collector(address: Optional[str], deadline_seconds: float, ask: Callable[[Any], T]) -> T:
+    """Value that ``ask`` returns for a collector, as for `collector_question`.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If there is none: with address, problem and remedy.
+    """
+    answer = collector_answer(address, deadline_seconds, ask)
+    if answer.source.problem is not None:
+        raise PoolUnavailableError(f"collector: {answer.source.problem}")
+    value: T = answer.value
+    return value
+
+
+def with_address(address: Optional[str], problem: str) -> str:
+    """``problem`` of a collector with its address, and the place where that is written."""
+    address = address or param("COLLECTOR_HOST")
+    return (
+        f"{f'{address}: ' if address else ''}{problem}; see pool.collector in the configuration, "
+        "or CONDOR_CONFIG"
+    )
+
+
+def param(name: str) -> str:
+    """Macro of this machine's HTCondor configuration; empty if it is not set."""
+    import htcondor2
+
+    return str(htcondor2.param.get(name, ""))
+
+
+def _load() -> None:
+    """Load the bindings before questions fork, or every child would load them."""
+    import htcondor2  # noqa: F401
+
+
+def _asked_of_collector(address: Optional[str], ask: Callable[[Any], Any]) -> Any:
+    return ask(collector(address))
+
+
+def _asked_of_schedd(location: Location, ask: Callable[[Any, str], Any]) -> Any:
+    return ask(schedd(location), location["Name"])
+
+
+# ---- for the child
+
+
+def collector(address: Optional[str]) -> Any:
+    """Collector of the bindings; None for the pool of this machine's configuration."""
+    import htcondor2
+
+    return htcondor2.Collector(address) if address else htcondor2.Collector()
+
+
+def daemon(location: Location) -> Any:
+    """Collector of the bindings whose `query` asks the daemon itself for its ads."""
+    import htcondor2
+
+    return htcondor2.Collector(ad_of(location))
+
+
+def schedd(location: Location) -> Any:
+    """Schedd of the bindings."""
+    import htcondor2
+
+    return htcondor2.Schedd(ad_of(location))
+
+
+def macros(location: Location) -> Mapping[str, str]:
+    """Configuration of a running daemon; each look-up is a question to it (level READ)."""
+    import htcondor2
+
+    told: Mapping[str, str] = htcondor2.RemoteParam(ad_of(location))
+    return told
+
+
+def query(
+    collector: Any,
+    kind: str,
+    constraint: Optional[str] = None,
+    projection: Sequence[str] = (),
+) -> list[Any]:
+    """Ads that a collector has.
+
+    Parameters
+    ----------
+    kind
+        Member of htcondor2.AdType, such as ``Slot``.
+    projection
+        Attributes; empty for all.
+    """
+    import htcondor2
+
+    ads: list[Any] = collector.query(
+        getattr(htcondor2.AdType, kind), constraint=constraint, projection=list(projection)
+    )
+    return ads
+
+
+def slots(
+    collector: Any, constraint: Optional[str] = None, projection: Sequence[str] = ()
+) -> list[Any]:
+    """Ads of partitionable and static slots that a collector has; parameters as for `query`."""
+    both = f"({NOT_DYNAMIC}) && ({constraint})" if constraint else NOT_DYNAMIC
+    return query(collector, "Slot", both, projection)
+
+
+def locations(collector: Any, kind: str) -> list[dict[str, str]]:
+    """Locations of the daemons of a kind (``Schedd``, ``Negotiator``) that a collector knows."""
+    return [
+        {name: value for name in LOCATION if (value := text(ad.get(name))) is not None}
+        for ad in query(collector, kind, projection=LOCATION)
+        if text(ad.get("Name"))
+    ]
+
+
+def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) -> list[Any]:
+    """Jobs counted by the schedd: an ad for each combination of ``keys``, with JobCount and JobIds.
+
+    The schedd applies the constraint to these ads too: attributes that it names must be keys.
+    """
+    import htcondor2
+
+    rows: list[Any] = schedd.query(
+        constraint=constraint,
+        projection=list(keys),
+        opts=htcondor2.QueryOpt.GroupBy,
+        limit=limit,
+    )
+    return rows
+
+
+def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
+    """User as whom a daemon lets this process use a command or level, and the method of that.
+
+    None if the daemon does not let it. ``location`` is a location or its ClassAd.
+    """
+    import htcondor2
+
+    try:
+        seen = htcondor2.ping(ad_of(location), command)
+    except (htcondor2.HTCondorException, ValueError):
+        return None
+    if not seen.get("AuthorizationSucceeded", True):
+        return None
+    return seen.get("MyRemoteUserName", UNKNOWN_USER), seen.get("AuthMethods", "no method")
+
+
+class Address(NamedTuple):
+    """Place of a daemon in the network."""
+
+    host: str
+    port: int
+    more: str
+    """Parameters, with their question mark."""
+
+
+def address_of(written: str) -> Optional[Address]:
+    """Parts of ``cm.example.org``, ``[::1]:9618`` or ``<10.0.0.1:9618?sock=schedd>``."""
+    match = _ADDRESS.fullmatch(written.strip())
+    if match is None:
+        return None
+    return Address(
+        match["v6"] or match["host"], int(match["port"] or COLLECTOR_PORT), match["more"] or ""
+    )
+
+
+def why_collector(address: Optional[str], error: Exception) -> str:
+    """Reason why a collector did not answer; of several the first."""
+    named = address or param("COLLECTOR_HOST")
+    return _why((re.split(r"[,\s]+", named.strip()) or [""])[0], "COLLECTOR", error)
+
+
+def why_daemon(location: Location, daemon: str, error: Exception) -> str:
+    """Reason why a daemon (``SCHEDD``, ``NEGOTIATOR``) did not answer."""
+    return _why(location.get("MyAddress", ""), daemon, error)
+
+
+def _why(written: str, daemon: str, error: Exception) -> str:
+    """No such host, nobody listens, no connection, or READ denied.
+
+    HTCondor's library says "Failed communication" of all of them.
+    """
+    address = address_of(written)
+    if type(error).__name__ != "HTCondorException" or address is None:
+        return words(error)
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError, OverflowError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        return (
+            f"no such host: {address.host} ({reason}); correct the name, or DNS or /etc/hosts here"
+        )
+    place = f"{address.host}:{address.port}"
+    try:
+        with socket.create_connection(
+            (str(found[0][4][0]), address.port), CONNECT_SECONDS
+        ) as connection:
+            ip = connection.getpeername()[0]
+    except ConnectionRefusedError:
+        return (
+            f"nobody listens at {place}: {daemon} does not run there, or has another port; see its "
+            "log there"
+        )
+    except OSError as problem:
+        return (
+            f"no connection to {place}: {problem.strerror or problem}; see whether that machine "
+            "is up, and for a firewall between"
+        )
+    host = f"[{ip}]" if ":" in ip else ip
+    return _refused(f"<{host}:{address.port}{address.more}>", daemon) or words(error)
+
+
+def _refused(sinful: str, daemon: str) -> Optional[str]:
+    """Reason why READ is denied to this process; None if it is not."""
+    location = {"MyAddress": sinful}
+    if identity(location, "READ") is not None:
+        return None
+    # Everybody who can authenticate, or need not, may do nothing.
+    user = identity(location, "DC_NOP")
+    if user is None:
+        return (
+            "it does not know this user by any method that both have; see "
+            "SEC_CLIENT_AUTHENTICATION_METHODS here, "
+            f"{daemon}.SEC_READ_AUTHENTICATION_METHODS there, and whether `condor_token_list` "
+            "here has a token for it"
+        )
+    name, method = user
+    allowed = "the identity of a token of it" if name == UNKNOWN_USER else name
+    return (
+        f"READ is denied to {name} (by {method}): write {daemon}.ALLOW_READ = "
+        f"$({daemon}.ALLOW_READ) {allowed} there, see "
+        "that no DENY_READ names it, and condor_reconfig"
+    )
