@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sharectl.condor.configuration import Source, boolean_here, booleans, evaluator
+from sharectl.condor.configuration import Source, boolean_here, booleans
 from sharectl.condor.library import CondorProcess
 
 TEXTS = {
@@ -23,7 +23,7 @@ TEXTS = {
 
 @pytest.fixture(scope="module")
 def htcondor() -> Iterator[CondorProcess]:
-    with evaluator() as process:
+    with CondorProcess() as process:
         yield process
 
 

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from sharectl.condor.configuration import Source
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.claims import CLAIMS, exact_amounts, fits
 from sharectl.consumption.policy import (
@@ -49,8 +48,7 @@ _MACRO = re.compile(r"\$\((\w+)\)")
 
 @pytest.fixture(scope="module")
 def library() -> Iterator[CondorProcess]:
-    source = Source()
-    with CondorProcess(source.root_file(), source.environment) as process:
+    with CondorProcess() as process:
         yield process
 
 

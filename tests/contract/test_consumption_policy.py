@@ -7,7 +7,6 @@ from typing import Optional
 
 import pytest
 
-from sharectl.condor.configuration import Source
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.consumption.asks import in_sequence, matches, supports
 from sharectl.consumption.cost import Match, Refusal, SlotKind
@@ -48,7 +47,7 @@ WITHIN = {
 
 @pytest.fixture(scope="module")
 def process() -> Iterator[CondorProcess]:
-    with CondorProcess(Source().root_file(), Source().environment) as opened:
+    with CondorProcess() as opened:
         yield opened
 
 
@@ -374,7 +373,7 @@ def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
         "A0": "1",
         **{f"A{at}": "sum({" + ", ".join([f"A{at - 1}"] * 30) + "})" for at in range(1, 8)},
     }
-    with CondorProcess(Source().root_file(), Source().environment, 3) as process:
+    with CondorProcess(deadline_seconds=3) as process:
         small = {**SLOT, "ConsumptionCpus": "TARGET.RequestCpus"}
         assert matched(process, small, {**JOB, **bomb, "RequestCpus": "A1"}).consumed["Cpus"] == 30
         with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):

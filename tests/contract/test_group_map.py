@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sharectl.check import snippet_rules
+from sharectl.check.findings import Finding, Level
 from sharectl.check.snippets import check
-from sharectl.check.subject import Finding
 from sharectl.condor.configuration import Source
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
@@ -34,8 +34,8 @@ def checked(
         f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSHARECTL_GROUP_MAP = {path}\n{lines}"
     )
     found = check(Source(snippets, local), {}).findings
-    assert not [finding for finding in found if finding.check == "syntax"]
-    return [finding for finding in found if finding.check == "groups"]
+    assert not [finding for finding in found if finding.id == "syntax"]
+    return [finding for finding in found if finding.id == "groups"]
 
 
 SOUND = """\
@@ -92,7 +92,7 @@ def test_a_line_that_is_no_use_is_found(line: str, said: str, tmp_path: Path) ->
     (finding,) = checked(tmp_path, f"* zoe cms\n{line}\n")
     assert finding.place == f"{tmp_path / 'groups.map'}:2"
     assert said in str(finding)
-    assert not finding.advice
+    assert finding.level is Level.ERROR
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# * alice cms\n", "alice cms\n"])
@@ -102,7 +102,7 @@ def test_a_map_without_a_rule_refuses_every_job(text: str, tmp_path: Path) -> No
 
 def test_line_ends_of_windows_are_found_once(tmp_path: Path) -> None:
     (finding,) = checked(tmp_path, "* alice cms\r\n* bob atlas\r\n")
-    assert "end as on Windows" in finding.problem
+    assert "end as on Windows" in finding.fault
 
 
 def test_what_is_included_is_looked_at_too(tmp_path: Path) -> None:
@@ -123,35 +123,35 @@ def test_groups_without_a_quota_are_told_where_groups_are_known(tmp_path: Path) 
         "* alice CMS.prod,atlas\n* carol nosuch\n* /^x/ \\0\n",
         "GROUP_NAMES = cms, atlas\n",
     )
-    assert [(finding.place.rpartition(":")[2], finding.advice) for finding in found] == [
-        ("2", True)
-    ]
-    assert "nosuch is not in GROUP_NAMES" in found[0].problem
+    assert [
+        (finding.place.rpartition(":")[2], finding.level is Level.ADVICE) for finding in found
+    ] == [("2", True)]
+    assert "nosuch is not in GROUP_NAMES" in found[0].fault
 
 
 def test_a_map_of_faults_only_is_told_in_short(tmp_path: Path) -> None:
     found = checked(tmp_path, "x\n" * 300_000)
     assert len(found) == snippet_rules.MOST_SHOWN + 2
-    assert "faults that are not shown: 299990" in found[-2].problem
+    assert "faults that are not shown: 299990" in found[-2].fault
 
 
 def test_a_huge_map_is_looked_at_in_part(tmp_path: Path) -> None:
     (tmp_path / "groups.map").write_bytes(b"* \xff\x00" + b"a" * snippet_rules.MOST_BYTES)
     found = checked(tmp_path)
-    assert found[-1].advice
-    assert "looked at" in found[-1].problem
+    assert found[-1].level is Level.ADVICE
+    assert "looked at" in found[-1].fault
 
 
 def test_a_group_without_end_takes_no_time(tmp_path: Path) -> None:
     found = checked(tmp_path, "* alice " + "a." * 2**18 + "\n", "GROUP_NAMES = cms\n")
-    assert ["no group can be called so" in finding.problem for finding in found] == [True]
+    assert ["no group can be called so" in finding.fault for finding in found] == [True]
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
 def test_what_is_no_file_is_no_map(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "groups.map"
     path.mkdir() if kind == "folder" else os.mkfifo(path)
-    assert "is no regular file" in checked(tmp_path)[0].problem
+    assert "is no regular file" in checked(tmp_path)[0].fault
 
 
 ASKED = """

@@ -12,8 +12,9 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-from sharectl.condor.configuration import Source, expand, reader
+from sharectl.condor.configuration import Source, expand
 from sharectl.condor.expressions import TARGET, Reference, references
+from sharectl.condor.library import CondorProcess
 
 CONFIG = Path(__file__).parents[2] / "config.d"
 ADMITS, GRACE = "t1_TargetAdmits", "t1_GraceAdmits"
@@ -50,7 +51,7 @@ CLAIMED = {
 
 def deployed(overrides: Mapping[str, str]) -> dict[str, str]:
     source = Source(CONFIG)
-    with reader(source) as process:
+    with CondorProcess() as process:
         return expand(source, [ADMITS, GRACE, "t1_HeldBackSlot"], process, overrides)
 
 

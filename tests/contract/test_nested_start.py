@@ -10,7 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.condor.configuration import Source, expand, reader
+from sharectl.condor.configuration import Source, expand
+from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import group_of
 
 CONFIG = Path(__file__).parents[2] / "config.d"
@@ -33,7 +34,7 @@ HOSTILE = st.text(st.characters(min_codepoint=1, max_codepoint=0x2FF), max_size=
 def expressions() -> dict[str, str]:
     """Attribute of the slot → its expression, as the snippet has it."""
     source = Source(CONFIG)
-    with reader(source) as process:
+    with CondorProcess() as process:
         return expand(source, [ADMITS, HELD], process)
 
 

@@ -15,11 +15,12 @@ import pytest
 import job_ctl
 import mc_grace
 import target
+from sharectl.check.findings import Finding
 from sharectl.check.snippets import CHECKS, check
-from sharectl.check.subject import Finding
 from sharectl.check.trials import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES, PUBLISHED
 from sharectl.cli.main import main
-from sharectl.condor.configuration import Source, expand, reader
+from sharectl.condor.configuration import Source, expand
+from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.quotas import central_manager_configuration
 
@@ -86,7 +87,7 @@ def found(folder: Path, site_attributes: Mapping[str, str] | None = None) -> lis
 
 
 def expanded(folder: Path, macros: list[str]) -> dict[str, str]:
-    with reader(Source(folder)) as process:
+    with CondorProcess() as process:
         return expand(Source(folder), macros, process)
 
 
@@ -151,7 +152,7 @@ def test_the_example_of_slot_types_needs_the_nodes_own_start(folder: Path) -> No
         folder
     )
     (finding,) = found(folder)
-    assert finding.check == "clauses"
+    assert finding.id == "clauses"
     assert "SLOT_TYPE_2_START" in str(finding)
 
 
@@ -798,7 +799,7 @@ BROKEN: Mapping[str, tuple[str, Callable[[Path], None], str]] = {
 def test_a_broken_copy_is_found(fault: str, folder: Path) -> None:
     name, change, said = BROKEN[fault]
     change(folder)
-    of_check = [finding for finding in found(folder) if finding.check == name]
+    of_check = [finding for finding in found(folder) if finding.id == name]
     assert any(said in str(finding) for finding in of_check), [
         str(finding) for finding in found(folder)
     ]
@@ -815,12 +816,12 @@ def test_a_knob_that_is_no_boolean_is_the_only_finding(line: str, folder: Path) 
 
 
 def test_every_check_has_a_broken_copy() -> None:
-    assert {name for name, _, _ in BROKEN.values()} == {name for name, _, _ in CHECKS}
+    assert {name for name, _, _ in BROKEN.values()} == {check.id for check in CHECKS}
 
 
 def test_a_finding_names_the_line(folder: Path) -> None:
     replaced(EXECUTE, "t1_grace_live = MY.MC_GRACE", "t1_grace_live = MC_GRACE")(folder)
-    scope = next(finding for finding in found(folder) if finding.check == "scope")
+    scope = next(finding for finding in found(folder) if finding.id == "scope")
     assert scope.place == f"{folder / EXECUTE}:{line_of(folder / EXECUTE, 't1_grace_live')}"
 
 
@@ -834,7 +835,7 @@ def test_the_command_prints_what_it_finds(folder: Path, capsys: pytest.CaptureFi
     assert "STARTD_CRON_JOBLIST = JOB_CTL SHARECTL_OFF\n" in clean
     assert "SHARECTL_ACTUATION = live\n" in clean
     assert broken["made"]["START"] == "True"
-    assert {finding["check"] for finding in broken["findings"]} == {"replaced", "clauses"}
+    assert {finding["id"] for finding in broken["findings"]} == {"replaced", "clauses"}
 
 
 @pytest.mark.parametrize(
@@ -866,13 +867,13 @@ def test_a_machine_with_a_configuration_is_checked_with_it(
     assert main(["check", "snippets", "--with-local", str(folder), "--json"]) == 1
     with_local = json.loads(capsys.readouterr().out)
     assert with_local["made"]["START"].startswith("(NODE_OK) && (")
-    assert {finding["check"] for finding in with_local["findings"]} == {
+    assert {finding["id"] for finding in with_local["findings"]} == {
         "cron",
         "groups",
     }  # nothing is installed
     assert main(["check", "snippets", "--json"]) == 1
     alone = json.loads(capsys.readouterr().out)
-    assert [(finding["check"], finding["place"]) for finding in alone["findings"]] == [
+    assert [(finding["id"], finding["place"]) for finding in alone["findings"]] == [
         ("file names", str(local)),
         ("scope", f"{local}:3"),
     ]
@@ -898,7 +899,7 @@ def test_an_access_point_is_told_what_becomes_of_groups(
     findings = [
         str(finding)
         for finding in check(Source(folder, local), {}).findings
-        if finding.check == "groups"
+        if finding.id == "groups"
     ]
     assert len(findings) == (0 if said is None else 1), findings
     assert all(word in finding for finding in findings for word in said or ())
@@ -932,7 +933,7 @@ def test_an_old_htcondor_acts_by_cron(
     knobs = [
         str(finding)
         for finding in report.findings
-        if finding.check in ("knobs", "clauses", "typical jobs", "slot")
+        if finding.id in ("knobs", "clauses", "typical jobs", "slot")
     ]
     assert report.made["SHARECTL_ACTUATION"] == way
     assert bool(knobs) == bool(said)
@@ -1034,7 +1035,7 @@ def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
     said = [
         str(finding)
         for finding in check(Source(folder, local), {}).findings
-        if finding.check == "cron"
+        if finding.id == "cron"
     ]
     assert len(said) == len(BESIDE["job_ctl.py"]) - 1
     assert all("is not beside" in finding for finding in said)

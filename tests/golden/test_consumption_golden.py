@@ -79,7 +79,7 @@ def test_htcondor_reads_every_line(case: str) -> None:
     ]
     assert len(set(names)) == len(names)
     source = Source()
-    with CondorProcess(source.root_file() + text, source.environment) as process:
+    with CondorProcess() as process:
         values = process.values(names, source.root_file() + text, {})
         assert set(values) == set(names)
         expressions = [

@@ -1,4 +1,4 @@
-"""What daemons do with a text of a boolean knob that is no boolean, and that the check finds it in what they print."""
+"""What daemons do with a text of a boolean knob that is an invalid boolean, and that the check finds it in what they print."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def problems(box: Box, folder: Path, host: str) -> list[str]:
     )
     found = json.loads(done.stdout)["findings"]
     return [
-        one["problem"]
+        one["fault"]
         for one in found
-        if " is no boolean: " in one["problem"] and not one["advice"]
+        if " is an invalid boolean: " in one["fault"] and one["level"] == "error"
     ]
 
 
@@ -63,11 +63,11 @@ def test_a_policy_of_a_type_is_passed_over_and_what_is_partitionable_is_static(
     assert of_slot(box, STATIC, "PartitionableSlot ?: false") == ["false"]
     (of_type,) = problems(box, tmp_path, OF_TYPE)
     assert of_type.startswith(
-        "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is no boolean: the startd passes over it"
+        "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is an invalid boolean: the startd ignores it"
     )
     (static,) = problems(box, tmp_path, STATIC)
     assert static.startswith(
-        "SLOT_TYPE_1_PARTITIONABLE = Yes is no boolean: the startd takes it for False"
+        "SLOT_TYPE_1_PARTITIONABLE = Yes is an invalid boolean: the startd takes it for False"
     )
 
 
@@ -92,7 +92,7 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
 def test_the_startd_ends(written: str, box: Box, tmp_path: Path) -> None:
     box.write_config(OF_TYPE, f"SLOT_TYPE_1_CONSUMPTION_POLICY = False\n{written}\n")
     (found,) = problems(box, tmp_path, OF_TYPE)
-    assert found.startswith(f"{written} is no boolean: the startd ends")
+    assert found.startswith(f"{written} is an invalid boolean: the startd ends")
     before = box.log_text(OF_TYPE, "STARTD").count(INVALID)
     box.stop_host(OF_TYPE)
     box.start_host(OF_TYPE)
@@ -105,7 +105,9 @@ def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     """Last: no job starts any more."""
     box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = Flase\n")
     (found,) = problems(box, tmp_path, ACCESS)
-    assert found.startswith("CLAIM_PARTITIONABLE_LEFTOVERS = Flase is no boolean: the schedd ends")
+    assert found.startswith(
+        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: the schedd ends"
+    )
     box.reconfig(ACCESS)
     box.submit(
         "executable = /bin/sleep\narguments = 600\nrequest_cpus = 1\nrequest_memory = 1\nqueue\n"

@@ -89,9 +89,9 @@ def verdict(box: Box, folder: Path, name: str) -> dict[str, dict[str, Any]]:
         timeout=90,
     )
     found = {
-        finding["check"]: finding
+        finding["id"]: finding
         for finding in json.loads(done.stdout)["findings"]
-        if not finding["advice"]
+        if finding["level"] == "error"
     }
     assert done.returncode == (1 if found else 0), done.stderr
     return found
@@ -187,7 +187,7 @@ def test_a_policy_that_is_no_number_for_most_jobs_is_found_and_none_is_matched(
     box: Box, tmp_path: Path
 ) -> None:
     finding = verdict(box, tmp_path, MISSING)["claims"]
-    assert "the negotiator matches no such job" in finding["problem"]
+    assert "the negotiator matches no such job" in finding["fault"]
     cluster = submit(box, MISSING, 1)
     box.wait_until(lambda: rejected(box, cluster), 60, "the negotiator has looked for a slot")
     assert matches_by_cycle(box, cluster) == []
@@ -211,8 +211,8 @@ def test_attributes_of_2012_are_found_and_have_no_effect_beside_a_policy(
     box: Box, tmp_path: Path
 ) -> None:
     found = verdict(box, tmp_path, BY_HAND)
-    assert "puts HTCondor's own policies in their place" in found["policy"]["problem"]
-    assert found["knobs"]["problem"].startswith("HTCondor has no knob SlotWeight")
+    assert "puts HTCondor's own policies in their place" in found["policy"]["fault"]
+    assert found["knobs"]["fault"].startswith("HTCondor has no knob SlotWeight")
     cpus, weight = of_slot(box, BY_HAND, "ConsumptionCpus", "SlotWeight")
     assert cpus == "quantize(target.RequestCpus,{ 1 })"
     assert weight == "Cpus"
@@ -222,7 +222,7 @@ def test_attributes_of_2012_alone_are_found_and_give_one_claim_a_cycle(
     box: Box, tmp_path: Path
 ) -> None:
     found = verdict(box, tmp_path, PLAIN_BY_HAND)
-    assert "the slot has one claim id" in found["policy"]["problem"]
+    assert "the slot has one claim id" in found["policy"]["fault"]
     cluster = submit(box, PLAIN_BY_HAND, 2)
     box.wait_until(lambda: running(box, cluster) == 2, 60, "both jobs run, of two cores each")
     assert matches_by_cycle(box, cluster) == [1, 1]
@@ -237,7 +237,7 @@ def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
     for name in (CENTRAL, host(ACCESS)):
         box.reconfig(name)
     finding = verdict(box, tmp_path, ACCESS)["access points"]
-    assert "RequestMemory = 128, RequestDisk = 1000 weighs 0 there" in finding["problem"]
+    assert "RequestMemory = 128, RequestDisk = 1000 weighs 0 there" in finding["fault"]
     cluster = submit(box, GOOD, CORES)
     box.wait_until(
         lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing"

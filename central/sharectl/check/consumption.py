@@ -1,238 +1,194 @@
-"""What is wrong with consumption policies: a table of checks over HTCondor configurations."""
+"""Checks of consumption policies: a table over HTCondor configurations."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Callable
+from typing import Optional
 
-from sharectl.check import consumption_rules, consumption_trials
-from sharectl.check.consumption_subject import (
-    GPUS,
-    MACROS,
-    STANDARD_ASSETS,
-    Input,
-    Node,
-    Subject,
-    inputs,
-    node_of,
-)
-from sharectl.check.subject import Finding
-from sharectl.condor.configuration import evaluator
-from sharectl.condor.library import UnreadableConfigurationError
+from sharectl.check import consumption_rules as rules
+from sharectl.check import consumption_trials as trials
+from sharectl.check.consumption_subject import MACROS, CheckedNode, ConsumptionSubject, node_of
+from sharectl.check.findings import SYNTAX, Check, Finding, findings, refusal
+from sharectl.condor.configuration import MAX_BYTES, Configuration, read, read_text, source_of
+from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
+from sharectl.files.files import read_regular
 
-_ALIKE = 0.6
+STDIN, THIS_MACHINE = Path("-"), "this machine"
+_TO_RENDER = re.compile(r"""^["']?(?:startd|slot_types)["']?\s*:""", re.MULTILINE)
 
-Check = Callable[[Subject], Iterator[Finding]]
 
-CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
-    # name, what holds if nothing is found, functions
-    ("syntax", "HTCondor reads every file", ()),
+CHECKS: tuple[Check[ConsumptionSubject], ...] = (
+    Check(SYNTAX, "HTCondor reads every file"),
     # Before all that follows from a knob that nothing reads.
-    (
+    Check(
         "knobs",
         "HTCondor has the knobs, and can read those that are True or False",
-        (
-            consumption_rules.unknown,
-            consumption_rules.resource_limits,
-            consumption_rules.no_boolean,
-        ),
+        (rules.unknown_knob, rules.invalid_boolean),
     ),
-    (
-        "policy",
-        "there is a consumption policy",
-        (consumption_rules.none, consumption_rules.by_hand),
-    ),
-    (
+    Check("policy", "there is a consumption policy", (rules.no_policy, rules.policy_by_hand)),
+    Check(
         "slot types",
-        (
-            "policies are for slots that exist and can have one, and the machine has what slots are "
-            "to have"
-        ),
-        (
-            consumption_rules.slot_types,
-            consumption_trials.of_type_0,
-            consumption_trials.allotted,
-            consumption_rules.counted_on,
-        ),
+        "slots exist and can have a policy, and the machine has what they are to have",
+        (rules.slot_types, rules.wants_too_much),
     ),
-    ("expressions", "HTCondor can read policies and weights", (consumption_rules.unreadable,)),
-    (
-        "scope",
-        "names are asked of the slot or of the job, as is meant",
-        (consumption_rules.scoped,),
-    ),
-    (
+    Check("expressions", "HTCondor can read policies and weights", (rules.unreadable,)),
+    Check("scope", "names are asked of the slot or of the job, as is meant", (rules.wrong_scope,)),
+    Check(
         "leftovers",
         "access points get no leftovers of slots with a policy",
-        (consumption_rules.leftovers,),
+        (rules.leftovers,),
     ),
-    (
+    Check(
         "combinations",
         "no other knob works against consumption policies",
-        (consumption_rules.knobs_that_clash,),
+        (rules.combinations,),
     ),
-    (
+    Check(
         "numbers",
         "policies are numbers, and not negative, for every job",
-        (consumption_trials.numbers,),
+        (trials.numbers,),
     ),
-    ("zero", "every job takes something", (consumption_trials.zero,)),
-    ("room", "an empty slot has room for a job", (consumption_trials.accepted,)),
-    (
+    Check("zero", "every job takes something", (trials.zero,)),
+    Check("room", "an empty slot has room for a job", (trials.room,)),
+    Check(
         "claims",
-        "what is matched is claimed: claim ids suffice, and dynamic slots satisfy the policy",
-        (consumption_rules.activated, consumption_rules.claim_ids),
+        "matches are claimed: claim ids suffice, and dynamic slots satisfy the policy",
+        (trials.refused_claims, trials.claim_ids),
     ),
-    (
-        "cores",
-        "there is a core for every claim, and the policy knows what the startd gives",
-        (consumption_rules.cores, consumption_rules.given_more),
-    ),
-    (
+    Check("cores", "there is a core for every claim", (trials.cores,)),
+    Check(
         "start",
         "START is the same for what is requested and what the policy makes of it",
-        (consumption_rules.asked_twice,),
+        (trials.start,),
     ),
-    ("modified", "the node takes what the negotiator deducts", (consumption_rules.modified,)),
-    ("cost", "no match costs less than nothing", (consumption_trials.paid_for,)),
-    (
+    Check(
         "weight",
         "the negotiator can evaluate SLOT_WEIGHT in every state, and it follows from the policy",
-        (
-            consumption_rules.evaluable,
-            consumption_rules.steady,
-            consumption_rules.follows,
-        ),
+        (trials.weight_is_number, trials.weight_follows),
     ),
-    ("access points", "an idle job counts on access points", (consumption_rules.weighed,)),
-    ("nodes", "a match costs the same on all nodes that are given", (consumption_rules.units,)),
+    Check("access points", "an idle job counts on access points", (rules.weightless_jobs,)),
+    Check("nodes", "a match costs the same on all nodes", (rules.unlike_nodes,)),
 )
 
 
 @dataclass(frozen=True)
-class Slot:
-    """What a configuration makes of slots of one type, for people."""
+class ConsumptionReport:
+    """Configurations that were checked, their slots with a policy, and the findings."""
 
-    configuration: str
-    slot_type: int
-    """0 where knobs are for every slot."""
-    name: str
-    """For people."""
-    policies: Mapping[str, str]
-    """Asset → expression."""
-    weight: str
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the checks saw and found."""
-
-    configurations: tuple[str, ...]
-    slots: tuple[Slot, ...]
-    """Those with a consumption policy."""
     findings: tuple[Finding, ...]
     """By check, in the order of `CHECKS`."""
+    configurations: tuple[str, ...] = ()
+    nodes: tuple[CheckedNode, ...] = field(default=(), repr=False)
 
 
-def check(paths: Sequence[Path], size: Mapping[str, float], *, with_local: bool = False) -> Report:
-    """Everything that is wrong with the consumption policies of some configurations.
+def check(
+    paths: Sequence[Path],
+    size: Optional[Mapping[str, float]] = None,
+    *,
+    with_local: bool = False,
+) -> ConsumptionReport:
+    """Findings about the consumption policies of some configurations.
 
     Parameters
     ----------
     paths
-        Folders, files, dumps, ``-``; none for this machine's.
+        Folders, files, dumps, ``-``; none for this machine's configuration.
     size
         Asset, lower case → amount in one slot, where the configuration does not say it.
     with_local
-        Put a folder on top of the configuration of this machine.
+        Put folders on top of the configuration of this machine.
 
     Raises
     ------
     InputError
         If a path cannot be read, or no slot has an asset of ``size``.
     """
-    given = inputs(paths, MACROS, with_local=with_local)
-    findings = [_refusal(one, error) for one, error in given if error is not None]
-    with evaluator() as htcondor:
-        has_gpus = bool(size.get(GPUS.lower()))
-        nodes: list[Node] = []
-        for one, error in given:
+    _refuse_paths(paths, with_local=with_local)
+    nodes: list[CheckedNode] = []
+    refused: list[Finding] = []
+    names = [str(path) for path in paths] or [THIS_MACHINE]
+    with CondorProcess() as process:
+        for name in names:
             try:
-                nodes += [node_of(one, htcondor, has_gpus=has_gpus)] if error is None else []
-            except UnreadableConfigurationError as hung:
-                return Report(
-                    tuple(one.name for one, _ in given), (), (*findings, _refusal(one, hung))
-                )
-        _refuse_unknown(nodes, size)
-        findings += _found(Subject(tuple(nodes), htcondor, size))
-    return Report(tuple(one.name for one, _ in given), tuple(_slots(nodes)), tuple(findings))
+                configuration = _configuration(name, process, with_local=with_local)
+                nodes.append(node_of(configuration, process))
+            except UnreadableConfigurationError as error:
+                refused.append(refusal(error, name))
+        found = _findings(nodes, size or {}, process)
+    return ConsumptionReport((*refused, *found), tuple(names), tuple(nodes))
 
 
-def _refuse_unknown(nodes: Sequence[Node], size: Mapping[str, float]) -> None:
-    """InputError for amounts of assets that none of the configurations has."""
-    assets = {name.lower(): name for node in nodes for name in (*STANDARD_ASSETS, *node.resources)}
+def check_text(name: str, content: str) -> list[Finding]:
+    """Findings about the policies of a snippet that is in no file; ``name`` is for places."""
+    with CondorProcess() as process:
+        try:
+            node = node_of(read_text(name, content, MACROS, process), process)
+        except UnreadableConfigurationError as error:
+            return [refusal(error, name)]
+        return _findings([node], {}, process)
+
+
+def _findings(
+    nodes: Sequence[CheckedNode], size: Mapping[str, float], process: CondorProcess
+) -> list[Finding]:
+    _refuse_assets(nodes, size)
+    try:
+        return findings(CHECKS, ConsumptionSubject(tuple(nodes), process, size))
+    except UnreadableConfigurationError as error:
+        return [refusal(error, ", ".join(node.configuration.name for node in nodes))]
+
+
+def _configuration(name: str, process: CondorProcess, *, with_local: bool) -> Configuration:
+    if name == THIS_MACHINE:
+        return read(source_of(None, with_local=False), MACROS, process)
+    path = Path(name)
+    if path != STDIN and path.is_dir():
+        return read(source_of(path, with_local=with_local), MACROS, process)
+    if path == STDIN:
+        content = sys.stdin.buffer.read(MAX_BYTES)
+    else:
+        content = read_regular(path, MAX_BYTES)[0] or b""
+    text = content.decode("utf-8", "replace")
+    _refuse_yaml(name, text)
+    return read_text(name, text, MACROS, process)
+
+
+def _refuse_paths(paths: Sequence[Path], *, with_local: bool) -> None:
     problems = []
-    for name in size if nodes else ():
-        # No GPU is what a slot may have anyway.
-        if name in assets or (name == GPUS.lower() and not size[name]):
-            continue
-        close = difflib.get_close_matches(name, [*assets, GPUS.lower()], 1, _ALIKE)
-        problems.append(
-            f"--slot: slots have no asset {name} (they have "
-            f"{', '.join(asset.lower() for asset in assets)}); "
-            + (
-                f"write {close[0]}"
-                if close
-                else f"declare it in the configuration, MACHINE_RESOURCE_{name} = AMOUNT"
-            )
-            + ", or leave it out"
-        )
+    for path in paths:
+        if path != STDIN and not (path.is_dir() or path.is_file()):
+            problem = f"{path}: no such file or folder"
+            problems.append(f"{problem}; name HTCondor configuration, a dump, or -")
+        elif with_local and not path.is_dir():
+            problem = f"{path}: --with-local puts folders on top of this machine's configuration"
+            problems.append(f"{problem}; name a folder, or leave --with-local out")
     if problems:
         raise InputError(problems)
 
 
-def _found(subject: Subject) -> list[Finding]:
-    """Findings, each once: slot types share the knobs of every slot."""
-    return list(dict.fromkeys(_each(subject)))
+def _refuse_yaml(name: str, content: str) -> None:
+    """InputError for what `render` reads: HTCondor would take it for a file without our knobs."""
+    match = _TO_RENDER.search(content)
+    if match:
+        place = f"{name}:{content.count(chr(10), 0, match.start()) + 1}"
+        remedy = (
+            f"render it first: sharectl consumption render {name} | sharectl consumption check -"
+        )
+        raise InputError([f"{place}: YAML for `sharectl consumption render`; {remedy}"])
+    if "\0" in content:
+        raise InputError([f"{name}: no text; name HTCondor configuration, or a dump of it"])
 
 
-def _each(subject: Subject) -> Iterator[Finding]:
-    for _, _, functions in CHECKS:
-        for function in functions:
-            try:
-                yield from function(subject)
-            except UnreadableConfigurationError as error:
-                yield _hung(subject, error)
-                return
-
-
-def _slots(nodes: Sequence[Node]) -> Iterator[Slot]:
-    for node in nodes:
-        for slot in node.with_policy:
-            policies = {asset: policy.text for asset, policy in slot.policies.items()}
-            yield Slot(node.input.name, slot.number, slot.name, policies, slot.weight.text)
-
-
-def _refusal(given: Input, error: UnreadableConfigurationError) -> Finding:
-    return Finding(
-        "syntax",
-        error.place or given.name,
-        f"HTCondor cannot use the configuration, no daemon starts with it: {error}",
-        "mend it first: nothing else can be checked before",
-    )
-
-
-def _hung(subject: Subject, error: UnreadableConfigurationError) -> Finding:
-    places = sorted(
-        {policy.place for _, slot in subject.slots for policy in slot.policies.values()}
-    )
-    return Finding(
-        "expressions",
-        ", ".join(places[:3]),
-        f"HTCondor's library gives no answer for a policy or a weight: {error}",
-        "look for a function whose result grows without end",
-    )
+def _refuse_assets(nodes: Sequence[CheckedNode], size: Mapping[str, float]) -> None:
+    """InputError for amounts of assets that no node has."""
+    assets = {name.lower() for node in nodes for name in node.assets}
+    strange = [name for name in size if name not in assets and size[name]] if nodes else []
+    if strange:
+        known = ", ".join(sorted(assets))
+        remedy = f"write one of {known}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
+        raise InputError([f"--slot: slots have no asset {name}; {remedy}" for name in strange])

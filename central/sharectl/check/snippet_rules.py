@@ -31,6 +31,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Optional
 
 from sharectl.check import trials
+from sharectl.check.findings import Finding, Level
 from sharectl.check.subject import (
     ACTUATION,
     CRON_JOBS,
@@ -39,8 +40,7 @@ from sharectl.check.subject import (
     EXPRESSIONS,
     GROUP_MAP_IN_USE,
     ROLL_UP,
-    Finding,
-    Subject,
+    SnippetSubject,
 )
 from sharectl.check.trials import (
     ACTUATIONS,
@@ -139,12 +139,12 @@ class Map:
     def fault(self, place: str, problem: str, remedy: str) -> None:
         """Remember one, if there are not many yet."""
         if len(self.faults) < MOST_SHOWN:
-            self.faults.append(Finding("groups", place, problem, remedy))
+            self.faults.append(Finding(place, problem, remedy))
         else:
             self.hidden += 1
 
 
-def findings(subject: Subject, path: Path) -> Iterator[Finding]:
+def findings(subject: SnippetSubject, path: Path) -> Iterator[Finding]:
     """What keeps users out, or gives them groups that are none."""
     found = read(path, subject.configuration.excluded)
     _find_twice(found)
@@ -152,14 +152,12 @@ def findings(subject: Subject, path: Path) -> Iterator[Finding]:
     yield from found.faults
     if found.hidden:
         yield Finding(
-            "groups",
             str(path),
             f"faults that are not shown: {found.hidden}",
             "mend those above first",
         )
     if not found.rules and found.bytes_left > 0 and found.files_left > 0:
         yield Finding(
-            "groups",
             str(path),
             "no line of this map is a rule: the access point refuses every job",
             f"{_FORM}; config.d/examples/accounting-groups.map shows how",
@@ -167,7 +165,7 @@ def findings(subject: Subject, path: Path) -> Iterator[Finding]:
     if found.bytes_left <= 0 or found.files_left <= 0:
         problem = f"only {MOST_BYTES >> 20} MiB and {MOST_FILES} files of this map were looked at"
         yield Finding(
-            "groups", str(path), problem, "write patterns in the place of many users", advice=True
+            str(path), problem, "write patterns in the place of many users", level=Level.ADVICE
         )
     yield from _strangers(found, subject)
 
@@ -323,7 +321,7 @@ def _find_twice(found: Map) -> None:
             )
 
 
-def _find_unread_patterns(found: Map, subject: Subject) -> None:
+def _find_unread_patterns(found: Map, subject: SnippetSubject) -> None:
     """Patterns that HTCondor cannot read: it passes over them."""
     patterns = [
         rule for rule in found.rules if rule.is_pattern and _SAFE_PATTERN.fullmatch(rule.user)
@@ -341,7 +339,7 @@ def _find_unread_patterns(found: Map, subject: Subject) -> None:
             )
 
 
-def _strangers(found: Map, subject: Subject) -> Iterator[Finding]:
+def _strangers(found: Map, subject: SnippetSubject) -> Iterator[Finding]:
     """Groups that the negotiator does not know, where its groups are known here."""
     known = {name.lower() for name in subject.configuration.words("GROUP_NAMES")}
     names: dict[str, str] = {}
@@ -356,11 +354,10 @@ def _strangers(found: Map, subject: Subject) -> Iterator[Finding]:
     ]
     for name, place in strangers[:MOST_SHOWN]:
         yield Finding(
-            "groups",
             place,
             f"{name} is not in GROUP_NAMES, and so nobody's share",
             "write one of those, or add it there",
-            advice=True,
+            level=Level.ADVICE,
         )
 
 
@@ -389,21 +386,20 @@ _SENSORS = {"t1_overheat"}
 """Attributes that a site may measure; undefined where it does not."""
 
 
-def unreadable(subject: Subject) -> Iterator[Finding]:
+def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
     """Expressions that HTCondor's parser refuses."""
     for macro in subject.expressions:
         if macro not in subject.readable:
             culprit = _unreadable_part(subject, macro)
             text = subject.configuration.text(culprit)
             yield Finding(
-                "expression",
                 subject.configuration.place(culprit),
                 f"HTCondor cannot read {culprit} = {_shortened(text)}, and so {_effect(macro)}",
                 "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty",
             )
 
 
-def unbalanced(subject: Subject) -> Iterator[Finding]:
+def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
     """Brackets that one file leaves open, or closes for another: together they may be an expression, and a wrong one."""
     parts = dict.fromkeys(
         part
@@ -415,7 +411,6 @@ def unbalanced(subject: Subject) -> Iterator[Finding]:
     for part in parts:
         if subject.configuration.is_judged(part) and not is_balanced(part.text):
             yield Finding(
-                "expression",
                 part.place,
                 f"the brackets of {part.name} = {_shortened(part.text)} do not match: it is no "
                 "expression by itself, "
@@ -424,12 +419,11 @@ def unbalanced(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def unscoped(subject: Subject) -> Iterator[Finding]:
+def unscoped(subject: SnippetSubject) -> Iterator[Finding]:
     """Names without ``MY.`` or ``TARGET.``."""
     for reference, definition in _asked_for(subject):
         if reference.scope == UNSCOPED:
             yield Finding(
-                "scope",
                 definition.place,
                 f"{reference.name} is not scoped: where the node does not publish it, HTCondor "
                 "takes it from the job, "
@@ -438,12 +432,11 @@ def unscoped(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def wrong_side(subject: Subject) -> Iterator[Finding]:
+def wrong_side(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the node that are asked of the job."""
     for reference, definition in _asked_for(subject):
         if reference.scope == TARGET and reference.name.lower() in subject.published:
             yield Finding(
-                "side",
                 definition.place,
                 f"TARGET.{reference.name} asks the job for an attribute of the node: a user can "
                 "write it into his job",
@@ -451,7 +444,7 @@ def wrong_side(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def unpublished(subject: Subject) -> Iterator[Finding]:
+def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the node that nobody publishes, but for those that `snippet_slot` looks after."""
     for reference, definition in _asked_for(subject):
         name = reference.name
@@ -460,7 +453,6 @@ def unpublished(subject: Subject) -> Iterator[Finding]:
         )
         if reference.scope == MY and not known:
             yield Finding(
-                "published",
                 definition.place,
                 f"nobody is known to publish MY.{name}, so it is undefined on every node",
                 f"mend the name, add it to STARTD_ATTRS, or say --published {name}=VALUE if a "
@@ -469,7 +461,7 @@ def unpublished(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def not_set(subject: Subject) -> Iterator[Finding]:
+def not_set(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes that are to be published, but have no value."""
     configuration = subject.configuration
     set_somewhere = [definition.name.lower() for definition in configuration.definitions]
@@ -482,7 +474,6 @@ def not_set(subject: Subject) -> Iterator[Finding]:
                 continue
             if configuration.assignments(macro) and not is_htcondors(name):
                 yield Finding(
-                    "published",
                     configuration.place(macro),
                     f"{macro} lists {name}, and no file sets it: nodes publish nothing of that "
                     "name",
@@ -490,7 +481,7 @@ def not_set(subject: Subject) -> Iterator[Finding]:
                 )
 
 
-def _asked_for(subject: Subject) -> Iterator[tuple[Reference, Definition]]:
+def _asked_for(subject: SnippetSubject) -> Iterator[tuple[Reference, Definition]]:
     """Each attribute asked for, with the assignment that asks for it, each pair once; only judged ones."""
     seen: set[tuple[str, str, str]] = set()
     for macro, text in subject.readable.items():
@@ -516,7 +507,7 @@ def _without_strings(text: str) -> str:
     return re.sub(r'"(?:\\"|[^"])*"', '""', text)
 
 
-def _scoped(subject: Subject, name: str) -> str:
+def _scoped(subject: SnippetSubject, name: str) -> str:
     if name.lower() in subject.published or is_htcondors(name):
         return f"MY.{name}"
     if name.lower() in JOB_ATTRIBUTES:
@@ -524,7 +515,7 @@ def _scoped(subject: Subject, name: str) -> str:
     return f"MY.{name} for the node's, TARGET.{name} for the job's"
 
 
-def _unreadable_part(subject: Subject, macro: str) -> str:
+def _unreadable_part(subject: SnippetSubject, macro: str) -> str:
     """The macro itself, or the innermost one within it that HTCondor cannot read."""
     parts = [
         part
@@ -556,33 +547,30 @@ _LEFT_OVER = re.compile(
 )
 
 
-def file_names(subject: Subject) -> Iterator[Finding]:
+def file_names(subject: SnippetSubject) -> Iterator[Finding]:
     """Files that HTCondor reads though they look put aside, or does not read though they look meant."""
     for path in _entries(subject):
         skipped = subject.configuration.excluded.search(path.name) is not None
         if not skipped and _LEFT_OVER.fullmatch(path.name):
             yield Finding(
-                "file names",
                 str(path),
                 "HTCondor reads this file too, whatever its name means to people",
                 "move it out of the folder, or let its name end in ~",
             )
         if skipped and "sharectl" in path.name.lower() and path.suffix in (".sh", ".py", ".pl"):
             yield Finding(
-                "file names",
                 str(path),
                 "HTCondor does not read a file of such a name",
                 "give it a name such as 60-sharectl-execute-point.conf",
             )
 
 
-def none_of_ours(subject: Subject) -> Iterator[Finding]:
+def none_of_ours(subject: SnippetSubject) -> Iterator[Finding]:
     """A configuration in which nothing is sharectl's."""
     if subject.knows_sharectl:
         return
     source = subject.configuration.source
     yield Finding(
-        "file names",
         str(source.directory or source.main_file),
         "no file of sharectl's is among those that HTCondor reads: nodes with this "
         "configuration heed no target",
@@ -590,7 +578,7 @@ def none_of_ours(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def readable_files(subject: Subject) -> Iterator[Finding]:
+def readable_files(subject: SnippetSubject) -> Iterator[Finding]:
     """Files that tools cannot read: with one of them, no tool of an ordinary user works, nor does a STARTD_CRON job."""
     for path in _entries(subject):
         if (
@@ -598,7 +586,6 @@ def readable_files(subject: Subject) -> Iterator[Finding]:
             and not path.stat().st_mode & stat.S_IROTH
         ):
             yield Finding(
-                "file modes",
                 str(path),
                 "only some users can read this file, and HTCondor's tools fail for all others: "
                 "condor_status in "
@@ -607,7 +594,7 @@ def readable_files(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _entries(subject: Subject) -> Iterator[Path]:
+def _entries(subject: SnippetSubject) -> Iterator[Path]:
     source = subject.configuration.source
     folders = subject.configuration.folders if source.directory is None else (source.directory,)
     for folder in folders:
@@ -638,18 +625,17 @@ GROWING = (
 """Knobs that several files share: each keeps what was there before."""
 
 
-def cron(subject: Subject) -> Iterator[Finding]:
+def cron(subject: SnippetSubject) -> Iterator[Finding]:
     """STARTD_CRON jobs that do not run, or go on publishing old values when they fail."""
     jobs = subject.cron_jobs
     for job in dict.fromkeys(jobs):
         for knob, problem, remedy in _job_problems(subject, job):
             place = subject.configuration.place(f"STARTD_CRON_{job}_{knob}")
-            yield Finding("cron", place, f"STARTD_CRON job {job}: {problem}", remedy)
+            yield Finding(place, f"STARTD_CRON job {job}: {problem}", remedy)
     for job in sorted(
         {job for job in jobs if [name.lower() for name in jobs].count(job.lower()) > 1}
     ):
         yield Finding(
-            "cron",
             subject.configuration.place(CRON_JOBS),
             f"STARTD_CRON job {job} is listed more than once: HTCondor runs it when it starts, "
             "and never again",
@@ -667,7 +653,6 @@ def cron(subject: Subject) -> Iterator[Finding]:
             and not (subject.actuation == LIVE and _runs(definition.text, _COUNTS_FREE_CORES))
         ):
             yield Finding(
-                "cron",
                 definition.place,
                 f"STARTD_CRON job {match[1]} never runs: it is not in {CRON_JOBS}",
                 f"write {CRON_JOBS} = $({CRON_JOBS}) {match[1]}",
@@ -675,7 +660,6 @@ def cron(subject: Subject) -> Iterator[Finding]:
     for job, program in subject.ours.items():
         if subject.actuation == LIVE and subject.has_clauses and program == _COUNTS_FREE_CORES:
             yield Finding(
-                "cron",
                 subject.configuration.place(CRON_JOBS),
                 f"STARTD_CRON job {job} replaces the slot's own MC_GRACE: with {ACTUATION} = "
                 "live nothing looks at "
@@ -686,14 +670,13 @@ def cron(subject: Subject) -> Iterator[Finding]:
         subject.configuration.text("STARTD_CRON_LOG_NON_ZERO_EXIT")
     ):
         yield Finding(
-            "cron",
             subject.configuration.place("STARTD_CRON_LOG_NON_ZERO_EXIT"),
             "what failing STARTD_CRON jobs say is thrown away",
             "write STARTD_CRON_LOG_NON_ZERO_EXIT = True",
         )
 
 
-def replaced(subject: Subject) -> Iterator[Finding]:
+def replaced(subject: SnippetSubject) -> Iterator[Finding]:
     """Assignments that throw away what earlier files put into a knob that all share."""
     for knob in GROWING:
         before: list[Definition] = []
@@ -703,7 +686,6 @@ def replaced(subject: Subject) -> Iterator[Finding]:
             if judged and not definition.appends and (lost or subject.is_ours(definition)):
                 whose = f"what {lost.place} put there" if lost else "whatever other files put there"
                 yield Finding(
-                    "replaced",
                     definition.place,
                     f"{definition.name} throws away {whose}",
                     f"write {_appended(definition)}",
@@ -711,7 +693,7 @@ def replaced(subject: Subject) -> Iterator[Finding]:
             before.append(definition)
 
 
-def groups(subject: Subject) -> Iterator[Finding]:
+def groups(subject: SnippetSubject) -> Iterator[Finding]:
     """Ways for users to choose their group, and a map that cannot be used."""
     configuration = subject.configuration
     if not configuration.assignments("JOB_TRANSFORM_SharectlPower"):
@@ -726,14 +708,12 @@ def groups(subject: Subject) -> Iterator[Finding]:
     map_file = configuration.text(GROUP_MAP_IN_USE).strip()
     if map_file and missing:
         yield Finding(
-            "groups",
             configuration.place("JOB_TRANSFORM_SharectlPower"),
             f"users can choose their group: {', '.join(missing)} of a job can be changed",
             "write use FEATURE : AssignAccountingGroup(MAP-FILE)",
         )
     elif missing and configuration.text(GROUP_MAP).strip():
         yield Finding(
-            "groups",
             configuration.place(GROUP_MAP),
             f"{GROUP_MAP} is read after the snippet that uses it, and does nothing: users can "
             "choose their group",
@@ -742,17 +722,15 @@ def groups(subject: Subject) -> Iterator[Finding]:
         )
     elif missing and on_machine:
         yield Finding(
-            "groups",
             configuration.place("JOB_TRANSFORM_SharectlPower"),
             "users can choose their group, and so whose share their jobs count for",
             "write a map as in config.d/examples/accounting-groups.map, and in the snippet or "
             "a file read before "
             f"it {GROUP_MAP} = PATH of the map",
-            advice=True,
+            level=Level.ADVICE,
         )
     if map_file and on_machine and not os.access(map_file, os.R_OK):
         yield Finding(
-            "groups",
             configuration.place(
                 GROUP_MAP if configuration.assignments(GROUP_MAP) else GROUP_MAP_IN_USE
             ),
@@ -763,7 +741,7 @@ def groups(subject: Subject) -> Iterator[Finding]:
         yield from findings(subject, Path(map_file))
 
 
-def quotas(subject: Subject) -> Iterator[Finding]:
+def quotas(subject: SnippetSubject) -> Iterator[Finding]:
     """Quotas of groups that do not exist, and shares that cannot be."""
     configuration = subject.configuration
     known = {name.lower() for name in configuration.words("GROUP_NAMES")}
@@ -777,14 +755,12 @@ def quotas(subject: Subject) -> Iterator[Finding]:
     for (definition, group), share in zip(matches, numbers):
         if group.lower() not in known:
             yield Finding(
-                "quotas",
                 definition.place,
                 f"{group} is not in GROUP_NAMES: its quota is ignored",
                 "add it there",
             )
         if share is None or not 0 <= share <= 1:
             yield Finding(
-                "quotas",
                 definition.place,
                 f"{definition.text} is no share",
                 "write a number from 0 to 1",
@@ -795,14 +771,13 @@ def quotas(subject: Subject) -> Iterator[Finding]:
         if sum(level.values()) > 1 + 1e-6:
             whose = f"shares of the groups within {above}" if above else "groups' shares"
             yield Finding(
-                "quotas",
                 configuration.place("GROUP_NAMES"),
                 f"the {whose} sum to {sum(level.values()):.6f}: HTCondor scales all of them down",
                 "print them anew with sharectl render central-manager",
             )
 
 
-def _job_problems(subject: Subject, job: str) -> Iterator[tuple[str, str, str]]:
+def _job_problems(subject: SnippetSubject, job: str) -> Iterator[tuple[str, str, str]]:
     """Knob, problem and remedy of everything that is wrong with one STARTD_CRON job."""
     yield from (("EXECUTABLE", *said) for said in _program_problems(subject, job))
     mode = subject.cron(job, "MODE").lower() or "periodic"
@@ -832,7 +807,7 @@ def _runs(executable: str, program: str) -> bool:
     return PurePosixPath(executable.strip()).name == program
 
 
-def _program_problems(subject: Subject, job: str) -> Iterator[tuple[str, str]]:
+def _program_problems(subject: SnippetSubject, job: str) -> Iterator[tuple[str, str]]:
     """Problem and remedy of everything that is wrong with the program of a STARTD_CRON job."""
     executable = subject.cron(job, "EXECUTABLE")
     if not executable:
@@ -888,14 +863,14 @@ _PLAIN_PATH = re.compile(r"/[A-Za-z0-9._/+@%-]+")
 """A path that means itself in a line of shell and to HTCondor."""
 
 
-def own_knobs(subject: Subject) -> Iterator[Finding]:
+def own_knobs(subject: SnippetSubject) -> Iterator[Finding]:
     """Knobs of sharectl's that do not exist, or have a value that they cannot have."""
     yield from _unused(subject)
     configuration = subject.configuration
     for knob in BOOLEANS:
         if knob in subject.mistaken:
             problem = f"{f'{knob} = {subject.mistaken[knob]}'.strip()} is neither True nor False"
-            yield Finding("knobs", configuration.place(knob), problem, "write True or False")
+            yield Finding(configuration.place(knob), problem, "write True or False")
     yield from _actuation(subject)
     yield from _numbers(subject)
     path = configuration.text(DISABLED_FILE).strip()
@@ -919,7 +894,7 @@ def mistaken(configuration: Configuration) -> dict[str, str]:
     return {knob: text for knob, text in texts.items() if text.lower() not in ("true", "false")}
 
 
-def _unused(subject: Subject) -> Iterator[Finding]:
+def _unused(subject: SnippetSubject) -> Iterator[Finding]:
     configuration = subject.configuration
     used = {
         reference for definition in configuration.definitions for reference in definition.references
@@ -937,7 +912,6 @@ def _unused(subject: Subject) -> Iterator[Finding]:
         ):
             close = difflib.get_close_matches(name, own, 1)
             yield Finding(
-                "knobs",
                 definition.place,
                 f"nothing uses {definition.name}",
                 f"write {close[0].upper()}"
@@ -946,7 +920,7 @@ def _unused(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _actuation(subject: Subject) -> Iterator[Finding]:
+def _actuation(subject: SnippetSubject) -> Iterator[Finding]:
     configuration = subject.configuration
     assignments = configuration.assignments(ACTUATION)
     text = configuration.text(ACTUATION).strip()
@@ -973,7 +947,7 @@ def _actuation(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _numbers(subject: Subject) -> Iterator[Finding]:
+def _numbers(subject: SnippetSubject) -> Iterator[Finding]:
     configuration = subject.configuration
     texts = {
         knob: configuration.text(knob).strip()
@@ -991,7 +965,6 @@ def _numbers(subject: Subject) -> Iterator[Finding]:
     for stale, period in LONGER:
         if stale in values and period in values and values[stale] <= values[period]:
             yield Finding(
-                "knobs",
                 configuration.place(stale),
                 f"{stale} = {values[stale]:g} is no longer than {period} = {values[period]:g}: "
                 "between two runs "
@@ -1000,9 +973,9 @@ def _numbers(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _unusable(subject: Subject, knob: str, problem: str, remedy: str) -> Finding:
+def _unusable(subject: SnippetSubject, knob: str, problem: str, remedy: str) -> Finding:
     text = subject.configuration.text(knob).strip()
-    return Finding("knobs", subject.configuration.place(knob), f"{knob} = {text} {problem}", remedy)
+    return Finding(subject.configuration.place(knob), f"{knob} = {text} {problem}", remedy)
 
 
 def _version(version: Optional[tuple[int, ...]]) -> str:
@@ -1016,7 +989,7 @@ ATTRIBUTES, LATCH_LIST, SUMMED_LIST = (
 )
 
 
-def unlisted(subject: Subject) -> Iterator[Finding]:
+def unlisted(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the clauses that the slot does not have."""
     missing = _missing(subject, ATTRIBUTES, SLOT_ATTRIBUTES[subject.actuation])
     if subject.has_clauses and missing:
@@ -1025,7 +998,7 @@ def unlisted(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def latches(subject: Subject) -> Iterator[Finding]:
+def latches(subject: SnippetSubject) -> Iterator[Finding]:
     """Latches that the slot does not have, or that condor_reconfig would mix up."""
     needed = LATCHES[subject.actuation]
     if not (subject.has_clauses and needed):
@@ -1044,7 +1017,6 @@ def latches(subject: Subject) -> Iterator[Finding]:
     )
     if not missing and first != BEFORE_OURS.lower():
         yield Finding(
-            "slot",
             subject.configuration.place(LATCH_LIST),
             f"{LATCH_LIST} has not {BEFORE_OURS} before {needed[0]}: condor_reconfig on a "
             "running node mixes up the "
@@ -1053,7 +1025,7 @@ def latches(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def rolled_up(subject: Subject) -> Iterator[Finding]:
+def rolled_up(subject: SnippetSubject) -> Iterator[Finding]:
     """A partitionable slot that is not told what its dynamic slots hold."""
     if not subject.has_clauses or subject.actuation != LIVE:
         return
@@ -1064,14 +1036,13 @@ def rolled_up(subject: Subject) -> Iterator[Finding]:
         )
     if subject.configuration.text(ROLL_UP).strip().lower().startswith("f"):
         yield Finding(
-            "slot",
             subject.configuration.place(ROLL_UP),
             f"with {ROLL_UP} = False there is no {SUMMED}, so nodes heed no target",
             f"write {ROLL_UP} = True, or SHARECTL_ACTUATION = cron",
         )
 
 
-def miscounted(subject: Subject) -> Iterator[Finding]:
+def miscounted(subject: SnippetSubject) -> Iterator[Finding]:
     """Slots that count other cores as the held-back group's than it holds, or free cores wrongly."""
     if not subject.has_clauses or subject.actuation != LIVE or subject.is_off:
         return
@@ -1087,14 +1058,13 @@ def miscounted(subject: Subject) -> Iterator[Finding]:
         ]
         if wrong and attribute in subject.constants:
             yield Finding(
-                "slot",
                 subject.configuration.place(attribute),
                 f"{attribute} is {'; '.join(wrong)}",
                 f"leave {attribute} and what it is made of as they are",
             )
 
 
-def _held_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
+def _held_cases(subject: SnippetSubject) -> list[tuple[str, Ad, Any]]:
     cores = subject.multicore_cores
     target = {**subject.constants, **target_attributes(subject.node)}
     mine = dynamic_slot(target, cores, HELD_BACK)
@@ -1120,7 +1090,7 @@ def _held_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
     ]
 
 
-def _room_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
+def _room_cases(subject: SnippetSubject) -> list[tuple[str, Ad, Any]]:
     cores, ours = subject.multicore_cores, subject.constants
     return [
         (f"with {cores} free cores", partitionable_slot(ours, cores), True),
@@ -1129,15 +1099,14 @@ def _room_cases(subject: Subject) -> list[tuple[str, Ad, Any]]:
     ]
 
 
-def _missing(subject: Subject, knob: str, needed: tuple[str, ...]) -> list[str]:
+def _missing(subject: SnippetSubject, knob: str, needed: tuple[str, ...]) -> list[str]:
     listed = {word.lower() for word in subject.words(knob)}
     return [name for name in needed if name.lower() not in listed]
 
 
-def _lacks(subject: Subject, knob: str, missing: list[str], effect: str) -> Finding:
+def _lacks(subject: SnippetSubject, knob: str, missing: list[str], effect: str) -> Finding:
     names = " ".join(missing)
     return Finding(
-        "slot",
         subject.configuration.place(knob),
         f"{knob} lacks {', '.join(missing)}: {effect}",
         f"write {knob} = $({knob}) {names}, or let it keep what the snippet put there",
@@ -1159,7 +1128,7 @@ _REMEDY = (
 )
 
 
-def sources(subject: Subject) -> Iterator[Finding]:
+def sources(subject: SnippetSubject) -> Iterator[Finding]:
     """Sources that job_ctl.py cannot use, and those whose targets anybody could have written."""
     configuration = subject.configuration
     if not configuration.assignments(SOURCE):
@@ -1171,28 +1140,25 @@ def sources(subject: Subject) -> Iterator[Finding]:
     ]
     if wrong:
         shown = ", ".join(repr(entry) for entry in wrong)
-        yield Finding(
-            "sources", place, f"{SOURCE}: {shown} is no source: nodes get no target", _REMEDY
-        )
+        yield Finding(place, f"{SOURCE}: {shown} is no source: nodes get no target", _REMEDY)
         return
     if text.count(",") >= MAX_SOURCES:
         problem = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
-        yield Finding("sources", place, problem, "write fewer")
+        yield Finding(place, problem, "write fewer")
     yield from _identity(subject, text, given)
     yield from _key_file(subject, text, given)
     if KEY not in given:
         for problem in map(_exposed, text.split(",")):
             if problem:
                 yield Finding(
-                    "sources",
                     place,
                     f"{problem}, and nodes believe what is not signed",
                     f"sign the targets, and add {KEY} /etc/sharectl/keys to {OPTIONS}",
-                    advice=True,
+                    level=Level.ADVICE,
                 )
 
 
-def options(subject: Subject) -> Iterator[Finding]:
+def options(subject: SnippetSubject) -> Iterator[Finding]:
     """Options that job_ctl.py does not have, or that lack a value."""
     for job, program in subject.ours.items():
         words = subject.cron(job, "ARGS").split()
@@ -1205,7 +1171,6 @@ def options(subject: Subject) -> Iterator[Finding]:
             if name not in JOB_CTL_OPTIONS:
                 close = difflib.get_close_matches(name, JOB_CTL_OPTIONS, 1)
                 yield Finding(
-                    "sources",
                     place,
                     f"{PROGRAM} has no option {name}: nodes get no target",
                     f"write {close[0] if close else 'one of ' + ', '.join(JOB_CTL_OPTIONS)}, "
@@ -1215,12 +1180,10 @@ def options(subject: Subject) -> Iterator[Finding]:
                 break
         else:
             if len(words) % 2:
-                yield Finding(
-                    "sources", place, f"{words[-1]} has no value: nodes get no target", "write one"
-                )
+                yield Finding(place, f"{words[-1]} has no value: nodes get no target", "write one")
 
 
-def _identity(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
+def _identity(subject: SnippetSubject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
     if not any(entry.startswith("collector:") for entry in text.split(",")):
         return
     place = subject.configuration.place(OPTIONS)
@@ -1230,13 +1193,13 @@ def _identity(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator
     )
     if IDENTITY not in given:
         problem = f"collector: needs {IDENTITY}: nodes believe no ad of which they do not know who sent it"
-        yield Finding("sources", place, problem, remedy)
+        yield Finding(place, problem, remedy)
     elif given[IDENTITY].rpartition("@")[2] in ("", "unmapped"):
         problem = f"{IDENTITY} {given[IDENTITY]} is what everybody has whom HTCondor cannot tell"
-        yield Finding("sources", place, problem, remedy)
+        yield Finding(place, problem, remedy)
 
 
-def _key_file(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
+def _key_file(subject: SnippetSubject, text: str, given: Mapping[str, str]) -> Iterator[Finding]:
     """A file of keys that this machine's jobs refuse, and every target with it."""
     configuration, name = subject.configuration, given.get(KEY, "")
     asked = any(not entry.startswith("collector:") for entry in text.split(","))
@@ -1247,10 +1210,10 @@ def _key_file(subject: Subject, text: str, given: Mapping[str, str]) -> Iterator
     if wrong:
         code, why = wrong
         problem = f"{why}: this node refuses every target ({code})"
-        yield Finding("sources", configuration.place(OPTIONS), problem, REMEDIES[code])
+        yield Finding(configuration.place(OPTIONS), problem, REMEDIES[code])
 
 
-def _options(subject: Subject) -> dict[str, str]:
+def _options(subject: SnippetSubject) -> dict[str, str]:
     """Option → value, of all that job_ctl.py is given."""
     jobs = [job for job, program in subject.ours.items() if program == PROGRAM]
     words = subject.cron(jobs[0], "ARGS").split() if jobs else []
@@ -1286,7 +1249,7 @@ SHOWN = 3
 """So many jobs or situations are named in a finding; the others are counted."""
 
 
-def refused(subject: Subject) -> Iterator[Finding]:
+def refused(subject: SnippetSubject) -> Iterator[Finding]:
     """Typical jobs that get in without sharectl's clauses, and not with them, where there is no target."""
     quiet = trials.quiet_trials(subject.node)
     outcomes, sites_own = _started(subject, quiet)
@@ -1302,7 +1265,6 @@ def refused(subject: Subject) -> Iterator[Finding]:
             failures.setdefault(tuple(dict.fromkeys(jobs)), []).append(situation)
     for kept_out, situations in failures.items():
         yield Finding(
-            "typical jobs",
             subject.configuration.place(START),
             f"START keeps jobs out {_some(situations)}: {_some(kept_out)}",
             "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; "
@@ -1311,7 +1273,6 @@ def refused(subject: Subject) -> Iterator[Finding]:
         )
     if not failures and not any(_true(outcome) for outcome in outcomes):
         yield Finding(
-            "typical jobs",
             subject.configuration.place(START),
             "START keeps out every typical job, with sharectl and without",
             "mend it, or say with --published NAME=VALUE what STARTD_CRON jobs of the site "
@@ -1319,7 +1280,7 @@ def refused(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def without_effect(subject: Subject) -> Iterator[Finding]:
+def without_effect(subject: SnippetSubject) -> Iterator[Finding]:
     """Jobs that sharectl's clauses have to let in or keep out, and do not."""
     if not subject.has_clauses or subject.is_off:
         return
@@ -1337,7 +1298,6 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
             if trial.situation == situation
         ]
         yield Finding(
-            "clauses",
             subject.configuration.place(START),
             f"START does not do what sharectl is for {situation}: {_some(jobs)}",
             "let START end in && ($(t1_clauses)), in the last file that sets it, and leave the "
@@ -1345,7 +1305,7 @@ def without_effect(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def forgeable(subject: Subject) -> Iterator[Finding]:
+def forgeable(subject: SnippetSubject) -> Iterator[Finding]:
     """Jobs that gain something by attributes that their users wrote into them."""
     honest = [
         *trials.quiet_trials(subject.node),
@@ -1363,14 +1323,13 @@ def forgeable(subject: Subject) -> Iterator[Finding]:
     ]
     if gained:
         yield Finding(
-            "forging",
             subject.configuration.place(START),
             f"a job gets in by attributes that its user has written into it: {_some(gained)}",
             "ask for every attribute of the node with MY.",
         )
 
 
-def claims(subject: Subject) -> Iterator[Finding]:
+def claims(subject: SnippetSubject) -> Iterator[Finding]:
     """Claims that outlive a target, or end early without one."""
     node = subject.node
     quiet = [
@@ -1393,14 +1352,12 @@ def claims(subject: Subject) -> Iterator[Finding]:
     place = subject.configuration.place(WORKLIFE)
     if changed:
         yield Finding(
-            "claims",
             place,
             f"CLAIM_WORKLIFE is not the site's own {_some(changed)}",
             f"let it be 0 only where {_LAST_OF_CLAIM}",
         )
     if subject.has_clauses and not subject.is_off and with_target[-1] != 0:
         yield Finding(
-            "claims",
             place,
             "under a target, a claim of the held-back group lives on "
             f"({_word(with_target[-1])}): its jobs follow each "
@@ -1411,7 +1368,7 @@ def claims(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def not_the_clauses(subject: Subject) -> Iterator[Finding]:
+def not_the_clauses(subject: SnippetSubject) -> Iterator[Finding]:
     """Expressions that HTCondor uses in the place of START, and that let in whom a clause keeps out."""
     if not subject.knows_sharectl:
         return
@@ -1437,14 +1394,13 @@ def not_the_clauses(subject: Subject) -> Iterator[Finding]:
         if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
             whom = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
             yield Finding(
-                "clauses",
                 subject.configuration.place(macro),
                 f"HTCondor uses {macro} in the place of START, and it {whom}",
                 f"let it end in && ({_CLAUSES}), in the last file that sets it",
             )
 
 
-def quantized(subject: Subject) -> Iterator[Finding]:
+def quantized(subject: SnippetSubject) -> Iterator[Finding]:
     """Single-core jobs that get the slot of a multicore job by MODIFY_REQUEST_EXPR_REQUESTCPUS, and are kept out of it."""
     macro = "MODIFY_REQUEST_EXPR_REQUESTCPUS"
     text, cores = subject.configuration.text(macro), subject.multicore_cores
@@ -1455,7 +1411,6 @@ def quantized(subject: Subject) -> Iterator[Finding]:
     given = values[0][0] if values is not None else "error"
     if isinstance(given, (int, float)) and given >= cores:
         yield Finding(
-            "claims",
             subject.configuration.place(macro),
             f"a job of one core gets a slot of {given:g}, and START keeps single-core jobs out "
             f"of slots of {cores} cores",
@@ -1463,7 +1418,7 @@ def quantized(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def _started(subject: Subject, tried: Sequence[Trial]) -> tuple[list[Any], list[Any]]:
+def _started(subject: SnippetSubject, tried: Sequence[Trial]) -> tuple[list[Any], list[Any]]:
     """In each trial what START is, and what the site's own START is."""
     (outcomes,) = _tried(subject, [subject.configuration.text(START)], tried)
     switched_off = [replace(trial, slot_ad={**trial.slot_ad, **SITES_OWN}) for trial in tried]
@@ -1471,7 +1426,9 @@ def _started(subject: Subject, tried: Sequence[Trial]) -> tuple[list[Any], list[
     return outcomes, sites_own
 
 
-def _tried(subject: Subject, expressions: Sequence[str], tried: Sequence[Trial]) -> list[list[Any]]:
+def _tried(
+    subject: SnippetSubject, expressions: Sequence[str], tried: Sequence[Trial]
+) -> list[list[Any]]:
     """For each expression its value in each trial; ``error`` in all if it cannot be read."""
     slots, slot_numbers = _numbered(trial.slot_ad for trial in tried)
     jobs, job_numbers = _numbered(trial.job_ad for trial in tried)
@@ -1483,7 +1440,7 @@ def _tried(subject: Subject, expressions: Sequence[str], tried: Sequence[Trial])
     ]
 
 
-def _in_slots(subject: Subject, expression: str, slots: Sequence[Ad]) -> list[Any]:
+def _in_slots(subject: SnippetSubject, expression: str, slots: Sequence[Ad]) -> list[Any]:
     """Value of an expression in each slot; ``error`` if it cannot be read."""
     (values,) = subject.htcondor.evaluate([expression], slots, [{}])
     return [row[0] for row in values] if values is not None else ["error"] * len(slots)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Optional
 
 from sharectl.check import snippet_rules
+from sharectl.check.findings import SYNTAX, Check, Finding, findings, refusal
 from sharectl.check.subject import (
     ACTUATION,
     CRON_JOBS,
@@ -16,45 +17,44 @@ from sharectl.check.subject import (
     GROUP_MAP_IN_USE,
     MACROS,
     SWITCHED,
-    Finding,
-    Subject,
+    SnippetSubject,
 )
 from sharectl.check.trials import CRON
-from sharectl.condor.configuration import Configuration, Source, evaluator, expand, read, reader
+from sharectl.condor.configuration import Configuration, Source, expand, read
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, installed_version
 
-Check = Callable[[Subject], Iterator[Finding]]
-
-CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
+CHECKS: tuple[Check[SnippetSubject], ...] = (
     # name, what holds if nothing is found, functions; causes before what comes of them
-    ("syntax", "HTCondor reads every file", ()),
-    (
+    Check(SYNTAX, "HTCondor reads every file"),
+    Check(
         "file names",
         "HTCondor reads files of sharectl's, those that look as if, and no others",
         (snippet_rules.file_names, snippet_rules.none_of_ours),
     ),
-    ("file modes", "every user can read them", (snippet_rules.readable_files,)),
-    ("replaced", "nothing throws away what other files set", (snippet_rules.replaced,)),
-    ("knobs", "sharectl's knobs exist, and their values can be used", (snippet_rules.own_knobs,)),
-    ("cron", "STARTD_CRON jobs run, and end", (snippet_rules.cron,)),
-    (
+    Check("file modes", "every user can read them", (snippet_rules.readable_files,)),
+    Check("replaced", "nothing throws away what other files set", (snippet_rules.replaced,)),
+    Check(
+        "knobs", "sharectl's knobs exist, and their values can be used", (snippet_rules.own_knobs,)
+    ),
+    Check("cron", "STARTD_CRON jobs run, and end", (snippet_rules.cron,)),
+    Check(
         "sources",
         "nodes can look for targets, and only sharectl can have written them",
         (snippet_rules.sources, snippet_rules.options),
     ),
-    (
+    Check(
         "expression",
         "HTCondor can read START and its like, and each part of them by itself",
         (snippet_rules.unreadable, snippet_rules.unbalanced),
     ),
-    ("scope", "every name in them has MY. or TARGET.", (snippet_rules.unscoped,)),
-    ("side", "no attribute of the node is asked of the job", (snippet_rules.wrong_side,)),
-    (
+    Check("scope", "every name in them has MY. or TARGET.", (snippet_rules.unscoped,)),
+    Check("side", "no attribute of the node is asked of the job", (snippet_rules.wrong_side,)),
+    Check(
         "published",
         "every attribute of the node is published",
         (snippet_rules.unpublished, snippet_rules.not_set),
     ),
-    (
+    Check(
         "slot",
         "the slot has what the clauses need, and counts cores rightly",
         (
@@ -64,24 +64,26 @@ CHECKS: tuple[tuple[str, str, tuple[Check, ...]], ...] = (
             snippet_rules.miscounted,
         ),
     ),
-    (
+    Check(
         "typical jobs",
         "without a target, typical jobs get in as without sharectl",
         (snippet_rules.refused,),
     ),
-    (
+    Check(
         "clauses",
         "START obeys targets and grace",
         (snippet_rules.without_effect, snippet_rules.not_the_clauses),
     ),
-    ("forging", "what a user writes into his job gains him nothing", (snippet_rules.forgeable,)),
-    (
+    Check(
+        "forging", "what a user writes into his job gains him nothing", (snippet_rules.forgeable,)
+    ),
+    Check(
         "claims",
         "claims end under a target, live as before without one, and fit their jobs",
         (snippet_rules.claims, snippet_rules.quantized),
     ),
-    ("groups", "users cannot choose their group", (snippet_rules.groups,)),
-    ("quotas", "quotas belong to groups, and are shares", (snippet_rules.quotas,)),
+    Check("groups", "users cannot choose their group", (snippet_rules.groups,)),
+    Check("quotas", "quotas belong to groups, and are shares", (snippet_rules.quotas,)),
 )
 
 
@@ -90,7 +92,7 @@ SHOWN_OF_ACCESS_POINTS = (GROUP_MAP_IN_USE, "JOB_TRANSFORM_NAMES", "IMMUTABLE_JO
 
 
 @dataclass(frozen=True)
-class Report:
+class SnippetReport:
     """What the checks saw and found."""
 
     files: tuple[str, ...]
@@ -101,7 +103,7 @@ class Report:
     """By check, in the order of `CHECKS`."""
 
 
-def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
+def check(source: Source, site_attributes: Mapping[str, str]) -> SnippetReport:
     """Everything that is wrong with a configuration.
 
     Parameters
@@ -113,29 +115,24 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> Report:
         ClassAd expressions.
     """
     try:
-        with evaluator() as htcondor, reader(source) as process:
-            return _report(_subject(source, process, htcondor, site_attributes))
+        with CondorProcess() as process:
+            return _report(_subject(source, process, process, site_attributes))
     except UnreadableConfigurationError as error:
-        return Report((), {}, (_refusal(source, error),))
+        return SnippetReport((), {}, (refusal(error, str(source.directory or source.main_file)),))
 
 
-def _report(subject: Subject) -> Report:
+def _report(subject: SnippetSubject) -> SnippetReport:
     configuration = subject.configuration
     files = dict.fromkeys(str(definition.file) for definition in configuration.definitions)
     is_access_point = bool(configuration.assignments("JOB_TRANSFORM_SharectlPower"))
     shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
     shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
     made = {knob: " ".join(_in_one_line(subject, knob).split()) for knob in shown}
-    found = [
-        finding
-        for _, _, functions in CHECKS
-        for function in functions
-        for finding in function(subject)
-    ]
-    return Report(tuple(files), made, tuple(found))
+    found = findings(CHECKS, subject)
+    return SnippetReport(tuple(files), made, tuple(found))
 
 
-def _in_one_line(subject: Subject, knob: str) -> str:
+def _in_one_line(subject: SnippetSubject, knob: str) -> str:
     """Text of a knob; without the comments, which end with a line, if it has several lines."""
     text = subject.configuration.text(knob)
     return subject.readable.get(knob, text) if "\n" in text else text
@@ -146,7 +143,7 @@ def _subject(
     process: CondorProcess,
     htcondor: CondorProcess,
     site_attributes: Mapping[str, str],
-) -> Subject:
+) -> SnippetSubject:
     configuration, mistaken, installed = _configuration(source, process)
     # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
     knobs = [
@@ -155,7 +152,7 @@ def _subject(
     unseen = [knob for knob in knobs if not configuration.assignments(knob)]
     off = expand(source, (*SWITCHED, *unseen), process, {ENABLED: "False"})
     values = {name.lower(): off[name] for name in unseen if name in off}
-    return Subject(
+    return SnippetSubject(
         replace(configuration, values={**configuration.values, **values}),
         htcondor,
         site_attributes,
@@ -188,12 +185,3 @@ def _configuration(
     if by_snippet and installed is not None and installed < snippet_rules.OLDEST_LIVE:
         return read(source, MACROS, process, {**meant, ACTUATION: CRON}), mistaken, installed
     return configuration, mistaken, installed
-
-
-def _refusal(source: Source, error: UnreadableConfigurationError) -> Finding:
-    return Finding(
-        "syntax",
-        error.place or str(source.directory or source.main_file),
-        f"HTCondor cannot use the configuration, no daemon starts with it: {error}",
-        "mend it first: nothing else can be checked before",
-    )

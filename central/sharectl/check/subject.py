@@ -56,27 +56,7 @@ CRON_KNOBS = ("EXECUTABLE", "ARGS", "MODE", "PERIOD", "KILL", "PREFIX")
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong."""
-
-    check: str
-    """Name of the check."""
-    place: str
-    """``file:line``, a file, or a knob that no file sets."""
-    problem: str
-    """What it is, and what it leads to."""
-    remedy: str
-    """What to write, or to do, instead."""
-    advice: bool = False
-    """Whether it works as it is, and is only less safe than it could be."""
-
-    def __str__(self) -> str:
-        kind = f"{self.check}, recommended" if self.advice else self.check
-        return f"{self.place}: {self.problem}; {self.remedy} [{kind}]"
-
-
-@dataclass(frozen=True)
-class Subject:
+class SnippetSubject:
     """A configuration, and what only its operator knows of it."""
 
     configuration: Configuration

@@ -6,10 +6,9 @@ import argparse
 import re
 from pathlib import Path
 
-from sharectl.check.snippets import CHECKS, Report, check
+from sharectl.check.snippets import CHECKS, check
 from sharectl.cli import checks
 from sharectl.condor.configuration import source_of
-from sharectl.report import as_json
 
 _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*")
 
@@ -47,27 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the files make of a node, then what is wrong with it, one line each; 1 if anything is.
-
-    What is only recommended is no failure.
-    """
+    """Print knobs that the files make of a node, then the findings; 1 if any is more than advice."""
     source = source_of(arguments.directory, with_local=arguments.with_local)
     report = check(source, dict(arguments.published))
-    print(_as_json(report) if arguments.json else _as_text(report))
-    return checks.exit_code(report.findings)
-
-
-def _as_text(report: Report) -> str:
     lines = [f"read: {name}" for name in report.files]
     lines += [f"{knob} = {text}" for knob, text in report.made.items()]
-    lines += checks.as_lines(report.findings, CHECKS)
-    return "\n".join(lines)
-
-
-def _as_json(report: Report) -> str:
-    content = {
-        "files": list(report.files),
-        "made": dict(report.made),
-        **checks.as_content(report.findings, CHECKS),
-    }
-    return as_json.dumps("snippets", content)
+    content = {"files": list(report.files), "made": dict(report.made)}
+    return checks.show("snippets", content, lines, CHECKS, report.findings, json=arguments.json)

@@ -1,72 +1,37 @@
-"""A configuration of HTCondor, expanded by HTCondor's own parser.
-
-What HTCondor takes for a boolean in its configuration (string_is_boolean_param in
-src/condor_utils/condor_config.cpp).
-
-``True``, ``1``, ``False`` and ``0`` in any letters; any other text is evaluated as an expression,
-whose value is to be a boolean or a number. Words such as ``Yes``, ``t`` or ``on`` are names of
-attributes that are not there, so no booleans.
-
-Where HTCondor's configuration files say what: only to name the place of a finding, never to know a
-value.
-
-What a macro is worth, HTCondor's own parser says (`condor_config`).
-
-What HTCondor's parser says of a configuration that it refuses, told of the operator's own files.
-"""
+"""Configuration of HTCondor: values from its own parser, places from the text of the files."""
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Optional
 
-from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.condor.library import DEFAULTS, CondorProcess, UnreadableConfigurationError
 from sharectl.errors import InputError
 from sharectl.files.files import read_regular
-from sharectl.words import quoted
 
+INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
+"""First file of HTCondor's daemons when CONDOR_CONFIG does not name it."""
+FOLDERS, EXCLUDED, FILES = (
+    "LOCAL_CONFIG_DIR",
+    "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP",
+    "LOCAL_CONFIG_FILE",
+)
+MAX_INCLUDES = 64
+MAX_BYTES = 2**24
+"""Part of a file that is read."""
+
+_ISOLATED = f"\n{FOLDERS} =\n{FILES} =\nUSER_CONFIG_FILE =\n"
+"""Text after which HTCondor reads no further file."""
+_PROBE = "SHARECTL_CHECK_PROBE_"
 _LITERALS = {"true": True, "1": True, "false": False, "0": False}
 _BLANKS = " \t\n\v\f\r"
-
-
-def literal(text: str) -> Optional[bool]:
-    """The boolean that a text is as it stands; None for one that HTCondor would evaluate."""
-    return _LITERALS.get(text.strip(_BLANKS).lower())
-
-
-def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optional[bool]]:
-    """Text → the boolean that HTCondor takes it for; None for what is none."""
-    found = {text: literal(text) for text in texts}
-    asked = sorted(text for text, value in found.items() if value is None and text.strip(_BLANKS))
-    rows = htcondor.evaluate(asked, [{}], [{}]) if asked else []
-    return {
-        **found,
-        **{text: _of_value(row[0][0]) for text, row in zip(asked, rows) if row is not None},
-    }
-
-
-def boolean_here(text: str) -> Optional[bool]:
-    """The boolean that a text is, evaluated in this process, which may hang on a hostile one; None for what is none."""
-    from sharectl.condor.child import UNREADABLE, expression, outcome
-
-    known = literal(text)
-    if known is not None:
-        return known
-    try:
-        return _of_value(outcome(expression(text).eval()))
-    except UNREADABLE:
-        return None
-
-
-def _of_value(value: object) -> Optional[bool]:
-    return bool(value) if isinstance(value, (bool, int, float)) else None
-
-
 _ASSIGNMENT = re.compile(
     r"\s*(?P<name>[\w.]+)\s*(?:@=(?P<tag>\w+)\s*|(?P<sign>[=:])(?P<text>.*))", re.DOTALL
 )
@@ -77,31 +42,69 @@ _STATEMENT = re.compile(
     r"\s*@?(use|include|if|elif|else|endif|error|warning)\b(?!\s*=)", re.IGNORECASE
 )
 _REFERENCE = re.compile(r"\$\w*\(\s*(?P<name>[\w.]+)(?=(?P<open>\$?))")
-MAX_INCLUDES = 64
-MAX_BYTES = 2**24
-"""Part of a file that is looked at."""
+_DUMP = re.compile(r"\s*# Configuration from \w+", re.IGNORECASE)
+_DUMPED_AT = re.compile(r"\s*# at: (?P<file>.+?)(?:, line (?P<line>\d+).*)?\s*")
+
+
+# ---- Booleans
+
+
+def literal(text: str) -> Optional[bool]:
+    """Boolean of ``True``, ``False``, ``1`` or ``0``; None for any other text."""
+    return _LITERALS.get(text.strip(_BLANKS).lower())
+
+
+def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optional[bool]]:
+    """Text → the boolean that HTCondor takes it for; None for an invalid one.
+
+    HTCondor evaluates what is no literal (string_is_boolean_param in
+    src/condor_utils/condor_config.cpp). ``Yes`` or ``on`` are attributes that do not exist.
+    """
+    values = {text: literal(text) for text in texts}
+    rest = [text for text, value in values.items() if value is None and text.strip(_BLANKS)]
+    rows = htcondor.evaluate(rest) if rest else []
+    return {**values, **{text: _of_value(row[0][0]) for text, row in zip(rest, rows) if row}}
+
+
+def boolean_here(text: str) -> Optional[bool]:
+    """The same, evaluated in this process: a hostile text can make it hang."""
+    from sharectl.condor.child import UNREADABLE, expression, outcome
+
+    if literal(text) is not None:
+        return literal(text)
+    try:
+        return _of_value(outcome(expression(text).eval()))
+    except UNREADABLE:
+        return None
+
+
+def _of_value(value: object) -> Optional[bool]:
+    return bool(value) if isinstance(value, (bool, int, float)) else None
+
+
+# ---- Text of files
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One assignment of a macro, or another statement that may refer to some."""
+    """Assignment of a macro, or another statement that may refer to some."""
 
     name: str
     """Empty for a statement that assigns nothing: use, if, error, warning."""
     text: str
-    """What was assigned, or the statement, as written, not expanded."""
+    """As written, not expanded."""
     file: Path
     line: int
-    """Where it begins, from 1."""
+    """First line, from 1."""
 
     @property
     def place(self) -> str:
         """``file:line``."""
         return f"{self.file}:{self.line}"
 
-    @property
+    @cached_property
     def references(self) -> frozenset[str]:
-        """Macros that it is made of, lower case; ``a_*`` for a name such as ``a_$(B)``."""
+        """Macros in its text, lower case; ``a_*`` for a name such as ``a_$(B)``."""
         return frozenset(
             match["name"].lower() + ("*" if match["open"] else "")
             for match in _REFERENCE.finditer(self.text)
@@ -109,12 +112,12 @@ class Definition:
 
     @property
     def appends(self) -> bool:
-        """Whether it keeps what the macro was before."""
+        """Whether it keeps the earlier value of the macro."""
         return self.name.lower() in self.references
 
 
 def definitions_in(files: Iterable[Path]) -> tuple[Definition, ...]:
-    """Every assignment in ``files`` and in what they include, in the order of reading, both branches of each if."""
+    """Assignments in files and in their includes, in the order of reading, of each if's branches."""
     return tuple(
         definition
         for file in files
@@ -122,62 +125,9 @@ def definitions_in(files: Iterable[Path]) -> tuple[Definition, ...]:
     )
 
 
-def in_force(assignments: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Those of one macro that its value is made of, the last first: back to the last that does not append."""
-    found: list[Definition] = []
-    for definition in reversed(assignments):
-        found.append(definition)
-        if not definition.appends:
-            break
-    return tuple(found)
-
-
-def circle(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
-    """Assignments that refer to each other in a circle, the first again at the end; empty if there are none."""
-    by_name: dict[str, list[Definition]] = {}
-    for definition in definitions:
-        by_name.setdefault(definition.name.lower(), []).append(definition)
-    made_of = {name: in_force(assignments) for name, assignments in by_name.items() if name}
-    done: set[str] = set()
-    return next((found for name in made_of if (found := _circle_from(name, made_of, done))), ())
-
-
-def _circle_from(
-    first: str, made_of: Mapping[str, Sequence[Definition]], done: set[str]
-) -> tuple[Definition, ...]:
-    """Return the first circle on a way from that macro; adds to ``done`` the macros from which there is none."""
-    if first in done:
-        return ()
-
-    def steps(name: str) -> Iterator[tuple[Definition, str]]:
-        return (
-            (step, reference)
-            for step in made_of.get(name, ())
-            for reference in sorted(step.references - {name})
-        )
-
-    trail, ahead = [first], [steps(first)]  # no recursion: the way may be long
-    path: list[Definition] = []
-    while ahead:
-        step = next(ahead[-1], None)
-        if step is None:
-            ahead.pop()
-            done.add(trail.pop())
-            del path[-1:]
-            continue
-        definition, name = step
-        if name in trail:
-            found = [*path, definition][trail.index(name) :]
-            return (*found, found[0])
-        if name not in done:
-            trail.append(name)
-            path.append(definition)
-            ahead.append(steps(name))
-    return ()
-
-
 def _definitions(file: Path, seen: frozenset[Path]) -> Iterator[Definition]:
-    lines = iter(_logical_lines(file))
+    content, _ = read_regular(file, MAX_BYTES)
+    lines = _logical_lines((content or b"").decode("utf-8", "replace"))
     for number, line in lines:
         include = _INCLUDE.fullmatch(line)
         if include is not None:
@@ -189,110 +139,129 @@ def _definitions(file: Path, seen: frozenset[Path]) -> Iterator[Definition]:
         if match is None:
             yield Definition("", line.strip(), file, number)
             continue
-        text = match["text"] or ""
-        if match["tag"]:
-            text = "\n".join(_until(lines, "@" + match["tag"]))
+        text = _until(lines, match["tag"]) if match["tag"] else match["text"]
         yield Definition(match["name"], text.strip(), file, number)
 
 
 def _file_at(path: Path) -> Optional[Path]:
-    """Return the path without links; None if there is no file, or there can be none of that name."""
     try:
         resolved = path.resolve()
         return resolved if resolved.is_file() else None
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ):  # too long, a character that no name has, links in a circle
+    except (OSError, ValueError, RuntimeError):  # too long, NUL, links in a circle
         return None
 
 
-def _until(lines: Iterator[tuple[int, str]], end: str) -> Iterator[str]:
+def _until(lines: Iterator[tuple[int, str]], tag: str) -> str:
+    """Lines up to the one that is ``@tag``."""
+    text = []
     for _, line in lines:
-        if line.strip().lower() == end.lower():
-            return
-        yield line
+        if line.strip().lower() == f"@{tag}".lower():
+            break
+        text.append(line)
+    return "\n".join(text)
 
 
-def _logical_lines(file: Path) -> list[tuple[int, str]]:
-    """Number of the first line, and text, of each line with its continuations; without comments."""
-    found: list[tuple[int, str]] = []
-    continues = False
-    content, _ = read_regular(file, MAX_BYTES)
-    for number, raw in enumerate((content or b"").decode("utf-8", "replace").splitlines(), 1):
+def _logical_lines(content: str) -> Iterator[tuple[int, str]]:
+    """Number of the first line, and text, of each line with its continuations; no comments."""
+    first, text = 0, ""
+    for number, raw in enumerate(content.splitlines(), 1):
         line = raw.rstrip()
         if line.lstrip().startswith("#"):
             continue
-        text = line.removesuffix("\\")
-        if continues:
-            found[-1] = (found[-1][0], found[-1][1] + text)
-        elif text.strip() or text != line:
-            found.append((number, text))
-        continues = text != line
-    return [(number, text) for number, text in found if text.strip()]
+        first, text = first or number, text + line.removesuffix("\\")
+        if line.endswith("\\"):
+            continue
+        if text.strip():
+            yield first, text
+        first, text = 0, ""
+    if text.strip():
+        yield first, text
 
 
-INSTALLED = ("/etc/condor/condor_config", "/usr/local/etc/condor_config")
-"""Where HTCondor's daemons look for their first file when CONDOR_CONFIG does not name it."""
+def in_force(assignments: Sequence[Definition]) -> tuple[Definition, ...]:
+    """Assignments that make up a macro's value, the last first: back to one that appends not."""
+    parts: list[Definition] = []
+    for definition in reversed(assignments):
+        parts.append(definition)
+        if not definition.appends:
+            break
+    return tuple(parts)
 
-FOLDERS, EXCLUDED, FILES = (
-    "LOCAL_CONFIG_DIR",
-    "LOCAL_CONFIG_DIR_EXCLUDE_REGEXP",
-    "LOCAL_CONFIG_FILE",
-)
-_PROBE = "SHARECTL_CHECK_PROBE_"
+
+def circle(definitions: Iterable[Definition]) -> tuple[Definition, ...]:
+    """Assignments that refer to each other in a circle, the first again at the end; or none."""
+    by_name = {name: in_force(parts) for name, parts in _by_name(definitions).items() if name}
+    steps = {
+        name: {reference: part for part in parts for reference in part.references - {name}}
+        for name, parts in by_name.items()
+    }
+    try:
+        TopologicalSorter(steps).prepare()
+    except CycleError as error:
+        names = error.args[1][::-1]
+        path = [steps[name][following] for name, following in zip(names, names[1:])]
+        return (*path, path[0])
+    return ()
+
+
+def _by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
+    by_name: dict[str, list[Definition]] = {}
+    for definition in definitions:
+        by_name.setdefault(definition.name.lower(), []).append(definition)
+    return by_name
+
+
+# ---- Values
 
 
 @dataclass(frozen=True)
 class Source:
-    """What HTCondor is to read."""
+    """Files that HTCondor is to read."""
 
     directory: Optional[Path] = None
-    """Folder of snippets, read last; None for none."""
+    """Folder of snippets, read last."""
     main_file: Optional[Path] = None
-    """The configuration of this machine, read first; None for HTCondor's defaults."""
+    """Configuration of this machine, read first; None for HTCondor's defaults."""
+    text: str = ""
+    """Statements in the place of a folder."""
 
     def root_file(self, probes: Iterable[str] = ()) -> str:
         """Text of the file that makes HTCondor read it, with a macro for each of ``probes``.
 
-        A macro of HTCondor's own that is a number or a boolean is evaluated when it is asked for;
-        one that refers to it has its text.
+        HTCondor evaluates its own macros that are numbers or booleans; one that refers to them
+        has their text.
         """
         lines = [f"{_PROBE}{name} = $({name})" for name in probes]
-        if self.main_file is not None:
-            lines.append(f"include : {self.main_file.resolve()}")
-        else:
-            lines += ["USER_CONFIG_FILE =", f"{FOLDERS} ="]
+        main = self.main_file
+        lines.append(DEFAULTS if main is None else f"include : {main.resolve()}")
         if self.directory is not None:
             lines.append(f"{FOLDERS} = $({FOLDERS}), {self.directory.resolve()}")
+        if self.text:
+            lines += [self.text, _ISOLATED]
         return "\n".join(lines) + "\n"
 
     @property
     def environment(self) -> dict[str, str]:
-        """Environment of this process; without what it says of HTCondor, unless this machine is meant."""
+        """Variables that configure HTCondor on this machine, if its configuration is meant."""
         return {
-            name: value
-            for name, value in os.environ.items()
-            if self.main_file is not None
-            or not name.lower().startswith(("_condor_", "condor_config"))
+            name: text
+            for name, text in os.environ.items()
+            if self.main_file is not None and name.lower().startswith("_condor_")
         }
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What HTCondor made of a `Source`."""
+    """Macros and their places, as HTCondor reads a `Source`."""
 
+    name: str
+    """For people: a path, or this machine."""
     source: Source
-    folders: tuple[Path, ...]
-    """Folders of configuration files, in the order of reading."""
-    excluded: re.Pattern[str]
-    """File names that HTCondor leaves out of them."""
-    definitions: tuple[Definition, ...]
-    values: Mapping[str, str]
+    definitions: tuple[Definition, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)
     """Macro, lower case → its expanded text; without those that are not set, or empty."""
-    judged: frozenset[Path]
-    """Files whose faults are to be found: those of the folder given, or else all."""
+    is_whole: bool = False
+    """Whether it is all that a machine reads, and not a part of it."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro, empty if it is not set."""
@@ -303,61 +272,61 @@ class Configuration:
         return tuple(word for word in re.split(r"[\s,]+", self.text(macro)) if word)
 
     def assignments(self, macro: str) -> tuple[Definition, ...]:
-        """Every assignment of a macro, in the order of reading."""
-        return self._by_name.get(macro.lower(), ())
+        """Assignments of a macro, in the order of reading."""
+        return tuple(self._assignments.get(macro.lower(), ()))
 
     def place(self, macro: str) -> str:
-        """``file:line`` where a macro got its value; the name itself if no file set it."""
-        found = self.assignments(macro)
-        return found[-1].place if found else macro
+        """``file:line`` of the last assignment; the name itself if no file sets the macro."""
+        written = self.assignments(macro)
+        return written[-1].place if written else macro
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Folders of configuration files, in the order of reading."""
+        return tuple(dict.fromkeys(map(Path, self.words(FOLDERS))))
+
+    @property
+    def excluded(self) -> re.Pattern[str]:
+        """Names of files that HTCondor leaves out of them."""
+        return re.compile(self.text(EXCLUDED) or r"(?!)")
 
     def is_judged(self, definition: Definition) -> bool:
-        """Whether faults of that assignment are to be found."""
-        return definition.file in self.judged
+        """Whether faults of that assignment count: it is in the folder, where there is one."""
+        folder = self.source.directory
+        return folder is None or folder.resolve() in definition.file.resolve().parents
 
     def made_of(self, macro: str) -> tuple[Definition, ...]:
-        """Assignments that went into a macro, its own first; of one that appends, those before it too."""
-        found: dict[Definition, None] = {}
+        """Assignments that went into a macro, its own first."""
+        parts: dict[Definition, None] = {}
         waiting = [macro.lower()]
-        seen = set(waiting)
-        while waiting:
-            for definition in in_force(self.assignments(waiting.pop(0))):
-                found[definition] = None
-                referred = self._named(definition.references) - seen
-                waiting += sorted(referred)
-                seen |= referred
-        return tuple(found)
+        for name in waiting:
+            for definition in in_force(self.assignments(name)):
+                parts[definition] = None
+                names = sorted(self._named(definition.references).difference(waiting))
+                waiting += names
+        return tuple(parts)
 
-    def _named(self, references: frozenset[str]) -> set[str]:
-        """Macros that references with a ``*`` at their end may mean, and the others as they are."""
+    def _named(self, references: Iterable[str]) -> set[str]:
+        """Macros that references may mean; ``a_*`` means each that begins so."""
         return {
             name
             for reference in references
-            for name in (
-                [known for known in self._by_name if known.startswith(reference[:-1])]
-                if reference.endswith("*")
-                else [reference]
-            )
+            for name in (self._assignments if reference.endswith("*") else (reference,))
+            if name.startswith(reference.rstrip("*"))
         }
 
     @cached_property
-    def _by_name(self) -> dict[str, tuple[Definition, ...]]:
-        found: dict[str, list[Definition]] = {}
-        for definition in self.definitions:
-            found.setdefault(definition.name.lower(), []).append(definition)
-        return {name: tuple(assignments) for name, assignments in found.items()}
+    def _assignments(self) -> dict[str, list[Definition]]:
+        return _by_name(self.definitions)
 
 
 def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
-    """The configuration to read.
+    """Folder of snippets, or the configuration of this machine.
 
     Parameters
     ----------
-    directory
-        Folder of snippets, on top of HTCondor's defaults; None for the configuration of this
-        machine.
     with_local
-        Put the folder on top of the configuration of this machine instead.
+        Put the folder on top of the configuration of this machine, not of HTCondor's defaults.
 
     Raises
     ------
@@ -367,28 +336,18 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
     if directory is not None and directory.is_file():
         raise InputError([f"{directory}: this is a file; name its folder, {directory.parent}"])
     if directory is not None and not directory.is_dir():
-        raise InputError(
-            [f"{directory}: no such folder; name one with HTCondor configuration files"]
-        )
+        problem = f"{directory}: no such folder; name one with HTCondor configuration files"
+        raise InputError([problem])
     if directory is not None and not with_local:
         return Source(directory)
-    candidates = [os.environ["CONDOR_CONFIG"]] if os.environ.get("CONDOR_CONFIG") else INSTALLED
+    named = os.environ.get("CONDOR_CONFIG")
+    candidates = [named] if named else INSTALLED
     main_file = next((Path(name) for name in candidates if Path(name).is_file()), None)
     if main_file is None:
-        raise InputError(
-            [
-                (
-                    f"{' and '.join(candidates)}: no configuration of HTCondor here; name a folder "
-                    "of snippets to check"
-                )
-            ]
-        )
+        places = " and ".join(candidates)
+        remedy = "name a folder of snippets to check"
+        raise InputError([f"{places}: no configuration of HTCondor here; {remedy}"])
     return Source(directory, main_file)
-
-
-def reader(source: Source) -> CondorProcess:
-    """A process that can read ``source``, any number of times."""
-    return CondorProcess(Source().root_file(), source.environment)
 
 
 def read(
@@ -397,73 +356,154 @@ def read(
     process: CondorProcess,
     overrides: Optional[Mapping[str, str]] = None,
 ) -> Configuration:
-    """What HTCondor makes of ``source``; ``macros`` are expanded besides those that the files set.
+    """A folder, this machine's configuration, or both.
 
     Parameters
     ----------
-    process
-        The `reader` of that source.
+    macros
+        Macros to expand besides those that the files set.
     overrides
-        Macro → text that it is to have instead.
+        Macro → text in the place of its value.
 
     Raises
     ------
     UnreadableConfigurationError
         If HTCondor refuses it.
     """
-    _refuse_fifos(source.directory)
-    found = expand(source, (FOLDERS, EXCLUDED, FILES), process)
-    folders = tuple(
-        dict.fromkeys(Path(word) for word in re.split(r"[\s,]+", found.get(FOLDERS, "")) if word)
+    name = str(source.directory or "this machine")
+    has_main = source.main_file is not None
+    first = _with_values(
+        Configuration(name, source, is_whole=has_main), (FOLDERS, EXCLUDED, FILES), process
     )
-    excluded = re.compile(found.get(EXCLUDED) or r"(?!)")
-    files = [] if source.main_file is None else [source.main_file]
-    files += [file for folder in folders for file in files_read(folder, excluded)]
-    files += [
-        path for word in found.get(FILES, "").split(",") if (path := Path(word.strip())).is_file()
-    ]
+    files = [source.main_file] if source.main_file is not None else []
+    files += [file for folder in first.folders for file in _files_in(folder, first.excluded)]
+    local = [Path(word.strip()) for word in first.text(FILES).split(",")]
+    files += [path for path in local if path.is_file()]
     definitions = definitions_in(dict.fromkeys(files))
-    going_round = circle(definitions)
-    if going_round:
-        raise UnreadableConfigurationError(
-            f"{' → '.join(definition.name for definition in going_round)}: macros that refer to "
-            "each other in a "
-            "circle; HTCondor hangs when it needs one",
-            going_round[0].place,
+    wanted = (FOLDERS, EXCLUDED, *macros)
+    return _with_values(replace(first, definitions=definitions), wanted, process, overrides)
+
+
+def read_text(
+    name: str, content: str, macros: Sequence[str], process: CondorProcess
+) -> Configuration:
+    """A snippet, or the dump of a whole configuration (``condor_config_val -dump``).
+
+    Parameters
+    ----------
+    name
+        Path of the file, or another name for people.
+
+    Raises
+    ------
+    InputError
+        If it runs a command: it may come from anybody.
+    UnreadableConfigurationError
+        If HTCondor refuses it.
+    """
+    if any(_DUMP.match(line) for line in content.splitlines()[:5]):
+        return _read_dump(name, content, macros, process)
+    with tempfile.TemporaryDirectory(prefix="sharectl-") as folder:
+        path = Path(name)
+        if not path.is_file():
+            path = Path(folder) / "configuration"
+            path.write_text(content, encoding="utf-8")
+        copied = {path: Path(name)}
+        definitions = tuple(
+            replace(definition, file=copied.get(definition.file, definition.file))
+            for definition in definitions_in([path])
         )
-    names = dict.fromkeys(
-        (*macros, *(definition.name for definition in definitions if definition.name))
-    )
-    values = expand(source, tuple(names), process, overrides)
-    return Configuration(
-        source=source,
-        folders=folders,
-        excluded=excluded,
-        definitions=definitions,
-        values={name.lower(): value for name, value in values.items()},
-        judged=frozenset(
-            definition.file
-            for definition in definitions
-            if source.directory is None
-            or source.directory.resolve() in definition.file.resolve().parents
-        ),
-    )
-
-
-def _refuse_fifos(folder: Optional[Path]) -> None:
-    """UnreadableConfigurationError for a FIFO that HTCondor would open, and wait for whoever writes into it."""
-    found = (
-        sorted(path for path in folder.iterdir() if path.is_fifo()) if folder is not None else []
-    )
-    for path in found:
-        if not path.name.startswith("."):
-            raise UnreadableConfigurationError(
-                f"{path.name} is a FIFO, for whose writer daemons wait", str(path)
+        _refuse_commands(definitions)
+        source = Source(text=f"include : {path.resolve()}")
+        try:
+            return _with_values(Configuration(name, source, definitions), macros, process)
+        except UnreadableConfigurationError as error:
+            problem, place = (
+                text.replace(str(path.resolve()), name) for text in (str(error), error.place)
             )
+            raise UnreadableConfigurationError(problem, place) from None
 
 
-def files_read(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
-    """Files of a folder that HTCondor reads, in its order."""
+def _refuse_commands(definitions: Iterable[Definition]) -> None:
+    places = [
+        definition.place
+        for definition in definitions
+        if not definition.name
+        and re.match(r"@?include\b(?:[^:=]*\bcommand\b|.*\|)", definition.text, re.IGNORECASE)
+    ]
+    if places:
+        remedy = "check its folder, or what condor_config_val -dump prints"
+        fault = "runs a command to get configuration"
+        raise InputError([f"{place}: {fault}; {remedy}" for place in places])
+
+
+def _read_dump(
+    name: str, content: str, macros: Sequence[str], process: CondorProcess
+) -> Configuration:
+    definitions = dumped(content, Path(name))
+    text = "\n".join(f"{definition.name} = {definition.text}" for definition in definitions)
+    names = tuple(definition.name for definition in definitions)
+    whole = Configuration(name, Source(text=text), definitions, is_whole=True)
+    read_back = _with_values(whole, macros, process)
+    defaults = expand(Source(), names, process)
+    # A dump has every knob with a default. An empty one means something for a slot type only.
+    written = tuple(
+        definition
+        for definition in definitions
+        if not str(definition.file).startswith("<")
+        and (
+            read_back.text(definition.name) != defaults.get(definition.name, "")
+            or definition.file != Path(name)
+            or re.match(r"SLOT_TYPE_\d", definition.name, re.IGNORECASE)
+        )
+    )
+    return replace(read_back, definitions=written)
+
+
+def dumped(content: str, path: Path) -> tuple[Definition, ...]:
+    """Assignments of a dump, at the places that it names, or else at its own lines.
+
+    A dump comes from another machine and is not trusted: none of its statements that read files
+    or run commands is among them.
+    """
+    definitions: list[Definition] = []
+    lines = enumerate(content.splitlines(), 1)
+    for number, line in lines:
+        at = _DUMPED_AT.fullmatch(line)
+        if at is not None and definitions:
+            moved = replace(definitions[-1], file=Path(at["file"]), line=int(at["line"] or 0))
+            definitions[-1] = moved
+        match = None if _STATEMENT.match(line) else _ASSIGNMENT.fullmatch(line.rstrip())
+        if match is None or match["sign"] == ":" or not re.match(r"[A-Za-z_]", match["name"]):
+            continue
+        if _STATEMENT.match(f"{match['name']} "):
+            continue
+        text = _until(lines, match["tag"]) if match["tag"] else match["text"]
+        # A backslash at the end would join it with the next line.
+        text = " ".join(text.split()).rstrip("\\")
+        definitions.append(Definition(match["name"], text, path, number))
+    return tuple(definitions)
+
+
+def _with_values(
+    configuration: Configuration,
+    macros: Iterable[str],
+    process: CondorProcess,
+    overrides: Optional[Mapping[str, str]] = None,
+) -> Configuration:
+    """The configuration with its macros expanded; UnreadableConfigurationError for a circle."""
+    ring = circle(configuration.definitions)
+    if ring:
+        names = " → ".join(definition.name for definition in ring)
+        problem = f"{names}: macros that refer to each other in a circle"
+        raise UnreadableConfigurationError(problem, ring[0].place)
+    written = (definition.name for definition in configuration.definitions if definition.name)
+    names_wanted = tuple(dict.fromkeys((*macros, *written)))
+    values = expand(configuration.source, names_wanted, process, overrides)
+    return replace(configuration, values={name.lower(): text for name, text in values.items()})
+
+
+def _files_in(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
     if not folder.is_dir():
         return []
     return sorted(
@@ -479,111 +519,9 @@ def expand(
 ) -> dict[str, str]:
     """Macro → expanded text; without those that are not set, or empty.
 
-    Parameters
-    ----------
-    process
-        The `reader` of that source.
-    overrides
-        Macro → text that it is to have instead.
-
-    Raises
-    ------
-    UnreadableConfigurationError
-        If HTCondor refuses the configuration.
+    Parameters and errors are those of `read`.
     """
-    environment = {f"_CONDOR_{name}": value for name, value in (overrides or {}).items()}
-    values = process.values(
-        [_PROBE + name for name in macros], source.root_file(macros), environment
-    )
+    own = {f"_CONDOR_{name}": text for name, text in (overrides or {}).items()}
+    probes = [f"{_PROBE}{name}" for name in macros]
+    values = process.values(probes, source.root_file(macros), {**source.environment, **own})
     return {name[len(_PROBE) :]: text for name, text in values.items()}
-
-
-def evaluator() -> CondorProcess:
-    """HTCondor with its defaults, whatever this machine's configuration is: to read and evaluate expressions."""
-    source = Source()
-    return CondorProcess(source.root_file(), source.environment)
-
-
-_NEXT = re.compile(r"; (?=Config source |Configuration Error |Error: )")
-_AT = re.compile(
-    r'(?:Config source (?P<kind>Error|Warning) "(?P<file>[^"]*)", Line (?P<line>\d+)(?:, '
-    r"Include Depth \d+)?: ?"
-    r"|Configuration Error Line (?P<last_line>\d+) while reading config source "
-    r"(?P<last_file>[^;]+);? ?)(?P<reason>.*)",
-    re.DOTALL,
-)
-_PREFIX = re.compile(r"(?:Error: |Config source )")
-
-
-@dataclass(frozen=True)
-class Given:
-    """A file that an operator has given."""
-
-    name: str
-    """As the operator calls it."""
-    lines: Sequence[str]
-
-
-def given_file(path: Path) -> Given:
-    """A file under its own name; without lines if it cannot be read."""
-    try:
-        content, _ = read_regular(path, MAX_BYTES)
-    except OSError:
-        content = None
-    return Given(str(path), (content or b"").decode("utf-8", "replace").splitlines())
-
-
-def retold(
-    error: UnreadableConfigurationError, given: Mapping[str, Given], hidden: str = ""
-) -> UnreadableConfigurationError:
-    """The same refusal with its reasons alone, at the innermost line that they are about.
-
-    Parameters
-    ----------
-    given
-        File, as HTCondor calls it → the operator's; the line of one of them is shown where HTCondor
-        gives no reason.
-    hidden
-        Folder of files that are not the operator's; empty for none.
-    """
-    pieces = [piece for piece in _pieces(str(error)) if not piece.is_warning]
-    if not any(piece.file for piece in pieces):
-        return error
-    reasons = "; ".join(dict.fromkeys(piece.reason for piece in pieces if piece.reason))
-    where = next((piece for piece in pieces if piece.line and not piece.is_in(hidden, given)), None)
-    if where is None:
-        return UnreadableConfigurationError(reasons or "it gives no reason")
-    own = given.get(where.file)
-    text = own.lines[where.line - 1].strip() if own and where.line <= len(own.lines) else ""
-    unread = f"it cannot read {quoted(text)}" if text else "it cannot read that line"
-    return UnreadableConfigurationError(
-        reasons or unread, f"{own.name if own else where.file}:{where.line}"
-    )
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A line of what it says."""
-
-    reason: str
-    file: str = ""
-    line: int = 0
-    is_warning: bool = False
-
-    def is_in(self, hidden: str, given: Mapping[str, Given]) -> bool:
-        """Whether it is about a file that is not the operator's."""
-        return bool(hidden) and self.file.startswith(f"{hidden}/") and self.file not in given
-
-
-def _pieces(text: str) -> Iterator[_Piece]:
-    for part in _NEXT.split(text):
-        match = _AT.fullmatch(part)
-        if match is None:
-            yield _Piece(_PREFIX.sub("", part, count=1))
-            continue
-        yield _Piece(
-            match["reason"].strip(),
-            match["file"] or match["last_file"] or "",
-            int(match["line"] or match["last_line"]),
-            match["kind"] == "Warning",
-        )

@@ -1,12 +1,9 @@
-"""HTCondor's library in a process of its own, for any number of questions.
-
-Which HTCondor is installed here: not the one whose library checks, and who knows which its daemons
-are.
-"""
+"""HTCondor's library in a process with a deadline: configuration, and expressions in ads."""
 
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import re
 import select
@@ -18,19 +15,31 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Optional, final
+from typing import Any, Optional, final
 
 from sharectl.condor.deadline import end_with
+from sharectl.words import quoted
 
 CHILD = Path(__file__).with_name("child.py")
+DEFAULTS = "USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n"
+"""Configuration that makes HTCondor read no file of this machine."""
 PROCESS_DEADLINE_SECONDS = 20.0
-"""An answer takes 0.1 s; without a deadline, macros that refer to each other in a circle take for ever."""
+"""An answer takes 1 ms; macros that refer to each other in a circle take for ever."""
+VERSION_DEADLINE_SECONDS = 5.0
 
-_PLACE = re.compile(r"Line (?P<line>\d+) while reading config source (?P<file>\S+)")
+_VERSION = re.compile(r"\$CondorVersion:\s+(\d{1,4})\.(\d{1,4})\.")
+_PARTS = re.compile(r"; (?=Config source |Configuration Error |Error: )|\n")
+_PLACE = re.compile(
+    r'Config source (?:Error|(?P<warning>Warning)) "(?P<file>[^"]*)", Line (?P<line>\d+)'
+    r"(?:, Include Depth \d+)?: ?"
+    r"|Configuration Error Line (?P<last_line>\d+) while reading (?:global )?config source "
+    r"(?P<last_file>[^;]+);? ?"
+    r"|Error: |Config source "
+)
 
 
 class UnreadableConfigurationError(Exception):
-    """HTCondor cannot use the configuration; ``place`` is a ``file:line``, empty if it is not known."""
+    """HTCondor cannot use the configuration; ``place`` is a ``file:line``, empty if unknown."""
 
     def __init__(self, problem: str, place: str = "") -> None:
         super().__init__(problem)
@@ -39,38 +48,26 @@ class UnreadableConfigurationError(Exception):
 
 @final
 class CondorProcess:
-    """The process, as a context manager.
+    """The process, as a context manager; it is started again after it died.
 
     Parameters
     ----------
     configuration
         Text of the file that CONDOR_CONFIG names when the library is loaded.
-    environment
-        Variables of the process.
-    deadline_seconds
-        For each answer.
     """
 
     def __init__(
         self,
-        configuration: str,
-        environment: Mapping[str, str],
+        configuration: str = DEFAULTS,
+        *,
         deadline_seconds: float = PROCESS_DEADLINE_SECONDS,
     ) -> None:
         self._deadline_seconds = deadline_seconds
         self._folder = tempfile.TemporaryDirectory(prefix="sharectl-")
         self._root = Path(self._folder.name) / "condor_config"
         self._root.write_text(configuration, encoding="utf-8")
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", str(CHILD)],
-            env={**environment, "CONDOR_CONFIG": str(self._root)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            bufsize=0,
-            preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - no threads
-        )
+        self._errors = Path(self._folder.name) / "errors"
+        self._process: Optional[subprocess.Popen[bytes]] = None
 
     def __enter__(self) -> CondorProcess:
         return self
@@ -81,9 +78,7 @@ class CondorProcess:
         _error: Optional[BaseException],
         _trace: Optional[TracebackType],
     ) -> None:
-        self._process.kill()
-        self._process.communicate()
-        self._errors.close()
+        self._end()
         self._folder.cleanup()
 
     def values(
@@ -104,55 +99,57 @@ class CondorProcess:
             If HTCondor cannot use the configuration.
         """
         self._root.write_text(configuration, encoding="utf-8")
-        asked = {"macros": list(macros), "environment": dict(environment)}
-        values: dict[str, str] = self._ask(asked)["values"]
+        question = {"macros": list(macros), "environment": dict(environment)}
+        values: dict[str, str] = self._ask(question)["values"]
         return values
 
     def canonical(self, expressions: Sequence[str]) -> list[Optional[str]]:
-        """Each expression as HTCondor prints it again; None for one that it cannot read."""
-        read = self._ask({"expressions": list(expressions), "slots": [], "jobs": []})["read"]
-        return [seen.get("text") for seen in read]
+        """Each expression as HTCondor prints it; None for one that it cannot read."""
+        answer = self._ask({"expressions": list(expressions), "slots": [], "jobs": []})
+        return [expression.get("text") for expression in answer["read"]]
 
     def evaluate(
         self,
         expressions: Sequence[str],
-        slots: Sequence[Mapping[str, str]],
-        jobs: Sequence[Mapping[str, str]],
+        slots: Sequence[Mapping[str, str]] = ({},),
+        jobs: Sequence[Mapping[str, str]] = ({},),
     ) -> list[Optional[list[list[Any]]]]:
-        """Value of each expression in each slot for each job; None for an expression that HTCondor cannot read.
+        """Value of each expression in each slot for each job; None if it cannot be read.
 
-        A value is a bool or a number, ``"undefined"``, ``"error"``, or text. Ads are name →
+        A value is a bool, a number, ``"undefined"``, ``"error"`` or text. Ads are name →
         expression.
         """
-        asked = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
-        values: list[Optional[list[list[Any]]]] = self._ask(asked)["values"]
+        question = {"expressions": list(expressions), "slots": list(slots), "jobs": list(jobs)}
+        values: list[Optional[list[list[Any]]]] = self._ask(question)["values"]
         return values
 
     def keep(
         self, slots: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, str]], weight: str
     ) -> list[dict[str, Any]]:
-        """What is known of each slot by itself; slots and jobs are kept for `looks`, instead of earlier ones.
+        """Facts of each slot; slots and jobs are kept for `looks`, instead of earlier ones.
 
         The parameters are those of `sharectl.condor.child.Kept`.
         """
-        asked = {"keep": {"slots": list(slots), "jobs": list(jobs), "weight": weight}}
-        facts: list[dict[str, Any]] = self._ask(asked)["slots"]
+        question = {"keep": {"slots": list(slots), "jobs": list(jobs), "weight": weight}}
+        facts: list[dict[str, Any]] = self._ask(question)["slots"]
         return facts
 
     def looks(
-        self, asked: Sequence[tuple[int, int, Optional[Mapping[str, float]]]]
+        self, questions: Sequence[tuple[int, int, Optional[Mapping[str, float]]]]
     ) -> list[tuple[Optional[float], dict[str, Optional[float]], Optional[bool], Optional[bool]]]:
-        """Slot's weight, what a job takes by asset, and whether the Requirements of slot and job hold, for each question.
+        """Weight, assets that a job takes, Requirements of slot and job, for each question.
 
         A question is the numbers of a kept slot and job, and the assets that the slot has left
-        (None: what it has).
+        (None: those it has).
         """
-        answers = self._ask({"looks": list(asked)})["looks"]
+        answers = self._ask({"looks": list(questions)})["looks"]
         return [(weight, consumed, slot, job) for weight, consumed, slot, job in answers]
 
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
+        if self._process is None:
+            self._process = self._start()
         stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None  # noqa: S101 - both are pipes, says __init__
+        assert stdin is not None  # noqa: S101 - both are pipes, says _start
         assert stdout is not None  # noqa: S101
         deadline = time.monotonic() + self._deadline_seconds
         answer = b""
@@ -160,9 +157,9 @@ class CondorProcess:
             stdin.write(json.dumps(question).encode() + b"\n")
             while not answer.endswith(b"\n"):
                 if not select.select([stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise UnreadableConfigurationError(
-                        f"no answer in {self._deadline_seconds:.0f} s"
-                    )
+                    self._end()
+                    problem = f"no answer in {self._deadline_seconds:.0f} s"
+                    raise UnreadableConfigurationError(problem)
                 block = stdout.read(65536)
                 if not block:
                     raise self._death()
@@ -172,26 +169,66 @@ class CondorProcess:
         decoded: dict[str, Any] = json.loads(answer)
         return decoded
 
+    def _start(self) -> subprocess.Popen[bytes]:
+        is_htcondors = re.compile(r"_?condor_", re.IGNORECASE).match
+        environment = {name: text for name, text in os.environ.items() if not is_htcondors(name)}
+        with self._errors.open("wb") as errors:
+            return subprocess.Popen(
+                [sys.executable, "-I", str(CHILD)],
+                env={**environment, "CONDOR_CONFIG": str(self._root)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                bufsize=0,
+                preexec_fn=partial(end_with, os.getpid()),  # noqa: PLW1509 - no threads
+            )
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
     def _death(self) -> UnreadableConfigurationError:
+        assert self._process is not None  # noqa: S101 - it was asked
         code = self._process.wait(PROCESS_DEADLINE_SECONDS)
-        self._errors.seek(0)
-        said = self._errors.read().decode(errors="replace")
-        lines = [line for line in said.splitlines() if str(self._root) not in line]
-        where = _PLACE.search(said)
-        return UnreadableConfigurationError(
-            "; ".join(lines) or f"HTCondor's parser ended with {code}",
-            f"{where['file']}:{where['line']}" if where else "",
+        self._end()
+        text = self._errors.read_text(encoding="utf-8", errors="replace")
+        return refusal(text, self._folder.name) or UnreadableConfigurationError(
+            f"HTCondor's parser ended with {code}"
         )
 
 
-_VERSION = re.compile(r"\$CondorVersion:\s+(\d{1,4})\.(\d{1,4})\.")
-VERSION_DEADLINE_SECONDS = 5.0
+def refusal(text: str, hidden_folder: str) -> Optional[UnreadableConfigurationError]:
+    """Error from the text of HTCondor's parser, at the innermost line that is the operator's.
+
+    ``hidden_folder`` has files that are not. None if the text is empty.
+    """
+    reasons: list[str] = []
+    place = ""
+    for part in _PARTS.split(text):
+        match = _PLACE.match(part)
+        reason = part[match.end() :].strip() if match else part.strip()
+        file = (match["file"] or match["last_file"] or "").strip() if match else ""
+        if (match and match["warning"]) or file.startswith(f"{hidden_folder}/"):
+            continue
+        if reason and reason not in reasons:
+            reasons.append(reason)
+        number = (match["line"] or match["last_line"]) if match and file else "0"
+        place = place or (f"{file}:{number}" if number != "0" else "")
+    if not reasons and not place:
+        return None
+    if not reasons:
+        file, _, number = place.rpartition(":")
+        line = linecache.getline(file, int(number)).strip()
+        reasons = [f"it cannot read {quoted(line)}" if line else "it cannot read that line"]
+    return UnreadableConfigurationError("; ".join(reasons), place)
 
 
 def installed_version(
     programs: Path, deadline_seconds: float = VERSION_DEADLINE_SECONDS
 ) -> Optional[tuple[int, int]]:
-    """First two numbers of the version of the HTCondor with its programs in that folder; None if it does not say."""
+    """First two numbers of the version of the HTCondor in that folder; None if unknown."""
     try:
         done = subprocess.run(
             [programs / "condor_version"],

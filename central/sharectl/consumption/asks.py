@@ -37,7 +37,7 @@ from typing import Any, Callable, Generic, Optional, Protocol, TypeVar
 
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import evaluated, whole
-from sharectl.condor.configuration import Source, boolean_here
+from sharectl.condor.configuration import boolean_here
 from sharectl.condor.daemons import LOCATION, why_collector, why_daemon, with_address
 from sharectl.condor.daemons import collector as collector_at
 from sharectl.condor.deadline import Question, ask_all
@@ -902,7 +902,7 @@ def when_empty(slot: AdOfFile) -> AdOfFile:
 
 def _process(deadline_seconds: float = ANSWER_SECONDS) -> CondorProcess:
     """A child with HTCondor's defaults."""
-    return CondorProcess(Source().root_file(), Source().environment, deadline_seconds)
+    return CondorProcess(deadline_seconds=deadline_seconds)
 
 
 def _priced(

@@ -25,7 +25,6 @@ from typing import Annotated, Any, Callable, Optional, TypeVar, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError
 
-from sharectl.condor.configuration import Source
 from sharectl.condor.library import CondorProcess
 from sharectl.config.fields import Section, wrong
 from sharectl.config.problems import Sections, fault_of
@@ -947,8 +946,7 @@ def _unreadable(tree: Tree, slots: Slots) -> Iterator[Fault]:
         )
     if not written:
         return
-    source = Source()
-    with CondorProcess(source.root_file(), source.environment) as process:
+    with CondorProcess() as process:
         read = process.canonical(list(written.values()))
     for (path, text), canonical in zip(written.items(), read):
         if canonical is None:

@@ -9,28 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.condor.configuration import Source, read, reader
-from sharectl.condor.library import UnreadableConfigurationError
+from sharectl.condor.configuration import Source, expand
+from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 
 PARENT = """
-import os, sys
-from sharectl.condor.configuration import Source, expand, reader
-source = Source()
-with reader(source) as process:
-    expand(source, ("SPOOL",), process)
+import pathlib, sys
+from sharectl.condor.configuration import Source, expand
+from sharectl.condor.library import CondorProcess
+with CondorProcess() as process:
+    expand(Source(), ("SPOOL",), process)
     print(process._process.pid, flush=True)
-    hanging = Source(main_file=__import__("pathlib").Path(sys.argv[1]))
-    expand(hanging, ("SPOOL",), process)
+    expand(Source(main_file=pathlib.Path(sys.argv[1])), ("SPOOL",), process)
 """
 
 
 def has_ended(pid: int) -> bool:
     """Whether there is no such process, or only its exit status."""
     try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0]
-            in "ZX"
-        )
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+        return stat.rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
         return True
 
@@ -57,13 +54,16 @@ def test_a_child_that_hangs_ends_with_its_parent(tmp_path: Path) -> None:
     assert ended
 
 
-def test_a_fifo_among_the_snippets_is_named(tmp_path: Path) -> None:
-    fifo = tmp_path / "70-site.conf"
-    os.mkfifo(fifo)
-    source = Source(tmp_path)
-    with (
-        reader(source) as process,
-        pytest.raises(UnreadableConfigurationError, match="is a FIFO") as caught,
-    ):
-        read(source, (), process)
-    assert caught.value.place == str(fifo)
+def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
+    """A FIFO among the snippets waits for a writer; a broken line ends HTCondor's parser."""
+    (fifos := tmp_path / "fifos").mkdir()
+    os.mkfifo(fifos / "70-site.conf")
+    (broken := tmp_path / "broken").mkdir()
+    (broken / "a.conf").write_text("FOO BAR\n")
+    with CondorProcess(deadline_seconds=3) as process:
+        with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):
+            expand(Source(fifos), ("START",), process)
+        with pytest.raises(UnreadableConfigurationError) as caught:
+            expand(Source(broken), ("START",), process)
+        assert caught.value.place == f"{broken / 'a.conf'}:1"
+        assert expand(Source(), ("START",), process)

@@ -583,7 +583,7 @@ class Tricky:
     def open(self, deadline_seconds: float) -> CondorProcess:
         assert deadline_seconds >= 1
         self.opened += 1
-        return CondorProcess("", {})
+        return CondorProcess()
 
     def ask(
         self, process: CondorProcess, slots: Sequence[int], jobs: Sequence[int]
