@@ -177,9 +177,9 @@ class FakeAudit:
             raise StateError(self.broken)
         self.records.append(record)
 
-    def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - as the port has it
+    def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Keep what was said."""
         del now
         if self.broken:
             raise StateError(self.broken)
-        self.switches.append((on, said))
+        self.switches.append((on, off))

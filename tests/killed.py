@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Callable
 
 from sharectl.cli import wiring
-from sharectl.cli.cycle import ports_of
+from sharectl.cli.wiring import ports_of
 from sharectl.config.load import load
 from sharectl.cycle.cycle import Ports, run_cycle
 from sharectl.files.files import only_one

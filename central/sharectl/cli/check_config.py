@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.cli.main import DEFAULT_CONFIG
+from sharectl.cli.options import DEFAULT_CONFIG
 from sharectl.config.advice import absent, advice, idle, missing_extras, protected, unusable
 from sharectl.config.load import load
 from sharectl.config.service_unit import unit_of

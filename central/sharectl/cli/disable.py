@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.wiring import UNASKED, audit_of, outlets_of, switch_of
+from sharectl.cli import options, wiring
 from sharectl.config.fields import number_in
 from sharectl.config.files import refuse_clashes
 from sharectl.config.model import Config
 from sharectl.cycle.publication import (
     Outlets,
     Publication,
+    Publishing,
     in_force,
     load_state,
-    tried,
-    withdraw,
-    withdraw_unlocked,
+    note,
+    noted,
 )
 from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.files.files import only_one
@@ -35,25 +33,21 @@ from sharectl.report.pool import disabled_words, utc
 MAX_FOR_SECONDS = 366 * 86400
 _INSTEAD = (
     "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file "
-    "(`sharectl check config` has the "
-    "same list) and disable again. No cycle runs with it, so that targets run out within "
-    "validity_seconds; to be rid of "
-    "them now, remove what publish: names, or on nodes: touch /etc/sharectl/disabled, or "
-    "SHARECTL_ENABLED = False. "
-    "`touch disabled` in state_directory keeps cycles from publishing once the file is mended"
+    "(`sharectl check config` has the same list) and disable again. No cycle runs with it, so that "
+    "targets run out within validity_seconds; to be rid of them now, remove what publish: names, "
+    "or on nodes: touch /etc/sharectl/disabled, or SHARECTL_ENABLED = False. `touch disabled` in "
+    "state_directory keeps cycles from publishing once the file is mended"
 )
-
 _NOT_SET = "the switch could not be set"
 _STOP = (
-    "cycles go on publishing unless it was set before: run this as the user of the service or "
-    "as root, or stop "
-    "sharectl.timer"
+    "cycles go on publishing unless it was set before: run this as the user of the service or as "
+    "root, or stop sharectl.timer"
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--reason",
         required=True,
@@ -66,15 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="for_seconds",
         type=_duration,
         metavar="TIME",
-        help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again (default: until "
-        "`sharectl enable`)",
+        help="such as 30s, 10m, 2h or 7d, or seconds; the first cycle after it publishes again "
+        "(default: until `sharectl enable`)",
     )
     parser.epilog = (
-        "Targets are withdrawn at once, by every transport that is configured, whether or not "
-        "the pool answers. Where "
-        "this command cannot run, `touch disabled` in state_directory does the same at the next "
-        "cycle. Nodes: "
-        "/etc/sharectl/disabled, or SHARECTL_ENABLED = False."
+        "Targets are withdrawn at once, by every transport that is configured, whether or not the "
+        "pool answers. Where this command cannot run, `touch disabled` in state_directory does the "
+        "same at the next cycle. Nodes: /etc/sharectl/disabled, or SHARECTL_ENABLED = False."
     )
 
 
@@ -83,99 +75,102 @@ def run(arguments: argparse.Namespace) -> int:
     config = _config_of(arguments)
     now = int(time.time())
     until = None if arguments.for_seconds is None else now + arguments.for_seconds
-    said = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
+    off = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
     problems: list[str] = []
-    was = in_force(switch_of(config).disabled(), now)
+    switch = wiring.switch_of(config)
+    was = in_force(switch.disabled(), now)
     # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
-    is_set = tried(lambda: switch_of(config).disable(said), problems)
-    if is_set:
-        tried(lambda: audit_of(config, "disable").switched(on=False, said=said, now=now), problems)
-    outlets = outlets_of(config, "disable", withdraws=True)
+    is_set = False
+    with noted(problems):
+        switch.disable(off)
+        is_set = True
+        wiring.audit_of(config, "disable").switched(off, now, on=False)
+    outlets = wiring.outlets_of(config, "disable", withdraws=True)
     try:
         refuse_clashes(config, arguments.config)
     except ConfigError as error:
         problems += error.problems
         outlets = replace(outlets, publishers=())
-    done, locked = _withdrawn(config, said, outlets, problems)
+    done, locked = _withdrawn(config, off, outlets, problems)
     if not is_set:
         problems.append(f"{_NOT_SET}; {_reached(done, outlets)}; {_STOP}")
+    places = [*done.places, *done.left]
     if arguments.json:
         content = {
-            "disabled": asdict(said) if is_set else None,
+            "disabled": asdict(off) if is_set else None,
             "was": asdict(was) if was else None,
-            "published": [*done.places, *done.left],
+            "published": places,
             "problems": problems,
         }
         print(as_json.dumps("disabled", content))
     else:
-        for line in _reply(said, was, _reached(done, outlets), is_set=is_set):
+        for line in _reply(off, was, _reached(done, outlets), is_set=is_set):
             print(line)
-        for place in (*done.places, *done.left):
+        for place in places:
             print(f"no targets at {place}")
     if problems:
-        problems += (
-            ["sharectl is disabled all the same: cycles publish no targets"] if is_set else []
-        )
+        if is_set:
+            problems.append("sharectl is disabled all the same: cycles publish no targets")
         raise StateError("\n".join(problems))
     if locked is not None:
-        print(f"sharectl: {locked}; it withdraws what it publishes", file=sys.stderr)
+        options.say([f"{locked}; it withdraws what it publishes"])
         return LockedError.exit_code
     return 0
 
 
-def _reply(said: Disabled, was: Optional[Disabled], reached: str, *, is_set: bool) -> Iterator[str]:
-    """What became of the switch, ``was`` being what it said before."""
+def _reply(off: Disabled, was: Optional[Disabled], reached: str, *, is_set: bool) -> Iterator[str]:
+    """Lines about the switch, and about the reason ``was`` that it had before."""
     if not is_set:
         yield f"NOT disabled: {_NOT_SET}; {reached}"
-        # Without a time it is one that this user cannot look at.
+        # A reason without a time is one that this user cannot read.
         if was is not None and was.since:
             yield f"what was there stands: disabled {disabled_words(was)}"
         return
-    yield f"disabled {disabled_words(said)}"
+    yield f"disabled {disabled_words(off)}"
     if was is not None:
-        now_until = "without an end" if said.until is None else f"until {utc(said.until)}"
+        now_until = "without an end" if off.until is None else f"until {utc(off.until)}"
         yield f"was disabled {disabled_words(was)}; now {now_until}"
-    if said.until is not None:
-        yield f"for {said.until - said.since} s: the first cycle after {utc(said.until)} publishes again"
+    if off.until is not None:
+        seconds = off.until - off.since
+        yield f"for {seconds} s: the first cycle after {utc(off.until)} publishes again"
 
 
 def _reached(done: Publication, outlets: Outlets) -> str:
-    """How far targets went without the switch."""
+    """Effect on targets without the switch."""
     if not done.places:
         return "no target is withdrawn"
-    return "targets are withdrawn once" + (
-        ", and not everywhere" if len(done.places) < len(outlets.publishers) else ""
-    )
+    partly = ", and not everywhere" if len(done.places) < len(outlets.publishers) else ""
+    return f"targets are withdrawn once{partly}"
 
 
 def _config_of(arguments: argparse.Namespace) -> Config:
     """Configuration; if it is broken, the problems end in what to do instead."""
     try:
-        return wiring.config_of(arguments)
+        return options.config_of(arguments)
     except ConfigError as error:
         raise ConfigError([*error.problems, f"{arguments.config}: {_INSTEAD}"]) from error
 
 
 def _withdrawn(
-    config: Config, said: Disabled, outlets: Outlets, problems: list[str]
+    config: Config, off: Disabled, outlets: Outlets, problems: list[str]
 ) -> tuple[Publication, Optional[LockedError]]:
-    """What was published, and why it was so without the lock if it was."""
-    plans = wiring.plan_config(config, UNASKED)
-    lock = config.state_directory / "lock"
+    """Withdraw all targets; also returned is the reason if that was done without the lock."""
+    law = wiring.plan_config(config, wiring.UNASKED)
     done, locked = Publication(), None
     for wait_seconds in (0.0, config.lock_wait_seconds):
         try:
-            with only_one(lock, wait_seconds):
-                now = int(time.time())
-                before = load_state(outlets.state, now, problems)
-                return withdraw(plans, said, before, outlets, now, problems), None
+            with only_one(config.state_directory / "lock", wait_seconds):
+                publishing = Publishing(law, outlets, int(time.time()), problems)
+                before = load_state(outlets.state, publishing.now, problems)
+                return publishing.withdraw(off, before), None
         except LockedError as error:
             locked = error
         except StateError as error:
-            problems += [str(error)] if str(error) not in problems else []
-        # Nobody waits for a cycle that hangs before targets go.
+            note(error, problems)
+        # Targets go before anybody waits for a cycle that hangs.
         if not done.places:
-            done = withdraw_unlocked(plans, said, outlets, int(time.time()), problems)
+            publishing = Publishing(law, outlets, int(time.time()), problems)
+            done = publishing.withdraw_unlocked(off)
     return done, locked
 
 

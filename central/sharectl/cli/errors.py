@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from sharectl.cli import wiring
+from sharectl.cli import options, wiring
 from sharectl.ledger import logs
 from sharectl.report import as_json
 from sharectl.shares.errors import group_errors, usage_by_group
@@ -13,8 +13,8 @@ from sharectl.shares.groups import with_subgroups
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    wiring.add_common(parser)
-    wiring.add_look(parser)
+    options.add_common(parser)
+    options.add_look(parser)
     parser.epilog = (
         "columns: T0 Unix seconds; VO group; PLEDGE HS06; DC cores over the share; SC, MC cores "
         "held by single- and "
@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the header of shares_Error.log and a row a group, which holds what the groups within it do too."""
-    config = wiring.config_of(arguments)
-    snapshot = wiring.look(arguments, config)
+    config = options.config_of(arguments)
+    snapshot = options.look(arguments, config)
     law = wiring.plan_config(config)
     usage = usage_by_group(snapshot, law.shared_hs06)
     rows = with_subgroups(group_errors(usage, law.shared_hs06), law.own_hs06)

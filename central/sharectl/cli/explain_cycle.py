@@ -6,15 +6,15 @@ import argparse
 import sys
 import time
 
-from sharectl.cli import wiring
+from sharectl.cli import options
 from sharectl.cli.explain_source import (
     before,
     cycle_or_time,
     decided_again,
     is_usable,
-    ledger_of,
     recorded,
 )
+from sharectl.cli.wiring import ledger_of
 from sharectl.explain.cycle import explain_cycle
 from sharectl.report import as_json, explain
 from sharectl.times import FORMS
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=(None, None),
         help="number of a cycle in the ledger, `latest` (default), or a time: the last cycle then",
     )
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every group, node and change"
     )
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a cycle saw, what it decided and published, what that changed, and what would change it."""
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     ledger = ledger_of(config)
     record = recorded(ledger, *arguments.which)
     earlier = before(ledger, record)

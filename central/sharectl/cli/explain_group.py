@@ -6,7 +6,7 @@ import argparse
 import sys
 from difflib import get_close_matches
 
-from sharectl.cli import wiring
+from sharectl.cli import options
 from sharectl.cli.explain_source import add_source, explained_of
 from sharectl.errors import AbsentError
 from sharectl.explain.group import explain_group
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a group uses, how its error and output came about, what was decided and what would change it."""
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     explained = explained_of(arguments, config)
     groups = [control.group for control in explained.record.groups]
     name = arguments.name.lower()

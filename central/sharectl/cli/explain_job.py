@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from typing import Optional
 
-from sharectl.cli import wiring
+from sharectl.cli import options, wiring
 from sharectl.config.model import Config
 from sharectl.errors import SharectlError
 from sharectl.explain import asks, job
@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every clause in full"
     )
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
         "exit codes: 0 it is explained, 1 no access point knows the job or its expressions "
@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what stands between a job and the nodes; 1 if that cannot be told."""
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     try:
         wanted = asks.job_id(arguments.id, arguments.schedd)
     except ValueError as error:

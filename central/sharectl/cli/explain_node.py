@@ -8,9 +8,9 @@ import time
 from difflib import get_close_matches
 from typing import Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.explain_source import add_source, explained_of, ledger_of
-from sharectl.cli.wiring import state_to_read
+from sharectl.cli import options
+from sharectl.cli.explain_source import add_source, explained_of
+from sharectl.cli.wiring import ledger_of, state_to_read
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError
 from sharectl.explain.again import Explained
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what a node holds, its target and why, what the node says, and what would change it."""
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     explained = explained_of(arguments, config)
     node = _node(explained, arguments.name)
     found = explain_node(

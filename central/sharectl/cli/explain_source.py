@@ -7,14 +7,14 @@ import sys
 import time
 from typing import Callable, Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.times import moment
-from sharectl.cli.wiring import UNASKED, state_to_read
+from sharectl.cli import options, wiring
+from sharectl.cli.options import moment
+from sharectl.cli.wiring import UNASKED, ledger_of, state_to_read
 from sharectl.config.model import Config
 from sharectl.errors import AbsentError, StateError
 from sharectl.explain.again import Explained, of_ledger, of_now
 from sharectl.explain.what_if import Case
-from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.ledger.ledger import Ledger
 from sharectl.plan.plan import Known, State
 from sharectl.plan.records import CycleRecord
 from sharectl.times import FORMS, parse, shown
@@ -29,7 +29,7 @@ _TIME_HELP = f"TIME is {FORMS}."
 
 def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which decision is meant."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--all", action="store_true", help="more than one screen: every node, job and sentence"
     )
@@ -50,7 +50,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="look at the pool now and decide anew; nothing is published",
     )
-    wiring.add_look(parser)
+    options.add_look(parser)
     parser.set_defaults(usage_error=parser.error)
     parser.epilog = (
         f"{_TIME_HELP} What would change a decision is found by making it again, with the "
@@ -96,11 +96,6 @@ def decided_again(record: CycleRecord, earlier: Optional[CycleRecord], config: C
     """
     # The source of pledges is not asked: what they were is in the record.
     return of_ledger(record, earlier, wiring.plan_config(config, UNASKED), known_of(config))
-
-
-def ledger_of(config: Config) -> Ledger:
-    """The ledger in the state directory."""
-    return Ledger(config.state_directory / PLACE)
 
 
 def known_of(config: Config) -> Known:
@@ -172,7 +167,7 @@ def cycle_or_time(now: int) -> Callable[[str], tuple[Optional[int], Optional[int
 def _of_now(
     arguments: argparse.Namespace, config: Config, ledger: Ledger, known: Known
 ) -> Explained:
-    snapshot = wiring.look_to_decide(arguments, config)
+    snapshot = options.look_to_decide(arguments, config)
     offline = arguments.jobs is not None
     state = State() if offline else state_to_read(config, snapshot.taken_at)
     case = Case(

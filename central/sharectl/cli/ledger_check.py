@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from sharectl.cli import wiring
+from sharectl.cli import options
 from sharectl.report import as_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--all", action="store_true", help="read every cycle with its nodes, not the last 200 only"
     )
@@ -19,10 +19,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print what is not in order; 1 if anything is not."""
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.ledger.ledger import problems
 
-    ledger = ledger_of(wiring.config_of(arguments))
+    ledger = ledger_of(options.config_of(arguments))
     found = problems(ledger, every_cycle=arguments.all)
     if arguments.json:
         print(as_json.dumps("ledger-check", {"path": str(ledger.path), "problems": found}))

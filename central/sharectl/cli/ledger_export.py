@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Callable
 
 from sharectl import words
-from sharectl.cli import wiring
-from sharectl.cli.times import moment, no_cycle, refuse_no_period
+from sharectl.cli import options
+from sharectl.cli.options import moment, no_cycle, refuse_no_period
 from sharectl.errors import AbsentError
 from sharectl.ledger import export
 from sharectl.ledger.data import TABLES
@@ -26,7 +26,7 @@ _GROUPS = "groups"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     now = int(time.time())
     tables = "; ".join(f"{name}: {table.summary}" for name, table in TABLES.items())
     parser.add_argument("--what", choices=tuple(TABLES), help=f"{tables} (default: {_GROUPS})")
@@ -83,10 +83,10 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error(
             "--json and --format parquet need -o FILE: standard output is for text"
         )
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.config.files import NamedFile, refuse_output
 
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     ledger = ledger_of(config)
     if arguments.output is not None:
         home = NamedFile("state_directory", config.state_directory, is_folder=True)

@@ -6,8 +6,8 @@ import argparse
 import time
 from dataclasses import asdict
 
-from sharectl.cli import wiring
-from sharectl.cli.times import moment, refuse_no_period
+from sharectl.cli import options
+from sharectl.cli.options import moment, refuse_no_period
 from sharectl.report import as_json
 from sharectl.times import FORMS
 from sharectl.words import counted
@@ -17,7 +17,7 @@ _END_OF_TIME = 2**62
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     now = int(time.time())
     parser.add_argument(
         "--imported",
@@ -42,11 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Remove them, and print how many."""
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.ledger.logs import forget_imported, imported
 
     refuse_no_period(arguments)
-    ledger = ledger_of(wiring.config_of(arguments))
+    ledger = ledger_of(options.config_of(arguments))
     action = imported if arguments.dry_run else forget_imported
     done = action(ledger, arguments.since, arguments.until)
     if arguments.json:

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 
-from sharectl.cli import wiring
+from sharectl.cli import options
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.logs import Imported
 from sharectl.report import as_json
@@ -17,7 +17,7 @@ from sharectl.words import counted
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "files",
         type=Path,
@@ -35,11 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Add the rows, and print how many; 1 if some are not what is there, or none could be kept."""
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.files.packed import sources
     from sharectl.ledger.logs import bring_in
 
-    ledger = ledger_of(wiring.config_of(arguments))
+    ledger = ledger_of(options.config_of(arguments))
     with sources(arguments.files, sys.stdin.buffer) as logs:
         done = bring_in(ledger, logs, int(time.time()))
     if arguments.json:

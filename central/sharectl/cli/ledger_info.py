@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import Any, Optional
 
-from sharectl.cli import wiring
+from sharectl.cli import options
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
 from sharectl.times import shown
@@ -14,15 +14,15 @@ from sharectl.times import shown
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    wiring.add_common(parser)
+    options.add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the numbers of the ledger."""
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.ledger.ledger import info
 
-    said = info(ledger_of(wiring.config_of(arguments)))
+    said = info(ledger_of(options.config_of(arguments)))
     if arguments.json:
         print(as_json.dumps("ledger", said))
     else:

@@ -1,8 +1,4 @@
-"""``sharectl VERB …``: finds the verb, runs it, turns errors into one line and an exit code.
-
-What is wrong with the words of a command, and what to write instead, where argparse leaves it to
-guessing.
-"""
+"""``sharectl VERB …``: runs a verb, and turns its errors into lines and an exit code."""
 
 from __future__ import annotations
 
@@ -20,66 +16,8 @@ from typing import Optional
 
 from sharectl import __version__
 from sharectl.cli import streams
-from sharectl.cli.times import joined
-from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, SharectlError, StateError
-
-_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-_WITHOUT_VERB = ("-h", "--help", "--version")
-_SHOWN = 60
-"""Characters of a word that are compared, and shown."""
-
-
-WITH_ACTIONS = ("explain", "ledger", "check", "consumption")
-"""Verbs whose second word says what is to be done."""
-
-
-def misplaced(arguments: Sequence[str], verbs: Collection[str]) -> Optional[str]:
-    """Fault of the first words, if a verb or its action is not among them; None if they may stand there."""
-    first, second = (*arguments[:2], "", "")[:2]
-    if first in WITH_ACTIONS and second.startswith("-") and second not in _WITHOUT_VERB:
-        option = second.partition("=")[0][:_SHOWN]
-        return (
-            f"options are written behind the second word: sharectl {first} WORD {option} ... "
-            f"(`sharectl {first} --help` has the words)"
-        )
-    if not first or first in _WITHOUT_VERB or first in verbs:
-        return None
-    if first.startswith("-"):
-        verb = next((word for word in arguments if word in verbs), "VERB")
-        option = first.partition("=")[0][:_SHOWN]
-        return f"options are written behind the verb: sharectl {verb} {option} ..."
-    near = get_close_matches(first[:_SHOWN], verbs, 1)
-    instead = f"write {near[0]}" if near else f"it is one of {', '.join(verbs)}"
-    return f"there is no verb {first[:_SHOWN]!r}; {instead}"
-
-
-def unknown_arguments(words: Sequence[str], command: str, help_text: str) -> str:
-    """What is wrong with ``words``, which ``command`` does not know; ``help_text`` has options that it does."""
-    known = sorted(set(_OPTION.findall(help_text)))
-    options = [word.partition("=")[0][:_SHOWN] for word in words if word.startswith("-")]
-    others = [word[:_SHOWN] for word in words if not word.startswith("-")] if not options else []
-    said = []
-    for option in options:
-        near = get_close_matches(option, known, 1)
-        said.append(f"there is no option {option}" + (f"; write {near[0]}" if near else ""))
-    said += [f"{word!r} is one word too many" for word in others]
-    return f"{'; '.join(said)} (`{command} --help` has what there is)"
-
-
-DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
-TRACEBACK = "SHARECTL_TRACEBACK"
-"""Environment variable that asks for the traceback of an internal error."""
-
-_MOST_CHARACTERS = 500
-_REMEDIES = {
-    errno.EACCES: "run this as the user of `sharectl cycle`, or give this user the right to it",
-    errno.EPERM: "run this as the user of `sharectl cycle`, or give this user the right to it",
-    errno.ENOSPC: "make room",
-    errno.EDQUOT: "make room",
-    errno.ENOENT: "make it, or name another",
-    errno.EMFILE: "raise `ulimit -n`",
-}
-_ANY_OS_ERROR = "see what is wrong there"
+from sharectl.cli.options import exit_codes, joined
+from sharectl.errors import INTERNAL, INTERRUPTED, SharectlError, StateError
 
 VERBS = {
     "snapshot": "look at the pool: what each group holds and waits for",
@@ -100,39 +38,33 @@ VERBS = {
     "consumption": "consumption policies: generate and check them, price jobs, count claims",
     "cadence": "what the negotiation interval costs in idle cores, and which to choose",
 }
+"""Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
-_EXIT_CODES = "exit codes: " + "; ".join(
-    f"{code} {meaning}" for code, meaning in EXIT_CODES.items()
-)
+WITH_ACTIONS = ("explain", "ledger", "check", "consumption")
+"""Verbs whose second word is an action."""
 
+TRACEBACK = "SHARECTL_TRACEBACK"
+"""Environment variable that asks for the traceback of an internal error."""
 
-def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """Parser of the whole command, and that of ``verb``, whose arguments alone are loaded: imports cost time."""
-    parser = argparse.ArgumentParser(
-        prog="sharectl",
-        description="Keeps the groups of an HTCondor pool at their promised shares.",
-        epilog=_EXIT_CODES,
-    )
-    parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
-    of_verb = parser
-    for name, summary in VERBS.items():
-        described = verbs.add_parser(
-            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
-        )
-        if name == verb:
-            module = import_module(f"sharectl.cli.{name}")
-            module.add_arguments(described)
-            described.set_defaults(run=module.run)
-            of_verb = described
-    return parser, of_verb
+_WITHOUT_VERB = ("-h", "--help", "--version")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+_WORD_CHARACTERS = 60
+_MESSAGE_CHARACTERS = 500
+_REMEDIES = {
+    errno.EACCES: "run this as the user of `sharectl cycle`, or give this user the right to it",
+    errno.EPERM: "run this as the user of `sharectl cycle`, or give this user the right to it",
+    errno.ENOSPC: "make room",
+    errno.EDQUOT: "make room",
+    errno.ENOENT: "make it, or name another",
+    errno.EMFILE: "raise `ulimit -n`",
+}
+"""Number of an operating system's error -> remedy."""
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Exit code of the command with the arguments ``argv``; those of this process if None.
+    """Run the command with the arguments ``argv``, or those of this process; returns its exit code.
 
-    Whatever happens is told in lines on standard error, never in a traceback; SHARECTL_TRACEBACK=1
-    asks for one.
+    Errors are lines on standard error, never a traceback; SHARECTL_TRACEBACK=1 asks for one.
     """
     streams.open_missing()
     code = 0
@@ -153,10 +85,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         # Where the reader (head, less) has had enough the code of a verb that ended stays.
         if not (isinstance(error, BrokenPipeError) and streams.reader_is_gone()):
             place = error.filename or "standard output"
-            streams.complain(
-                f"{place}: {error.strerror or error}; "
-                f"{_REMEDIES.get(error.errno or 0, _ANY_OS_ERROR)}"
-            )
+            remedy = _REMEDIES.get(error.errno or 0, "see what is wrong there")
+            streams.complain(f"{place}: {error.strerror or error}; {remedy}")
             code = StateError.exit_code
     except UnicodeError as error:
         streams.complain(f"{error}; run it in a locale with UTF-8, such as LC_ALL=C.UTF-8")
@@ -179,15 +109,69 @@ def _run(arguments: Sequence[str]) -> int:
     parsed, unknown = parser.parse_known_args(joined(arguments))
     if unknown:
         chosen = [word for word in arguments[:2] if word in map(str, vars(parsed).values())]
-        parser.error(
-            unknown_arguments(unknown, f"sharectl {' '.join(chosen)}", of_verb.format_help())
-        )
+        command = f"sharectl {' '.join(chosen)}"
+        parser.error(unknown_arguments(unknown, command, of_verb.format_help()))
     code: int = parsed.run(parsed)
     return code
 
 
+def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """Parser of the whole command, and that of ``verb``, whose module alone is imported."""
+    parser = argparse.ArgumentParser(
+        prog="sharectl",
+        description="Keeps the groups of an HTCondor pool at their promised shares.",
+        epilog=exit_codes(),
+    )
+    parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
+    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    of_verb = parser
+    for name, summary in VERBS.items():
+        described = verbs.add_parser(
+            name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
+        )
+        if name == verb:
+            module = import_module(f"sharectl.cli.{name}")
+            module.add_arguments(described)
+            described.set_defaults(run=module.run)
+            of_verb = described
+    return parser, of_verb
+
+
+def misplaced(arguments: Sequence[str], verbs: Collection[str]) -> Optional[str]:
+    """Fault of the first words, if a verb or its action is missing or misspelt; else None."""
+    first, second = (*arguments[:2], "", "")[:2]
+    option = (second if first in WITH_ACTIONS else first).partition("=")[0][:_WORD_CHARACTERS]
+    if first in WITH_ACTIONS and second.startswith("-") and second not in _WITHOUT_VERB:
+        return (
+            f"options are written behind the second word: sharectl {first} WORD {option} ... "
+            f"(`sharectl {first} --help` has the words)"
+        )
+    if not first or first in _WITHOUT_VERB or first in verbs:
+        return None
+    if first.startswith("-"):
+        verb = next((word for word in arguments if word in verbs), "VERB")
+        return f"options are written behind the verb: sharectl {verb} {option} ..."
+    near = get_close_matches(option, verbs, 1)
+    instead = f"write {near[0]}" if near else f"it is one of {', '.join(verbs)}"
+    return f"there is no verb {first[:_WORD_CHARACTERS]!r}; {instead}"
+
+
+def unknown_arguments(words: Sequence[str], command: str, help_text: str) -> str:
+    """Fault of ``words`` that ``command`` does not know; ``help_text`` has its options."""
+    known = sorted(set(_OPTION.findall(help_text)))
+    options = [word.partition("=")[0][:_WORD_CHARACTERS] for word in words if word.startswith("-")]
+    faults = [f"{word[:_WORD_CHARACTERS]!r} is one word too many" for word in words]
+    if options:
+        near = {option: get_close_matches(option, known, 1) for option in options}
+        faults = [
+            f"there is no option {option}" + (f"; write {near[option][0]}" if near[option] else "")
+            for option in options
+        ]
+    return f"{'; '.join(faults)} (`{command} --help` has what there is)"
+
+
 def _internal(error: Exception) -> str:
-    """What went wrong in sharectl itself, and where."""
+    """Message of an error in sharectl itself, with its place."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"internal error{place}: {type(error).__name__}: {str(error)[:_MOST_CHARACTERS]}"
+    return f"internal error{place}: {type(error).__name__}: {str(error)[:_MESSAGE_CHARACTERS]}"

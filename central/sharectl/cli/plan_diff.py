@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from sharectl.cli.explain_source import ledger_of
-from sharectl.cli.wiring import state_to_read
+from sharectl.cli.wiring import ledger_of, state_to_read
 from sharectl.config.model import Config
 from sharectl.errors import InputError, StateError
 from sharectl.explain.cycle import idle_by_target

@@ -10,8 +10,8 @@ from dataclasses import asdict
 from math import fsum
 from typing import Any
 
-from sharectl.cli import wiring
-from sharectl.cli.plan import say_warnings
+from sharectl.cli import options, wiring
+from sharectl.cli.options import say_warnings
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.files import only_one
 from sharectl.report import as_json
@@ -23,7 +23,7 @@ _EPILOG = """exit codes besides those of `sharectl --help`: 75 the pledges canno
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--refresh",
         action="store_true",
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     PoolUnavailableError
         If a cycle would have none.
     """
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     writes = arguments.refresh or arguments.confirm
     with contextlib.ExitStack() as stack:
         if writes:

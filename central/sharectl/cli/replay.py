@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.explain_source import before, known_of, ledger_of, recorded
-from sharectl.cli.times import moment, no_cycle
-from sharectl.cli.wiring import UNASKED
+from sharectl.cli import options, wiring
+from sharectl.cli.explain_source import before, known_of, recorded
+from sharectl.cli.options import moment, no_cycle
+from sharectl.cli.wiring import UNASKED, ledger_of
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, load, overridden
 from sharectl.config.model import Config
 from sharectl.control.laws import LAWS
@@ -36,7 +36,7 @@ about alike another one is chosen, whose target then stands in the cycles after.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     when = moment(int(time.time()))
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.add_argument(
         "--from", dest="since", type=when, metavar="TIME", help="default: the first cycle"
     )
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what would have been decided beside what was, cycle by cycle and in sum."""
     if arguments.csv and arguments.json:
         arguments.usage_error("--csv and --json are two forms of the same: choose one")
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     decides = _deciding(arguments, config)
     ledger = ledger_of(config)
     since, until = _span(arguments, ledger)

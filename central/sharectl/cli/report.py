@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.times import moment, no_cycle
+from sharectl.cli import options
+from sharectl.cli.options import moment, no_cycle
 from sharectl.errors import AbsentError
 from sharectl.times import FORMS, shown
 
@@ -32,7 +32,7 @@ exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the l
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     now = int(time.time())
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
     parser.add_argument(
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page; print where it is, or its numbers as JSON."""
-    from sharectl.cli.cycle import ledger_of
+    from sharectl.cli.wiring import ledger_of
     from sharectl.config.files import refuse_output
     from sharectl.files import page_folder
     from sharectl.report import as_json, page
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.words import counted
 
     wanted = _periods(arguments)
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     refuse_output(arguments.output / page_folder.INDEX, config, arguments.config)
     ledger = ledger_of(config)
     span = ledger.span()

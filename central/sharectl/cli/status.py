@@ -12,16 +12,15 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Optional
 
-from sharectl.cli import wiring
-from sharectl.cli.plan import say_warnings
+from sharectl.cli import options, wiring
+from sharectl.cli.options import say_warnings
 from sharectl.cli.wiring import state_of, switch_of
 from sharectl.condor import nodes as node_status
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited
 from sharectl.config.model import Config
 from sharectl.config.places import CollectorPublisherConfig, HttpsPublisherConfig, PublisherConfig
-from sharectl.cycle.clock import MAX_AHEAD_SECONDS, of_now
-from sharectl.cycle.publication import in_force
+from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled, Standing
 from sharectl.plan import nodes as node_reasons
@@ -254,14 +253,14 @@ read, 78 configuration; all but 0 want somebody to look"""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    wiring.add_common(parser)
+    options.add_common(parser)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the last cycle, the published files and the nodes; 1 if any of them is not as it should be."""
-    config = wiring.config_of(arguments)
+    config = options.config_of(arguments)
     now = int(time.time())
     said = in_force(switch_of(config).disabled(), now)
     state, of_future = of_now(state_of(config).load(), now)

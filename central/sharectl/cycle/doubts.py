@@ -1,7 +1,4 @@
-"""What in a look at the pool tells that the configuration was probably not meant so.
-
-Whether a collector that answers can know the whole pool yet.
-"""
+"""Doubts about a look at the pool: a collector that is too young, an odd configuration."""
 
 from __future__ import annotations
 
@@ -17,22 +14,21 @@ from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import levels_above
 
 WARMUP_SECONDS = 330
-"""Within this every daemon has sent its ad to a collector that has started: UPDATE_INTERVAL (300) and some."""
+"""Time for every daemon to send its ad to a new collector: UPDATE_INTERVAL (300) and some."""
 
 
 def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
-    """``snapshot``, incomplete if its collector has just started and knows less than at the last complete cycle.
+    """Snapshot, incomplete if its collector just started and knows less than the last cycle.
 
-    A collector begins with nothing, and daemons report at their own pace: what it does not know yet
-    is not gone. Nodes that left while it ran are gone, and so is what has not reported by the end
-    of `WARMUP_SECONDS`.
+    Daemons report to a new collector at their own pace. Nodes that leave while it runs are gone,
+    and so is a daemon that has not reported by the end of `WARMUP_SECONDS`.
     """
     age_seconds = snapshot.taken_at - snapshot.collector_started_at
     if not snapshot.complete or age_seconds >= WARMUP_SECONDS:
         return snapshot
     missing = [
-        f"{now} of {then} {what}"
-        for what, now, then in (
+        f"{now} of {then} {daemons}"
+        for daemons, now, then in (
             ("execute points", len(snapshot.nodes), before.nodes),
             ("schedds", snapshot.schedds, before.schedds),
         )
@@ -48,11 +44,11 @@ def with_restart(snapshot: Snapshot, before: State) -> Snapshot:
 
 
 MOST_UNPLACEABLE = 10
-"""Groups and sizes of jobs that no node could run that are named."""
+"""Groups and sizes of jobs that no node could run, as many as are listed."""
 
 
 def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
-    """A line for each doubt about a complete snapshot at Unix time ``now``; they change no plan."""
+    """Doubts about a complete snapshot at Unix time ``now``, a line each; they change no plan."""
     return (
         *_nodes(config, state, snapshot, now),
         *power_doubts(snapshot),
@@ -63,17 +59,15 @@ def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tu
 
 
 def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
-    """A line if no node of the pool publishes its power."""
+    """Doubt, a line, if no node of the pool publishes its power."""
     if not snapshot.nodes or not all(node.power_assumed for node in snapshot.nodes):
         return ()
-    return (
-        (
-            "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores "
-            "they have "
-            "(pool.default_node_hs06); write on each node t1_wn_hs06 = 640 and "
-            "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
-        ),
+    doubt = (
+        "no node publishes t1_wn_hs06: all nodes count as equally strong, whatever cores they have "
+        "(pool.default_node_hs06); write on each node t1_wn_hs06 = 640 and "
+        "STARTD_ATTRS = $(STARTD_ATTRS) t1_wn_hs06"
     )
+    return (doubt,)
 
 
 def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
@@ -94,9 +88,8 @@ def _several_slots(snapshot: Snapshot) -> Iterator[str]:
     if names:
         yield (
             f"nodes with several partitionable slots, {len(names)} under control (such as "
-            f"{names[0]}): they get no target, "
-            "because a cap is the node's and each slot compares its own cores with it; give "
-            "each one partitionable slot"
+            f"{names[0]}): they get no target, because a cap is the node's and each slot compares "
+            "its own cores with it; give each one partitionable slot"
         )
 
 
@@ -124,7 +117,7 @@ def _groups(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
-    """Where the jobs of a group without any may be; None if there are none."""
+    """Doubt about a group without jobs, if jobs of no configured group may be meant for it."""
     for strangers in (*reversed(levels_above(group)), OTHER):
         used = usage.get(strangers, GroupUsage())
         waiting = sum(used.pending_by_cores.values())
@@ -132,19 +125,18 @@ def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
             own = " in none of the groups within it" if strangers != OTHER else ""
             return (
                 f"group {group} has neither running nor pending jobs, and {strangers} has "
-                f"{used.cores} cores and "
-                f"{waiting} pending jobs{own}: is it spelt as in AccountingGroup?"
+                f"{used.cores} cores and {waiting} pending jobs{own}: is it spelt as in "
+                "AccountingGroup?"
             )
     return None
 
 
 def _over_their_own(config: PlanConfig, usage: Mapping[str, GroupUsage]) -> Iterator[str]:
-    """Groups whose own jobs use more than their subgroups leave them: nothing can hold these back."""
+    """Doubts about groups whose own jobs use more than their subgroups leave them."""
     for error in group_errors(usage, config.shared_hs06):
         if error.group in config.own_hs06 and error.error_hs06 > config.limits.deadband_hs06:
             yield (
                 f"group {error.group}: jobs in none of the groups within it use "
-                f"{error.usage.power_hs06:.0f} HS06, "
-                f"{error.error_hs06:.0f} over what these leave them, and are not steered; let "
-                "AccountingGroup name one of these"
+                f"{error.usage.power_hs06:.0f} HS06, {error.error_hs06:.0f} over what these leave "
+                "them, and are not steered; let AccountingGroup name one of these"
             )

@@ -1,28 +1,31 @@
-"""How a plan reaches the nodes: the switch is looked at before and after, state and audit tell what was published.
+"""Way of a plan to the nodes: switch, state, left places, publishers, audit, state again.
 
-The state is saved before anything is published, with what stood until then, and again afterwards. A
-cycle that is killed between leaves a state that says so: the next one knows what may stand, what
-may have changed, and what the audit has not been told.
+The state is saved before anything is published, with the targets that stood until then, and again
+afterwards. A cycle that is killed between the two leaves a state that says so: the next one knows
+which targets may stand, which nodes may have changed, and which changes the audit lacks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Callable, Optional
+from typing import Optional
 
-from sharectl.cycle.clock import of_now
 from sharectl.cycle.ports import Audit, LeftPlaces, Publisher, StateStore, Switch
 from sharectl.errors import BrokenStateError, StateError, UnsignedError
-from sharectl.model import Disabled, Plan, Snapshot
+from sharectl.model import Disabled, Plan, Snapshot, Standing
 from sharectl.plan.diff import EXPIRED, ChangeRecord, changes
 from sharectl.plan.plan import PlanConfig, State, withdrawal
+from sharectl.times import shown
+
+MAX_AHEAD_SECONDS = 300
+"""Most seconds that a sequence may be ahead of now: nodes refuse later ones (`future`)."""
 
 
 @dataclass(frozen=True)
 class Outlets:
-    """All that a publication goes through."""
+    """Ports of a publication."""
 
     publishers: Sequence[Publisher]
     state: StateStore
@@ -39,205 +42,180 @@ class Proposal:
     after: State
     """State once it is published."""
     snapshot: Optional[Snapshot] = None
-    """What it was decided on."""
+    """Snapshot that it was decided on."""
     text: str = ""
     """An operator's reason."""
 
 
 @dataclass(frozen=True)
 class Publication:
-    """What became of a plan."""
+    """Outcome of a publication."""
 
     plan: Optional[Plan] = None
-    """What was published last; None if nothing was."""
+    """Last plan that was published; None if none was."""
     places: tuple[str, ...] = ()
-    """Where; empty if every publisher failed."""
+    """Places that took it; empty if every publisher failed."""
     left: tuple[str, ...] = ()
-    """Places that the configuration names no more, and from which targets were taken away."""
+    """Places that the configuration names no more, from which targets were taken away."""
     disabled: Optional[Disabled] = None
-    """What keeps plans from being published."""
+    """Reason why no plan is published; None if sharectl is on."""
     enabled_again: Optional[Disabled] = None
-    """What kept them from it until now, and has run out."""
+    """Reason that ran out, so that this publication switched sharectl on."""
 
 
-def publish_unless_disabled(
-    config: PlanConfig,
-    proposal: Optional[Proposal],
-    before: State,
-    outlets: Outlets,
-    now: int,
-    problems: list[str],
-) -> Publication:
-    """What was published: the plan proposed, or a withdrawal if sharectl is off and targets may still stand.
+@dataclass(frozen=True)
+class Publishing:
+    """Publication at one time. Failures are added to ``problems`` and stop nothing else."""
 
-    To be called under the lock. What fails is added to ``problems``.
-    """
-    off, enabled_again = _switched(outlets, now, problems)
-    if off is None and proposal is not None:
-        done, before = publish(proposal, before, outlets, now, problems)
-        # Whoever switched it off meanwhile, without the lock, relies on this look.
-        off = in_force(outlets.switch.disabled(), now)
-        if off is None or before.withdrawn:
-            return replace(done, disabled=off, enabled_again=enabled_again)
-    if off is not None and not before.withdrawn:
-        return replace(
-            withdraw(config, off, before, outlets, now, problems), enabled_again=enabled_again
-        )
-    return Publication(disabled=off, enabled_again=enabled_again)
+    config: PlanConfig
+    outlets: Outlets
+    now: int
+    """Unix seconds."""
+    problems: list[str]
 
+    def publish_unless_disabled(self, proposal: Optional[Proposal], before: State) -> Publication:
+        """Publish the proposal, or withdraw all targets that may stand if sharectl is off.
 
-def withdraw(
-    config: PlanConfig,
-    off: Disabled,
-    before: State,
-    outlets: Outlets,
-    now: int,
-    problems: list[str],
-) -> Publication:
-    """What was published to take all targets away. What fails is added to ``problems``."""
-    decided, after = withdrawal(config, before, now, reason="disabled")
-    done, _ = publish(Proposal(decided, after, text=off.reason), before, outlets, now, problems)
-    return replace(done, disabled=off)
+        The caller holds the lock.
+        """
+        off, enabled_again = self._switched()
+        done = Publication()
+        if off is None and proposal is not None:
+            done, before = self.publish(proposal, before)
+            # `sharectl disable` that could not get the lock relies on this look.
+            off = in_force(self.outlets.switch.disabled(), self.now)
+        if off is not None and not before.withdrawn:
+            done = self.withdraw(off, before)
+        return replace(done, disabled=off, enabled_again=enabled_again)
 
+    def withdraw(self, off: Disabled, before: State) -> Publication:
+        """Publish a plan without targets, and remember that. The caller holds the lock."""
+        plan, after = withdrawal(self.config, before, self.now, reason="disabled")
+        done, _ = self.publish(Proposal(plan, after, text=off.reason), before)
+        return replace(done, disabled=off)
 
-def withdraw_unlocked(
-    config: PlanConfig, off: Disabled, outlets: Outlets, now: int, problems: list[str]
-) -> Publication:
-    """What was published beside a cycle that has the lock: nothing is remembered, that cycle does it once more."""
-    with outlets.switch.alone():
-        before = load_state(outlets.state, now, problems)
-        decided, _ = withdrawal(config, before, now, reason="disabled")
-        places, left, _ = _everywhere(decided, outlets, now, problems)
-    return Publication(decided, places, left, disabled=off)
+    def withdraw_unlocked(self, off: Disabled) -> Publication:
+        """Publish a plan without targets beside a cycle that has the lock.
 
+        Nothing is remembered: that cycle withdraws again.
+        """
+        with self.outlets.switch.alone():
+            before = load_state(self.outlets.state, self.now, self.problems)
+            plan, _ = withdrawal(self.config, before, self.now, reason="disabled")
+            places, left, _ = self._everywhere(plan)
+        return Publication(plan, places, left, disabled=off)
 
-def load_state(store: StateStore, now: int, problems: list[str]) -> State:
-    """Saved state as it can be used at Unix time ``now``, or a fresh one if the file is broken: cycles go on."""
-    loaded = [State()]
+    def publish(self, proposal: Proposal, before: State) -> tuple[Publication, State]:
+        """Publish a plan everywhere, tell the audit, and save the state, which is returned too.
 
-    def load() -> None:
-        try:
-            loaded.append(store.load())
-        except BrokenStateError as error:
-            loaded.append(State(error.sequence))
-            raise
-
-    tried(load, problems)
-    state, problem = of_now(loaded[-1], now)
-    if problem is not None and problem not in problems:
-        problems.append(problem)
-    return state
-
-
-def publish(
-    proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
-) -> tuple[Publication, State]:
-    """What was published, and the state it leaves. A publisher that fails does not stop the others."""
-    with outlets.switch.alone():
-        return _publish(proposal, before, outlets, now, problems)
-
-
-def _publish(
-    proposal: Proposal, before: State, outlets: Outlets, now: int, problems: list[str]
-) -> tuple[Publication, State]:
-    after = proposal.after
-    known = before.standing if before.unaudited is None else before.unaudited
-    touched = len(changes(before.standing_at(now), after.standing))
-    begun = replace(after, unaudited=known, uncertain_nodes=before.uncertain_nodes + touched)
-    tried(lambda: outlets.state.save(begun), problems)
-    tried(partial(outlets.left.remember, proposal.plan), problems)
-    places, left, all_left = _everywhere(proposal.plan, outlets, now, problems)
-    if places:
-        told = tried(lambda: _tell(outlets.audit, proposal, before, now), problems)
-        withdrawn = (
-            not proposal.plan.targets and all_left and len(places) == len(outlets.publishers)
-        )
-        after = replace(
-            after, unaudited=None if told else known, uncertain_nodes=0, withdrawn=withdrawn
-        )
-    else:
-        # Some of it may be out all the same: as if the cycle had been killed here.
-        after = begun
-    tried(lambda: outlets.state.save(after), problems)
-    return Publication(proposal.plan, places, left), after
-
-
-def _everywhere(
-    decided: Plan, outlets: Outlets, now: int, problems: list[str]
-) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Where the plan was published, which places were emptied, and whether these are all that were left."""
-    if not decided.targets:
-        places = _published(decided, outlets.publishers, problems)
-        return (places, *_emptied(decided, outlets, problems))
-    # A collector that was left may be one that is only named otherwise now: it must not be emptied
-    # afterwards.
-    left, all_left = _emptied(decided, outlets, problems)
-    # Whoever disables does not wait for long: targets must not follow the withdrawal.
-    on = (to for to in outlets.publishers if in_force(outlets.switch.disabled(), now) is None)
-    return _published(decided, on, problems), left, all_left
-
-
-def _emptied(decided: Plan, outlets: Outlets, problems: list[str]) -> tuple[tuple[str, ...], bool]:
-    """Places that were left and hold no targets now, and whether these are all of them."""
-    found: list[Publisher] = []
-    known = tried(lambda: found.extend(outlets.left.publishers()), problems)
-    emptied = _published(replace(decided, targets=()), found, problems)
-    return emptied, known and len(emptied) == len(found)
-
-
-def _published(
-    decided: Plan, publishers: Iterable[Publisher], problems: list[str]
-) -> tuple[str, ...]:
-    places: list[str] = []
-    for publisher in publishers:
-        tried(partial(_publish_by, publisher, decided, places), problems)
-    return tuple(places)
-
-
-def _publish_by(publisher: Publisher, decided: Plan, places: list[str]) -> None:
-    try:
-        places.append(publisher.publish(decided))
-    except UnsignedError as error:
-        places.append(error.place)
-        raise
-
-
-def _tell(audit: Audit, proposal: Proposal, before: State, now: int) -> None:
-    known = before.standing if before.unaudited is None else before.unaudited
-    said = ChangeRecord(
-        (),
-        proposal.plan,
-        proposal.plan.reason,
-        proposal.text,
-        proposal.snapshot,
-        before.unaudited is not None,
-    )
-    if now >= before.standing_until:
-        lapsed = changes(known, ())
-        if lapsed:
-            audit.changed(
-                replace(said, changes=lapsed, reason=EXPIRED, text="", snapshot=None), now
+        The switch is held meanwhile.
+        """
+        with self.outlets.switch.alone():
+            plan, state = proposal.plan, self.outlets.state
+            changed = changes(before.standing_at(self.now), proposal.after.standing)
+            after = replace(
+                proposal.after,
+                unaudited=_audited(before),
+                uncertain_nodes=before.uncertain_nodes + len(changed),
             )
-        known = ()
-    made = changes(known, proposal.after.standing)
-    if made:
-        audit.changed(replace(said, changes=made), now)
+            with noted(self.problems):
+                state.save(after)
+            with noted(self.problems):
+                self.outlets.left.remember(plan)
+            places, left, all_left = self._everywhere(plan)
+            # Where every publisher failed some targets may be out all the same: the state stays
+            # that of a cycle that was killed here.
+            if places:
+                all_taken = all_left and len(places) == len(self.outlets.publishers)
+                after = replace(after, uncertain_nodes=0, withdrawn=not plan.targets and all_taken)
+                with noted(self.problems):
+                    self._tell_audit(proposal, before)
+                    after = replace(after, unaudited=None)
+            with noted(self.problems):
+                state.save(after)
+        return Publication(plan, places, left), after
+
+    def _everywhere(self, plan: Plan) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+        """Publish to places of the configuration and empty left ones.
+
+        Returns the places of either kind that took it, and whether no left place may have targets.
+        """
+        if not plan.targets:
+            places = self._published(plan, self.outlets.publishers)
+            return (places, *self._emptied(plan))
+        # Left places first: one may be a place of the configuration under another name.
+        left, all_left = self._emptied(plan)
+        return self._published(plan, self._while_on()), left, all_left
+
+    def _while_on(self) -> Iterator[Publisher]:
+        """Publishers, until sharectl is switched off: no targets may follow the withdrawal."""
+        for publisher in self.outlets.publishers:
+            if in_force(self.outlets.switch.disabled(), self.now) is None:
+                yield publisher
+
+    def _emptied(self, plan: Plan) -> tuple[tuple[str, ...], bool]:
+        """Left places that were emptied, and whether these are all of them."""
+        try:
+            leaving = self.outlets.left.publishers()
+        except StateError as error:
+            note(error, self.problems)
+            return (), False
+        emptied = self._published(replace(plan, targets=()), leaving)
+        return emptied, len(emptied) == len(leaving)
+
+    def _published(self, plan: Plan, publishers: Iterable[Publisher]) -> tuple[str, ...]:
+        """Places of the publishers that took the plan."""
+        places = []
+        for publisher in publishers:
+            try:
+                places.append(publisher.publish(plan))
+            except StateError as error:
+                note(error, self.problems)
+                if isinstance(error, UnsignedError):
+                    places.append(error.place)
+        return tuple(places)
+
+    def _tell_audit(self, proposal: Proposal, before: State) -> None:
+        stood, plan, audit = _audited(before), proposal.plan, self.outlets.audit
+        record = ChangeRecord(
+            (),
+            plan,
+            plan.reason,
+            proposal.text,
+            proposal.snapshot,
+            recovered=before.unaudited is not None,
+        )
+        if self.now >= before.standing_until:
+            lapsed = replace(
+                record, changes=changes(stood, ()), reason=EXPIRED, text="", snapshot=None
+            )
+            if lapsed.changes:
+                audit.changed(lapsed, self.now)
+            stood = ()
+        made = changes(stood, proposal.after.standing)
+        if made:
+            audit.changed(replace(record, changes=made), self.now)
+
+    def _switched(self) -> tuple[Optional[Disabled], Optional[Disabled]]:
+        """Reason why sharectl is off; else the reason that has run out, which is removed here."""
+        off = self.outlets.switch.disabled()
+        if off is None or off.in_force_at(self.now):
+            return off, None
+        try:
+            removed = self.outlets.switch.enable_after(self.now)
+        except StateError as error:
+            note(error, self.problems)
+            return None, None
+        if not removed:
+            return in_force(self.outlets.switch.disabled(), self.now), None
+        with noted(self.problems):
+            self.outlets.audit.switched(off, self.now, on=True)
+        return None, off
 
 
-def _switched(
-    outlets: Outlets, now: int, problems: list[str]
-) -> tuple[Optional[Disabled], Optional[Disabled]]:
-    """What keeps plans from being published, and what did so until its time was over; it is removed then."""
-    off = outlets.switch.disabled()
-    if off is None or off.in_force_at(now):
-        return off, None
-    removed: list[bool] = []
-    if not tried(lambda: removed.append(outlets.switch.enable_after(now)), problems):
-        return None, None
-    if not all(removed):
-        return in_force(outlets.switch.disabled(), now), None
-    tried(lambda: outlets.audit.switched(True, off, now), problems)  # noqa: FBT003 - the port's only flag
-    return None, off
+def _audited(state: State) -> tuple[Standing, ...]:
+    """Targets that the audit knows of."""
+    return state.standing if state.unaudited is None else state.unaudited
 
 
 def in_force(off: Optional[Disabled], now: int) -> Optional[Disabled]:
@@ -245,14 +223,57 @@ def in_force(off: Optional[Disabled], now: int) -> Optional[Disabled]:
     return off if off is not None and off.in_force_at(now) else None
 
 
-def tried(action: Callable[[], object], problems: list[str]) -> bool:
-    """Whether ``action`` went well; what it says otherwise is added to ``problems``, once."""
+def load_state(store: StateStore, now: int, problems: list[str]) -> State:
+    """Saved state, usable at Unix time ``now``; a fresh one if the file is broken: cycles go on."""
     try:
-        action()
+        state = store.load()
     except StateError as error:
-        if error.supersedes in problems:
-            problems.remove(error.supersedes)
-        if str(error) not in problems:
-            problems.append(str(error))
-        return False
-    return True
+        note(error, problems)
+        state = State(error.sequence if isinstance(error, BrokenStateError) else 0)
+    state, problem = of_now(state, now)
+    if problem is not None and problem not in problems:
+        problems.append(problem)
+    return state
+
+
+def of_now(state: State, now: int) -> tuple[State, Optional[str]]:
+    """State that is usable at Unix time ``now``, and a problem if a clock was ahead.
+
+    A sequence is at least the second in which its plan was made. After a cycle whose clock was
+    ahead no target counts as standing: its nodes count as changed, and the audit will be told that
+    the targets are gone. Controllers keep their sums.
+    """
+    ahead_seconds = state.sequence - now
+    if ahead_seconds <= MAX_AHEAD_SECONDS:
+        return state, None
+    usable = State(
+        nodes=state.nodes,
+        schedds=state.schedds,
+        withdrawn=state.withdrawn,
+        uncertain_nodes=state.uncertain_nodes + len(state.standing),
+        unaudited=_audited(state),
+        controllers=state.controllers,
+    )
+    return usable, (
+        f"the last plan was made at {shown(state.sequence)}, {ahead_seconds} s from now: the "
+        "clock of this machine was ahead then, or is behind now; nodes refuse such a plan "
+        "(future). Sequence and targets begin again from now; see `timedatectl`, and whether "
+        "chronyd or ntpd runs"
+    )
+
+
+@contextlib.contextmanager
+def noted(problems: list[str]) -> Iterator[None]:
+    """Add a StateError of the body to ``problems``, and go on after the body."""
+    try:
+        yield
+    except StateError as error:
+        note(error, problems)
+
+
+def note(error: StateError, problems: list[str]) -> None:
+    """Add a message to ``problems``, once, in the place of the one that it supersedes."""
+    if error.supersedes in problems:
+        problems.remove(error.supersedes)
+    if str(error) not in problems:
+        problems.append(str(error))

@@ -1,17 +1,13 @@
-"""What a cycle leaves to the ledger, made from what it saw, decided and published.
-
-A cycle of the ledger as the snapshot that it was decided on, as near as the record allows.
-"""
+"""Record of a cycle for the ledger, and the snapshot that can be made from a record again."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Optional
 
-from sharectl.model import JobWaits, Node, PendingJobs, Plan, RunningJobs, Snapshot
-from sharectl.plan.free_blocks import NO_BLOCKS
+from sharectl.model import Node, PendingJobs, Plan, RunningJobs, Snapshot
 from sharectl.plan.group_reasons import Outcome, group_reasons
 from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes
@@ -27,53 +23,60 @@ def record_of(
     *,
     disabled: bool = False,
 ) -> CycleRecord:
-    """Record of a cycle, which still lacks its duration, its problems and the digest of its configuration.
+    """Record of a cycle, without its duration, problems and digest of the configuration.
 
     Parameters
     ----------
     decision
-        None if the snapshot is incomplete: nothing is known of groups and nodes then.
+        None if the snapshot is incomplete: groups and nodes are unknown then.
     published
-        The last plan that went out, which is a withdrawal if sharectl is disabled; None if none
-        did.
+        Last plan that went out, a withdrawal if sharectl is disabled; None if none did.
     places
-        Where it went; empty if it arrived nowhere.
+        Places that took it; empty if it arrived nowhere.
     """
     plan = published or (decision.plan if decision and not disabled else None)
-    nodes = decision.nodes if decision else ()
-    if decision and (disabled or (plan is not None and plan is not decision.plan)):
-        nodes = tuple(map(_without_target, nodes))
-    counts = target_nodes([control.group for control in decision.groups], nodes) if decision else {}
-    outcome = Outcome(plan, config.strategy, nodes, snapshot.pending, counts)
-    return CycleRecord(
+    record = CycleRecord(
         taken_at=snapshot.taken_at,
         seconds=0.0,
         complete=snapshot.complete,
         sources=snapshot.sources,
-        groups=decision.groups if decision else (),
-        pending=_recording_pending(decision, snapshot) if decision else (),
-        waits=_waits(decision, snapshot) if decision else (),
-        cores_by_size=_cores_by_size(decision) if decision else {},
-        nodes=nodes,
         sequence=plan.sequence if plan and places else None,
         strategy=config.strategy,
         setpoint=config.steering.entitlement.setpoint,
         reason="disabled" if disabled else plan.reason if plan else None,
         limits=plan.limits if plan else (),
         published=tuple(places),
+    )
+    if decision is None:
+        return record
+    nodes = decision.nodes
+    if disabled or plan is not decision.plan:
+        nodes = tuple(
+            replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0) for node in nodes
+        )
+    groups = [control.group for control in decision.groups]
+    counts = target_nodes(groups, nodes)
+    outcome = Outcome(plan, config.strategy, nodes, snapshot.pending, counts)
+    return replace(
+        record,
+        groups=decision.groups,
+        pending=_pending_alike(groups, snapshot),
+        waits=tuple(waits for waits in snapshot.waits if waits.group in groups),
+        cores_by_size=_cores_by_size(groups, decision),
+        nodes=nodes,
         idle_cores=sum(node.idle_cores for node in nodes),
-        idle_target_cores=decision.idle.target if decision else None,
-        idle_grace_cores=decision.idle.grace if decision else None,
-        blocks=decision.state.blocks if decision else NO_BLOCKS,
+        idle_target_cores=decision.idle.target,
+        idle_grace_cores=decision.idle.grace,
+        blocks=decision.state.blocks,
         target_nodes=counts,
-        group_reasons=group_reasons(decision.groups, outcome) if decision else {},
+        group_reasons=group_reasons(decision.groups, outcome),
     )
 
 
 def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str, TargetNodes]:
-    """Each of ``groups`` -> on how many of ``nodes`` a target holds it back and on how many one helps it.
+    """Group -> nodes whose target holds it back, and nodes whose target helps it.
 
-    Targets name the innermost groups: each counts for those around it too.
+    Targets name the innermost groups, and count for the groups around these too.
     """
     held_back: Counter[str] = Counter()
     helped: Counter[str] = Counter()
@@ -83,27 +86,17 @@ def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str
     return {group: TargetNodes(held_back[group], helped[group]) for group in groups}
 
 
-def _without_target(node: NodeRecord) -> NodeRecord:
-    return replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0)
-
-
-def _cores_by_size(decision: Decision) -> dict[tuple[str, int], int]:
-    groups = {control.group for control in decision.groups}
+def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[tuple[str, int], int]:
     cores: Counter[tuple[str, int]] = Counter()
     for node in decision.nodes:
         for held in node.held:
-            for group in groups.intersection((held.group, *levels_above(held.group))):
+            for group in {held.group, *levels_above(held.group)}.intersection(groups):
                 cores[group, held.cores] += held.jobs * held.cores
     return dict(cores)
 
 
-def _waits(decision: Decision, snapshot: Snapshot) -> tuple[JobWaits, ...]:
-    groups = {control.group for control in decision.groups}
-    return tuple(waits for waits in snapshot.waits if waits.group in groups)
-
-
-def _recording_pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJobs, ...]:
-    groups = {control.group for control in decision.groups}
+def _pending_alike(groups: Collection[str], snapshot: Snapshot) -> tuple[PendingJobs, ...]:
+    """Pending jobs of ``groups``, one record for jobs of one size and, by powers of two, memory."""
     alike: dict[tuple[str, int, int, bool], PendingJobs] = {}
     for jobs in snapshot.pending:
         if jobs.group in groups and jobs.jobs > 0:
@@ -118,13 +111,12 @@ def _recording_pending(decision: Decision, snapshot: Snapshot) -> tuple[PendingJ
 
 
 def snapshot_of(record: CycleRecord) -> Snapshot:
-    """Snapshot of a cycle that was read with its nodes.
+    """Snapshot of a cycle that was read with its nodes, as near as the record allows.
 
-    What the ledger has rounded stays rounded: the jobs of one node, group and size have run for
-    their mean time and hold their mean memory. Of pending jobs it has cores and about the memory,
-    as plans see them; of rows that lack it the memory is unknown. Each job has the power of its
-    node. Short host names stand for full ones; pending jobs of no configured group are not kept.
-    Absent nodes, which are recorded for their target's sake, have no cores and are left out.
+    Rounded values stay rounded: the jobs of one node, group and size have run for their mean time
+    and hold their mean memory. Pending jobs have cores and about their memory; those of no
+    configured group are missing. Each job has the power of its node. Short host names stand for
+    full ones. Absent nodes, which are recorded with their target and no cores, are left out.
     """
     present = [node for node in record.nodes if node.cores > 0]
     return Snapshot(

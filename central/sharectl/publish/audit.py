@@ -98,14 +98,14 @@ class AuditFile:
             ]
         )
 
-    def switched(self, on: bool, said: Disabled, now: int) -> None:  # noqa: FBT001 - as the port has it
+    def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Add one line."""
         line = {
             **self._head("enabled" if on else "disabled", now),
-            "why": {"text": said.reason},
-            "by": said.who,
-            "since": said.since,
-            "until": said.until,
+            "why": {"text": off.reason},
+            "by": off.who,
+            "since": off.since,
+            "until": off.until,
         }
         self._append([line])
 

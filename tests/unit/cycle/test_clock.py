@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from sharectl.cycle.clock import MAX_AHEAD_SECONDS, of_now
 from sharectl.cycle.cycle import CycleResult, run_cycle
-from sharectl.cycle.publication import withdraw_unlocked
+from sharectl.cycle.publication import MAX_AHEAD_SECONDS, Publishing, of_now
 from sharectl.model import Plan
 from sharectl.plan.plan import State
 from tests.fakes import NOW
@@ -22,8 +21,8 @@ def cycle(world: World, seconds: int) -> CycleResult:
 
 
 def plan_of(result: CycleResult) -> Plan:
-    assert result.plan is not None
-    return result.plan
+    assert result.publication.plan is not None
+    return result.publication.plan
 
 
 def test_after_one_cycle_with_a_clock_two_days_ahead_cycles_are_of_now_again() -> None:
@@ -74,7 +73,7 @@ def test_whoever_disables_beside_a_cycle_is_of_now_too() -> None:
     world = World()
     cycle(world, AHEAD_SECONDS)
     problems: list[str] = []
-    done = withdraw_unlocked(CONFIG, OFF, world.ports(), NOW + PERIOD, problems)
+    done = Publishing(CONFIG, world.ports(), NOW + PERIOD, problems).withdraw_unlocked(OFF)
     assert done.plan is not None
     assert done.plan.sequence == NOW + PERIOD
     assert len(problems) == 1

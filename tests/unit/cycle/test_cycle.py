@@ -49,12 +49,12 @@ def world(looks_like: object = UNEVEN, **parts: object) -> Ports:
 def test_a_cycle_publishes_its_plan_and_remembers() -> None:
     publisher, history, state = FakePublisher(), FakeHistory(), FakeStateStore()
     result = run_cycle(CONFIG, world(publishers=[publisher], history=history, state=state), NOW)
-    assert publisher.plans == [result.plan]
+    assert publisher.plans == [result.publication.plan]
     assert history.records == [result.record]
     assert tuple(control.error for control in history.records[0].groups) == result.errors
-    assert result.plan is not None
+    assert result.publication.plan is not None
     assert (state.state.sequence, state.state.nodes, state.state.schedds) == (
-        result.plan.sequence,
+        result.publication.plan.sequence,
         1,
         0,
     )
@@ -66,7 +66,7 @@ def test_a_dry_run_writes_nothing_and_decides_the_same() -> None:
     ports = world(publishers=[publisher], history=history, state=state)
     result = run_cycle(CONFIG, ports, NOW, Circumstances(dry_run=True))
     assert (publisher.plans, history.records, state.state) == ([], [], State(5))
-    assert result.plan == run_cycle(CONFIG, ports, NOW).plan
+    assert result.publication.plan == run_cycle(CONFIG, ports, NOW).publication.plan
 
 
 def test_an_incomplete_look_changes_nothing() -> None:
@@ -75,7 +75,7 @@ def test_an_incomplete_look_changes_nothing() -> None:
         CONFIG, world(INCOMPLETE, publishers=[publisher], history=history, state=state), NOW
     )
     assert (publisher.plans, state.state) == ([], State(5))
-    assert result.plan is None
+    assert result.publication.plan is None
     assert [(kept.complete, kept.groups, kept.nodes) for kept in history.records] == [
         (False, (), ())
     ]
@@ -110,8 +110,8 @@ def test_a_broken_state_file_a_full_history_and_a_dead_publisher_do_not_stop_the
         state=FakeStateStore(broken="garbage"),
     )
     result = run_cycle(CONFIG, ports, NOW)
-    assert publisher.plans == [result.plan]
-    assert result.published == ("fake",)
+    assert publisher.plans == [result.publication.plan]
+    assert result.publication.places == ("fake",)
     assert result.problems == ("garbage", "log full", "no room")
 
 

@@ -10,7 +10,7 @@ from typing import Any, Callable, Optional
 import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
-from sharectl.cycle.publication import withdraw_unlocked
+from sharectl.cycle.publication import Publishing
 from sharectl.errors import StateError
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
@@ -132,8 +132,8 @@ def test_after_a_kill_at_any_step_the_next_cycle_makes_good(step: int) -> None:
     result = world.cycle(2)
     assert result.problems == ()
     assert world.stands(0) == world.stands(1) == set(NODES)
-    assert result.plan is not None
-    assert result.plan.sequence > max(killed_plans)
+    assert result.publication.plan is not None
+    assert result.publication.plan.sequence > max(killed_plans)
     assert {stood.target.node for stood in world.state.state.standing} == set(NODES)
     assert (world.state.state.unaudited, world.state.state.uncertain_nodes) == (None, 0)
 
@@ -194,10 +194,18 @@ def test_what_is_off_stays_off_and_is_still_measured() -> None:
     world = after_one_cycle()
     world.switch.said = OFF
     first, second = world.cycle(1), world.cycle(2)
-    assert (first.disabled, first.problems, second.disabled, second.problems) == (OFF, (), OFF, ())
+    assert (
+        first.publication.disabled,
+        first.problems,
+        second.publication.disabled,
+        second.problems,
+    ) == (OFF, (), OFF, ())
     assert [len(publisher.plans) for publisher in world.publishers] == [2, 2], "withdrawn once"
     assert world.stands() == set()
-    assert (first.plan and first.plan.reason, second.plan) == ("disabled", None)
+    assert (first.publication.plan and first.publication.plan.reason, second.publication.plan) == (
+        "disabled",
+        None,
+    )
     assert len(world.history.records) == 3
     assert [change for change in world.told() if change[0] == "removed"] == [
         ("removed", node, "disabled") for node in NODES[:2]
@@ -218,7 +226,7 @@ def test_a_transport_that_fails_is_withdrawn_by_each_later_cycle_until_it_took_i
     world.publishers[0].broken = None
     assert world.cycle(3).problems == ()
     assert world.stands(0) == set()
-    assert world.cycle(4).plan is None
+    assert world.cycle(4).publication.plan is None
 
 
 def test_a_withdrawal_needs_no_complete_look() -> None:
@@ -234,9 +242,12 @@ def test_a_withdrawal_needs_no_complete_look() -> None:
 def test_when_the_time_is_over_the_cycle_enables_itself_and_says_so() -> None:
     world = after_one_cycle()
     world.switch.said = replace(OFF, until=NOW + PERIOD + 1)
-    assert world.cycle(1).disabled is not None
+    assert world.cycle(1).publication.disabled is not None
     result = world.cycle(2)
-    assert (result.disabled, result.enabled_again) == (None, replace(OFF, until=NOW + PERIOD + 1))
+    assert (result.publication.disabled, result.publication.enabled_again) == (
+        None,
+        replace(OFF, until=NOW + PERIOD + 1),
+    )
     assert world.stands() == set(NODES)
     assert [on for on, _ in world.audit.switches] == [True]
 
@@ -245,7 +256,7 @@ def test_a_switch_that_cannot_be_removed_ends_with_its_time_all_the_same() -> No
     world = after_one_cycle()
     world.switch = FakeSwitch(replace(OFF, until=NOW + 1), stuck="cannot be removed")
     result = world.cycle(1)
-    assert (result.disabled, result.problems) == (None, ("cannot be removed",))
+    assert (result.publication.disabled, result.problems) == (None, ("cannot be removed",))
     assert world.stands() == set(NODES)
 
 
@@ -268,7 +279,7 @@ class SwitchedAt:
             self.world.switch.waiting.append(self.throw)
             return
         self.world.switch.said = OFF
-        withdraw_unlocked(CONFIG, OFF, self.world.ports(), NOW + PERIOD, [])
+        Publishing(CONFIG, self.world.ports(), NOW + PERIOD, []).withdraw_unlocked(OFF)
 
 
 @pytest.mark.parametrize("step", range(len(STEPS)), ids=STEPS)
@@ -309,9 +320,9 @@ def test_a_dry_run_shows_what_would_be_published_and_that_it_is_off() -> None:
     world = after_one_cycle()
     world.switch.said = OFF
     result = run_cycle(CONFIG, world.ports(), NOW + PERIOD, Circumstances(dry_run=True))
-    assert result.disabled == OFF
-    assert result.plan is not None
-    assert len(result.plan.targets) == 4
+    assert result.publication.disabled == OFF
+    assert result.publication.plan is not None
+    assert len(result.publication.plan.targets) == 4
     assert [len(publisher.plans) for publisher in world.publishers] == [1, 1]
 
 

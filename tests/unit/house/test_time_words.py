@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from sharectl.cli.times import joined, moment
+from sharectl.cli.options import joined, moment
 from sharectl.times import parse, shown, span
 
 NOW = 1_700_000_000  # 2023-11-14 22:13:20 UTC

@@ -89,7 +89,7 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) ->
     histories.ledger.path.write_bytes(b"no database at all" * 1000)
     publisher = FakePublisher()
     result = cycle(histories, publisher, 1)
-    assert publisher.plans == [result.plan]
+    assert publisher.plans == [result.publication.plan]
     (problem,) = result.problems
     assert "is broken: file is not a database: moved to" in problem
     assert len(logs.read_error_log(histories.files.errors_log)) == 4

@@ -202,7 +202,7 @@ def test_pledges_that_cannot_be_had_change_no_target_and_are_said() -> None:
     publisher = FakePublisher()
     lost = Pledged(Source("pledges", 3.0, "CRIC is gone"), (), ("look",))
     done = run_cycle(CONFIG, world(publishers=[publisher]), NOW, Circumstances(pledges=lost))
-    assert (publisher.plans, done.plan) == ([], None)
+    assert (publisher.plans, done.publication.plan) == ([], None)
     assert done.problems == ("pledges: CRIC is gone",)
     assert done.warnings == ("look",)
     withdrawn = run_cycle(
@@ -211,8 +211,8 @@ def test_pledges_that_cannot_be_had_change_no_target_and_are_said() -> None:
         NOW,
         Circumstances(pledges=lost, withdraw_incomplete=True),
     )
-    assert withdrawn.plan is not None
-    assert withdrawn.plan.targets == ()
+    assert withdrawn.publication.plan is not None
+    assert withdrawn.publication.plan.targets == ()
 
 
 def test_how_pledges_were_had_is_part_of_a_cycle() -> None:
@@ -220,7 +220,7 @@ def test_how_pledges_were_had_is_part_of_a_cycle() -> None:
     done = run_cycle(CONFIG, world(UNEVEN), NOW, Circumstances(pledges=had))
     assert Source("pledges", 3.0) in done.snapshot.sources
     assert done.warnings[0] == "a copy is in use"
-    assert done.plan is not None
+    assert done.publication.plan is not None
 
 
 def configured(folder: Path, groups: str, content: str = FILE) -> Path:

@@ -73,7 +73,7 @@ def test_a_change_tells_who_what_and_why(tmp_path: Path) -> None:
 
 
 def test_only_the_owner_and_his_group_read_it(tmp_path: Path) -> None:
-    audit(tmp_path).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+    audit(tmp_path).switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
     ledger = tmp_path / "ledger"
     assert stat.S_IMODE((ledger / "changes.jsonl").stat().st_mode) == 0o640
     assert stat.S_IMODE(ledger.stat().st_mode) & 0o027 == 0
@@ -81,8 +81,8 @@ def test_only_the_owner_and_his_group_read_it(tmp_path: Path) -> None:
 
 def test_switching_is_a_line_too(tmp_path: Path) -> None:
     said = Disabled("cooling", "ann@cm", NOW, NOW + 60)
-    audit(tmp_path).switched(on=False, said=said, now=NOW)
-    audit(tmp_path).switched(on=True, said=said, now=NOW + 9)
+    audit(tmp_path).switched(said, NOW, on=False)
+    audit(tmp_path).switched(said, NOW + 9, on=True)
     assert [
         (line["event"], line["time"], line["by"], line["until"]) for line in read(tmp_path)
     ] == [
@@ -116,14 +116,14 @@ def test_every_line_is_json_and_the_longest_fits(tmp_path: Path) -> None:
     long = Target("n" * 253, "a" * 64, 100_000, "b" * 64, 1024)
     record = ChangeRecord((Change(long.node, None, long),), PLAN, "disabled", said.reason, SEEN)
     for _ in range(20):
-        audit(tmp_path).switched(on=False, said=said, now=NOW)
+        audit(tmp_path).switched(said, NOW, on=False)
         audit(tmp_path).changed(record, NOW)
     assert len(read(tmp_path)) == 40
 
 
 def test_it_is_rotated_by_size(tmp_path: Path) -> None:
     for _ in range(60):
-        audit(tmp_path, 4096).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+        audit(tmp_path, 4096).switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
     assert sorted(path.name for path in (tmp_path / "ledger").iterdir()) == [
         "changes.jsonl",
         "changes.jsonl.1",
@@ -134,18 +134,18 @@ def test_it_is_rotated_by_size(tmp_path: Path) -> None:
 def test_what_is_in_the_way_is_named(tmp_path: Path) -> None:
     (tmp_path / "ledger").write_text("", encoding="utf-8")
     with pytest.raises(StateError, match="ledger"):
-        audit(tmp_path).switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+        audit(tmp_path).switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
 
 
 def test_two_writers_do_not_mix(tmp_path: Path) -> None:
     slow = audit(tmp_path)
-    slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+    slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
     slow.wait_seconds = 0
     with (
         only_one_in(tmp_path / "ledger", 0),
         pytest.raises(StateError, match="another process holds"),
     ):
-        slow.switched(on=False, said=Disabled("r", "ann@cm", NOW), now=NOW)
+        slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
 
 
 def test_names_that_come_from_outside_are_cut_and_seen() -> None:

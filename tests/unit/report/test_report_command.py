@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.cli.times import joined
+from sharectl.cli.options import joined
 from sharectl.ledger.ledger import PLACE, Ledger
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, incomplete, made
