@@ -1,50 +1,122 @@
-"""Copies of what a source of pledges last said, as JSON with a schema version."""
+"""Documents: JSON objects with a schema version, in files that are replaced whole."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, Callable, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
-from sharectl.errors import InputError
 from sharectl.files import files
-from sharectl.words import shown
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
-_Kept = TypeVar("_Kept")
+T = TypeVar("T")
+Content = dict[str, Any]
+
+_MOST_DIGITS = 18
 
 
-def load(
-    path: Path, most_bytes: int, parse: Callable[[Any], _Kept], remedy: str
-) -> Optional[_Kept]:
-    """What ``parse`` makes of the copy at ``path``; None if there is none.
+class DocumentError(ValueError):
+    """Invalid content of a document; ``problems`` has all of them, and neither place nor remedy."""
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document of sharectl in its file."""
+
+    path: Path
+    max_bytes: int
+    schema_version: int = 1
+
+    def read(self, parse: Callable[[Content], T]) -> Optional[T]:
+        """Value that ``parse`` makes of the content; None if there is no file.
+
+        Raises
+        ------
+        DocumentError
+            If the content is invalid, or of another schema version.
+        OSError
+            If the file cannot be read.
+        """
+        try:
+            text, _ = files.read_regular(self.path, self.max_bytes + 1)
+        except FileNotFoundError:
+            return None
+        if text is None or len(text) > self.max_bytes:
+            raise DocumentError(f"no regular file of at most {self.max_bytes} bytes")
+        return parsed(text, parse, self.schema_version)
+
+    def replace(self, content: Mapping[str, Any]) -> None:
+        """Put a new file in the place of the old one. Raises StateError as `files.replace`."""
+        text = json.dumps({"schema_version": self.schema_version, **content}, indent=2)
+        files.replace(self.path, [text, "\n"])
+
+
+def parsed(text: Union[str, bytes], parse: Callable[[Content], T], schema_version: int = 1) -> T:
+    """Value that ``parse`` makes of the content of a document, without its schema version.
+
+    Raises DocumentError, also where ``parse`` raises what a wrong type, value or key raises.
+    """
+    try:
+        return parse(_content(text, schema_version))
+    except DocumentError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DocumentError(f"{type(error).__name__}: {error}") from error
+
+
+def _content(text: Union[str, bytes], schema_version: int) -> Content:
+    content: Content = json.loads(text, parse_int=_whole_number)
+    version = content.pop("schema_version", None)
+    if type(version) is int and version > schema_version:
+        raise DocumentError(
+            f"schema_version {version} is of a newer sharectl; this one reads {schema_version}"
+        )
+    if version != schema_version:
+        raise DocumentError(f"schema_version is not {schema_version}")
+    return content
+
+
+def record(kind: type[T], content: Any) -> T:
+    """Dataclass ``kind``, or a type made of such, of plain data: all fields by name and type.
 
     Raises
     ------
-    InputError
-        If there is one that cannot be read, or that ``parse`` refuses; it ends in ``remedy``.
+    DocumentError
+        If a field is unknown, missing, or of another type.
     """
+    from pydantic import ValidationError
+
     try:
-        text, _ = files.read_regular(path, most_bytes + 1)
-        return parse(_content(text, most_bytes))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        said = shown(f"{type(error).__name__}: {error}")
-        raise InputError([f"{path}: cannot be read: {said}; {remedy}"]) from error
+        text = json.dumps(content, allow_nan=False)
+        value: T = _adapter(cast("Any", kind)).validate_json(text, strict=True, extra="forbid")
+    except ValidationError as error:
+        raise DocumentError(*(_words(e["loc"], e["msg"]) for e in error.errors())) from error
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    return value
 
 
-def save(path: Path, content: Mapping[str, Any]) -> None:
-    """Put ``content`` at ``path``. Raises StateError as `files.replace`."""
-    files.replace(path, [json.dumps({"schema_version": SCHEMA_VERSION, **content}), "\n"])
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(kind)
 
 
-def _content(text: Optional[bytes], most_bytes: int) -> Any:
-    if text is None or len(text) > most_bytes:
-        raise ValueError(f"no regular file of at most {most_bytes} bytes")
-    content = json.loads(text)
-    if content["schema_version"] != SCHEMA_VERSION:
-        raise ValueError(f"schema_version is not {SCHEMA_VERSION}")
-    return content
+def _words(place: Sequence[object], problem: str) -> str:
+    return f"{'.'.join(map(str, place))}: {problem}"
+
+
+def _whole_number(digits: str) -> int:
+    if len(digits) > _MOST_DIGITS:
+        raise DocumentError(f"a number has {len(digits)} digits")
+    return int(digits)

@@ -28,7 +28,7 @@ from typing import Any, NoReturn, Optional, Union
 
 from sharectl.condor.deadline import Question, ask_all, limit_memory
 from sharectl.errors import InputError, StateError
-from sharectl.files import documents
+from sharectl.files.documents import Content, Document, DocumentError, record
 from sharectl.model import MAX_HS06, Source
 from sharectl.pledges.sources import DAY_SECONDS, Told, Wanted, ago, joined, refused
 from sharectl.shares.pledges import SOURCE_NAME, Period, Pledged, jumps, period_at
@@ -464,31 +464,22 @@ def load(path: Path) -> Optional[Copy]:
     InputError
         If there is one that cannot be read.
     """
-    return documents.load(path, _MOST_BYTES, _copy, _REMOVE)
+    try:
+        return Document(path, _MOST_BYTES).read(_copy)
+    except (OSError, DocumentError) as error:
+        raise InputError([f"{path}: cannot be read: {shown(str(error))}; {_REMOVE}"]) from error
 
 
 def save(path: Path, copy: Copy) -> None:
     """Put ``copy`` at ``path``. Raises StateError as `files.replace`."""
-    documents.save(path, asdict(copy))
+    Document(path, _MOST_BYTES).replace(asdict(copy))
 
 
-def _copy(content: Any) -> Copy:
-    validators = content["validators"]
-    return Copy(
-        asked=_typed(content["asked"], str),
-        url=_typed(content["url"], str),
-        asked_at=_typed(content["asked_at"], int),
-        answer=_typed(content["answer"], str),
-        validators=Validators(
-            *(_optional_text(validators[name]) for name in ("etag", "last_modified"))
-        ),
-        accepted={
-            group: Accepted(
-                _pledge(row["hs06"]), _typed(row["place"], str), _typed(row["said_at"], int)
-            )
-            for group, row in content["accepted"].items()
-        },
-    )
+def _copy(content: Content) -> Copy:
+    copy = record(Copy, content)
+    for accepted in copy.accepted.values():
+        _pledge(accepted.hs06)
+    return copy
 
 
 def _typed(value: Any, kind: type) -> Any:

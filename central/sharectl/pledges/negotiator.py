@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
@@ -27,10 +27,11 @@ from sharectl.condor.quotas import (
     names_of,
 )
 from sharectl.errors import InputError, PoolUnavailableError, StateError
-from sharectl.files import documents
+from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, Source
 from sharectl.pledges.sources import Told, Wanted, ago, joined, refused, some
 from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
+from sharectl.words import shown
 
 _MOST_BYTES = 2**22
 
@@ -54,25 +55,16 @@ def load(path: Path) -> Optional[KnobsCopy]:
     InputError
         If there is one that cannot be read.
     """
-    return documents.load(path, _MOST_BYTES, _copy, "remove it")
+    try:
+        return Document(path, _MOST_BYTES).read(partial(record, KnobsCopy))
+    except (OSError, DocumentError) as error:
+        raise InputError([f"{path}: cannot be read: {shown(str(error))}; remove it"]) from error
 
 
 def save(path: Path, name: Optional[str], asked_at: int, knobs: Sequence[Knob]) -> None:
     """Keep what the negotiator said. Raises StateError as `files.replace`."""
-    rows = [[knob.place, knob.name, knob.value] for knob in knobs]
-    documents.save(path, {"name": name, "asked_at": asked_at, "knobs": rows})
-
-
-def _copy(content: Any) -> KnobsCopy:
-    if type(content["asked_at"]) is not int:
-        raise TypeError("asked_at is no whole number")
-    knobs = tuple(Knob(*row) for row in content["knobs"])
-    if not all(
-        isinstance(part, str) for knob in knobs for part in (knob.place, knob.name, knob.value)
-    ):
-        raise TypeError("a knob is no text")
-    name = content["name"]
-    return KnobsCopy(name if isinstance(name, str) else None, content["asked_at"], knobs)
+    copy = KnobsCopy(name, asked_at, tuple(knobs))
+    Document(path, _MOST_BYTES).replace(asdict(copy))
 
 
 SOURCE = "negotiator"

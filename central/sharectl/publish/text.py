@@ -1,19 +1,17 @@
-"""``sharectl.txt``: the targets of all nodes, a line each, as the node job ``job_ctl`` reads them.
-
-A plan as ``sharectl plan --json`` printed it, read back to be published.
-"""
+"""Texts of plans: ``sharectl.txt``, as the node job ``job_ctl`` reads it, and JSON to publish."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Optional
 
 from sharectl.errors import InputError, PublishError, UnsignedError
 from sharectl.files import files
+from sharectl.files.documents import Content, DocumentError, parsed, record
 from sharectl.model import SCHEMA_VERSION, Plan, Target
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import HOST_NAME
@@ -27,91 +25,68 @@ PLAN_MAX_BYTES = 2**26
 
 
 def parse_plan(text: str, name: str) -> Plan:
-    """Plan of the JSON ``text``; ``name`` is what messages call its source.
+    """Plan of the JSON ``text``; ``name`` is its source in messages.
 
     Raises
     ------
     InputError
         If it is not a plan, or holds a name that must not reach a node; all problems at once.
     """
-    from pydantic import TypeAdapter, ValidationError
-
+    remedy = "give what `sharectl plan --json` of this sharectl printed"
     if len(text) > PLAN_MAX_BYTES:
-        raise InputError(
-            [
-                (
-                    f"{name}: has more than {PLAN_MAX_BYTES} bytes; give what `sharectl plan "
-                    "--json` printed"
-                )
-            ]
-        )
+        raise InputError([f"{name}: has more than {PLAN_MAX_BYTES} bytes; {remedy}"])
     try:
-        content: Any = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            [f"{name}: not JSON: {error}; give what `sharectl plan --json` printed"]
-        ) from error
-    if not isinstance(content, dict) or content.get("kind") != "plan":
-        raise InputError(
-            [f'{name}: "kind" is not "plan"; give what `sharectl plan --json` printed']
-        )
-    if content.get("schema_version") != SCHEMA_VERSION:
-        raise InputError(
-            [f"{name}: schema_version is not {SCHEMA_VERSION}; plan again with this sharectl"]
-        )
-    del content["kind"], content["schema_version"]
-    # For who reads it, not part of the plan.
+        return parsed(text, _plan, SCHEMA_VERSION)
+    except DocumentError as error:
+        raise InputError([f"{name}: {problem}; {remedy}" for problem in error.problems]) from error
+
+
+def _plan(content: Content) -> Plan:
+    if content.pop("kind", None) != "plan":
+        raise DocumentError('"kind" is not "plan"')
     content.pop("warnings", None)
-    try:
-        decided = TypeAdapter(Plan).validate_json(json.dumps(content), strict=True, extra="forbid")
-    except ValidationError as error:
-        raise InputError(
-            [f"{name}: {'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
-        ) from error
-    problems = _problems(decided)
+    plan = record(Plan, content)
+    problems = sorted({*_group_problems(plan), *_target_problems(plan), *_plan_problems(plan)})
     if problems:
-        raise InputError([f"{name}: {problem}" for problem in problems])
-    return decided
+        raise DocumentError(*problems)
+    return plan
 
 
-def _problems(decided: Plan) -> list[str]:
-    groups = [
-        *decided.groups,
-        *(group for t in decided.targets for group in (t.held_back, t.helped)),
-    ]
-    inner = {above for group in decided.groups for above in levels_above(group)}
-    nodes = Counter(target.node for target in decided.targets)
-    checks = [
-        *((NESTED_GROUP_NAME.fullmatch(group), f"{group!r} is no group name") for group in groups),
-        *(
-            (group in decided.groups, f"group {group!r} of a target is not among the groups")
-            for group in groups
-        ),
-        *(
-            (
-                target_group not in inner,
-                f"group {target_group!r} of a target is steered by the groups within it",
-            )
-            for target_group in {
-                group for t in decided.targets for group in (t.held_back, t.helped)
-            }
-        ),
-        *((HOST_NAME.fullmatch(node), f"{node!r} is no host name") for node in nodes),
-        *((times == 1, f"node {node!r} has two targets") for node, times in nodes.items()),
-        *((t.cap_cores >= 0, f"{t.node}: cap_cores is below 0") for t in decided.targets),
-        *((t.request_cores >= 1, f"{t.node}: request_cores is below 1") for t in decided.targets),
-        *(
-            (t.held_back != t.helped, f"{t.node}: holds back and helps one group")
-            for t in decided.targets
-        ),
-        (decided.reason in REASONS, f"reason {decided.reason!r} is none of {', '.join(REASONS)}"),
-        *(
-            (n.code in LIMITS, f"limit {n.code!r} is none of {', '.join(LIMITS)}")
-            for n in decided.limits
-        ),
-        (decided.generated_at < decided.valid_until, "valid_until is not after generated_at"),
-    ]
-    return sorted({problem for fine, problem in checks if not fine})
+def _group_problems(plan: Plan) -> Iterator[str]:
+    inner = {above for group in plan.groups for above in levels_above(group)}
+    of_targets = {group for target in plan.targets for group in (target.held_back, target.helped)}
+    for group in {*plan.groups, *of_targets}:
+        if not NESTED_GROUP_NAME.fullmatch(group):
+            yield f"{group!r} is no group name"
+        if group not in plan.groups:
+            yield f"group {group!r} of a target is not among the groups"
+        if group in inner & of_targets:
+            yield f"group {group!r} of a target is steered by the groups within it"
+
+
+def _target_problems(plan: Plan) -> Iterator[str]:
+    targets = Counter(target.node for target in plan.targets)
+    for target in plan.targets:
+        if not HOST_NAME.fullmatch(target.node):
+            yield f"{target.node!r} is no host name"
+        if targets[target.node] > 1:
+            yield f"node {target.node!r} has two targets"
+        if target.cap_cores < 0:
+            yield f"{target.node}: cap_cores is below 0"
+        if target.request_cores < 1:
+            yield f"{target.node}: request_cores is below 1"
+        if target.held_back == target.helped:
+            yield f"{target.node}: holds back and helps one group"
+
+
+def _plan_problems(plan: Plan) -> Iterator[str]:
+    if plan.reason not in REASONS:
+        yield f"reason {plan.reason!r} is none of {', '.join(REASONS)}"
+    for note in plan.limits:
+        if note.code not in LIMITS:
+            yield f"limit {note.code!r} is none of {', '.join(LIMITS)}"
+    if plan.generated_at >= plan.valid_until:
+        yield "valid_until is not after generated_at"
 
 
 FORMAT = 1

@@ -264,17 +264,6 @@ def test_rows_that_cannot_be_read_are_left_out(content: object) -> None:
     assert read == NO_BLOCKS
 
 
-def test_numbers_that_no_clock_shows_are_left_out() -> None:
-    """A whole number of 400 digits is none that floating-point ones know."""
-    huge = 10**400
-    rows = {
-        "open": [["wn-1", "cms", 8, huge, None]],
-        "back_offs": [["cms", 8, "", 3, huge, NOW], ["cms", 8, "", 3, 60.0, huge]],
-        "taken": [["cms", 8, 1, huge, 1.0]],
-    }
-    assert block_memory.from_rows(rows) == NO_BLOCKS
-
-
 @pytest.mark.parametrize("step", [-100_000, 100_000])
 def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_time(
     step: int,

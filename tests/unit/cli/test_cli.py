@@ -99,7 +99,7 @@ def test_json_is_a_plan_that_publish_takes(
     ("change", "problem"),
     [
         ({"kind": "errors"}, '"kind" is not "plan"'),
-        ({"schema_version": 2}, "schema_version is not 1"),
+        ({"schema_version": 2}, "schema_version 2 is of a newer sharectl"),
         ({"valid_until": 1, "generated_at": 0}, "no longer valid"),
         ({"valid_until": "soon"}, "valid_until: Input should be a valid integer"),
         ({"extra": 1}, "extra: Unexpected keyword argument"),
