@@ -121,6 +121,8 @@ def _pool(
         idle_cores=900 + 300 * swing + 200 * noise.random() if complete else None,
         targets=max(0.0, 120 + 80 * sin(day / 2) + 10 * noise.random()),
         seconds=6 + 2 * noise.random() + (30.0 if noise.random() > 0.99 else 0.0),
+        idle_target_cores=300 + 90 * swing if complete else None,
+        idle_grace_cores=120 - 40 * swing if complete else None,
     )
 
 

@@ -125,20 +125,17 @@ def _phase(
 
 
 def _keep(sharectl: Sharectl, before: story.Phase, after: story.Phase, output: Path) -> list[Path]:
-    """Write the figures and the log they were drawn from; where they are."""
-    from sharectl.ledger import logs as shares_error_log  # noqa: PLC0415  # matplotlib takes a second to load
-    from sharectl.report import plots as figures  # noqa: PLC0415
+    """Write the picture and the log it was drawn from; return their paths."""
+    from poolbox.demo.figure import errors_and_cores  # noqa: PLC0415  # --help does not need it
+    from sharectl.ledger import logs as shares_error_log  # noqa: PLC0415
 
     log = output / sharectl.errors_log.name
     shutil.copyfile(sharectl.errors_log, log)
     rows = shares_error_log.read_error_log(log)
-    written = [log]
     marks = {phase.measured[0].taken_at: phase.name for phase in (before, after)}
-    for kind in figures.FORMATS:
-        path = output / f"loop.{kind}"
-        path.write_bytes(figures.errors_and_cores(rows, marks, kind))
-        written.append(path)
-    return written
+    picture = output / "loop.svg"
+    picture.write_text(errors_and_cores(rows, marks), encoding="utf-8")
+    return [log, picture]
 
 
 def _verdict(box: Box, screen: Screen, before: story.Phase, after: story.Phase) -> int:

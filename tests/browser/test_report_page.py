@@ -55,9 +55,7 @@ def changed(page: Path, pattern: str, new: str) -> Path:
     broken, count = re.subn(pattern, new, text, count=1, flags=re.DOTALL)
     assert count
     copy = page.with_name(f"broken-{page.name}")
-    copy.write_text(
-        re.sub(r"&#x27;sha256-[^;]*;", "&#x27;unsafe-inline&#x27;", broken), encoding="utf-8"
-    )
+    copy.write_text(re.sub(r"'sha256-[^;]*;", "'unsafe-inline';", broken), encoding="utf-8")
     return copy
 
 

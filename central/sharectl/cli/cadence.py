@@ -20,7 +20,7 @@ from sharectl.cli.cadence_options import (
     without_effect,
     worklife,
 )
-from sharectl.errors import MissingExtraError, StateError
+from sharectl.errors import StateError
 from sharectl.report.cadence import Findings
 
 _MOST_CHART_CYCLES = 16.0
@@ -40,7 +40,7 @@ the ratio of the means of both, the share of their time that slots work. docs/ca
 
 Nothing is changed anywhere: what is recommended is printed as configuration of the central manager.
 
-exit codes: 0 ok, 2 usage, 65 bad input file, 69 the extra `plot` is not installed, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
+exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
 the others told is printed all the same), 78 configuration"""
 
 
@@ -61,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="draw the saw-tooth of the formula over run times in seconds and in cycles, into FILE.svg or FILE.png (needs the extra "
-        "`plot`); may be repeated",
+        help="draw the saw-tooth of the formula over run times in seconds and in cycles, into FILE.svg; may be "
+        "repeated",
     )
     out.add_argument(
         "--chart",
@@ -207,11 +207,7 @@ def _draw(arguments: argparse.Namespace) -> None:
 
     for path in arguments.plot:
         try:
-            path.write_bytes(
-                figure(arguments.interval or DEFAULT_PLOT_INTERVALS, path.suffix[1:].lower())
-            )
-        except ImportError:
-            raise MissingExtraError("--plot", "matplotlib", "plot", "use --chart") from None
+            path.write_text(figure(arguments.interval or DEFAULT_PLOT_INTERVALS), encoding="utf-8")
         except OSError as error:
             raise StateError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -139,6 +139,6 @@ def whole_number(text: str) -> int:
 def plot_file(text: str) -> Path:
     """A file to draw into."""
     path = Path(text)
-    if path.suffix.lower() not in (".svg", ".png"):
-        raise argparse.ArgumentTypeError(f"{text[:80]!r}: write a name that ends in .svg or .png")
+    if path.suffix.lower() != ".svg":
+        raise argparse.ArgumentTypeError(f"{text[:80]!r}: write a name that ends in .svg")
     return path

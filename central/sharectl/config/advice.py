@@ -32,7 +32,6 @@ _SIGN = (
 _EXTRAS = {
     "optimise": ("scipy", "plans are chosen greedily"),
     "parquet": ("pyarrow", "`ledger export --format parquet` exits 69"),
-    "plot": ("matplotlib", "`cadence --plot` exits 69"),
 }
 """Extra -> its library, and what happens without it."""
 

@@ -13,14 +13,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from io import BytesIO
-from math import floor
 from typing import Any, Optional, TextIO
 
 from sharectl.cadence.choice import CHANGE, DAY_SECONDS, Beside, Choice, Knobs, Option
 from sharectl.cadence.loading import loading_factor
 from sharectl.cadence.loads import Load
-from sharectl.report.plots import COLOURS, DOTS_PER_INCH, FORMATS, INCHES, LINES, MARKERS, STYLE
+from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
+from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
 from sharectl.report.tables import print_table, printable
 from sharectl.words import counted
 
@@ -342,60 +341,44 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
     return corners
 
 
-def figure(intervals: Sequence[float], kind: str) -> bytes:
-    """SVG or PNG file of the two saw-tooth plots.
+def figure(intervals: Sequence[float]) -> str:
+    """SVG file of the saw-tooth over run times in seconds, and in cycles.
 
     Parameters
     ----------
     intervals
         Seconds, at least one.
-    kind
-        One of `figures.FORMATS`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
     """
-    if kind not in FORMATS:
-        raise ValueError(f"{kind!r} is none of {', '.join(FORMATS)}")
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        drawn = Figure(figsize=INCHES, layout="constrained")
-        above, below = drawn.subplots(2, 1)
-        longest = 4 * max(intervals)
-        for number, interval in enumerate(intervals):
-            _draw(above, number, sawteeth(interval, longest), f"interval {interval:g} s")
-        above.set_xlabel("run time, s")
-        _draw(below, 0, sawteeth(1.0, _CYCLES), "any interval")
-        floors = [(cycles, floor(cycles) / (floor(cycles) + 1)) for cycles in range(_CYCLES + 1)]
-        _draw(below, 1, floors, "just past a cycle: n / (n + 1)")
-        below.set_xlabel("run time, cycles")
-        for axes in (above, below):
-            axes.set_ylabel("loading factor")
-            axes.set_ylim(0, 1.03)
-            axes.margins(x=0.01)
-            axes.legend(loc="lower right", handlelength=4)
-        out = BytesIO()
-        metadata = {"Date": None} if kind == "svg" else {}
-        drawn.savefig(out, format=kind, dpi=DOTS_PER_INCH, metadata=metadata)
-    return out.getvalue()
+    longest = 4 * max(intervals)
+    floors = [(float(cycles), cycles / (cycles + 1)) for cycles in range(_CYCLES + 1)]
+    return document(
+        [
+            _panel(
+                "seconds",
+                longest,
+                [(f"{interval:g} s", sawteeth(interval, longest)) for interval in intervals],
+            ),
+            _panel("cycles", _CYCLES, [("any", sawteeth(1.0, _CYCLES)), ("n/(n+1)", floors)]),
+        ]
+    )
 
 
-def _draw(axes: Any, number: int, points: Sequence[tuple[float, float]], label: str) -> None:
-    axes.plot(
-        [x for x, _ in points],
-        [y for _, y in points],
-        label=label,
-        gid=label,
-        color=COLOURS[number % len(COLOURS)],
-        linestyle=LINES[number % len(LINES)],
-        marker=MARKERS[number % len(MARKERS)],
-        markersize=4,
-        # A marker at the tip of each tooth only.
-        markevery=(1, 2),
+def _panel(
+    words: str, longest: float, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
+) -> Figure:
+    return Figure(
+        key=words,
+        title=f"Loading factor over run time in {words}",
+        description="It rises to 1 at whole numbers of cycles, and falls to n / (n + 1) past n.",
+        across=(0.0, longest),
+        ticks=ticks_up_to(longest, 5),
+        up=Limits(0.0, 1.0, 0.25),
+        unit=AxisUnit(1.0, "loading factor"),
+        curves=[
+            Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
+            for number, (name, corners) in enumerate(lines)
+        ],
+        across_words=words,
     )
 
 

@@ -1,17 +1,15 @@
-"""From buckets of the ledger to curves and gaps: missing is never zero, and what nobody recorded is left open.
-
-The numbers of a period: what tables, captions and the JSON are made from.
-"""
+"""Curves, gaps and means of a period of the ledger. Missing is never zero."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import fsum, inf, sqrt
-from typing import Optional
+from dataclasses import asdict, dataclass
+from math import fsum, inf
+from typing import Any, NamedTuple, Optional
 
-from sharectl.ledger.series import HOUR_SECONDS as CURVES_HOUR_SECONDS
 from sharectl.ledger.series import (
+    HOUR_SECONDS,
     MOST_COVERED_SECONDS,
     UNKNOWN_SIZE,
     Bucket,
@@ -20,53 +18,67 @@ from sharectl.ledger.series import (
     Series,
 )
 from sharectl.plan.records import NodeRecord
-from sharectl.report.style import LAYERS
-from sharectl.report.svg import PLOT_WIDTH, Curve, Value
+from sharectl.report.svg import LAYERS, PLOT_WIDTH, Curve, Value
 
 _OTHERS = -1
-"""Key of the layer of all sizes that have no layer of their own."""
+"""Key of the layer of all sizes without their own."""
+
+OfGroup = Callable[[GroupPoint], Optional[float]]
+OfPool = Callable[[PoolPoint], Optional[float]]
+OfBucket = Callable[[Bucket], Optional[float]]
 
 
-@dataclass(frozen=True)
-class Layers:
-    """Job sizes that have a layer of their own, the same throughout a page."""
+class Layers(NamedTuple):
+    """Job sizes that have a layer, the same throughout a page; others share the last."""
 
     sizes: tuple[int, ...]
-    others: bool = False
-    """Whether there are more, which share the last layer."""
 
-    def of(self, by_size: Mapping[int, float]) -> dict[int, float]:
-        """What each layer shows of amounts by job size; 0 where a known group has none."""
-        shown = dict.fromkeys((*self.sizes, *([_OTHERS] if self.others else [])), 0.0)
+    def amounts(self, by_size: Mapping[int, float]) -> list[float]:
+        """Amount of each layer, from the floor up; 0 where a group has none."""
+        amounts = dict.fromkeys(self.sizes, 0.0)
         for size, amount in by_size.items():
-            shown[size if size in shown else _OTHERS] += amount
-        return shown
+            amounts[size if size in amounts else _OTHERS] += amount
+        return list(amounts.values())
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """A label for each layer, from the floor up."""
-        named = tuple(_size_name(size) for size in self.sizes)
-        return (*named, "others") if self.others else named
+    def names(self) -> list[str]:
+        """Label of each layer, from the floor up."""
+        special = {_OTHERS: "others", UNKNOWN_SIZE: "multicore", 1: "1 core"}
+        return [special.get(size, f"{size} cores") for size in self.sizes]
 
 
 def layers_of(periods: Iterable[Series]) -> Layers:
-    """The sizes that hold most cores or wait in the greatest number, at most `LAYERS`, by size."""
-    held: dict[int, float] = {}
-    for point in (
-        point for series in periods for bucket in series.buckets for point in bucket.groups.values()
-    ):
-        for size, cores in point.cores_by_size.items():
-            held[size] = held.get(size, 0.0) + point.cycles * cores
+    """At most `LAYERS` sizes, ascending: those with most cores held or requested."""
+    cores: Counter[int] = Counter()
+    for point in points_of(periods):
+        for size, held in point.cores_by_size.items():
+            cores[size] += point.cycles * held  # type: ignore[assignment]  # counts are floats
         for size, jobs in point.pending_by_size.items():
-            held[size] = held.get(size, 0.0) + point.cycles * jobs * max(1, size)
-    seen = sorted((size for size in held if held[size] > 0), key=lambda size: -held[size])
-    if len(seen) <= LAYERS:
-        return Layers(_by_size(seen))
-    return Layers(_by_size(seen[: LAYERS - 1]), others=True)
+            cores[size] += point.cycles * jobs * max(1, size)  # type: ignore[assignment]
+    seen = [size for size, amount in cores.most_common() if amount > 0]
+    shown = seen if len(seen) <= LAYERS else seen[: LAYERS - 1]
+    sizes = sorted(shown, key=lambda size: size or inf)  # jobs of unknown size last
+    return Layers((*sizes, *([_OTHERS] if len(seen) > LAYERS else [])))
 
 
-def gaps(series: Series) -> tuple[tuple[float, float], ...]:
-    """From and to, Unix seconds, that no complete cycle stands for."""
+def points_of(periods: Iterable[Series], group: Optional[str] = None) -> list[GroupPoint]:
+    """Points of a group, or of all groups."""
+    return [
+        point
+        for series in periods
+        for bucket in series.buckets
+        for name, point in bucket.groups.items()
+        if group in (None, name)
+    ]
+
+
+def sizes_known(periods: Iterable[Series]) -> bool:
+    """Return whether the size of every pending job is known: then cores can be counted."""
+    return not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))
+
+
+def gaps(series: Series) -> list[tuple[float, float]]:
+    """Begin and end, Unix seconds, of each time for which no complete cycle stands."""
     found = []
     ended: float = series.since
     for bucket in series.buckets:
@@ -77,11 +89,11 @@ def gaps(series: Series) -> tuple[tuple[float, float], ...]:
             ended = bucket.start + series.bucket_seconds
     if series.until > ended:
         found.append((ended, float(series.until)))
-    return tuple(found)
+    return found
 
 
 def incomplete(series: Series) -> list[float]:
-    """Middles of the buckets that have a cycle that was not complete."""
+    """Middles of the buckets with an incomplete cycle, Unix seconds."""
     return [
         bucket.start + series.bucket_seconds / 2
         for bucket in series.buckets
@@ -89,12 +101,85 @@ def incomplete(series: Series) -> list[float]:
     ]
 
 
+def curve(series: Series, name: str, value: OfBucket, style: Optional[str] = None) -> Curve:
+    """Values over time by pixel column: their mean, and the least and the greatest of several.
+
+    The style is the name, with hyphens for blanks, unless there is another.
+    """
+    seconds = (series.until - series.since) / PLOT_WIDTH
+    columns: dict[int, list[tuple[float, Optional[float], int]]] = {}
+    for bucket in series.buckets:
+        middle, amount = bucket.start + series.bucket_seconds / 2, value(bucket)
+        weight = bucket.pool.complete_cycles
+        if weight or amount is not None:
+            reading = (middle, amount, weight or bucket.pool.cycles)
+            columns.setdefault(int((middle - series.since) / seconds), []).append(reading)
+    values = [_column(readings) for readings in columns.values()]
+    return Curve(name, style or name.replace(" ", "-"), values)
+
+
+def _column(readings: Sequence[tuple[float, Optional[float], int]]) -> Value:
+    at = (readings[0][0] + readings[-1][0]) / 2
+    known = [amount for _at, amount, _weight in readings if amount is not None]
+    mean = mean_of_known((amount, weight) for _at, amount, weight in readings)
+    if len(readings) == 1 or not known:
+        return Value(at, mean)
+    return Value(at, mean, min(known), max(known))
+
+
+def group_curve(series: Series, group: str, name: str, value: OfGroup, style: str = "") -> Curve:
+    """One group's value over time, open where it is unknown."""
+    return curve(
+        series,
+        name,
+        lambda bucket: value(bucket.groups[group]) if group in bucket.groups else None,
+        style,
+    )
+
+
+def pool_curve(series: Series, name: str, value: OfPool) -> Curve:
+    """One value of the pool over time, open where it is unknown."""
+    return curve(series, name, lambda bucket: value(bucket.pool))
+
+
+def sum_curve(series: Series, groups: Sequence[str], name: str, value: OfGroup) -> Curve:
+    """Sum over groups over time; a group that a complete cycle does not know adds nothing."""
+
+    def total(bucket: Bucket) -> Optional[float]:
+        points = [bucket.groups[group] for group in groups if group in bucket.groups]
+        return fsum(value(point) or 0.0 for point in points) if bucket.groups else None
+
+    return curve(series, name, total)
+
+
+def layer_curves(
+    series: Series, group: str, layers: Layers, by_size: Callable[[GroupPoint], Mapping[int, float]]
+) -> list[Curve]:
+    """A curve for each layer, from the floor up, over the same moments."""
+    amounts = {
+        bucket.start: layers.amounts(by_size(bucket.groups[group]))
+        for bucket in series.buckets
+        if group in bucket.groups
+    }
+    return [
+        curve(
+            series,
+            name,
+            lambda bucket, number=number: (  # type: ignore[misc]  # a default binds it
+                amounts[bucket.start][number] if bucket.start in amounts else None
+            ),
+            f"layer{number}",
+        )
+        for number, name in enumerate(layers.names)
+    ]
+
+
 def cumulative(
     series: Series, group: str, name: str, amount: Callable[[GroupPoint], float]
 ) -> Curve:
-    """Sum since the period began, in hours of what ``amount`` gives in seconds.
+    """Sum since the period began, hours of ``amount``'s unit; ``amount`` is in its seconds.
 
-    In a gap the line is open and goes on where it was: nothing is known of what was worked there.
+    In a gap the line is open and goes on where it was, because work is unknown there.
     """
     values: list[Value] = []
     total = 0.0
@@ -110,240 +195,120 @@ def cumulative(
         if fresh or any(last_end <= stop <= bucket.start for stop in stops):
             values += [Value(last_end, None)] if values else []
             values.append(Value(max(series.since, last_end, min(bucket.start, begin)), total))
-        total += amount(point) / CURVES_HOUR_SECONDS
+        total += amount(point) / HOUR_SECONDS
         last_end = bucket.start + series.bucket_seconds
         values.append(Value(last_end, total))
         fresh = False
-    return Curve(name, style=name, values=values)
-
-
-def group_curve(
-    series: Series, group: str, name: str, value: Callable[[GroupPoint], Optional[float]]
-) -> Curve:
-    """One group's value over time, open where it is not known; the name without blanks is the class of its style."""
-    readings = [
-        (
-            _middle(series, bucket),
-            value(bucket.groups[group]) if group in bucket.groups else None,
-            bucket.pool.complete_cycles,
-        )
-        for bucket in series.buckets
-        if bucket.pool.complete_cycles
-    ]
-    return Curve(name, name.replace(" ", "-"), columns(series, readings))
+    return Curve(name, name, values)
 
 
 def error_percent(point: GroupPoint) -> Optional[float]:
-    """Error in % of the share that the group is entitled to; None if it is entitled to nothing."""
-    share_hs06 = point.power_hs06 - point.error_hs06
-    return 100 * point.error_hs06 / share_hs06 if share_hs06 > 0 else None
-
-
-def sum_curve(
-    series: Series, groups: Sequence[str], name: str, value: Callable[[GroupPoint], float]
-) -> Curve:
-    """Sum over groups over time; those that a complete cycle does not know have nothing to add."""
-    readings = [
-        (
-            _middle(series, bucket),
-            fsum(value(bucket.groups[group]) for group in groups if group in bucket.groups),
-            bucket.pool.complete_cycles,
-        )
-        for bucket in series.buckets
-        if bucket.pool.complete_cycles
-    ]
-    return Curve(name, name, columns(series, readings))
-
-
-def pool_curve(series: Series, name: str, value: Callable[[PoolPoint], Optional[float]]) -> Curve:
-    """One value of the pool over time, open where it is not known."""
-    readings = [
-        (_middle(series, bucket), value(bucket.pool), bucket.pool.cycles)
-        for bucket in series.buckets
-    ]
-    return Curve(name, name, columns(series, readings))
-
-
-def columns(series: Series, readings: Iterable[tuple[float, Optional[float], int]]) -> list[Value]:
-    """Readings (moment, value, weight) by pixel column: their mean, and where there are several the least and the greatest.
-
-    A column in which no reading has a value has none.
-    """
-    width_seconds = (series.until - series.since) / PLOT_WIDTH
-    inside: dict[int, list[tuple[float, Optional[float], int]]] = {}
-    for reading in readings:
-        inside.setdefault(int((reading[0] - series.since) / width_seconds), []).append(reading)
-    return [_column(several) for several in inside.values()]
-
-
-def _column(inside: Sequence[tuple[float, Optional[float], int]]) -> Value:
-    at = (inside[0][0] + inside[-1][0]) / 2
-    if len(inside) == 1:
-        return Value(at, inside[0][1])
-    known = [(value, weight) for _at, value, weight in inside if value is not None]
-    if not known:
-        return Value(at, None)
-    mean = sum(value * weight for value, weight in known) / sum(weight for _value, weight in known)
-    return Value(at, mean, min(known)[0], max(known)[0])
-
-
-def layer_curves(
-    series: Series, group: str, layers: Layers, by_size: Callable[[GroupPoint], Mapping[int, float]]
-) -> list[Curve]:
-    """A curve for each layer, from the floor up, over the same moments."""
-    shown = [
-        (
-            _middle(series, bucket),
-            layers.of(by_size(bucket.groups[group])) if group in bucket.groups else None,
-            bucket.pool,
-        )
-        for bucket in series.buckets
-        if bucket.pool.complete_cycles
-    ]
-    return [
-        Curve(
-            name,
-            f"layer{number}",
-            columns(
-                series,
-                [
-                    (at, None if parts is None else parts[key], pool.complete_cycles)
-                    for at, parts, pool in shown
-                ],
-            ),
-        )
-        for number, (key, name) in enumerate(zip(layers.of({}), layers.names))
-    ]
-
-
-def pending_cores(point: GroupPoint) -> dict[int, float]:
-    """Cores that pending jobs request, by size; sizes must be known."""
-    return {size: size * jobs for size, jobs in point.pending_by_size.items()}
-
-
-def sizes_known(periods: Iterable[Series]) -> bool:
-    """Whether the size of every pending job is known: only then can cores be counted."""
-    return not any(
-        point.pending_by_size.get(UNKNOWN_SIZE)
-        for series in periods
-        for bucket in series.buckets
-        for point in bucket.groups.values()
-    )
-
-
-def _middle(series: Series, bucket: Bucket) -> float:
-    return bucket.start + series.bucket_seconds / 2
-
-
-def _by_size(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Ascending, jobs of a size that is not known last."""
-    return tuple(sorted(sizes, key=lambda size: size if size != UNKNOWN_SIZE else inf))
-
-
-def _size_name(size: int) -> str:
-    if size == UNKNOWN_SIZE:
-        return "multicore"
-    return "1 core" if size == 1 else f"{size} cores"
-
-
-HOUR_SECONDS = 3600
+    """Error in % of the group's share; None if its share is nothing."""
+    ratio = _ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
+    return None if ratio is None else 100 * ratio
 
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """One group over a period: means are over its complete cycles."""
+    """One group over a period: means over complete cycles; None where no cycle knows."""
 
     group: str
     pledge_hs06: float
     power_hs06: float
     work_hs06_hours: float
     pledge_hs06_hours: float
-    """Pledge times the time that is recorded."""
+    """Pledge times the recorded time."""
     error_hs06: float
     error_rms_hs06: float
+    output_hs06: Optional[float]
+    """Of the controller."""
     over_ratio: float
-    """Part of the recorded time in which the error was above the deadband."""
+    """Part of the recorded time with an error above the deadband."""
     under_ratio: float
-    """Part in which it was below minus the deadband."""
+    """Part with an error below minus the deadband."""
     running_cores: float
     pending_jobs: float
     unplaceable_jobs: Optional[float]
-    """Mean of those of them that no node could run if it were empty; None if no cycle knows."""
+    """Pending jobs that no node could run if it were empty."""
     held_back_nodes: Optional[float]
-    """Mean of nodes on which a target held it back; None if no cycle knows."""
     helped_nodes: Optional[float]
-    """Mean of nodes on which one helped it; None if no cycle knows."""
 
     @property
     def error_ratio(self) -> Optional[float]:
-        """Mean error by the mean of what it was entitled to; None if that was nothing."""
-        share_hs06 = self.power_hs06 - self.error_hs06
-        return self.error_hs06 / share_hs06 if share_hs06 > 0 else None
+        """Mean error by the mean of its share; None if that is nothing."""
+        return _ratio(self.error_hs06, self.power_hs06 - self.error_hs06)
 
     @property
     def work_ratio(self) -> Optional[float]:
         """Work by pledge; None without a pledge."""
-        return self.work_hs06_hours / self.pledge_hs06_hours if self.pledge_hs06_hours > 0 else None
+        return _ratio(self.work_hs06_hours, self.pledge_hs06_hours)
 
 
 @dataclass(frozen=True)
 class PoolSummary:
-    """The pool over a period."""
+    """The pool over a period: means, None where no cycle knows."""
 
     cycles: int
     complete_cycles: int
     covered_seconds: int
     """Time that complete cycles stand for."""
     idle_cores: Optional[float]
-    """Mean; None if no cycle knows."""
     idle_core_hours: Optional[float]
-    """Over the recorded time."""
+    """Sum over the recorded time."""
     idle_target_cores: Optional[float]
-    """Mean of those that targets kept from jobs; None if no cycle knows."""
+    """Idle cores that targets kept from jobs."""
     idle_grace_cores: Optional[float]
-    """Mean of those that grace kept; None if no cycle knows."""
+    """Idle cores that grace kept from jobs."""
     targets: Optional[float]
-    """Mean of nodes under a target; None if no cycle knows."""
+    """Nodes under a target."""
     cycle_seconds: Optional[float]
-    """Mean duration; None if no cycle knows."""
+    """Duration of a cycle."""
 
 
 @dataclass(frozen=True)
 class PeriodSummary:
-    """A stretch of time and what the ledger says of it."""
+    """Numbers of a period, groups with the largest pledge first."""
 
     since: int
     until: int
     bucket_seconds: int
     pool: PoolSummary
     groups: tuple[GroupSummary, ...]
-    """Those with the largest pledge first."""
 
     def of(self, group: str) -> Optional[GroupSummary]:
         """The group's summary; None if no complete cycle knows it."""
-        return next((found for found in self.groups if found.group == group), None)
+        return next((summary for summary in self.groups if summary.group == group), None)
+
+    def content(self) -> dict[str, Any]:
+        """The numbers for JSON."""
+        groups = [
+            {**asdict(group), "work_ratio": group.work_ratio, "error_ratio": group.error_ratio}
+            for group in self.groups
+        ]
+        return {**asdict(self), "groups": groups}
 
 
 def summarized(series: Series, deadband_hs06: float = 0.0) -> PeriodSummary:
-    """The numbers of a period.
-
-    Parameters
-    ----------
-    deadband_hs06
-        Errors of at most this size are neither over nor under, HS06, >= 0.
-    """
-    groups = [_group(series, group, deadband_hs06) for group in series.groups]
+    """Numbers of a period; errors of at most the deadband are neither over nor under."""
+    groups = [
+        group_summary(group, points_of([series], group), deadband_hs06) for group in series.groups
+    ]
     groups.sort(key=lambda group: (-group.pledge_hs06, group.group))
     return PeriodSummary(
         series.since, series.until, series.bucket_seconds, _pool(series), tuple(groups)
     )
 
 
-def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
-    points = [bucket.groups[group] for bucket in series.buckets if group in bucket.groups]
+def group_summary(
+    group: str, points: Sequence[GroupPoint], deadband_hs06: float = 0.0
+) -> GroupSummary:
+    """Numbers of one group over some of its points."""
 
-    def mean(value: Callable[[GroupPoint], float]) -> float:
-        return mean_of_known((value(point), point.cycles) for point in points) or 0.0
+    def known(value: OfGroup) -> Optional[float]:
+        return mean_of_known((value(point), point.cycles) for point in points)
+
+    def mean(value: OfGroup) -> float:
+        return known(value) or 0.0
 
     return GroupSummary(
         group=group,
@@ -352,33 +317,35 @@ def _group(series: Series, group: str, deadband_hs06: float) -> GroupSummary:
         work_hs06_hours=fsum(point.work_hs06_seconds for point in points) / HOUR_SECONDS,
         pledge_hs06_hours=fsum(point.pledge_hs06_seconds for point in points) / HOUR_SECONDS,
         error_hs06=mean(lambda point: point.error_hs06),
-        error_rms_hs06=sqrt(mean(lambda point: point.error_rms_hs06**2)),
+        error_rms_hs06=mean(lambda point: point.error_rms_hs06**2) ** 0.5,
+        output_hs06=known(lambda point: point.output_hs06),
         over_ratio=mean(lambda point: point.error_hs06 > deadband_hs06),
         under_ratio=mean(lambda point: point.error_hs06 < -deadband_hs06),
         running_cores=mean(lambda point: fsum(point.cores_by_size.values())),
         pending_jobs=mean(lambda point: fsum(point.pending_by_size.values())),
-        unplaceable_jobs=mean_of_known((point.unplaceable_jobs, point.cycles) for point in points),
-        held_back_nodes=mean_of_known((point.held_back_nodes, point.cycles) for point in points),
-        helped_nodes=mean_of_known((point.helped_nodes, point.cycles) for point in points),
+        unplaceable_jobs=known(lambda point: point.unplaceable_jobs),
+        held_back_nodes=known(lambda point: point.held_back_nodes),
+        helped_nodes=known(lambda point: point.helped_nodes),
     )
 
 
 def _pool(series: Series) -> PoolSummary:
     points = [bucket.pool for bucket in series.buckets]
 
-    def mean(value: Callable[[PoolPoint], Optional[float]]) -> Optional[float]:
+    def mean(value: OfPool) -> Optional[float]:
         return mean_of_known((value(point), point.complete_cycles) for point in points)
 
-    idle = [point for point in points if point.idle_cores is not None]
+    idle = [
+        point.idle_cores * point.covered_seconds / HOUR_SECONDS
+        for point in points
+        if point.idle_cores is not None
+    ]
     return PoolSummary(
         cycles=sum(point.cycles for point in points),
         complete_cycles=sum(point.complete_cycles for point in points),
         covered_seconds=sum(point.covered_seconds for point in points),
         idle_cores=mean(lambda point: point.idle_cores),
-        idle_core_hours=fsum((point.idle_cores or 0.0) * point.covered_seconds for point in idle)
-        / HOUR_SECONDS
-        if idle
-        else None,
+        idle_core_hours=fsum(idle) if idle else None,
         idle_target_cores=mean(lambda point: point.idle_target_cores),
         idle_grace_cores=mean(lambda point: point.idle_grace_cores),
         targets=mean(lambda point: point.targets),
@@ -388,19 +355,19 @@ def _pool(series: Series) -> PoolSummary:
 
 @dataclass(frozen=True)
 class MulticoreOnly:
-    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and how their cores were used in one cycle."""
+    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and their cores in one cycle."""
 
     nodes: int
     cores: int
     multi_cores: int
-    """Cores held by jobs of more than one core."""
+    """Held by jobs of more than one core."""
     single_cores: int
-    """Cores held by jobs of one core, which started before."""
+    """Held by jobs of one core, which started before."""
     idle_cores: int
 
 
 def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[MulticoreOnly]:
-    """Those of the nodes that take multicore jobs alone; None if there are none."""
+    """Nodes that take multicore jobs alone; None if there are none."""
     alone = [node for node in nodes if node.multicore_only]
     held = [jobs for node in alone for jobs in node.held]
     if not alone:
@@ -415,7 +382,11 @@ def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[MulticoreOnly]:
 
 
 def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
-    """Mean of the values that are known, by their weights; None if none is."""
+    """Weighted mean of the known values; None if there is none."""
     known = [(value, weight) for value, weight in weighted if value is not None and weight]
     weights = sum(weight for _value, weight in known)
     return fsum(value * weight for value, weight in known) / weights if weights else None
+
+
+def _ratio(part: float, whole: float) -> Optional[float]:
+    return part / whole if whole > 0 else None

@@ -4,26 +4,16 @@ from html.parser import HTMLParser
 from itertools import islice
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.ledger.series import Series
-from sharectl.report import series as html_curves
-from sharectl.report.svg import (
-    SPACING,
-    TOLERANCE,
-    Point,
-    Unit,
-    apart,
-    element,
-    number_ticks,
-    rounded_limits,
-    runs,
-    simplified,
-    time_ticks,
-)
+from sharectl.report import series as curves
+from sharectl.report.page import Subject, report
+from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
+from sharectl.report.svg import SPACING, TOLERANCE, Point, apart, runs, simplified
 from sharectl.report.tables import printable
-from tests.made_series import APRIL, series
+from tests.made_series import APRIL, series, ten_minutes
 
 HEIGHTS = st.lists(st.floats(0, 200, allow_nan=False), min_size=1, max_size=60)
 
@@ -32,17 +22,19 @@ class Reader(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
-        self.values: list[str | None] = []
-        self.text = ""
+        self.headings: list[str] = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        del attrs
         self.tags.append(tag)
-        self.values += [value for _name, value in attrs]
+        if tag == "h2":
+            self.headings.append("")
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        if self.tags[-1:] == ["h2"]:
+            self.headings[-1] += data
 
 
 def at(line: list[Point], place: float) -> float:
@@ -94,7 +86,7 @@ def test_number_ticks(least: float, span: float) -> None:
     low, high = limits.least, limits.most
     grace = 1e-6 * max(1, abs(least), span)
     assert low - grace <= least <= least + span <= high + grace
-    ticks = number_ticks(limits, Unit(1.0, ""))
+    ticks = number_ticks(limits, AxisUnit(1.0, ""))
     assert 2 <= len(ticks) <= 7
     assert ticks[0].value == pytest.approx(low)
     assert ticks[-1].value == pytest.approx(high)
@@ -111,12 +103,17 @@ def test_time_ticks(since: int, span: int) -> None:
     assert [tick.value for tick in ticks] == sorted({tick.value for tick in ticks})
 
 
-@given(st.text(max_size=40))
-def test_escaping(text: str) -> None:
-    """Whatever a name is, it is text of the element that it was given to, and value of the attribute."""
-    read = Reader(element("p", text, data_name=text))
-    narrow_kept = "\u202f".join(printable(part) for part in text.split("\u202f"))
-    assert (read.tags, read.text, read.values) == (["p"], narrow_kept, [narrow_kept])
+@settings(max_examples=20)
+@given(st.text(min_size=1, max_size=40).filter(lambda name: name != "." and name.strip()))
+def test_escaping(name: str) -> None:
+    """A name is text wherever the page has it, whatever is in it."""
+    plain, read = (
+        Reader(report([ten_minutes({group: 1.0})], Subject(group, APRIL)))
+        for group in ("GROUP", name)
+    )
+    shown = "\u202f".join(printable(part) for part in name.split("\u202f"))
+    assert read.tags == plain.tags
+    assert read.headings == [heading.replace("GROUP", shown) for heading in plain.headings]
 
 
 @given(
@@ -129,7 +126,7 @@ def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) 
     made = series(
         days, missing=[(begin, begin + length) for begin, length in holes], incomplete=lost
     )
-    found = html_curves.gaps(made)
+    found = curves.gaps(made)
     ends = [moment for gap in found for moment in gap]
     assert ends == sorted(ends)
     assert all(made.since <= moment <= made.until for moment in ends)
@@ -145,9 +142,9 @@ def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) 
 def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
     """Summed work never falls, ends at all that is recorded, and moves forward in time."""
     made = series(days, missing=[(begin, begin + length) for begin, length in holes])
-    curve = html_curves.cumulative(made, "cms", "work", lambda point: point.work_hs06_seconds)
+    curve = curves.cumulative(made, "cms", "work", lambda point: point.work_hs06_seconds)
     known = [value.mean for value in curve.values if value.mean is not None]
-    moments = [value.seconds for value in curve.values]
+    moments = [value.place for value in curve.values]
     assert known == sorted(known)
     assert moments == sorted(moments)
     worked = (
@@ -159,4 +156,4 @@ def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
 
 def test_nothing_recorded_is_one_gap() -> None:
     """A period without cycles is a gap from end to end."""
-    assert html_curves.gaps(Series(APRIL, APRIL + 86400, 300)) == ((APRIL, APRIL + 86400),)
+    assert curves.gaps(Series(APRIL, APRIL + 86400, 300)) == [(APRIL, APRIL + 86400)]

@@ -12,7 +12,7 @@ from sharectl.cadence.loading import loading_factor
 from sharectl.cli.main import main
 from sharectl.condor.deadline import Answer
 from sharectl.model import Source
-from sharectl.report.cadence import MOST_TEETH, chart, figure, sawteeth
+from sharectl.report.cadence import MOST_TEETH, chart, sawteeth
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -370,7 +370,7 @@ def test_a_bad_log_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
         (["--run-time", "uniform:1"], "is no law of run times"),
         (["--interval", "60,0"], "'0': write up to 30 intervals in whole seconds"),
         (["--interval", ",".join(["60"] * 31)], "31 intervals"),
-        (["--plot", "teeth.gif"], "write a name that ends in .svg or .png"),
+        (["--plot", "teeth.gif"], "write a name that ends in .svg"),
         (["--cores", "none"], "write a whole number above 0"),
         (["--cycle-duration", "-1"], "write seconds from 0 on"),
         (["--cores", "1000000000"], "write a whole number above 0 and below 1000000000"),
@@ -426,35 +426,23 @@ def test_the_plot_has_a_line_for_each_interval_and_one_in_cycles(
     )
     drawing = ET.parse(path)  # noqa: S314  # our own
     texts = ["".join(text.itertext()).strip() for text in drawing.iter(f"{SVG}text")]
-    for text in (
-        "interval 60 s",
-        "interval 300 s",
-        "any interval",
-        "run time, s",
-        "run time, cycles",
-    ):
+    for text in ("60 s", "300 s", "any", "seconds", "cycles"):
         assert texts.count(text) == 1
-    looks = set()
-    for name in ("interval 60 s", "interval 300 s"):
-        (line,) = (group for group in drawing.iter(f"{SVG}g") if group.get("id") == name)
-        style = next(line.iter(f"{SVG}path")).get("style", "")
-        looks.add(style.partition("stroke-dasharray")[2].partition(";")[0])
-    assert len(looks) == 2, "lines can be told apart without colour"
+    lines = [
+        path.get("class")
+        for path in drawing.iter(f"{SVG}path")
+        if path.find(f"{SVG}title") is not None
+    ]
+    assert lines == ["line group0", "line group1"] * 2, "lines can be told apart without colour"
 
 
 def test_a_plot_that_cannot_be_written_is_named(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     code, _, err = _run(
-        capsys, "--run-time", "constant:255", "--plot", tmp_path / "none" / "teeth.png"
+        capsys, "--run-time", "constant:255", "--plot", tmp_path / "none" / "teeth.svg"
     )
     assert (code, "cannot be written: No such file" in err) == (74, True)
-
-
-def test_a_png_is_drawn_and_other_kinds_are_refused() -> None:
-    assert figure([60], "png").startswith(b"\x89PNG")
-    with pytest.raises(ValueError, match="svg, png"):
-        figure([60], "gif")
 
 
 def test_the_corners_of_the_teeth_are_the_formula() -> None:

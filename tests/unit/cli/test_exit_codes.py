@@ -42,7 +42,6 @@ ABSENT = (
 )
 EXTRAS = (
     (("ledger", "export", "--format", "parquet", "-o", "{folder}/x.parquet"), "pyarrow", "parquet"),
-    (("cadence", "--run-time", "constant:255", "--plot", "{folder}/x.svg"), "matplotlib", "plot"),
 )
 
 
@@ -71,12 +70,12 @@ def without_extras() -> Iterator[None]:
     sys.modules.update(hidden)
 
 
-_LIBRARIES = ("pyarrow", "matplotlib")
+_LIBRARIES = ("pyarrow",)
 
 
 def asked(arguments: tuple[str, ...], config: Path) -> list[str]:
     words = [word.format(folder=config.parent) for word in arguments]
-    return words if words[0] == "cadence" else [*words, "--config", str(config)]
+    return [*words, "--config", str(config)]
 
 
 @pytest.mark.parametrize("arguments", ABSENT, ids=lambda words: " ".join(words[:3]))
@@ -116,8 +115,8 @@ def test_check_config_says_once_what_is_not_installed() -> None:
     assert missing_extras(parse(groups, "F"), lambda _library: True) == ([], [])
     problems, (line,) = missing_extras(parse(groups, "F"), lambda library: library == "pyarrow")
     assert problems == []
-    assert "optimise (plans are chosen greedily); plot (`cadence --plot` exits 69);" in line
-    assert "'.[optimise,plot]'" in line
+    assert "optimise (plans are chosen greedily);" in line
+    assert "'.[optimise]'" in line
     exact = parse(f"{groups}control: {{solver: highs}}\n", "F")
     (problem,), _ = missing_extras(exact, lambda _library: False)
     assert problem.startswith("control.solver: `highs` needs scipy, which is not installed; ")

@@ -1,0 +1,172 @@
+"""Numbers and times as people read them: digits, units, ticks of an axis."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from math import ceil, floor, log10
+from typing import NamedTuple, Optional
+
+from sharectl import times
+
+NARROW = "\u202f"
+"""Blank between groups of three digits."""
+MINUTE_SECONDS, HOUR_SECONDS, DAY_SECONDS = 60, 3600, 86_400
+
+_TIME_STEPS_SECONDS = (
+    *(minutes * MINUTE_SECONDS for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * HOUR_SECONDS for hours in (1, 2, 3, 6, 12)),
+    *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14)),
+)
+_MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)
+_MONTH_SECONDS = 30.44 * DAY_SECONDS
+_MONDAY = 4 * DAY_SECONDS
+"""The first Monday since 1970 began: steps of weeks begin there."""
+_NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
+_ROUNDING = 1e-9
+_LEAST_SPAN = 1e-6
+"""Values that are nearer to each other than this, or to 0, are the same."""
+_THOUSAND = 1e3
+_WHOLE_FROM = 100
+
+
+class Limits(NamedTuple):
+    """Least and greatest value of an axis, both multiples of its step."""
+
+    least: float
+    most: float
+    step: float
+
+
+class Tick(NamedTuple):
+    """A place on an axis and its label."""
+
+    value: float
+    label: str
+
+
+class AxisUnit(NamedTuple):
+    """Unit of an axis: numbers are divided by ``factor``."""
+
+    factor: float
+    words: str
+
+
+def unit_of(largest: float, words: str, *, whole: bool = False) -> AxisUnit:
+    """Unit in which numbers up to ``largest`` have few digits.
+
+    Parameters
+    ----------
+    words
+        The quantity's own unit, such as ``HS06``.
+    whole
+        Whether it counts things (cores): then thousands are used from 10,000 on.
+    """
+    for factor, name in ((1e9, "billion"), (1e6, "million"), (_THOUSAND, "thousand")):
+        if largest >= factor * (10 if whole and factor == _THOUSAND else 1):
+            return AxisUnit(factor, f"{name} {words}")
+    return AxisUnit(1.0, words)
+
+
+def rounded_limits(least: float, most: float, count: int) -> Limits:
+    """Limits that hold both values in about ``count`` steps of 1, 2, 2.5 or 5 times 10^n."""
+    if most - least <= max(_LEAST_SPAN, _ROUNDING * max(abs(least), abs(most))):
+        least, most = min(0.0, 2 * least), max(0.0, 2 * most)
+        if most - least <= _LEAST_SPAN:
+            least, most = 0.0, 1.0
+    raw = (most - least) / count
+    power: float = 10.0 ** floor(log10(raw))
+    step = next(power * nice for nice in _NICE if power * nice >= raw * (1 - _ROUNDING))
+    return Limits(
+        floor(least / step + _ROUNDING) * step, ceil(most / step - _ROUNDING) * step, step
+    )
+
+
+def number_ticks(limits: Limits, unit: AxisUnit) -> list[Tick]:
+    """A tick at each step, from limit to limit."""
+    least, most, step = (value / unit.factor for value in limits)
+    decimals = max(0, -floor(log10(step) + _ROUNDING))
+    if abs(step * 10**decimals - round(step * 10**decimals)) > _ROUNDING:
+        decimals += 1
+    numbers = range(ceil(least / step - _ROUNDING), floor(most / step + _ROUNDING) + 1)
+    return [Tick(n * step * unit.factor, grouped(n * step, decimals)) for n in numbers]
+
+
+def ticks_up_to(most: float, count: int) -> list[Tick]:
+    """About ``count`` ticks from 0 to at most ``most``."""
+    ticks = number_ticks(rounded_limits(0.0, most, count), AxisUnit(1.0, ""))
+    return [tick for tick in ticks if tick.value <= most]
+
+
+def time_ticks(since: float, until: float, count: int) -> list[Tick]:
+    """Ticks at round UTC times, at most ``count``; a new day, month or year has its name."""
+    span = until - since
+    step = next((step for step in _TIME_STEPS_SECONDS if span / step <= count), None)
+    if step is None:
+        return _month_ticks(since, until, count)
+    origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
+    moments = [
+        origin + number * step
+        for number in range(ceil((since - origin) / step), floor((until - origin) / step) + 1)
+    ]
+    no_day = not any(moment % DAY_SECONDS == 0 for moment in moments)
+    forms = [
+        "%-d %b"
+        if moment % DAY_SECONDS == 0
+        else "%-d %b %H:%M"
+        if no_day and not number
+        else "%H:%M"
+        for number, moment in enumerate(moments)
+    ]
+    return [Tick(moment, _utc(moment).strftime(form)) for moment, form in zip(moments, forms)]
+
+
+def _month_ticks(since: float, until: float, count: int) -> list[Tick]:
+    wide = (step for step in _MONTH_STEPS if (until - since) / (step * _MONTH_SECONDS) <= count)
+    months = next(wide, _MONTH_STEPS[-1])
+    begin, end = _utc(since), _utc(until)
+    ticks = []
+    for index in range(begin.year * 12 + begin.month - 1, end.year * 12 + end.month):
+        moment = datetime(index // 12, index % 12 + 1, 1, tzinfo=timezone.utc)
+        if index % months == 0 and since <= moment.timestamp() <= until:
+            form = "%Y" if index % 12 == 0 else "%b"
+            ticks.append(Tick(moment.timestamp(), moment.strftime(form)))
+    return ticks
+
+
+def _utc(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def grouped(value: float, decimals: int = 0) -> str:
+    """A number in groups of three digits, with a real minus sign."""
+    text = f"{value:,.{decimals}f}"
+    if not text.strip("-0.,"):
+        text = text.lstrip("-")
+    return text.replace(",", NARROW).replace("-", "\u2212")
+
+
+def short(value: Optional[float], unknown: str = "unknown") -> str:
+    """A mean or a duration: whole if it is a count or large, else with one decimal."""
+    if value is None:
+        return unknown
+    return grouped(value, 0 if value == int(value) or abs(value) >= _WHOLE_FROM else 1)
+
+
+def signed(value: Optional[float], decimals: Optional[int] = None) -> str:
+    """A number with its sign, also plus; as `short` without ``decimals``."""
+    if value is None:
+        return short(None)
+    text = short(value) if decimals is None else grouped(value, decimals)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
+
+
+def significant(value: float) -> str:
+    """A sum: whole from 100 on, else three significant digits, at most six decimals."""
+    if abs(value) < 0.5e-6:  # noqa: PLR2004 - of the last digit
+        return "0"
+    return grouped(value, min(6, max(0, 2 - floor(log10(abs(value)) + _ROUNDING))))
+
+
+def minute(seconds: float) -> str:
+    """Minute in UTC, such as ``2022-01-31 23:42``."""
+    return times.shown(seconds)[:16]
