@@ -1,0 +1,164 @@
+"""Every command line of the README and of docs/, run as it is written, on a pool with a node of each name they use."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.conftest import OpenBox
+from tests.pool.looking import described
+from tests.pool.sharectl_command import CHECKOUT, Sharectl
+
+NODE, ACCESS = "cn-609-05-06", "ap-1.example.org"
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+PROGRAMS = ("sharectl", "condor_status", "condor_q", "condor_userprio", "condor_history", "jq")
+OFFLINE = ("--run-time", "--swf", "--history", "--slots")
+"""Options with which no pool and no configuration is asked."""
+WRAPPER = f"""\
+#!{sys.executable}
+# The command as its page has it; its configuration is the site's.
+import os, subprocess, sys
+words = sys.argv[1:]
+command = [sys.executable, "-m", "sharectl"]
+verb = [word for word in words[:2] if word.isalpha()]
+options = subprocess.run([*command, *verb, "--help"], capture_output=True, text=True).stdout
+if "--config FILE" in options and not {set(OFFLINE)!r} & set(words):
+    words += ["--config", "CONFIG"]
+os.execv(sys.executable, [*command, *words])
+"""
+FAILURES = {"status": {1}, "check": {1}, "consumption": {1}}
+"""Exit codes, beside 0, that a verb may have on this pool: findings."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line of a page."""
+
+    page: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page}: {self.text}"
+
+
+def lines_of_blocks(page: Path) -> Iterator[str]:
+    """Lines of fenced and indented blocks, continued lines joined."""
+    fenced, before = False, ""
+    for line in page.read_text(encoding="utf-8").replace("\\\n", " ").splitlines():
+        if line.startswith("```"):
+            fenced = not fenced and line[3:] in ("sh", "console")
+        elif fenced or (line.startswith("    ") and (not before or before.startswith("    "))):
+            yield line
+        before = line
+
+
+def commands() -> Iterator[Command]:
+    """Command lines of all pages, without comments."""
+    for page in PAGES:
+        for line in lines_of_blocks(page):
+            text = re.sub(r"\s+#.*$", "", line.strip()).removeprefix("$ ")
+            if text.split(" ", 1)[0] in PROGRAMS:
+                yield Command(page.name, text)
+
+
+@pytest.fixture(scope="module")
+def box(open_box: OpenBox) -> Iterator[Box]:
+    spec = BoxSpec(
+        execute_points=(ExecutePoint(f"{NODE}.example.org", cores=16, power_hs06=160.0),),
+        access_points=(ACCESS,),
+        groups={"cms": 0.5, "alice": 0.5},
+    )
+    with open_box(spec) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def shell(box: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment in which `sharectl` finds the pool, a configuration and a ledger of two cycles."""
+    folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
+    box.submit(described("cms", 1, 3, 1), ACCESS)
+    box.wait_until(lambda: box.complete() and not box.jobs(), 120, "jobs have ended")
+    box.submit(described("alice", 1, 12, 600), ACCESS)
+    waiting = box.submit(described("cms", 8, 4, 600), ACCESS)
+    box.wait_until(lambda: len(box.jobs("JobStatus == 2")) >= 12, 120, "jobs run")
+    sharectl = Sharectl(box, state)
+    site: dict[str, Any] = {"groups": {"cms": {"pledge_hs06": 800}, "alice": {"pledge_hs06": 200}}}
+    for _ in range(2):
+        sharectl.run("cycle", **site)
+    (config,) = state.glob("sharectl-*.yaml")
+    month_ago = int(time.time()) - 40 * 86400
+    old = "".join(
+        f"{month_ago + 1020 * n} {group} 800 0 4 8 0 0 0 4\n"
+        for n in range(9)
+        for group in site["groups"]
+    )
+    (folder / "shares_Error.log").write_text("# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC\n" + old)
+    sharectl.run("ledger", "import", str(folder / "shares_Error.log"), **site)
+    programs = folder / "bin"
+    programs.mkdir()
+    (programs / "sharectl").write_text(WRAPPER.replace("CONFIG", str(config)))
+    (programs / "sharectl").chmod(0o755)
+    (folder / "other.yaml").write_bytes(config.read_bytes())
+    (folder / "config.d").symlink_to(CHECKOUT / "config.d")
+    environment = {"PYTHONPATH": str(CHECKOUT / "central"), **box.client_environment}
+    path = f"{programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
+    job = {
+        "JobStatus": 4,
+        "RequestCpus": 1,
+        "AccountingGroup": "cms.bob",
+        "JobStartDate": 1,
+        "CompletionDate": 901,
+        "RemoteWallClockTime": 900.0,
+    }
+    (folder / "jobs.json").write_text(
+        json.dumps([{**job, "ProcId": number} for number in range(40)])
+    )
+    swf = "".join(f"{number} 0 10 {600 + number} 1" + " -1" * 13 + "\n" for number in range(1, 40))
+    (folder / "LOG.swf.gz").write_bytes(gzip.compress(swf.encode()))
+    return {
+        **environment,
+        "PATH": path,
+        "FOLDER": str(folder),
+        "STATE": str(state),
+        "JOB": f"{waiting}.0",
+    }
+
+
+def test_there_are_commands() -> None:
+    assert len(list(commands())) > 30
+
+
+@pytest.mark.parametrize("command", dict.fromkeys(commands()), ids=str)
+def test_a_command_of_the_pages_runs(command: Command, box: Box, shell: dict[str, str]) -> None:
+    text = command.text.replace("4711.0", shell["JOB"]).replace("/var/lib/sharectl", shell["STATE"])
+    text = text.replace("/var/www", shell["FOLDER"]).replace("/etc/condor", shell["FOLDER"])
+    program, verb = (*text.split(), "")[:2]
+    if program.startswith("condor_"):
+        text, _, output = text.partition(" > ")
+        printed = box.run(["sh", "-c", f"cd {CHECKOUT} && {text}"]).stdout
+        if output:
+            (Path(shell["FOLDER"]) / output).write_text(printed)
+        return
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", text],
+        cwd=shell["FOLDER"],
+        env=shell,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    allowed = {0} | FAILURES.get(verb, set())
+    assert done.returncode in allowed, f"{text}\n{done.stdout}\n{done.stderr}"
