@@ -22,12 +22,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
 from sharectl.explain.again import (  # noqa: E402
+    Otherwise,
     Replay,
     Summary,
     of_ledger,
     replayed,
 )
-from sharectl.explain.cycle import Otherwise, explain_cycle  # noqa: E402
+from sharectl.explain.cycle import explain_cycle  # noqa: E402
 from sharectl.explain.group import explain_group  # noqa: E402
 from sharectl.explain.node import explain_node  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
@@ -49,14 +50,14 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     group_seconds, group = _timed(lambda: explain_group(found, most_over))
     node_seconds, node = _timed(lambda: explain_node(found, without, None, None))
     cycle_seconds, cycle = _timed(lambda: explain_cycle(record, None, found))
-    otherwise = cycle.otherwise or Otherwise(None, ())
+    otherwise = cycle.otherwise or Otherwise(None)
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
-        "flips": [len(group.flips), len(node.flips), len(otherwise.flips)],
-        "tried_all": [group.tried_all, node.tried_all, otherwise.tried_all],
+        "flips": [len(found.flips) for found in (group.otherwise, node.otherwise, otherwise)],
+        "tried_all": [found.tried_all for found in (group.otherwise, node.otherwise, otherwise)],
     }
 
 
@@ -70,7 +71,7 @@ def replay_of(cycles: int) -> dict[str, Any]:
 
     summary = Summary()
     began = time.perf_counter()
-    for cycle in replayed(Replay(config, NOTHING_KNOWN, decide), records(), None, State()):
+    for cycle in replayed(Replay(config, NOTHING_KNOWN), records(), None, State()):
         summary.add(cycle)
     seconds = time.perf_counter() - began
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}

@@ -6,7 +6,6 @@ import argparse
 import time
 
 from sharectl.cli import options, wiring
-from sharectl.cli.explain_source import known_of
 from sharectl.cycle.doubts import doubts
 from sharectl.model import Plan
 from sharectl.plan.limits import LIMITS
@@ -43,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     now = snapshot.taken_at if offline else int(time.time())
     state = State() if offline else wiring.state_to_read(config, now)
     law = wiring.plan_config(config, offline=offline)
-    decision = decide(law, state, snapshot, now, NOTHING_KNOWN if offline else known_of(config))
+    decision = decide(
+        law, state, snapshot, now, NOTHING_KNOWN if offline else wiring.known_of(config)
+    )
     warnings = doubts(law, state, snapshot, now)
     if arguments.diff is not None:
         from sharectl.cli.plan_diff import print_changes

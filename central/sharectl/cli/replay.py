@@ -7,19 +7,19 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, Optional
+from typing import Any
 
 from sharectl.cli import options, wiring
-from sharectl.cli.explain_source import before, known_of, recorded
+from sharectl.cli.explain import complete_before, recorded
 from sharectl.cli.options import moment, no_cycle
-from sharectl.cli.wiring import UNASKED, ledger_of
+from sharectl.cli.wiring import UNASKED, known_of, ledger_of
 from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, load, overridden
 from sharectl.config.model import Config
 from sharectl.control.laws import LAWS
 from sharectl.errors import AbsentError, SettingError
 from sharectl.explain.again import Replay, replayed, state_after
 from sharectl.ledger.ledger import Ledger
-from sharectl.plan.plan import PlanConfig, decide
+from sharectl.plan.plan import PlanConfig
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from sharectl.times import FORMS
@@ -89,11 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
     ledger = ledger_of(config)
     since, until = _span(arguments, ledger)
     law = _law(arguments, decides)
-    earlier = _before(ledger, since)
+    earlier = complete_before(ledger, since)
     how = Replay(
         config=law,
         known=known_of(config),
-        decide=decide,
         own_pledges=arguments.pledges == "configured",
         withdraws=decides.control.incomplete == "withdraw",
     )
@@ -140,10 +139,6 @@ def _span(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
     if until <= since:
         arguments.usage_error("--from is not before --to: write the earlier time first")
     return since, until
-
-
-def _before(ledger: Ledger, since: int) -> Optional[CycleRecord]:
-    return before(ledger, CycleRecord(since, 0.0, complete=True))
 
 
 def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:

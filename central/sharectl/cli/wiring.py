@@ -28,11 +28,11 @@ from sharectl.config.text import as_data
 from sharectl.cycle.cycle import Ports
 from sharectl.cycle.ports import Pledges, Publisher
 from sharectl.cycle.publication import Outlets, in_force, load_state
-from sharectl.errors import ConfigError, PoolUnavailableError
+from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.ledger.ledger import PLACE, Keep, Ledger
 from sharectl.ledger.logs import Histories, HistoryFiles
 from sharectl.model import Source
-from sharectl.plan.plan import PlanConfig, State
+from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import DAY_SECONDS, NestedPledges, Wanted, WrittenPledges
 from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
@@ -121,6 +121,15 @@ def ledger_of(config: Config) -> Ledger:
     """Ledger in the state directory."""
     keep = Keep(config.ledger.keep_days, config.ledger.max_bytes)
     return Ledger(config.state_directory / PLACE, keep)
+
+
+def known_of(config: Config) -> Known:
+    """Run times that the ledger knows; none if it cannot be read, with a message."""
+    try:
+        return ledger_of(config).known(config.tree.names)
+    except StateError as error:
+        say([str(error)])
+        return NOTHING_KNOWN
 
 
 def state_of(config: Config) -> StateFile:

@@ -71,6 +71,15 @@ def ad_of(attributes: Mapping[str, Any]) -> Any:
     return classad2.ClassAd(dict(attributes))
 
 
+def ad_of_text(written: str) -> Any:
+    """ClassAd of ``[…]``, as the bindings print it."""
+    # htcondor2 first: see `ad_of`.
+    import htcondor2  # noqa: F401, I001
+    import classad2
+
+    return classad2.ClassAd(written)
+
+
 def ad_of_long(written: str) -> Any:
     """ClassAd of lines as ``-long`` prints them; without those that cannot be read."""
     import classad2

@@ -79,8 +79,9 @@ def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[di
 
 
 AVERAGE = "average_hs06"
-HALF_LIFE = "half_life_seconds"
-"""In the state only to tell how the average came about: what counts is configured."""
+AVERAGE_BEFORE = "average_before_hs06"
+WEIGHT_BEFORE = "weight_before_ratio"
+"""Components of the average: the average before and its weight; the rest is the error's."""
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,12 @@ def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds:
     The error counts as if it had been so for all of ``dt_seconds``: a long interval weighs more
     than a short one, and one that is cut in two weighs as much as both parts.
     """
-    before = own_state(state, (AVERAGE, HALF_LIFE) if HALF_LIFE in state else (AVERAGE,))
-    if before is None:
-        average_hs06 = reading.error_hs06
-    else:
-        kept = 2.0 ** (-dt_seconds / params.half_life_seconds)
-        average_hs06 = before[AVERAGE] * kept + reading.error_hs06 * (1.0 - kept)
-    return Said({AVERAGE: average_hs06, HALF_LIFE: params.half_life_seconds}, average_hs06)
+    before = own_state(state, (AVERAGE, AVERAGE_BEFORE, WEIGHT_BEFORE))
+    kept = 0.0 if before is None else 2.0 ** (-dt_seconds / params.half_life_seconds)
+    before_hs06 = reading.error_hs06 if before is None else before[AVERAGE]
+    average_hs06 = before_hs06 * kept + reading.error_hs06 * (1.0 - kept)
+    after = {AVERAGE: average_hs06, AVERAGE_BEFORE: before_hs06, WEIGHT_BEFORE: kept}
+    return Said(after, average_hs06)
 
 
 INTEGRAL = "integral_hs06"
@@ -112,7 +112,7 @@ POWER = "power_hs06"
 ERROR = "error_hs06"
 GAIN = "gain"
 SLOPE_GAIN = "slope_gain_seconds"
-_NAMES = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
+PID_STATE = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
     there. Without an integral such a change acts at once.
     """
     error_hs06 = beyond(reading.error_hs06, reading.deadband_hs06)
-    before = own_state(state, _NAMES)
+    before = own_state(state, PID_STATE)
     gap = before is not None and not 0 < dt_seconds <= params.gap_seconds
     counted_seconds = min(max(dt_seconds, 0.0), params.gap_seconds) if before is not None else 0.0
     slope = 0.0 if before is None or gap else _slope(params, before, reading.power_hs06, dt_seconds)
@@ -156,23 +156,29 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
         grown_hs06 = params.gain * error_hs06 * counted_seconds / params.integral_seconds
         integral_hs06 = _taken_up(params, before) + grown_hs06
     most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
-    said_hs06 = params.gain * error_hs06 + integral_hs06 + params.slope_gain_seconds * slope
-    output_hs06 = _bounded(said_hs06, error_hs06, most_hs06)
-    integral_hs06 += (output_hs06 - said_hs06) * _tracked(params, counted_seconds)
     after = {
-        INTEGRAL: min(max(integral_hs06, -most_hs06), most_hs06),
+        INTEGRAL: integral_hs06,
         SLOPE: slope,
         POWER: reading.power_hs06,
         ERROR: error_hs06,
         GAIN: params.gain,
         SLOPE_GAIN: params.slope_gain_seconds,
     }
+    said_hs06 = sum(pid_terms(after))
+    output_hs06 = _bounded(said_hs06, error_hs06, most_hs06)
+    integral_hs06 += (output_hs06 - said_hs06) * _tracked(params, counted_seconds)
+    after[INTEGRAL] = min(max(integral_hs06, -most_hs06), most_hs06)
     acted = {
         GAP: gap,
         OUTPUT_LIMIT: abs(said_hs06) > most_hs06,
         AGAINST_ERROR: said_hs06 * error_hs06 < 0,
     }
     return Said(after, output_hs06, tuple(code for code, did in acted.items() if did))
+
+
+def pid_terms(state: Mapping[str, float]) -> tuple[float, float, float]:
+    """Proportional, integral and derivative term of the output, HS06."""
+    return state[GAIN] * state[ERROR], state[INTEGRAL], state[SLOPE_GAIN] * state[SLOPE]
 
 
 def _slope(params: Pid, before: Mapping[str, float], power_hs06: float, dt_seconds: float) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import expm1, fsum, log
-from typing import Callable, Optional
+from typing import Optional
 
 from sharectl.control.laws import (
     BORROWED_LIMIT,
@@ -65,9 +65,17 @@ def nominal_hs06(
     mode: str, pledge_hs06: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
 ) -> dict[str, float]:
     """Group -> setpoint before anything is lent, HS06. Pledges sum to more than 0."""
-    shared_hs06 = _SHARED[mode](pledge_hs06, usage, snapshot)
-    ratio = shared_hs06 / fsum(pledge_hs06.values())
+    ratio = shared_ratio(mode, pledge_hs06, usage, present_hs06(snapshot))
     return {group: pledge * ratio for group, pledge in pledge_hs06.items()}
+
+
+def shared_ratio(
+    mode: str, pledge_hs06: Mapping[str, float], usage: Mapping[str, GroupUsage], present: float
+) -> float:
+    """Power that is shared out for each HS06 pledged; ``present`` is that of all nodes, HS06."""
+    pledged = fsum(pledge_hs06.values())
+    in_use = fsum(usage[group].power_hs06 for group in pledge_hs06)
+    return {"in_use": in_use, "present": present, "pledge": pledged}[mode] / pledged
 
 
 def demand_hs06(usage: GroupUsage, hs06_per_core: float) -> float:
@@ -157,32 +165,6 @@ def _filled(
     per_weight: float,
 ) -> set[str]:
     return {name for name in names if most[name] <= weights[name] * per_weight}
-
-
-def _in_use(
-    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
-) -> float:
-    del snapshot
-    return fsum(usage[group].power_hs06 for group in pledges)
-
-
-def _present(
-    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
-) -> float:
-    del pledges, usage
-    return present_hs06(snapshot)
-
-
-def _pledged(
-    pledges: Mapping[str, float], usage: Mapping[str, GroupUsage], snapshot: Snapshot
-) -> float:
-    del usage, snapshot
-    return fsum(pledges.values())
-
-
-_Shared = Callable[[Mapping[str, float], Mapping[str, GroupUsage], Snapshot], float]
-_SHARED: Mapping[str, _Shared] = {"in_use": _in_use, "present": _present, "pledge": _pledged}
-"""Mode -> the power that is shared out, HS06."""
 
 
 ACCOUNT = "carried_hs06_seconds"

@@ -1,48 +1,43 @@
-"""What a law and a strategy would have decided in cycles of the past, beside what was decided.
+"""Decisions of recorded cycles, made again: to explain them, or by another law (replay).
 
-The loop is open: the pool is what it was in each cycle, whatever is decided now, and does not
-react. Only what a cycle hands to the next (controllers' states, targets that stand) is that of the
-decisions made here.
-
-What a decision of the ledger was made from, so that it can be made again.
+A replay is an open loop: the pool is what it was in each cycle and does not react. Controllers'
+states and standing targets are carried on from the decisions made here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import fsum
 from typing import Optional
 
 from sharectl.cycle.record import record_of, snapshot_of
-from sharectl.explain.what_if import UNWILLING, Case
+from sharectl.explain.what_if import UNWILLING, Case, Flip, Trials
 from sharectl.model import Snapshot, Standing, Target
 from sharectl.plan.diff import ESTIMATING, power_moved_hs06
 from sharectl.plan.nodes import UNKNOWN_CODE
-from sharectl.plan.plan import Decision, Known, PlanConfig, State
+from sharectl.plan.plan import Decision, Known, PlanConfig, State, decide
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.shares.groups import GroupTree
 
 _OVERRULED = frozenset({"disabled", "withdrawn"})
-"""Of `sharectl.plan.plan.REASONS`: why there were no targets whatever was decided."""
+"""Reasons of `sharectl.plan.plan.REASONS` for no targets whatever the errors call for."""
 
 ALIKE_RATIO = 0.1
-"""Part by which numbers of targets may differ and be alike still: on a large pool what is rounded always moves a few."""
+"""Part by which alike numbers of targets may differ: rounding moves a few on a large pool."""
 
 
 @dataclass(frozen=True)
 class Explained:
-    """One decision with all that is known of how it came about."""
+    """One decision, with everything that it was made from."""
 
     source: str
-    """Where it is from, such as ``the ledger``."""
+    """Such as ``the ledger``."""
     record: CycleRecord
     """Complete, with its nodes."""
-    before: Optional[CycleRecord]
-    """The complete cycle before; None if there is none."""
     case: Case
     decision: Decision
-    """Made now from ``case``: what other decisions are compared with."""
+    """Made now from ``case``."""
 
     @property
     def overruled(self) -> bool:
@@ -51,23 +46,38 @@ class Explained:
 
     @property
     def agrees(self) -> bool:
-        """Whether deciding now comes to the targets that were recorded."""
-        return frozenset(targets_of(self.record)) == frozenset(self.decision.plan.targets)
+        """Whether deciding now comes to the recorded targets."""
+        return set(targets_of(self.record)) == set(self.decision.plan.targets)
 
-    def tells_otherwise(self, *, same: bool) -> bool:
-        """Whether it can be told what would change it: of another decision than the recorded one that would tell nothing.
+    def trials(self, part: int = 1) -> Trials:
+        """Trials of some seconds on a pool of this size, divided by ``part``."""
+        decisions = 40_000 // max(1, part * len(self.record.nodes))
+        return Trials(self.case, self.decision, max(12, min(90, decisions)))
 
-        Parameters
-        ----------
-        same
-            Whether deciding now comes to what was recorded for what is explained, or to about as
-            much.
-        """
-        return same or self.overruled
+
+@dataclass(frozen=True)
+class Otherwise:
+    """What would change a decision for a group, a node or the pool."""
+
+    explained: Optional[Explained]
+    """None where there was nothing to decide on."""
+    outcome: Optional[str] = None
+    """Outcome of deciding now."""
+    same: bool = True
+    """Whether that is the recorded outcome."""
+    alike: bool = True
+    """Whether it is about the recorded outcome: only then a change of it tells something."""
+    flips: tuple[Flip, ...] = ()
+    tried_all: bool = True
+
+    @property
+    def told(self) -> bool:
+        """Whether ``flips`` are those of the recorded decision."""
+        return self.alike or (self.explained is not None and self.explained.overruled)
 
 
 def alike(were: int, are: int) -> bool:
-    """Whether these are about as many; none and some never are."""
+    """Whether two numbers of targets are about the same; 0 is like 0 alone."""
     return abs(were - are) <= ALIKE_RATIO * max(were, are)
 
 
@@ -77,7 +87,7 @@ def targets_of(record: CycleRecord) -> tuple[Target, ...]:
 
 
 def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
-    """State that a complete cycle left, as near as its record tells: since when a target stood it does not."""
+    """State that a complete cycle left; targets count as begun in that cycle."""
     if record is None:
         return State()
     return State(
@@ -91,7 +101,7 @@ def state_after(record: Optional[CycleRecord], validity_seconds: int) -> State:
 
 
 def snapshot_then(record: CycleRecord) -> Snapshot:
-    """What a complete cycle saw, as near as its record tells; nodes that it left out for what they said say so again."""
+    """Snapshot of a complete cycle; nodes that were unwilling then are so again."""
     snapshot = snapshot_of(record)
     unwilling = {node.node for node in record.nodes if node.reason in UNWILLING}
     nodes = (
@@ -102,7 +112,7 @@ def snapshot_then(record: CycleRecord) -> Snapshot:
 
 
 def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
-    """``config`` with the groups and pledges that a complete cycle went by."""
+    """Configuration with the groups and pledges of a complete cycle."""
     tree = GroupTree({control.group: control.error.pledge_hs06 for control in record.groups})
     return replace(config, pledge_hs06=tree.steered_hs06, own_hs06=tree.own_hs06)
 
@@ -110,22 +120,24 @@ def with_pledges_of(record: CycleRecord, config: PlanConfig) -> PlanConfig:
 def of_ledger(
     record: CycleRecord, before: Optional[CycleRecord], config: PlanConfig, known: Known
 ) -> Explained:
-    """A complete cycle that was read with its nodes, decided again with the configuration of now and its own pledges."""
+    """A complete cycle, decided again with the configuration of now and its own pledges.
+
+    Parameters
+    ----------
+    before
+        The complete cycle before; None if there is none.
+    """
     state = state_after(before, config.validity_seconds)
-    case = Case(
-        with_pledges_of(record, config), state, snapshot_then(record), record.taken_at, known
-    )
-    return Explained("the ledger", record, before, case, case.decided())
+    config = with_pledges_of(record, config)
+    case = Case(config, state, snapshot_then(record), record.taken_at, known)
+    return Explained("the ledger", record, case, case.decided())
 
 
-def of_now(case: Case, before: Optional[CycleRecord], source: str) -> Explained:
-    """What would be decided now, and is not published."""
+def of_now(case: Case, source: str) -> Explained:
+    """A decision made now, which is not published."""
     decision = case.decided()
     record = record_of(case.config, case.snapshot, decision, decision.plan, ())
-    return Explained(source, record, before, case, decision)
-
-
-Decide = Callable[[PlanConfig, State, Snapshot, int, Known], Decision]
+    return Explained(source, record, case, decision)
 
 
 @dataclass(frozen=True)
@@ -134,15 +146,15 @@ class Outcome:
 
     reason: Optional[str]
     """One of `sharectl.plan.plan.REASONS`; None if nothing was decided."""
-    targets: int
-    changed_nodes: int
-    """Nodes whose target is another one than after the cycle before."""
-    pairs: int
-    """Groups that give, each with each that receives."""
-    moved_hs06: float
+    targets: int = 0
+    changed_nodes: int = 0
+    """Nodes whose target differs from that after the cycle before."""
+    pairs: int = 0
+    """Pairs of a group that gives and one that receives."""
+    moved_hs06: float = 0.0
     """Power that the targets are still to take from groups."""
-    idle_core_seconds: Optional[float]
-    """Expected for the targets that begin in this cycle; None if the strategy does not say."""
+    idle_core_seconds: Optional[float] = None
+    """Expected for the targets that begin in this cycle; None if the strategy has no estimate."""
 
 
 @dataclass(frozen=True)
@@ -154,7 +166,7 @@ class ReplayedCycle:
     """Unix seconds."""
     was: Outcome
     would: Optional[Outcome]
-    """None if the cycle was not complete: nothing can be decided either."""
+    """None of an incomplete cycle: nothing can be decided."""
     same_nodes: int = 0
     """Nodes whose target is the same in both."""
     either_nodes: int = 0
@@ -175,7 +187,7 @@ class Sums:
     pairs: int = 0
     moved_hs06: float = 0.0
     idle_core_seconds: Optional[float] = 0.0
-    """None as soon as one cycle does not say."""
+    """None as soon as one cycle has no estimate."""
     with_targets: int = 0
     """Cycles that have any."""
 
@@ -198,7 +210,7 @@ class Summary:
 
     cycles: int = 0
     compared: int = 0
-    """Complete ones."""
+    """Complete cycles."""
     identical: int = 0
     """Cycles that come to the same targets."""
     agreement_sum: float = 0.0
@@ -232,25 +244,24 @@ class Replay:
 
     config: PlanConfig
     known: Known
-    """Run times as they are known today, and not as they were then."""
-    decide: Decide
+    """Run times as they are known today."""
     own_pledges: bool = False
-    """Whether the pledges of ``config`` count, and not those that each cycle went by."""
+    """Whether the pledges of ``config`` count, not those recorded with each cycle."""
     withdraws: bool = False
-    """Whether a cycle that was not complete withdraws all targets (control.incomplete)."""
+    """Whether an incomplete cycle withdraws all targets (control.incomplete)."""
 
 
 def replayed(
     how: Replay, records: Iterable[CycleRecord], before: Optional[CycleRecord], state: State
 ) -> Iterator[ReplayedCycle]:
-    """Each cycle of ``records``, the oldest first, which were read with their nodes; imported ones are left out.
+    """Each cycle of ``records``, the oldest first, with its nodes; imported ones are left out.
 
     Parameters
     ----------
     before
-        The last complete cycle before them: what the first one's changes are counted from.
+        The last complete cycle before them, from which the first one's changes are counted.
     state
-        What that one left.
+        State that it left.
     """
     stood = _by_node(before.nodes) if before is not None else {}
     for record in records:
@@ -259,11 +270,11 @@ def replayed(
         if not (record.complete and record.groups):
             if how.withdraws:
                 state = replace(state, standing=())
-            yield ReplayedCycle(record.number, record.taken_at, _nothing(record), None)
+            yield ReplayedCycle(record.number, record.taken_at, Outcome(record.reason), None)
             continue
         config = how.config if how.own_pledges else with_pledges_of(record, how.config)
         held = {stand.target.node: stand.target for stand in state.standing_at(record.taken_at)}
-        decision = how.decide(config, state, snapshot_then(record), record.taken_at, how.known)
+        decision = decide(config, state, snapshot_then(record), record.taken_at, how.known)
         state = decision.state
         was, would = _by_node(record.nodes), _by_node(decision.nodes)
         either = {*was, *would}
@@ -282,24 +293,18 @@ def _by_node(nodes: Iterable[NodeRecord]) -> dict[str, Target]:
     return {node.node: node.target for node in nodes if node.target is not None}
 
 
-def _nothing(record: CycleRecord) -> Outcome:
-    return Outcome(record.reason, 0, 0, 0, 0.0, None)
-
-
 def _outcome(
     reason: Optional[str], strategy: str, nodes: Iterable[NodeRecord], before: Mapping[str, Target]
 ) -> Outcome:
-    under = [(node, node.target) for node in nodes if node.target is not None]
-    targets = {node.node: target for node, target in under}
-    begun = [node for node, target in under if before.get(node.node) != target]
-    gone = sum(node not in targets for node in before)
+    steered = [(node, node.target) for node in nodes if node.target is not None]
+    begun = [node for node, target in steered if before.get(node.node) != target]
+    gone = before.keys() - {node.node for node, _ in steered}
+    idle = fsum(node.idle_core_seconds for node in begun)
     return Outcome(
         reason=reason,
-        targets=len(targets),
-        changed_nodes=len(begun) + gone,
-        pairs=len({(target.held_back, target.helped) for target in targets.values()}),
-        moved_hs06=fsum(power_moved_hs06(target, node)[0] for node, target in under),
-        idle_core_seconds=fsum(node.idle_core_seconds for node in begun)
-        if strategy in ESTIMATING
-        else None,
+        targets=len(steered),
+        changed_nodes=len(begun) + len(gone),
+        pairs=len({(target.held_back, target.helped) for _, target in steered}),
+        moved_hs06=fsum(power_moved_hs06(target, node)[0] for node, target in steered),
+        idle_core_seconds=idle if strategy in ESTIMATING else None,
     )

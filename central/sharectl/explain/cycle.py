@@ -1,4 +1,4 @@
-"""What one cycle saw, decided and changed."""
+"""One cycle: what it decided, what that changed, and what would change it."""
 
 from __future__ import annotations
 
@@ -7,30 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Optional
 
-from sharectl.explain.again import Explained, alike, targets_of
+from sharectl.explain.again import Explained, Otherwise, alike, targets_of
 from sharectl.explain.group import Exchange, exchanges
-from sharectl.explain.what_if import Budget, Flip, budget_for, cycle_flips, targets_in_all
+from sharectl.explain.what_if import Flip, cycle_flips, targets_in_all
 from sharectl.plan.diff import ESTIMATING, PlanDiff, plan_diff
 from sharectl.plan.records import CycleRecord
 
-SHARE_OF_BUDGET = 2
-"""A cycle tells of more than a group does, and is asked for first: it takes this part of the decisions."""
+PART = 2
+"""A cycle takes this part of the decisions that a group does: it is asked for first."""
 
 UNSEEN = "a decision; which one is not known, since what it would have told is not"
-"""What would come of a source that did not answer."""
-
-
-@dataclass(frozen=True)
-class Otherwise:
-    """What would change the plan of a cycle."""
-
-    explained: Optional[Explained]
-    """What was decided again; None if there was nothing to decide on."""
-    flips: tuple[Flip, ...]
-    tried_all: bool = True
-    """Whether the pool was small enough to try all that could change it."""
-    alike: bool = True
-    """Whether deciding now comes to about as many targets as were recorded; else nothing is tried."""
+"""Outcome if a source that was silent had answered."""
 
 
 @dataclass(frozen=True)
@@ -39,69 +26,70 @@ class CycleExplanation:
 
     record: CycleRecord
     before: Optional[CycleRecord]
-    """The last cycle before that knew its nodes."""
+    """The last complete cycle before."""
     exchanges: tuple[Exchange, ...]
     diff: Optional[PlanDiff]
-    """Beside ``before``; None if there is none, or if this cycle published nothing."""
+    """Beside ``before``; None if there is none, or if this cycle has no nodes."""
     node_reasons: Mapping[str, int]
     """One of `sharectl.plan.plan.NODE_REASONS` -> nodes, the most first."""
-    configuration_changed: bool
-    """Whether what decides was another configuration in ``before``."""
     otherwise: Optional[Otherwise]
     """None of an imported cycle, or one without groups: it has no plan to change."""
+
+    @property
+    def configuration_changed(self) -> bool:
+        """Whether the configuration that decides was another one in ``before``."""
+        return self.before is not None and self.before.configuration != self.record.configuration
 
 
 def explain_cycle(
     record: CycleRecord, before: Optional[CycleRecord], explained: Optional[Explained]
 ) -> CycleExplanation:
-    """Explanation of a cycle that was read with its nodes.
+    """Explanation of a cycle with its nodes.
 
     Parameters
     ----------
     explained
-        Its decision made again; None if it was not complete or was imported.
+        Its decision made again; None if it was incomplete or imported.
     """
     reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
+    diff = None
+    if before is not None and record.nodes:
+        nodes = {node.node: node for node in record.nodes}
+        idle = idle_by_target(before)
+        diff = plan_diff(targets_of(before), targets_of(record), nodes, idle, record.strategy)
     return CycleExplanation(
         record=record,
         before=before,
         exchanges=exchanges(record),
-        diff=_diff(record, before) if before is not None and record.nodes else None,
+        diff=diff,
         node_reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        configuration_changed=before is not None and before.configuration != record.configuration,
-        otherwise=_otherwise(record, explained),
+        otherwise=_silent(record) if explained is None else _otherwise(explained),
     )
 
 
 def idle_by_target(record: CycleRecord) -> dict[str, float]:
-    """Node with a target -> idle core-seconds expected for it; empty if the strategy did not say."""
+    """Node with a target -> idle core-seconds expected for it; empty without an estimate."""
     if record.strategy not in ESTIMATING:
         return {}
     return {node.node: node.idle_core_seconds for node in record.nodes if node.target is not None}
 
 
-def _otherwise(record: CycleRecord, explained: Optional[Explained]) -> Optional[Otherwise]:
-    if explained is None:
-        silent = [source.name for source in record.sources if source.problem is not None]
-        if record.complete or not silent:
-            return None
-        answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
-        return Otherwise(None, (Flip("answering", answer, None, None, UNSEEN),))
-    about = alike(len(targets_of(record)), len(explained.decision.plan.targets))
-    if not explained.tells_otherwise(same=about):
-        return Otherwise(explained, (), alike=False)
-    budget = Budget(budget_for(SHARE_OF_BUDGET * len(record.nodes)))
-    found = cycle_flips(explained.case, explained.decision, budget)
-    if record.reason == "disabled" and explained.decision.plan.targets:
-        outcome = targets_in_all(explained.decision)
-        found = (
-            Flip("enabled", "sharectl is enabled (`sharectl enable`)", None, None, outcome),
-            *found,
-        )
-    return Otherwise(explained, found, budget.enough)
+def _silent(record: CycleRecord) -> Optional[Otherwise]:
+    silent = [source.name for source in record.sources if source.problem is not None]
+    if record.complete or not silent:
+        return None
+    answer = f"{' and '.join(silent)} answer{'s' * (len(silent) == 1)}"
+    return Otherwise(None, flips=(Flip("answering", answer, None, None, UNSEEN),))
 
 
-def _diff(record: CycleRecord, before: CycleRecord) -> PlanDiff:
-    idle = idle_by_target(before)
-    nodes = {node.node: node for node in record.nodes}
-    return plan_diff(targets_of(before), targets_of(record), nodes, idle, record.strategy)
+def _otherwise(explained: Explained) -> Otherwise:
+    targets, outcome = explained.decision.plan.targets, targets_in_all(explained.decision)
+    about = alike(len(targets_of(explained.record)), len(targets))
+    if not (about or explained.overruled):
+        return Otherwise(explained, outcome, same=False, alike=False)
+    trials = explained.trials(PART)
+    flips = cycle_flips(trials)
+    if explained.record.reason == "disabled" and targets:
+        enabled = "sharectl is enabled (`sharectl enable`)"
+        flips = (Flip("enabled", enabled, None, None, outcome), *flips)
+    return Otherwise(explained, outcome, explained.agrees, about, flips, trials.tried_all)

@@ -1,19 +1,15 @@
-"""What stands between a job and the nodes, slot by slot, and what that comes to for the pool.
-
-The codes of ``explain job``: a closed set, each with its sentence.
-
-Why a job is where it is: what its access point says, what the nodes make of it, and what its group
-has.
-"""
+"""Why a job is where it is: its state, what keeps it out of each slot, and its group's room."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Optional
 
 from sharectl.model import GroupError
 from sharectl.shares.quotas import Group
+from sharectl.times import shown
 
 COULD_NOW, NOT_NOW, COULD_NEVER = "could-now", "not-now", "could-never"
 HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
@@ -31,7 +27,7 @@ VERDICTS: Mapping[str, str] = {
     UNKNOWN: "no access point knows it, neither in its queue nor in its history",
     NOT_EVALUATED: "HTCondor's library could not evaluate the expressions of the job and the nodes in time",
 }
-"""Code -> what is the matter with the job."""
+"""Code -> state of the job."""
 
 CPUS, MEMORY, DISK, GPUS, RESOURCE = "cpus", "memory", "disk", "gpus", "resource"
 RESOURCES = (CPUS, MEMORY, DISK, GPUS)
@@ -53,7 +49,7 @@ OBSTACLES: Mapping[str, str] = {
     "draining": "the node is being drained",
     "claimed": "the slot is claimed by another job",
 }
-"""Code -> what stands in the way on a node."""
+"""Code of an obstacle on a node -> its sentence."""
 
 OURS = frozenset(("target", "grace", "overheat", "sharectl"))
 """Obstacles that sharectl makes."""
@@ -64,11 +60,12 @@ SHORT = frozenset((*RESOURCES, RESOURCE))
 TOO_LARGE = "a smaller request: none of these nodes is that large"
 SMALLER = "a smaller request"
 NO_USE = "none: were this gone, what `never` lists would still keep it out"
-"""Remedy of what is in the way of a job that not even empty nodes would take."""
+"""Remedy of an obstacle of now, for a job that not even empty nodes would take."""
 
+_FEWER_OR_LESS = "jobs that end there, or a smaller request"
 REMEDIES: Mapping[str, str] = {
-    "target": "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by control.max_nodes; for the "
-    "whole pool `sharectl disable`",
+    "target": "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by "
+    "control.max_nodes; for the whole pool `sharectl disable`",
     "grace": "the end of the grace; jobs of more than one core are let in",
     "overheat": "a node that publishes t1_overheat = False",
     "sharectl": "see START on the node",
@@ -76,11 +73,7 @@ REMEDIES: Mapping[str, str] = {
     "slot-requirements": "the node's configuration",
     "job-requirements": "the job's requirements: condor_qedit, or another submission",
     "bad-request": "a request that is a number",
-    CPUS: "jobs that end there, or a smaller request",
-    MEMORY: "jobs that end there, or a smaller request",
-    DISK: "jobs that end there, or a smaller request",
-    GPUS: "jobs that end there, or a smaller request",
-    RESOURCE: "jobs that end there, or a smaller request",
+    **dict.fromkeys(SHORT, _FEWER_OR_LESS),
     "draining": "the end of the draining: condor_drain -cancel",
     "claimed": "the end of the job that holds it",
 }
@@ -91,242 +84,7 @@ TARGET_KINDS: Mapping[str, str] = {
     "size": "its group is helped there by jobs of another size",
     "others": "the node is for jobs of the helped group",
 }
-"""Why a target keeps a job out."""
-
-
-def code_of_resource(name: str) -> str:
-    """Code of an obstacle that is a resource, such as ``Memory``, of which there is too little."""
-    return name.lower() if name.lower() in RESOURCES else RESOURCE
-
-
-@dataclass(frozen=True)
-class Obstacle:
-    """One thing that keeps a job out of a slot."""
-
-    code: str
-    """One of `sharectl.explain.job.OBSTACLES`."""
-    clause: str
-    """The expression that is not true, or the request that is too large."""
-
-
-@dataclass(frozen=True)
-class TargetSeen:
-    """The target that a slot acts on, and why it keeps the job out."""
-
-    kind: str
-    """One of `sharectl.explain.job.TARGET_KINDS`."""
-    held_back: str
-    cap_cores: int
-    helped: str
-    request_cores: int
-    until: int
-    """Unix seconds at which it ends if no cycle renews it; 0 if the slot does not say."""
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """A request, and what there is."""
-
-    resource: str
-    """As the slots call it, such as ``Memory``."""
-    requested: float
-    free: float
-    """In this slot now."""
-    most: float
-    """The same, if nothing ran there."""
-
-
-@dataclass(frozen=True)
-class SlotFinding:
-    """What one partitionable or static slot makes of the job, and the job of it."""
-
-    node: str
-    """Host name."""
-    slot: str
-    job_accepts: bool
-    """Whether the job's Requirements are true there."""
-    slot_accepts: bool
-    """Whether the slot's are."""
-    obstacles: tuple[Obstacle, ...] = ()
-    """Empty if both accept, and it is free."""
-    empty_obstacles: tuple[Obstacle, ...] = ()
-    """What would be left if nothing ran there, without target and grace; empty if it would fit."""
-    target: Optional[TargetSeen] = None
-    """If that keeps it out."""
-    grace_until: int = 0
-    """Unix seconds, if grace keeps it out and the slot says so."""
-    shortages: tuple[Shortage, ...] = ()
-
-    @property
-    def fits(self) -> bool:
-        """Whether the job could run there now."""
-        return not self.obstacles
-
-    @property
-    def fits_empty(self) -> bool:
-        """Whether it could if nothing ran there."""
-        return self.fits or not self.empty_obstacles
-
-
-@dataclass(frozen=True)
-class ObstacleCount:
-    """On how many nodes one obstacle stands in the way."""
-
-    code: str
-    clause: str
-    nodes: int
-    alone: int
-    """Those of them where nothing else does."""
-    example: str
-    """One of them."""
-    ours: bool
-
-
-@dataclass(frozen=True)
-class TargetCount:
-    """Targets that keep the job out."""
-
-    target: TargetSeen
-    """``until`` is the latest."""
-    nodes: int
-
-
-@dataclass(frozen=True)
-class ShortageCount:
-    """What of a resource there is for a request."""
-
-    resource: str
-    requested: float
-    nodes: int
-    """Nodes with too little of it free."""
-    most_free: float
-    """Most that one of those has."""
-    most: float
-    """Most that one of those would have if nothing ran there."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What all slots make of the job."""
-
-    code: str
-    """could-now, not-now or could-never of `sharectl.explain.job.VERDICTS`."""
-    nodes: int
-    fitting_nodes: int
-    """Nodes where it could run now."""
-    fitting_if_empty: int
-    """Nodes where it could if nothing ran there, without target and grace."""
-    obstacles: tuple[ObstacleCount, ...]
-    """What stands in the way of those where it cannot, most nodes first."""
-    never: tuple[ObstacleCount, ...]
-    """The same for nodes where it could not even then."""
-    targets: tuple[TargetCount, ...]
-    grace_until: tuple[int, int]
-    """The first and the last end of grace, Unix seconds; zeros if there is none, or no node says when."""
-    shortages: tuple[ShortageCount, ...]
-    slots: int
-    """Partitionable and static slots."""
-    slots_refused_by_job: int
-    """As condor_q -better-analyze counts them: slots that the job's Requirements reject,"""
-    slots_refusing_job: int
-    """of the others, those that reject the job,"""
-    slots_matching: int
-    """and the rest."""
-
-
-def verdict(findings: Iterable[SlotFinding]) -> Verdict:
-    """What the slots' findings come to.
-
-    A node counts by the one of its slots that is nearest to taking the job.
-    """
-    findings = tuple(findings)
-    nodes = _nearest(findings)
-    kept_out = [node for node in nodes if not node.fits]
-    never = [node for node in nodes if not node.fits_empty]
-    fitting = len(nodes) - len(kept_out)
-    ends = sorted(node.grace_until for node in kept_out if node.grace_until)
-    refused = [found for found in findings if not found.job_accepts]
-    refusing = [found for found in findings if found.job_accepts and not found.slot_accepts]
-    return Verdict(
-        code=COULD_NOW if fitting else NOT_NOW if len(never) < len(nodes) else COULD_NEVER,
-        nodes=len(nodes),
-        fitting_nodes=fitting,
-        fitting_if_empty=len(nodes) - len(never),
-        obstacles=_counted({node.node: node.obstacles for node in kept_out}),
-        never=_counted({node.node: node.empty_obstacles for node in never}),
-        targets=_targets(kept_out),
-        grace_until=(ends[0], ends[-1]) if ends else (0, 0),
-        shortages=_shortages(kept_out),
-        slots=len(findings),
-        slots_refused_by_job=len(refused),
-        slots_refusing_job=len(refusing),
-        slots_matching=len(findings) - len(refused) - len(refusing),
-    )
-
-
-def _nearest(findings: Sequence[SlotFinding]) -> list[SlotFinding]:
-    """One slot of each node: that where least stands in the way."""
-    nearest: dict[str, SlotFinding] = {}
-    for found in findings:
-        known = nearest.get(found.node)
-        if known is None or _distance(found) < _distance(known):
-            nearest[found.node] = found
-    return list(nearest.values())
-
-
-def _distance(found: SlotFinding) -> tuple[int, bool, int]:
-    return len(found.obstacles), not found.fits_empty, len(found.empty_obstacles)
-
-
-def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, ...]:
-    nodes: dict[Obstacle, list[str]] = {}
-    alone: dict[Obstacle, int] = {}
-    for node, obstacles in by_node.items():
-        different = dict.fromkeys(obstacles)
-        for obstacle in different:
-            nodes.setdefault(obstacle, []).append(node)
-            alone[obstacle] = alone.get(obstacle, 0) + (len(different) == 1)
-    counts = [
-        ObstacleCount(
-            *(obstacle.code, obstacle.clause, len(names), alone[obstacle], min(names)),
-            ours=obstacle.code in OURS,
-        )
-        for obstacle, names in nodes.items()
-    ]
-    return tuple(
-        sorted(counts, key=lambda count: (-count.nodes, -count.alone, count.code, count.clause))
-    )
-
-
-def _targets(kept_out: Iterable[SlotFinding]) -> tuple[TargetCount, ...]:
-    alike: dict[tuple[str, str, int, str, int], list[int]] = {}
-    for target in (node.target for node in kept_out if node.target is not None):
-        key = (target.kind, target.held_back, target.cap_cores, target.helped, target.request_cores)
-        alike.setdefault(key, []).append(target.until)
-    counts = [TargetCount(TargetSeen(*key, max(ends)), len(ends)) for key, ends in alike.items()]
-    return tuple(
-        sorted(
-            counts, key=lambda count: (-count.nodes, count.target.helped, count.target.cap_cores)
-        )
-    )
-
-
-def _shortages(kept_out: Iterable[SlotFinding]) -> tuple[ShortageCount, ...]:
-    by_resource: dict[str, list[Shortage]] = {}
-    for node in kept_out:
-        for shortage in node.shortages:
-            by_resource.setdefault(shortage.resource, []).append(shortage)
-    return tuple(
-        ShortageCount(
-            resource,
-            max(shortage.requested for shortage in found),
-            len(found),
-            max(shortage.free for shortage in found),
-            max(shortage.most for shortage in found),
-        )
-        for resource, found in sorted(by_resource.items())
-    )
-
+"""Code -> why a target keeps a job out."""
 
 _OF_STATUS: Mapping[int, str] = {
     2: RUNNING,
@@ -336,45 +94,308 @@ _OF_STATUS: Mapping[int, str] = {
     6: RUNNING,  # it transfers output
     7: RUNNING,  # it is suspended
 }
-"""JobStatus -> code."""
-
+"""JobStatus -> code of `VERDICTS`."""
 _WITHOUT_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 
 
 @dataclass(frozen=True)
+class JobFacts:
+    """A job as its access point has it; texts are cut. Times are Unix seconds, 0 if unknown."""
+
+    schedd: str
+    status: int
+    """JobStatus."""
+    universe: int
+    accounting_group: Optional[str]
+    owner: Optional[str]
+    requests: Mapping[str, str]
+    """RequestCpus and such -> expression."""
+    since: int
+    """Time at which it got its status."""
+    queued_at: int = 0
+    host: Optional[str] = None
+    """Where it runs, or ran last."""
+    hold_reason: Optional[str] = None
+    hold_code: int = 0
+    rejected: Optional[str] = None
+    """Why the negotiator found no match last."""
+    rejected_at: int = 0
+    rejected_job: Optional[str] = None
+    """Job of the same autocluster that was rejected; None if it was this one."""
+    limits: Optional[str] = None
+    """ConcurrencyLimits."""
+    remove_reason: Optional[str] = None
+    exit_code: Optional[int] = None
+    request_values: Mapping[str, float] = field(default_factory=dict)
+    """Values of those requests that are numbers on their own."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """One thing that keeps a job out of a slot."""
+
+    code: str
+    """One of `OBSTACLES`."""
+    clause: str
+    """Expression that is not true, or request that is too large."""
+
+
+@dataclass(frozen=True)
+class SlotTarget:
+    """Target that a slot acts on and that keeps the job out."""
+
+    kind: str
+    """One of `TARGET_KINDS`."""
+    held_back: str
+    cap_cores: int
+    helped: str
+    request_cores: int
+    until: int
+    """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
+
+
+@dataclass(frozen=True)
+class Shortage:
+    """A request that is larger than a slot's free amount, in HTCondor's units."""
+
+    resource: str
+    """As the slots call it, such as ``Memory``."""
+    requested: float
+    free: float
+    most: float
+    """Free amount if nothing ran there."""
+
+
+@dataclass(frozen=True)
+class SlotFinding:
+    """Match of the job with one partitionable or static slot."""
+
+    node: str
+    """Host name."""
+    slot: str
+    job_accepts: bool
+    """Whether the job's Requirements are true there."""
+    slot_accepts: bool
+    """Whether the slot's Requirements are true."""
+    obstacles: tuple[Obstacle, ...] = ()
+    """Empty if the job could run there now."""
+    empty_obstacles: tuple[Obstacle, ...] = ()
+    """Obstacles that remain if nothing runs there, without target and grace."""
+    target: Optional[SlotTarget] = None
+    grace_until: int = 0
+    """Unix seconds, if grace keeps the job out and its end is known."""
+    shortages: tuple[Shortage, ...] = ()
+
+
+@dataclass(frozen=True)
+class ObstacleCount:
+    """Nodes on which one obstacle keeps the job out."""
+
+    code: str
+    clause: str
+    nodes: int
+    alone: int
+    """Those of them without another obstacle."""
+    example: str
+    """Host name of one of them."""
+
+    @property
+    def ours(self) -> bool:
+        """Whether sharectl makes the obstacle."""
+        return self.code in OURS
+
+
+@dataclass(frozen=True)
+class TargetCount:
+    """Nodes on which a target keeps the job out."""
+
+    target: SlotTarget
+    """With the latest end of all."""
+    nodes: int
+
+
+@dataclass(frozen=True)
+class ShortageCount:
+    """Nodes with too little of a resource."""
+
+    resource: str
+    requested: float
+    nodes: int
+    most_free: float
+    """Largest free amount of those nodes."""
+    most: float
+    """Largest amount of those nodes if nothing ran there."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What all slots make of the job. A node counts by the slot with the fewest obstacles."""
+
+    code: str
+    """`COULD_NOW`, `NOT_NOW` or `COULD_NEVER`."""
+    nodes: int
+    fitting_nodes: int
+    """Nodes on which it could run now."""
+    fitting_if_empty: int
+    """Nodes on which it could run if nothing ran there, without target and grace."""
+    obstacles: tuple[ObstacleCount, ...]
+    """Obstacles of now, most nodes first."""
+    never: tuple[ObstacleCount, ...]
+    """Obstacles of empty nodes."""
+    targets: tuple[TargetCount, ...]
+    shortages: tuple[ShortageCount, ...]
+    grace_until: tuple[int, int]
+    """First and last end of grace, Unix seconds; zeros if unknown."""
+    slots: Mapping[str, int]
+    """Slots in total, refused by the job, refusing it, matching: as condor_q -better-analyze."""
+
+    def remedy(self, row: ObstacleCount) -> str:
+        """What would take an obstacle away; if no empty node takes the job, only there."""
+        lasting = next(
+            (o.nodes for o in self.never if (o.code, o.clause) == (row.code, row.clause)), 0
+        )
+        impossible = self.code == COULD_NEVER
+        if impossible and not lasting:
+            return NO_USE
+        if row.code in SHORT and (impossible or lasting >= row.nodes):
+            return TOO_LARGE if lasting >= row.nodes else SMALLER
+        ends = [count.target.until for count in self.targets if row.code == "target"]
+        if not any(ends):
+            return REMEDIES[row.code]
+        end = f"end, {shown(max(ends))} at the latest unless renewed;"
+        return REMEDIES[row.code].replace("end;", end, 1)
+
+
+@dataclass(frozen=True)
 class Headroom:
-    """What a job's group may use, and uses."""
+    """Use of a job's group, and what it may use."""
 
     group: str
     """Configured group, or ``other``."""
-    error: Optional[GroupError] = None
-    """None of ``other``, and where the pool did not answer in full."""
     quotas: tuple[Group, ...] = ()
     """HTCondor's accounting groups that the job counts for, the outermost first."""
+    error: Optional[GroupError] = None
+    """None of ``other``, and where the pool did not answer in full."""
     problem: Optional[str] = None
     """Why the error is not known."""
 
 
+@dataclass(frozen=True)
+class JobExplanation:
+    """Everything that is known of a job."""
+
+    job: str
+    """Such as ``12.0``."""
+    now: int
+    """Unix seconds."""
+    code: str
+    """One of `VERDICTS`."""
+    facts: Optional[JobFacts] = None
+    """None if no access point knows it."""
+    verdict: Optional[Verdict] = None
+    """None if it needs no slot now, or the slots could not be asked."""
+    headroom: Optional[Headroom] = None
+    problem: Optional[str] = None
+    """Why the slots could not be asked."""
+
+
+def verdict(findings: Iterable[SlotFinding]) -> Verdict:
+    """Verdict of the findings of all slots."""
+    findings = tuple(findings)
+    nodes = _nearest(findings)
+    kept_out = [node for node in nodes if node.obstacles]
+    never = [node for node in kept_out if node.empty_obstacles]
+    fitting, refused = len(nodes) - len(kept_out), sum(not f.job_accepts for f in findings)
+    refusing = sum(f.job_accepts and not f.slot_accepts for f in findings)
+    ends = [node.grace_until for node in kept_out if node.grace_until]
+    return Verdict(
+        code=COULD_NOW if fitting else NOT_NOW if len(never) < len(nodes) else COULD_NEVER,
+        nodes=len(nodes),
+        fitting_nodes=fitting,
+        fitting_if_empty=len(nodes) - len(never),
+        obstacles=_counted({node.node: node.obstacles for node in kept_out}),
+        never=_counted({node.node: node.empty_obstacles for node in never}),
+        targets=_targets(kept_out),
+        shortages=_shortages(kept_out),
+        grace_until=(min(ends, default=0), max(ends, default=0)),
+        slots={
+            "total": len(findings),
+            "refused_by_job": refused,
+            "refusing_job": refusing,
+            "matching": len(findings) - refused - refusing,
+        },
+    )
+
+
+def _nearest(findings: Iterable[SlotFinding]) -> list[SlotFinding]:
+    """Slot with the fewest obstacles of each node."""
+    nearest: dict[str, SlotFinding] = {}
+    for slot in findings:
+        other = nearest.setdefault(slot.node, slot)
+        if _distance(slot) < _distance(other):
+            nearest[slot.node] = slot
+    return list(nearest.values())
+
+
+def _distance(slot: SlotFinding) -> tuple[int, int]:
+    return len(slot.obstacles), len(slot.empty_obstacles)
+
+
+def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, ...]:
+    nodes: defaultdict[Obstacle, list[str]] = defaultdict(list)
+    alone: Counter[Obstacle] = Counter()
+    for node, obstacles in by_node.items():
+        for obstacle in set(obstacles):
+            nodes[obstacle].append(node)
+            alone[obstacle] += len(set(obstacles)) == 1
+    counts = (
+        ObstacleCount(obstacle.code, obstacle.clause, len(names), alone[obstacle], min(names))
+        for obstacle, names in nodes.items()
+    )
+    return tuple(sorted(counts, key=lambda row: (-row.nodes, -row.alone, row.code, row.clause)))
+
+
+def _targets(kept_out: Iterable[SlotFinding]) -> tuple[TargetCount, ...]:
+    ends: defaultdict[SlotTarget, list[int]] = defaultdict(list)
+    for target in (node.target for node in kept_out if node.target is not None):
+        ends[replace(target, until=0)].append(target.until)
+    rows = (TargetCount(replace(alike, until=max(all_)), len(all_)) for alike, all_ in ends.items())
+    return tuple(
+        sorted(rows, key=lambda row: (-row.nodes, row.target.helped, row.target.cap_cores))
+    )
+
+
+def _shortages(kept_out: Iterable[SlotFinding]) -> tuple[ShortageCount, ...]:
+    by_resource: defaultdict[str, list[Shortage]] = defaultdict(list)
+    for node in kept_out:
+        for shortage in node.shortages:
+            by_resource[shortage.resource].append(shortage)
+    return tuple(
+        ShortageCount(
+            resource,
+            max(shortage.requested for shortage in shortages),
+            len(shortages),
+            max(shortage.free for shortage in shortages),
+            max(shortage.most for shortage in shortages),
+        )
+        for resource, shortages in sorted(by_resource.items())
+    )
+
+
+def code_of_resource(name: str) -> str:
+    """Code of the obstacle of too little of a resource, such as ``Memory``."""
+    return name.lower() if name.lower() in RESOURCES else RESOURCE
+
+
 def state_of(status: int, universe: int) -> Optional[str]:
-    """Code of `job_reasons.VERDICTS` by what the schedd says; None of a job that waits for a slot."""
+    """Code of `VERDICTS` by JobStatus and JobUniverse; None of a job that waits for a slot."""
     code = _OF_STATUS.get(status)
     return NO_SLOT if code is None and universe in _WITHOUT_SLOT else code
 
 
-def verdict_code(state: Optional[str], verdict: Optional[Verdict]) -> str:
-    """Code of the whole: the job's state, if it does not wait, or what the slots make of it."""
-    if state is not None:
-        return state
-    return NOT_EVALUATED if verdict is None else verdict.code
-
-
 def quotas_of(accounting_group: Optional[str], groups: Iterable[Group]) -> tuple[Group, ...]:
-    """Those of HTCondor's accounting groups that a job of ``accounting_group`` counts for, the outermost first."""
+    """HTCondor's accounting groups that a job counts for, the outermost first."""
     name = (accounting_group or "").lower()
-    above = [
-        group
-        for group in groups
-        if name == group.name.lower() or name.startswith(f"{group.name.lower()}.")
-    ]
+    above = [group for group in groups if f"{name}.".startswith(f"{group.name.lower()}.")]
     return tuple(sorted(above, key=lambda group: len(group.name)))

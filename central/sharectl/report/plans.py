@@ -27,6 +27,13 @@ def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
         "beside": beside,
         "sequence": decided.sequence,
         "reason": decided.reason,
+        **changes_data(diff),
+    }
+
+
+def changes_data(diff: PlanDiff) -> dict[str, Any]:
+    """Keys: counts by kind, changes, effect."""
+    return {
         "counts": {kind: diff.count(kind) for kind in KINDS},
         "changes": [
             {"kind": change.kind, "nodes": change.nodes, **asdict(change)}

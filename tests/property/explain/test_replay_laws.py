@@ -57,7 +57,7 @@ def replay(folder: Path, config: PlanConfig, since: int) -> list[ReplayedCycle]:
     ledger = Ledger(folder / PLACE)
     before = ledger.cycle_at(since - 1) if since > NOW else None
     records = ledger.with_nodes(since, NOW + 10**6)
-    how = Replay(config, NOTHING_KNOWN, decide)
+    how = Replay(config, NOTHING_KNOWN)
     return list(replayed(how, records, before, state_after(before, config.validity_seconds)))
 
 

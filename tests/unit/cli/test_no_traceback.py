@@ -17,9 +17,8 @@ from typing import Any, Callable
 
 import pytest
 
-from sharectl.cli.explain_source import known_of
 from sharectl.cli.main import TRACEBACK
-from sharectl.cli.wiring import ledger_of, state_to_read
+from sharectl.cli.wiring import known_of, ledger_of, state_to_read
 from sharectl.config.load import load, parse
 from sharectl.config.problems import SECTIONS, keys_of
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, ConfigError

@@ -9,11 +9,11 @@ from sharectl.control.laws import (
     ACTED,
     AGAINST_ERROR,
     AVERAGE,
+    AVERAGE_BEFORE,
     BORROWED_LIMIT,
     BORROWS,
     DEADBAND,
     GAP,
-    HALF_LIFE,
     INTEGRAL,
     LENDS,
     LENT_LIMIT,
@@ -23,6 +23,7 @@ from sharectl.control.laws import (
     OUTPUT_LIMIT,
     PAID_BACK,
     PAYS_BACK,
+    WEIGHT_BEFORE,
     Control,
     Ewma,
     Pid,
@@ -302,7 +303,8 @@ def test_states_go_from_cycle_to_cycle_with_the_plan() -> None:
     assert set(first.state.controllers) == set(PLEDGES)
     assert first.state.controllers["cms"] == {
         AVERAGE: -300.0,
-        HALF_LIFE: 3600.0,
+        AVERAGE_BEFORE: -300.0,
+        WEIGHT_BEFORE: 0.0,
         STEPPED_AT: float(NOW),
     }
     seed = PlanConfig(PLEDGES, PlanLimits(), 3060)

@@ -1,17 +1,32 @@
-"""What slots make of a job, by hand-written ads; jobs that would hang or eat the machine."""
+"""Match of a job with slots, by hand-written ads; its screen; jobs that would hang the machine."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Optional
 
 import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
 from sharectl.condor.deadline import Question, ask_all, limit_memory
+from sharectl.explain import job as law
 from sharectl.explain.asks import MOST_MEMORY_BYTES, JobId, facts_of, findings, job_id
-from sharectl.explain.job import Obstacle, SlotFinding, verdict
+from sharectl.explain.job import (
+    Headroom,
+    JobExplanation,
+    JobFacts,
+    Obstacle,
+    Shortage,
+    SlotFinding,
+    SlotTarget,
+    verdict,
+)
+from sharectl.model import GroupError, GroupUsage
+from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
 
 LIMITS = "(MY.Cpus > 0 && TARGET.RequestCpus <= MY.Cpus && TARGET.RequestMemory <= MY.Memory)"
@@ -142,13 +157,7 @@ def test_a_target_keeps_a_job_out_for_a_reason(group: str, kind: str) -> None:
         job(AccountingGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})
     ).target
     assert target is not None
-    assert (
-        target.kind,
-        target.held_back,
-        target.cap_cores,
-        target.helped,
-        target.request_cores,
-    ) == (*(kind, "alice", 2, "cms", 8),)
+    assert target == SlotTarget(kind, "alice", 2, "cms", 8, NOW + 600)
 
 
 def test_grace_says_when_it_ends() -> None:
@@ -157,34 +166,18 @@ def test_grace_says_when_it_ends() -> None:
     assert one(job(), ad).grace_until == NOW + 400
 
 
-def finding(node: str, name: str, accept: str, obstacles: tuple[Obstacle, ...] = ()) -> SlotFinding:
-    return SlotFinding(node, name, "job" in accept, "slot" in accept, obstacles)
-
-
 def test_a_node_counts_by_its_nearest_slot() -> None:
-    near = finding("a", "1@a", "job", (Obstacle("cpus", "x"),))
-    far = finding("a", "2@a", "", (Obstacle("cpus", "x"), Obstacle("memory", "y")))
-    free = finding("b", "1@b", "job and slot")
+    cpus, memory = Obstacle("cpus", "x"), Obstacle("memory", "y")
+    near = SlotFinding("a", "1@a", job_accepts=True, slot_accepts=False, obstacles=(cpus,))
+    far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(cpus, memory))
+    free = SlotFinding("b", "1@b", job_accepts=True, slot_accepts=True)
     found = verdict([far, near, free])
     assert (found.code, found.nodes, found.fitting_nodes, found.fitting_if_empty) == (
-        "could-now",
-        2,
-        1,
-        2,
+        *("could-now", 2, 1, 2),
     )
-    ((count),) = found.obstacles
+    (count,) = found.obstacles
     assert (count.code, count.nodes, count.alone) == ("cpus", 1, 1)
-    assert (
-        found.slots,
-        found.slots_refused_by_job,
-        found.slots_refusing_job,
-        found.slots_matching,
-    ) == (
-        3,
-        1,
-        1,
-        1,
-    )
+    assert found.slots == {"total": 3, "refused_by_job": 1, "refusing_job": 1, "matching": 1}
 
 
 @pytest.mark.parametrize(
@@ -245,3 +238,94 @@ def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
     assert facts.request_values == {"RequestDisk": 75.0, "RequestCpus": 8.0}
     lying = classad2.ClassAd('[RequestDisk = real("INF"); RequestMemory = "1"; RequestCpus = true]')
     assert facts_of(lying, "ap-1").request_values == {}
+
+
+MEMORY = Obstacle("memory", "RequestMemory = 31000")
+CPUS = Obstacle("cpus", "RequestCpus = 8")
+KEPT_OUT = Obstacle("target", "MY.t1_TargetAdmits isnt false")
+FACTS = JobFacts(
+    "ap-1",
+    1,
+    5,
+    "lhcb",
+    "bob",
+    {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"},
+    NOW - 60,
+)
+
+
+def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
+    target = SlotTarget("others", "alice", 0, "cms", 8, NOW + 600) if KEPT_OUT in now else None
+    short = (Shortage("Memory", 31000, 20000, 30976),) if MEMORY in now else ()
+    cores = (Shortage("Cpus", 8, 4, 8),) if CPUS in now else ()
+    return SlotFinding(
+        *(node, f"slot1@{node}", True, False, tuple(now), tuple(empty), target),
+        shortages=(*short, *cores),
+    )
+
+
+def page(
+    *findings: SlotFinding,
+    facts: JobFacts = FACTS,
+    headroom: Optional[Headroom] = None,
+    everything: bool = False,
+) -> Page:
+    found = verdict(findings)
+    explained = JobExplanation("6.1", NOW, found.code, facts, found, headroom)
+    return job_page(explained, everything=everything)
+
+
+def screen(shown: Page, *, everything: bool = False) -> str:
+    to = io.StringIO()
+    shown.print(to, json=False, everything=everything)
+    return to.getvalue()
+
+
+def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
+    nodes = [finding(f"wn-{k}", [CPUS, MEMORY, KEPT_OUT], [MEMORY]) for k in range(3)]
+    shown = page(*nodes)
+    assert shown.data["code"] == "could-never"
+    remedies = {row["code"]: row["remedy"] for row in shown.data["nodes"]["obstacles"]}
+    assert remedies == {"cpus": law.NO_USE, "memory": law.TOO_LARGE, "target": law.NO_USE}
+    labels = [label for label, _ in shown.rows]
+    assert labels.index("even empty") < labels.index("in the way")
+    assert "target" not in labels
+    assert [text for label, text in shown.rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
+    everything = page(*nodes, everything=True)
+    assert any(law.OBSTACLES["cpus"] in text for _, text in everything.rows)
+
+
+def test_a_target_is_first_waited_for_and_then_switched_off_on_a_node() -> None:
+    (row,) = page(finding("wn-1", [KEPT_OUT])).data["nodes"]["obstacles"]
+    steps = ("2023-11-14 22:23:20 UTC", "/etc/sharectl/disabled", "max_nodes", "`sharectl disable`")
+    places = [row["remedy"].index(step) for step in steps]
+    assert places == sorted(places)
+
+
+def test_the_screen_has_units_and_what_else_is_known(golden: Callable[[str, str], None]) -> None:
+    long = "ifthenelse(MemoryUsage isnt undefined,MemoryUsage,( ImageSize + 1023 ) / 1024)"
+    usage = GroupUsage(power_hs06=386.0)
+    headroom = Headroom("lhcb", error=GroupError("lhcb", 200.0, 13.0, 173.0, 186.0, usage))
+    told = replace(
+        FACTS,
+        requests={**FACTS.requests, "RequestGPUs": "nowhere", "RequestMemory": long},
+        request_values={"RequestCpus": 8.0, "RequestDisk": 75.0, "RequestMemory": 31000.0},
+        rejected="no match found",
+        rejected_at=NOW - 2,
+        rejected_job="5.0",
+        limits="sw_a",
+    )
+    waiting = page(finding("wn-1", [MEMORY, KEPT_OUT]), facts=FACTS, headroom=headroom)
+    other = page(finding("wn-1", [CPUS]), finding("wn-2", [MEMORY], [MEMORY]), facts=told)
+    states = [
+        JobExplanation("6.1", NOW, code, replace(FACTS, **of))
+        for code, of in (
+            (law.HELD, {"hold_reason": "of bob", "hold_code": 1}),
+            (law.RUNNING, {"host": "slot1_1@wn-1"}),
+            (law.COMPLETED, {"exit_code": 0}),
+            (law.REMOVED, {"remove_reason": "by bob"}),
+        )
+    ]
+    pages = [waiting, other, *(job_page(state, everything=False) for state in states)]
+    pages.append(job_page(JobExplanation("7.0", NOW, law.UNKNOWN), everything=False))
+    golden("explain/job.txt", "\n".join(map(screen, pages)))

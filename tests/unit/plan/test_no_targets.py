@@ -15,8 +15,7 @@ from sharectl.explain.what_if import Case
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.nodes import NodeWords
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
-from sharectl.report import explain
-from sharectl.report.explain import unfit_words
+from sharectl.report.explain import group_page, node_page, unfit_words
 from tests.fakes import NOW
 
 SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=50.0)))
@@ -47,7 +46,7 @@ def codes(decision: Decision) -> tuple[str, set[str]]:
 
 
 def explained(how: PlanConfig, taken: Snapshot, state: State = BLANK) -> Explained:
-    return of_now(Case(how, state, taken, NOW), None, "the pool")
+    return of_now(Case(how, state, taken, NOW), "the pool")
 
 
 @pytest.mark.parametrize(
@@ -88,13 +87,13 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
     found = explained(config(strategy, SMALL_OUTPUTS), taken)
     assert codes(found.decision) == ("output-below-node", {"no-call"})
     group = explain_group(found, "alice")
-    (flip,) = [flip for flip in group.flips if flip.code == "output-limit"]
-    assert (flip.what, flip.value, flip.outcome) == (
+    (flip,) = [flip for flip in group.otherwise.flips if flip.code == "output-limit"]
+    assert (flip.name, flip.value, flip.outcome) == (
         "control.pid.max_output_hs06",
         50.0,
         "gives on 2 nodes",
     )
-    rows = explain.group_rows(found, group, everything=True)
+    rows = group_page(found, group, everything=True).rows
     assert any(label == "acted" and "output-limit" in text for label, text in rows)
     assert ("limits", "none bounded the change of targets") in rows
 
@@ -124,9 +123,9 @@ def test_what_was_not_estimated_is_no_zero() -> None:
     state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
     found = explained(how, seen(), state)
     bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
-    page = explain_node(found, bare, None, None)
-    assert ("costs", "not estimated") in explain.node_rows(found, page, everything=True)
-    assert explain.node_as_data(found, page)["idle_core_seconds"] is None
+    page = node_page(found, explain_node(found, bare, None, None), everything=True)
+    assert ("costs", "not estimated") in page.rows
+    assert page.data["idle_core_seconds"] is None
 
 
 @pytest.mark.parametrize(
@@ -136,19 +135,14 @@ def test_a_node_that_is_switched_off_is_said_to_be(switch: str, named: str) -> N
     """Whether it has a target or not: the plan goes by what the pool needs, and not by the switch."""
     for pending in ((PendingJobs("cms", 8, 5, 2_000),), ()):
         found = explained(config(), seen(*pending))
-        page = explain_node(
-            found, found.record.nodes[0], None, NodeWords(0, switched_off=(switch,))
-        )
-        said = [
-            text
-            for label, text in explain.node_rows(found, page, everything=False)
-            if label == "says now"
-        ]
+        words = NodeWords(0, switched_off=(switch,))
+        node = explain_node(found, found.record.nodes[0], None, words)
+        page = node_page(found, node, everything=False)
+        said = [text for label, text in page.rows if label == "says now"]
         assert said[0].startswith("sharectl is switched off there: ")
         assert named in said[0]
         assert said[1] == "it acts on no target"
-        data = explain.node_as_data(found, page)
-        assert [each["code"] for each in data["says"]["switched_off"]] == [switch]
+        assert [row["code"] for row in page.data["says"]["switched_off"]] == [switch]
 
 
 def test_only_the_condition_in_question_is_named() -> None:
@@ -158,7 +152,7 @@ def test_only_the_condition_in_question_is_named() -> None:
     state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
     found = explained(how, acting, state)
     page = explain_node(found, found.record.nodes[0], None, None)
-    assert [(flip.code, flip.what, flip.outcome) for flip in page.flips] == [
+    assert [(flip.code, flip.name, flip.outcome) for flip in page.otherwise.flips] == [
         ("dwell", "control.dwell_seconds", "no target")
     ]
 
@@ -168,9 +162,9 @@ def test_of_conditions_that_are_needed_together_no_other_is_named() -> None:
     first = replace(taken.nodes[0], reserved=True, draining=True)
     found = explained(config(dwell_seconds=60), replace(taken, nodes=(first, taken.nodes[1])))
     page = explain_node(found, found.record.nodes[0], None, None)
-    (flip,) = page.flips
+    (flip,) = page.otherwise.flips
     assert (
-        flip.what == "the node is not reserved (nodes.reserved) and the node is not being drained"
+        flip.name == "the node is not reserved (nodes.reserved) and the node is not being drained"
     )
     assert flip.outcome == "a target"
 

@@ -1,0 +1,76 @@
+"""A ledger of three busy cycles, and the commands that read it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.plan.records import CycleRecord
+from tests.ledgers import busy, law, write
+
+CYCLES = 3
+CONFIG = """
+groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
+control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800, probe_blocks: 1000}}
+state_directory: {folder}
+"""
+
+
+class Ended(NamedTuple):
+    """One command that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def words(self) -> str:
+        """Output with its lines joined."""
+        return " ".join(self.out.split())
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Output as JSON, of a command that went well."""
+        assert self.code == 0, self.err
+        content: dict[str, Any] = json.loads(self.out)
+        assert content["schema_version"] == 1
+        return content
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return configured(tmp_path)
+
+
+def configured(folder: Path, *, max_nodes: int = 4) -> Path:
+    """Write the configuration that the ledger was made by, or one with another limit."""
+    path = folder / "sharectl.yaml"
+    path.write_text(CONFIG.format(folder=folder, max_nodes=max_nodes), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> list[CycleRecord]:
+    return write(tmp_path, law(max_nodes=4), [busy(number) for number in range(CYCLES)])
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], config: Path) -> Run:
+    """Run ``sharectl`` with the configuration."""
+
+    def ended(*arguments: object) -> Ended:
+        try:
+            code = main([*map(str, arguments), "--config", str(config)])
+        except SystemExit as error:
+            code = int(error.code or 0)
+        return Ended(code, *capsys.readouterr())
+
+    return ended

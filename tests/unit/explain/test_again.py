@@ -1,0 +1,142 @@
+"""Decisions of the ledger, made again, and where these are others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sharectl.cycle.record import record_of
+from sharectl.explain.again import Replay, alike, of_ledger, replayed
+from sharectl.ledger.ledger import PLACE, Ledger
+from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
+from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
+from sharectl.plan.records import CycleRecord
+from tests.fakes import NOW
+from tests.ledgers import PERIOD_SECONDS
+from tests.unit.explain.conftest import Run
+
+LAW = PlanConfig({"alice": 100.0, "cms": 200.0}, PlanLimits(), 3060)
+KINDS = ((40_000, 5), (16_384, 2), (2_000, 1))
+
+
+def full(kinds: tuple[tuple[int, int], ...]) -> Snapshot:
+    """Two nodes full of alice's jobs, where 8 of them hold just what one of cms needs."""
+    held = [RunningJobs(f"wn-{n}", "alice", 1, 10.0, 600, 16, 2_560) for n in (1, 2)]
+    nodes = [Node(f"wn-{n}", f"wn-{n}", 16, 10.0, True, 40_960) for n in (1, 2)]  # noqa: FBT003
+    waiting = [PendingJobs("cms", 8, jobs, memory_mib) for memory_mib, jobs in kinds]
+    return Snapshot(NOW, tuple(nodes), tuple(held), tuple(waiting))
+
+
+def kept(folder: Path, taken: Snapshot) -> CycleRecord:
+    decision = decide(LAW, State(), taken, NOW)
+    ledger = Ledger(folder / "ledger.sqlite")
+    number = ledger.record(record_of(LAW, taken, decision, decision.plan, ("fake",)), taken)
+    record = ledger.cycle(number)
+    assert record is not None
+    return record
+
+
+@pytest.mark.parametrize("kinds", [KINDS, ((20_480, 2),)])
+def test_jobs_with_memory_come_to_the_same_targets(
+    tmp_path: Path, kinds: tuple[tuple[int, int], ...]
+) -> None:
+    # 2560 and 20480 MiB: to two digits the jobs that run would hold more than the node has.
+    explained = of_ledger(kept(tmp_path, full(kinds)), None, LAW, NOTHING_KNOWN)
+    assert len(explained.decision.plan.targets) == 2
+    assert explained.agrees
+
+
+def test_a_row_without_the_memory_of_jobs_disagrees(tmp_path: Path) -> None:
+    record = replace(kept(tmp_path, full(((60_000, 2),))), pending=())
+    assert not record.pending_known
+    assert not of_ledger(record, None, LAW, NOTHING_KNOWN).agrees
+
+
+def test_kinds_of_memory_are_few(tmp_path: Path) -> None:
+    taken = full(tuple((16_384 + number, 1) for number in range(500)))
+    assert kept(tmp_path, taken).pending == (PendingJobs("cms", 8, 500, 16_883),)
+
+
+@pytest.mark.parametrize(
+    ("were", "are", "expected"),
+    [(0, 0, True), (0, 1, False), (1, 0, False), (4, 2, False), (9, 10, True), (79, 88, False)],
+)
+def test_numbers_of_targets_are_alike_within_a_tenth(were: int, are: int, expected: bool) -> None:  # noqa: FBT001
+    assert alike(were, are) is expected
+
+
+PLEDGES = {"cms": 87_100.0, "atlas": 105_300.0}
+LOOKS = 3
+CHOSEN, OTHER = "wn-2", "wn-1"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """Of a ledger in whose first cycle no run times were known: another node is chosen today."""
+    path = tmp_path / "sharectl.yaml"
+    path.write_text(
+        "groups: {cms: {pledge_hs06: 87100}, atlas: {pledge_hs06: 105300}}\n"
+        f"state_directory: {tmp_path}\n",
+        encoding="utf-8",
+    )
+    law, ledger, state = PlanConfig(PLEDGES, PlanLimits(), 3060), Ledger(tmp_path / PLACE), State()
+    # Jobs that were old when the first cycle chose, and so were expected to stay, end at once.
+    looks = ({OTHER: 14_400, CHOSEN: 600}, {OTHER: 60, CHOSEN: 1620}, {OTHER: 1080, CHOSEN: 2640})
+    for number, ages in enumerate(looks):
+        taken = Snapshot(
+            NOW + number * PERIOD_SECONDS,
+            tuple(Node(name, name, 8, 10.0, controlled=True) for name in ages),
+            tuple(RunningJobs(name, "cms", 1, 10.0, age, 8) for name, age in ages.items()),
+            (PendingJobs("atlas", 8, 5),),
+        )
+        known = ledger.known(tuple(PLEDGES)) if number else NOTHING_KNOWN
+        decision = decide(law, state, taken, taken.taken_at, known)
+        assert [target.node for target in decision.plan.targets] == [CHOSEN]
+        ledger.record(record_of(law, taken, decision, decision.plan, ("fake",)), taken)
+        state = decision.state
+    return path
+
+
+@pytest.mark.parametrize("name", [CHOSEN, OTHER])
+@pytest.mark.usefixtures("config")
+def test_what_would_change_another_decision_is_left_out(run: Run, name: str) -> None:
+    content = run("explain", "node", name, "--cycle", 1, "--json").json
+    assert (content["agrees"], content["would_change"]) == (False, None)
+    assert content["decided_again"] == ("no target" if name == CHOSEN else "a target")
+    assert run("explain", "node", name, "--cycle", 1).words.count("otherwise") == 1
+    # In the next cycle the target stands already, and deciding again agrees.
+    content = run("explain", "node", name, "--cycle", 2, "--json").json
+    assert content["agrees"]
+    assert content["would_change"] is not None
+
+
+@pytest.mark.parametrize(
+    ("subject", "outcome"), [(("group", "cms", "--cycle"), "gives"), (("cycle",), "1 target")]
+)
+@pytest.mark.usefixtures("config")
+def test_numbers_of_nodes_that_agree_are_told_of(
+    run: Run, subject: tuple[str, ...], outcome: str
+) -> None:
+    content = run("explain", *subject, 1, "--json").json
+    assert (content["agrees"], content["decided_again"]) == (False, outcome)
+    assert content["would_change"]
+
+
+@pytest.mark.usefixtures("config")
+def test_a_replay_notes_that_it_differs_where_nothing_was_changed(run: Run) -> None:
+    """The other node is chosen by the run times of today, and keeps its target from then on."""
+    content = run("replay", "--json").json
+    assert [cycle["agreement_ratio"] for cycle in content["cycles"]] == [0.0] * LOOKS
+    assert [cycle["would"]["targets"] for cycle in content["cycles"]] == [1] * LOOKS
+    assert content["summary"]["note"]
+
+
+def test_run_times_known_then_are_all_that_differs(config: Path) -> None:
+    ledger = Ledger(config.parent / PLACE)
+    with_nodes = list(ledger.with_nodes(NOW, NOW + LOOKS * PERIOD_SECONDS))
+    law = PlanConfig(PLEDGES, PlanLimits(), 3060)
+    for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.known(tuple(PLEDGES)), 0.0)):
+        cycles = list(replayed(Replay(law, known), with_nodes, None, State()))
+        assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
