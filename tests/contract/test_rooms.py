@@ -20,10 +20,10 @@ ROWS = {
 MAY_IMPORT = {room: set(re.findall(r"`(\w+)`", row[3])) for room, row in ROWS.items()}
 """Rooms that a room may import; all may import the modules of no room: errors, model, times, words."""
 LIBRARIES = {
-    "htcondor2": {"condor", "config", "consumption", "publish"},
-    "classad2": {"condor", "config", "consumption", "publish"},
+    "htcondor2": {"condor", "config", "consumption"},
+    "classad2": {"condor", "config", "consumption"},
     "sqlite3": {"ledger"},
-    "requests": {"pledges", "publish"},
+    "requests": {"pledges"},
 }
 """Rooms that may import a library."""
 

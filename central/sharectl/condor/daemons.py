@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Callable, NamedTuple, Optional, TypeVar
 
-from sharectl.condor.ads import ad_of, text
+from sharectl.condor.ads import ad_of, expression, text
 from sharectl.condor.deadline import Answer, Question, ask_all, words
 from sharectl.errors import PoolUnavailableError
 from sharectl.model import SCHEDD_SOURCE
@@ -229,6 +229,52 @@ def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
     if not seen.get("AuthorizationSucceeded", True):
         return None
     return seen.get("MyRemoteUserName", UNKNOWN_USER), seen.get("AuthMethods", "no method")
+
+
+def collector_identity(collector: Any, command: str) -> Optional[tuple[str, str]]:
+    """User and method, as of `identity`, for a collector of the bindings."""
+    import htcondor2
+
+    try:
+        return identity(collector.locate(htcondor2.DaemonType.Collector), command)
+    except htcondor2.HTCondorException:
+        return None
+
+
+def not_located(collector: Any) -> Optional[str]:
+    """Problem of a collector that cannot be located; None if it can."""
+    import htcondor2
+
+    try:
+        collector.locate(htcondor2.DaemonType.Collector)
+    except htcondor2.HTCondorException as error:
+        return str(error)
+    return None
+
+
+def authenticate(*, always: bool) -> None:
+    """Authenticate in every connection of this process, or in none."""
+    import htcondor2
+
+    htcondor2.param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED" if always else "NEVER"
+
+
+def advertise(collector: Any, command: str, ads: Iterable[Mapping[str, Any]]) -> bool:
+    """Send ads to a collector, over TCP; returns whether it took them."""
+    import htcondor2
+
+    try:
+        collector.advertise([ad_of(ad) for ad in ads], command, True)  # noqa: FBT003
+    except htcondor2.HTCondorException:
+        return False
+    return True
+
+
+def withdraw(collector: Any, kind: str, constraint: str) -> None:
+    """Withdraw the generic ads of a MyType that meet a constraint."""
+    ad = ad_of({"MyType": "Query", "TargetType": kind})
+    ad["Requirements"] = expression(constraint)
+    collector.advertise([ad], "INVALIDATE_ADS_GENERIC", True)  # noqa: FBT003
 
 
 class Address(NamedTuple):

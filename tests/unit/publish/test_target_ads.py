@@ -5,6 +5,7 @@ from typing import Any, Optional
 import classad2
 import pytest
 
+from sharectl.condor.daemons import UNKNOWN_USER
 from sharectl.model import Plan, Target
 from sharectl.publish import collector
 from sharectl.publish.collector import Holding, ads_of, held_ads, holding
@@ -59,7 +60,7 @@ def test_what_is_held_is_counted_by_whose_it_is() -> None:
         valid_until=4060,
         targets=1,
         older=1,
-        foreign={HIS: 1, collector.NOBODY: 1},
+        foreign={HIS: 1, UNKNOWN_USER: 1},
     )
 
 
@@ -82,7 +83,7 @@ def test_another_name_makes_no_plan() -> None:
         (Holding(OURS, 6), "took the ads and does not show them"),
         (Holding(None), "took the ads and does not show them"),
         (
-            Holding(collector.NOBODY, 7),
+            Holding(UNKNOWN_USER, 7),
             "knows sharectl only as unauthenticated@unmapped, as anybody",
         ),
         (Holding("ssl@unmapped", 7), "as anybody"),
