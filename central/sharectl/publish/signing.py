@@ -1,12 +1,11 @@
-"""The keys that sign targets, and the last line of a signed file: ``# signature: hmac-sha256 KEYID HEX``.
+"""Keys that sign targets: signatures, files of keys, and the need for them.
 
-Whether a node's jobs can use the file of `--key-file`, by the rules of startd_cron/target.py.
-
-Whether targets cross a trust boundary on their way to the nodes: then they should be signed.
+The last line of a signed file is ``# signature: hmac-sha256 KEYID HEX``.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -16,20 +15,19 @@ import stat
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
 
-MAX_KEY_FILE_BYTES = 2**16
 MAX_KEYS = 2
-"""The one in use and, while keys are changed, the one before or after it."""
+"""The key in use and, while keys are changed, the one before or after it."""
 
+_MAX_BYTES = 2**16
 _FORBIDDEN_MODE = 0o027
 _BEGIN = b"# signature:"
 _LINE = re.compile(rb"# signature: hmac-sha256 ([a-z0-9_-]{1,32}) ([0-9a-f]{64})\n")
-_KEY_ID = re.compile(r"[a-z0-9_-]{1,32}")
-_SECRET = re.compile(r"(?:[0-9A-Fa-f]{2}){32,64}")
+_KEY_LINE = re.compile(r"\s*([a-z0-9_-]{1,32})\s+((?:[0-9A-Fa-f]{2}){32,64})\s*")
 _MAKE = "make one with `openssl rand -hex 32`"
 
 
@@ -43,7 +41,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Signature:
-    """What the last line of a signed text says."""
+    """Last line of a signed text."""
 
     key_id: str
     digest: str
@@ -56,12 +54,12 @@ def line(body: bytes, key: Key) -> str:
 
 
 def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
-    """The bytes that are signed, and the signature; all of them and None if there is none.
+    """Bytes that are signed, and the signature; all bytes and None if there is no signature.
 
     Raises
     ------
     ValueError
-        If there is something like a signature that is none, or one that is not the last line.
+        If the signature is invalid, or not the last line.
     """
     start = content.find(b"\n" + _BEGIN) + 1 if not content.startswith(_BEGIN) else 0
     if not content.startswith(_BEGIN, start):
@@ -76,16 +74,24 @@ def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
 
 
 def problem_of(content: bytes, keys: Collection[Key]) -> Optional[str]:
-    """Why nodes with these keys refuse the text; None if they believe it. Raises as `split`."""
+    """Problem of a text for nodes with these keys; None if they believe it. Raises as `split`."""
     body, signature = split(content)
     if signature is None:
         return "is not signed"
     key = next((key for key in keys if key.key_id == signature.key_id), None)
     if key is None:
-        return f"is signed with the key {signature.key_id}, which is none of {_names(keys)}"
+        names = " and ".join(key.key_id for key in keys) or "no key"
+        return f"is signed with the key {signature.key_id}, which is none of {names}"
     if not hmac.compare_digest(_digest(body, key), signature.digest):
         return f"has a signature that its text and the key {signature.key_id} do not make"
     return None
+
+
+def _digest(body: bytes, key: Key) -> str:
+    return hmac.new(key.secret, body, hashlib.sha256).hexdigest()
+
+
+# ---- the file of keys of the central manager
 
 
 def read_keys(path: Path) -> tuple[Key, ...]:
@@ -94,61 +100,49 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     Raises
     ------
     ConfigError
-        If it cannot be read, others could read or replace it, or something is wrong in it: all of
-        it at once, and never the text of a key.
+        If it cannot be read, others could read or replace it, or its content is invalid: all
+        problems at once, and never the text of a key.
     """
     try:
-        content, facts = files.read_regular(path, MAX_KEY_FILE_BYTES + 1)
+        content, facts = files.read_regular(path, _MAX_BYTES + 1)
     except OSError as error:
-        raise ConfigError(
-            [
-                (
-                    f"{path}: cannot be read: {error.strerror or error}; signing_key_file names the "
-                    "file of keys"
-                )
-            ]
-        ) from error
+        reason = error.strerror or error
+        problem = f"{path}: cannot be read: {reason}; signing_key_file names the file of keys"
+        raise ConfigError([problem]) from error
     if content is None:
         raise ConfigError([f"{path}: is no regular file; write the keys into one"])
-    keys, wrong = parsed(content)
-    problems = [*_file_problems(facts), *wrong]
+    keys, problems = parsed(content)
+    mode = stat.S_IMODE(facts.st_mode)
+    if mode & _FORBIDDEN_MODE:
+        problems.insert(
+            0, f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
+        )
+    if facts.st_uid not in (0, os.geteuid()):
+        problems.insert(0, f": belongs to uid {facts.st_uid}; let root own it: chown root")
     if problems:
         raise ConfigError([f"{path}{problem}" for problem in problems])
     return keys
 
 
-def _file_problems(facts: os.stat_result) -> list[str]:
-    problems = []
-    if facts.st_uid not in (0, os.geteuid()):
-        problems.append(f": belongs to uid {facts.st_uid}; let root own it: chown root")
-    if facts.st_mode & _FORBIDDEN_MODE:
-        mode = stat.S_IMODE(facts.st_mode)
-        problems.append(
-            f": has mode {mode:04o}, so that others can read or change it; chmod 0640 or 0600"
-        )
-    return problems
-
-
 def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
-    """The keys, and what is wrong, each after the number of its line."""
-    if len(content) > MAX_KEY_FILE_BYTES:
-        return (), [f": has more than {MAX_KEY_FILE_BYTES} bytes, so it is no file of keys"]
+    """Keys, and problems, each after the number of its line."""
+    if len(content) > _MAX_BYTES:
+        return (), [f": has more than {_MAX_BYTES} bytes, so it is no file of keys"]
     problems: list[str] = []
     keys: dict[str, Key] = {}
     for number, text in enumerate(content.decode("ascii", "replace").split("\n"), start=1):
+        match = _KEY_LINE.fullmatch(text)
         if not text.strip() or text.lstrip().startswith("#"):
             continue
-        words = text.split()
-        if len(words) != 2 or not _KEY_ID.fullmatch(words[0]) or not _SECRET.fullmatch(words[1]):  # noqa: PLR2004
+        if match is None:
             problems.append(
-                f":{number}: is not `KEYID HEX`: a name of a-z, 0-9, _ and -, at most 32, and "
-                "an even number "
-                f"of 64 to 128 hexadecimal digits; {_MAKE}"
+                f":{number}: is not `KEYID HEX`: a name of a-z, 0-9, _ and -, at most 32, and an "
+                f"even number of 64 to 128 hexadecimal digits; {_MAKE}"
             )
-        elif words[0] in keys:
+        elif match[1] in keys:
             problems.append(f":{number}: a key of this name is there already; name it otherwise")
         else:
-            keys[words[0]] = Key(words[0], bytes.fromhex(words[1]))
+            keys[match[1]] = Key(match[1], bytes.fromhex(match[2]))
     if len(keys) > MAX_KEYS:
         problems.append(
             f": has {len(keys)} keys; keep the one that signs first, and one other at most"
@@ -158,34 +152,24 @@ def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
     return tuple(keys.values()), problems
 
 
-def _digest(body: bytes, key: Key) -> str:
-    return hmac.new(key.secret, body, hashlib.sha256).hexdigest()
+# ---- the file of keys of a node, by the rules of startd_cron/target.py
 
-
-def _names(keys: Collection[Key]) -> str:
-    return " and ".join(key.key_id for key in keys) or "no key"
-
-
-USER = "condor"
 NO_KEY, UNSAFE_KEY, BAD_KEY = "no-key", "unsafe-key", "bad-key"
-"""Codes that nodes publish then."""
+"""Codes that nodes publish."""
 
-MOST_BYTES = 2**20
-_KEY_FORBIDDEN_MODE = 0o027
+_NODE_MAX_BYTES = 2**20
 _IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
-_ACL = "system.posix_acl_access"
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Who runs the startd's jobs."""
+class Reader(NamedTuple):
+    """User of the startd's jobs."""
 
     uid: int
     gids: Collection[int]
 
 
 def reader(condor_ids: str) -> Optional[Reader]:
-    """The user that daemons drop their rights for; None if this machine has none.
+    """User that daemons drop their rights for; None if this machine has none.
 
     Parameters
     ----------
@@ -196,48 +180,42 @@ def reader(condor_ids: str) -> Optional[Reader]:
     if match:
         return Reader(int(match[1]), (int(match[2]),))
     try:
-        user = pwd.getpwnam(USER)
+        user = pwd.getpwnam("condor")
     except KeyError:
         return None
-    return Reader(user.pw_uid, os.getgrouplist(USER, user.pw_gid))
+    return Reader(user.pw_uid, os.getgrouplist(user.pw_name, user.pw_gid))
 
 
 def problem(path: Path, jobs_user: Optional[Reader], own_uid: int) -> Optional[tuple[str, str]]:
-    """Code that nodes would publish, and why; None if nothing is known to be wrong.
+    """Code that nodes would publish, and the reason; None if no problem is known.
 
     Parameters
     ----------
     jobs_user
-        Whose jobs read it; None if that is not known.
+        User whose jobs read the file; None if unknown.
     own_uid
-        Of this process: what only others can read is not held against the file.
+        User of this process. A file that only others can read is no problem.
     """
     try:
-        facts = path.stat()
+        content, facts = files.read_regular(path, _NODE_MAX_BYTES + 1)
     except PermissionError:
         return None if own_uid else (NO_KEY, f"{path} cannot be reached")
     except (OSError, ValueError) as error:
         return NO_KEY, f"{path}: {getattr(error, 'strerror', None) or error}"
-    wrong = _kind_problem(path, facts) or _owner_problem(path, facts, jobs_user, own_uid)
-    return wrong or _content_problem(path, own_uid)
-
-
-def _kind_problem(path: Path, facts: os.stat_result) -> Optional[tuple[str, str]]:
-    if not stat.S_ISREG(facts.st_mode):
+    if content is None:
         return NO_KEY if stat.S_ISDIR(facts.st_mode) else UNSAFE_KEY, f"{path} is no regular file"
-    if facts.st_size > MOST_BYTES:
-        return NO_KEY, f"{path} is larger than {MOST_BYTES >> 20} MiB"
-    return None
+    if len(content) > _NODE_MAX_BYTES:
+        return NO_KEY, f"{path} is larger than {_NODE_MAX_BYTES >> 20} MiB"
+    return _owner_problem(path, facts, jobs_user, own_uid) or _content_problem(path, content)
 
 
 def _owner_problem(
     path: Path, facts: os.stat_result, jobs_user: Optional[Reader], own_uid: int
 ) -> Optional[tuple[str, str]]:
     mode = f"{stat.S_IMODE(facts.st_mode):04o}"
-    if facts.st_mode & _KEY_FORBIDDEN_MODE:
+    if facts.st_mode & _FORBIDDEN_MODE:
         return UNSAFE_KEY, f"{path} has mode {mode}"
-    # A daemon of an ordinary user runs its jobs as that user; of root it is not known whose daemons
-    # he asks for.
+    # Daemons of an ordinary user run their jobs as that user; root may ask for any user's daemons.
     owners = {0, own_uid, *([jobs_user.uid] if jobs_user else [])}
     if facts.st_uid not in owners and (jobs_user or own_uid):
         return UNSAFE_KEY, f"{path} belongs to uid {facts.st_uid}"
@@ -250,78 +228,48 @@ def _owner_problem(
     return None
 
 
-def _may_read(path: Path, facts: os.stat_result, jobs_user: Reader) -> bool:
-    try:
-        by_list = _ACL in os.listxattr(path)
-    except OSError:
-        by_list = False
-    if jobs_user.uid == 0 or by_list:  # what a list of rights says is for getfacl to tell
-        return True
-    if facts.st_uid == jobs_user.uid:
-        return bool(facts.st_mode & stat.S_IRUSR)
-    return facts.st_gid in jobs_user.gids and bool(facts.st_mode & stat.S_IRGRP)
+def _may_read(path: Path, facts: os.stat_result, user: Reader) -> bool:
+    with contextlib.suppress(OSError):
+        if "system.posix_acl_access" in os.listxattr(path):  # `getfacl` knows
+            return True
+    if user.uid in (0, facts.st_uid):
+        return user.uid == 0 or bool(facts.st_mode & stat.S_IRUSR)
+    return facts.st_gid in user.gids and bool(facts.st_mode & stat.S_IRGRP)
 
 
-def _content_problem(path: Path, own_uid: int) -> Optional[tuple[str, str]]:
-    try:
-        content, _ = files.read_regular(path, MOST_BYTES)
-    except OSError as error:
-        return None if own_uid else (NO_KEY, f"{path}: {error.strerror}")
-    _, wrong = parsed(content or b"")
-    return (BAD_KEY, "; ".join(f"{path}{said}" for said in wrong[:3])) if wrong else None
+def _content_problem(path: Path, content: bytes) -> Optional[tuple[str, str]]:
+    _, problems = parsed(content)
+    return (BAD_KEY, "; ".join(f"{path}{fault}" for fault in problems[:3])) if problems else None
 
 
-NETWORK_FILE_SYSTEMS = frozenset(
-    [
-        "9p",
-        "afs",
-        "ceph",
-        "cifs",
-        "cvmfs",
-        "davfs",
-        "eos",
-        "fuse.ceph",
-        "fuse.cvmfs2",
-        "fuse.eosxd",
-        "fuse.glusterfs",
-        "fuse.sshfs",
-        "glusterfs",
-        "gpfs",
-        "lustre",
-        "ncpfs",
-        "nfs",
-        "nfs4",
-        "orangefs",
-        "pvfs2",
-        "smb3",
-        "smbfs",
-        "beegfs",
-    ]
+# ---- trust in the way of a file to the nodes
+
+NETWORK_FILE_SYSTEM = re.compile(
+    r"9p|afs|beegfs|ceph|cifs|cvmfs|davfs|eos|glusterfs|gpfs|lustre|ncpfs|nfs4?|orangefs|pvfs2"
+    r"|smb3|smbfs|fuse\.(ceph|cvmfs2|eosxd|glusterfs|sshfs)"
 )
 """Types of file systems, as /proc/self/mounts names them, whose files others can write too."""
-
 MOUNTS = Path("/proc/self/mounts")
-_MOST_BYTES = 2**22
+
 _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Optional[str]:
-    """How others could put another file in the place of ``file``; None if only the trusted can.
+    """Way in which others could replace ``file``; None if only the trusted can.
 
     Parameters
     ----------
     mounts
-        Where the mounted file systems are listed.
+        File that lists the mounted file systems.
     trusted_uids
         Users who may write, besides root.
     """
     kind = _file_system(file, mounts)
-    if kind in NETWORK_FILE_SYSTEMS:
+    if kind is not None and NETWORK_FILE_SYSTEM.fullmatch(kind):
         return f"lies on a network file system ({kind}), which other machines can write to"
     trusted = {0, *trusted_uids}
     for path in (file, *file.parents):
-        # Where the sticky bit is set nobody replaces what is another's; but he may make what is not
-        # there.
+        # The sticky bit keeps others from replacing a file, and not from making a missing one.
         reason = _writable_by_others(path, trusted, sticky_helps=path != file.parent)
         if reason is not None:
             return f"{path} {reason}" if path != file else reason
@@ -344,23 +292,23 @@ def _writable_by_others(
 
 
 def _file_system(file: Path, mounts: Path) -> Optional[str]:
-    """Type of the file system that ``file`` lies on, or would; None if it cannot be told."""
+    """Type of the file system that ``file`` lies on, or would; None if it is unknown."""
     try:
-        with mounts.open("rb") as stream:
-            text = stream.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+        text = mounts.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:
         return None
     real = Path(os.path.realpath(file))  # the file need not be there yet
-    found: tuple[int, Optional[str]] = (-1, None)
-    for point, kind in _mounted(text):
-        depth = len(point.parts)
-        if (point == real or point in real.parents) and depth >= found[0]:
-            found = depth, kind
-    return found[1]
+    around = [
+        (len(point.parts), kind)
+        for point, kind in _mounted(text)
+        if point == real or point in real.parents
+    ]
+    # Of several mounts at one point the last one counts.
+    return max(reversed(around), key=lambda mount: mount[0], default=(0, None))[1]
 
 
 def _mounted(text: str) -> Iterator[tuple[Path, str]]:
-    for line in text.splitlines():
-        words = line.split(" ")
-        if len(words) > 2:  # noqa: PLR2004 - device, mount point, type
-            yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), words[1])), words[2]
+    for entry in text.splitlines():
+        _device, point, kind = [*entry.split(" "), "", "", ""][:3]
+        if kind:
+            yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
