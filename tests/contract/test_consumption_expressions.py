@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 import pytest
@@ -11,8 +11,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.claims import CLAIMS, exact_amounts, fits
 from sharectl.consumption.policy import (
+    CLAIMS,
     Always,
     Even,
     LeastCharge,
@@ -25,9 +25,9 @@ from sharectl.consumption.policy import (
     attribute_of,
     consumed,
     macros,
-    model_of,
     weight,
 )
+from tests.claim_models import fits, model_of
 
 ASSETS = ("cpus", "memory", "disk", "tokens")
 MOST = {"cpus": 512, "memory": 2**22, "disk": 2**34, "tokens": 40}
@@ -57,6 +57,10 @@ def expanded(policy: SlotPolicy, text: str) -> str:
     while _MACRO.search(text):
         text = _MACRO.sub(lambda found: made[found[1]], text)
     return text
+
+
+def exact(counts: Mapping[str, int]) -> dict[str, Fraction]:
+    return {asset: Fraction(count) for asset, count in counts.items()}
 
 
 amounts = st.fixed_dictionaries({asset: st.integers(1, most) for asset, most in MOST.items()})
@@ -111,10 +115,9 @@ def test_the_weight_is_the_claims_of_the_model(
 ) -> None:
     """For every slot and what remains of it, SLOT_WEIGHT has the value W(R)."""
     policy, total, left = data.draw(slots(name))
-    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
-    assert model is not None
+    model = model_of(policy, total)
     values = library.evaluate([expanded(policy, weight(policy))], [slot_ad(total, left)], [{}])
-    assert values == [[[model.claims({asset: Fraction(amount) for asset, amount in left.items()})]]]
+    assert values == [[[model.claims(exact(left))]]]
 
 
 @pytest.mark.parametrize("name", ["quanta_all", "quanta_any", "minimum_charge"])
@@ -128,8 +131,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
 ) -> None:
     """For every slot and request, also one that leaves assets out, CONSUMPTION_<asset> has the value of the charge."""
     policy, total, left = data.draw(slots(name))
-    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
-    assert model is not None
+    model = model_of(policy, total)
     texts = [expanded(policy, text) for text in consumed(policy).values()]
     values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, missing)])
     request = {asset: Fraction(amount) for asset, amount in asked.items() if asset not in missing}
@@ -223,17 +225,14 @@ def test_what_fits_is_what_the_negotiator_has(
 ) -> None:
     """A claim fits by the model when no consumption is more than what remains: the negotiator's own test."""
     policy, total, left = data.draw(slots(name))
-    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
-    assert model is not None
+    model = model_of(policy, total)
     texts = [
         f"({expanded(policy, text)}) <= MY.{attribute_of(asset)}"
         for asset, text in consumed(policy).items()
     ]
     values = library.evaluate(texts, [slot_ad(total, left)], [job_ad(asked, frozenset())])
-    request, remaining = (
-        {key: Fraction(value) for key, value in each.items()} for each in (asked, left)
-    )
-    assert all(value == [[True]] for value in values) == fits(model, remaining, request)
+    assert len(values) == len(texts)
+    assert all(value == [[True]] for value in values) == fits(model, exact(left), exact(asked))
 
 
 @given(
@@ -246,9 +245,8 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
 ) -> None:
     """The dynamic slot of a claim has enough for its own job and for every job that asks for no more, also where the machine has more slots."""
     policy, total, _ = data.draw(slots(name))
-    model = model_of(policy, {asset: Fraction(amount) for asset, amount in total.items()})
-    assert model is not None
-    own = {asset: int(taken) for asset, taken in model.charge(exact_amounts(asked)).items()}
+    model = model_of(policy, total)
+    own = {asset: int(taken) for asset, taken in model.charge(exact(asked)).items()}
     ad = slot_ad(own, own) | {"PartitionableSlot": "undefined", "DynamicSlot": "true"}
     ad |= {f"Total{attribute_of(asset)}": str(2 * amount) for asset, amount in total.items()}
     next_job = {asset: data.draw(st.integers(0, amount)) for asset, amount in asked.items()}

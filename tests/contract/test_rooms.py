@@ -20,8 +20,8 @@ ROWS = {
 MAY_IMPORT = {room: set(re.findall(r"`(\w+)`", row[3])) for room, row in ROWS.items()}
 """Rooms that a room may import; all may import the modules of no room: errors, model, times, words."""
 LIBRARIES = {
-    "htcondor2": {"condor", "config", "consumption"},
-    "classad2": {"condor", "config", "consumption"},
+    "htcondor2": {"condor", "config"},
+    "classad2": {"condor", "config"},
     "sqlite3": {"ledger"},
     "requests": {"pledges"},
 }

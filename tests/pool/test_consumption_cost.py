@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -16,7 +13,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.consumption_pools import paused
 from tests.pool.looking import at
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.sharectl_command import Sharectl
 from tests.pool.trouble import hung
 
 ACCESS = "ap-1.example.org"
@@ -193,8 +190,6 @@ def test_claims_and_costs_are_what_then_happens(sharectl: Sharectl) -> None:
         (3, 3, 128),
         (2, 2, 1024),
     ]
-    sequence = sharectl.json("consumption", "cost", "--jobs", str(path), "--sequence")
-    assert [found["cost"] for found in sequence["sequences"]] == [3, 2, 0]
 
     before = weights(box)
     for kind in kinds:
@@ -240,27 +235,6 @@ def test_quotas_hold_as_many_claims_as_told(sharectl: Sharectl) -> None:
     assert settled(box, 12, sum(claims.values())) == sum(claims.values())
     groups = [job["AcctGroup"] for job in box.jobs("JobStatus == 2", ("AcctGroup",))]
     assert {group: groups.count(group) for group in claims} == claims
-
-
-def test_the_negotiator_tells_static_quotas(pool: Box) -> None:
-    code = (
-        "from sharectl.consumption.asks import PoolPlace, static_quotas; "
-        "print(sorted(static_quotas(PoolPlace(), ['lone', 'bit', 'none', 'a b']).items()))"
-    )
-    environment = {
-        "PATH": os.environ["PATH"],
-        "PYTHONPATH": str(CHECKOUT / "central"),
-        **pool.client_environment,
-    }
-    told = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert told.stdout == "[('bit', 0.9), ('lone', 1.0)]\n"
 
 
 def test_leftovers_run_past_the_quota_as_far_as_told(sharectl: Sharectl) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from sharectl.condor.ad_files import AdOfFile, parse, text_of
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered_example
@@ -278,19 +279,42 @@ def priced(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Priced:
 
 
 def costs(box: Box, folder: Path) -> dict[str, list[float]]:
-    """Node -> cost of each of its jobs, as ``sharectl consumption cost`` predicts from the pool's own ads."""
-    slots, pending = folder / "slots", folder / "jobs"
-    slots.write_text(box.run(["condor_status", "-long"]).stdout)
-    pending.write_text(box.run(["condor_q", "-name", WHOLE, "-allusers", "-long"]).stdout)
-    given = ("--slots", str(slots), "--jobs", str(pending))
-    told = Sharectl(box, folder).json("consumption", "cost", "--sequence", *given)
-    return {
-        name.removeprefix("slot1@").partition(".")[0]: [
-            match["cost"] for match in sequence["matches"] if not match["refused"]
-        ]
-        for sequence in told["sequences"]
-        for name in sequence["slots"]
+    """Node -> cost of each of its jobs, each on what those before it leave, from the pool's own ads."""
+    slots = parse(box.run(["condor_status", "-long"]).stdout, "slots")
+    queue = parse(box.run(["condor_q", "-name", WHOLE, "-allusers", "-long"]).stdout, "jobs")
+    jobs = {
+        node: [ad for ad in queue if text_of(ad.attributes, "AcctGroupUser") == node]
+        for node in SIZES
     }
+    found: dict[str, list[float]] = {node: [] for node in SIZES}
+    for turn in range(max(map(len, SIZES.values()))):
+        given = []
+        for name, ads in (
+            ("slots", slots),
+            ("jobs", [of_node[turn] for of_node in jobs.values() if turn < len(of_node)]),
+        ):
+            path = folder / f"{name}.{turn}"
+            path.write_text("\n\n".join(map(as_long, ads)))
+            given += [f"--{name}", str(path)]
+        told = Sharectl(box, folder).json("consumption", "cost", *given)
+        for match in told["matches"]:
+            if not match["refused"]:
+                (name,) = told["slots"][match["slots"]]["names"]
+                found[name.removeprefix("slot1@").partition(".")[0]].append(match["cost"])
+                slots = [after(slot, name, match["remaining"]) for slot in slots]
+    return found
+
+
+def as_long(ad: AdOfFile) -> str:
+    return "\n".join(f"{name} = {text}" for name, text in ad.attributes.items())
+
+
+def after(slot: AdOfFile, name: str, remaining: Mapping[str, float]) -> AdOfFile:
+    """The slot with what remains, if it is the one of that name."""
+    if text_of(slot.attributes, "Name") != name:
+        return slot
+    left = {asset: str(amount) for asset, amount in remaining.items()}
+    return AdOfFile(slot.place, {**slot.attributes, **left})
 
 
 @pytest.mark.parametrize("node", SIZES)

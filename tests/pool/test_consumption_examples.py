@@ -15,7 +15,8 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.consumption.examples import example, examples
 from sharectl.consumption.file import parse
-from sharectl.consumption.policy import attribute_of, model_of
+from sharectl.consumption.policy import attribute_of
+from tests.claim_models import model_of
 from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT
@@ -334,7 +335,6 @@ def test_the_weight_in_the_pool_is_that_of_the_model(filled: Box, name: str) -> 
         for asset in assets
     }
     model = model_of(policy, total)
-    assert model is not None
     assert weights(filled, host(name)) == [model.claims(own)]
 
 

@@ -1,47 +1,40 @@
-"""What a match against a slot with a consumption policy takes, what it costs, and what is left for the next one.
+"""Matches against slots: assets that they take, cost for the group, claims that follow.
 
-The arithmetic of the negotiator, on what the policy's expressions are worth: HTCondor's own library
-evaluates those, in `sharectl.consumption.asks`.
-
-How many claims slots and groups can still have, and which groups' quotas do not go with the weights
-of slots.
-
-Slots and jobs by kind, and what each kind of slot makes of each kind of job.
+The negotiator's arithmetic over values of the policy's expressions, which HTCondor's own library
+evaluates (`sharectl.consumption.asks`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
-from math import ceil, isfinite, isnan
+from math import ceil
 from typing import Optional, Union
 
 from sharectl.shares.quotas import ROOT, Group
 
 Amount = Union[int, float]
-"""Of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
+"""Amount of an asset, in HTCondor's units: cores, MiB of Memory, KiB of Disk."""
 
+WEIGHT_OF_THE_WEIGHTLESS = 1.0
+"""Cost of a match without policy on a slot whose SlotWeight is negative or no number."""
+STARTD_LEAST = {"cpus": 1, "memory": 1}
+"""Least amounts that a startd takes for a claim, whatever the policy is."""
 _BEYOND_INTEGERS = 2**63
 """Smallest number that a ClassAd's integer cannot hold."""
-_USED_UP = -_BEYOND_INTEGERS
-"""What the negotiator makes of an asset of which NaN was taken."""
-WEIGHT_OF_THE_WEIGHTLESS = 1.0
-"""What a match without policy costs on a slot whose SlotWeight is negative or no number."""
+_ROUNDING = 1e-9
 
 
 class Refusal(Enum):
-    """Why the negotiator does not make a match, or what stops it."""
+    """Reason why the negotiator makes no match."""
 
     NO_ASSET = "slot has no such asset: a negotiator that sees a policy ends"
     NOT_A_NUMBER = "what the job takes is no number"
-    NAN = (
-        "NaN: matched (where Requirements let it), and refused by the node; the slot counts as "
-        "used up for the cycle"
-    )
     NEGATIVE = "what the job takes is negative"
     ALL_ZERO = "the job takes nothing of any asset"
     SHORT = "not enough is left"
+    NEVER = "more than the slot has when it is empty"
     WEIGHT = "SlotWeight is no number after the match: the negotiator ends"
     SLOT_REQUIREMENTS = "slot's Requirements"
     JOB_REQUIREMENTS = "job's Requirements"
@@ -51,87 +44,54 @@ class Refusal(Enum):
     NUM_CLAIMS = "slot has no claim id left in this cycle"
 
 
-STARTD_LEAST: Mapping[str, Amount] = {"cpus": 1, "memory": 1}
-"""What a startd takes for a claim at least, whatever the policy says: the negotiator does not know."""
-_REQUIREMENTS = frozenset({Refusal.SLOT_REQUIREMENTS, Refusal.JOB_REQUIREMENTS})
-
-
 @dataclass(frozen=True)
 class Refused:
-    """A reason and the assets that it is about, none if it is not about assets."""
+    """A reason, and the assets that it is about."""
 
     why: Refusal
     assets: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The reason for people."""
+        """Words for people."""
         return f"{', '.join(self.assets)}: {self.why.value}" if self.assets else self.why.value
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a slot, in one state, makes of one job."""
+    """Values of a slot's expressions, in one state, for one job."""
 
     weight: Optional[float]
-    """SlotWeight of the slot as it is before the match; None if it is not a number."""
+    """SlotWeight before the match; None if it is no number."""
     consumed: Mapping[str, Optional[float]]
-    """Asset → what the policy takes of it for the job; None if it is not a number."""
+    """Asset -> amount that the policy takes; None if it is no finite number."""
     slot_accepts: Optional[bool] = None
-    """The slot's Requirements with the requests replaced as the negotiator does; None if it has none."""
+    """The slot's Requirements, with requests replaced as the negotiator does; None without any."""
     job_accepts: Optional[bool] = None
-    """The job's, likewise."""
-
-    @property
-    def requirements(self) -> tuple[Refused, ...]:
-        """Which of the two Requirements refuse."""
-        both = (
-            (self.slot_accepts, Refusal.SLOT_REQUIREMENTS),
-            (self.job_accepts, Refusal.JOB_REQUIREMENTS),
-        )
-        return tuple(Refused(why) for accepts, why in both if accepts is False)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A match and what it takes."""
-
-    consumed: Mapping[str, float]
-    weight_before: Optional[float]
-    weight_after: Optional[float]
-    """None if it is not a number, on which the negotiator ends."""
-    cost: Optional[float]
-    """What submitter and group are charged: by how much the slot's weight falls, or all of it where there is no policy."""
 
 
 @dataclass(frozen=True)
 class Match:
-    """What a slot makes of a job."""
+    """Answer of a slot to a job."""
 
     consumed: Mapping[str, Optional[float]]
-    """Asset → what the job takes of it; None if the policy is no number for it."""
-    refused: tuple[Refused, ...]
-    """Why it is not matched; empty if it is."""
-    claim: Optional[Claim]
-    """What the match takes and costs; also there if nothing but Requirements is against it."""
-    remaining: Mapping[str, Amount]
-    """Asset → what is left after the match; what the slot has if there is none."""
-    fits: int
+    """See `Look`."""
+    refused: tuple[Refused, ...] = ()
+    """Reasons against the match; empty if it is made."""
+    weight: Optional[float] = None
+    """SlotWeight before the match; None if it is no number."""
+    weight_after: Optional[float] = None
+    remaining: Mapping[str, Amount] = field(default_factory=dict)
+    """Asset -> rest after the match."""
+    cost: Optional[float] = None
+    """Charge of the negotiator: fall of the weight, or all of it where there is no policy."""
+    fits: int = 0
     """Such jobs that the slot takes one after another, this one included."""
     at_least: bool = False
-    """Whether counting ended before the slot did."""
+    """Counting ended before the slot did."""
     weight_after_all: Optional[float] = None
-    """SlotWeight after all of them; None if it is not known."""
+    """SlotWeight after all of them."""
     usage: Optional[float] = None
-    """SlotWeight of the dynamic slot that the match makes: what is charged from the next cycle on; None if not known."""
-    weight: Optional[float] = None
-    """SlotWeight of the slot as it is, also if there is no match; None if it is not known."""
-    fits_known: bool = True
-    """Whether ``fits`` is: not of a slot that takes the job and does not tell what it has; 0 then."""
-
-    @property
-    def cost(self) -> Optional[float]:
-        """What the negotiator charges for the match; None if there is no match."""
-        return self.claim.cost if self.claim is not None else None
+    """SlotWeight of the dynamic slot: the charge from the next cycle on; None if it is unknown."""
 
 
 @dataclass(frozen=True)
@@ -139,201 +99,167 @@ class Slot:
     """A slot that jobs are tried on."""
 
     assets: Mapping[str, Amount]
-    """Those that are numbers."""
+    """Without those that are no numbers."""
     has_policy: bool = True
     partitionable: bool = True
     most_claims: Optional[int] = None
-    """Claim ids that it has for one cycle (NUM_CLAIMS, 1 for a static slot); None if that is not known."""
+    """Claim ids for one cycle (NUM_CLAIMS, 1 of a static slot); None if they are unknown."""
 
 
 Ask = tuple[int, Optional[Mapping[str, Amount]]]
-"""Number of a job, and the assets that the slot has left when it is tried; None for those it has at first."""
-Trial = Generator[Ask, Look, "list[Match]"]
-"""Asks for looks, one at a time, and returns what the slot makes of its jobs."""
-
-
-def policy_refusals(
-    assets: Mapping[str, Optional[Amount]],
-    consumed: Mapping[str, Optional[float]],
-    *,
-    zero_allowed: bool = False,
-) -> tuple[Refused, ...]:
-    """Why assets do not suffice, or the node will refuse what the negotiator matches; empty if neither is so.
-
-    Parameters
-    ----------
-    assets
-        What the slot has; None for what is not a number.
-    consumed
-        As in `Look`.
-    zero_allowed
-        Whether to take nothing of any asset is no refusal, as for a slot without policy.
-    """
-    amounts = {
-        asset: amount
-        for asset, amount in consumed.items()
-        if amount is not None and isfinite(amount)
-    }
-    # A slot without policy is split by its schedd, which does not match what is no number.
-    nans = [
-        asset
-        for asset, amount in consumed.items()
-        if not zero_allowed and amount is not None and isnan(amount)
-    ]
-    sorts = {
-        Refusal.NO_ASSET: [asset for asset in consumed if assets.get(asset) is None],
-        Refusal.NOT_A_NUMBER: [
-            asset for asset in consumed if asset not in amounts and asset not in nans
-        ],
-        Refusal.NEGATIVE: [asset for asset, amount in amounts.items() if amount < 0],
-        Refusal.SHORT: [
-            asset
-            for asset, amount in amounts.items()
-            for left in [assets.get(asset)]
-            if left is not None and left < amount
-        ],
-    }
-    found = [Refused(why, tuple(which)) for why, which in sorts.items() if which]
-    if not zero_allowed and len(amounts) + len(nans) == len(consumed) and not any(amounts.values()):
-        found.append(Refused(Refusal.ALL_ZERO))
-    if nans:
-        found.append(Refused(Refusal.NOT_A_NUMBER if found else Refusal.NAN, tuple(nans)))
-    return tuple(found)
-
-
-def whole_if_it_is(amount: float) -> Amount:
-    """``amount`` as the negotiator writes it into the slot: as an integer if it is one."""
-    return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
-
-
-def deducted(assets: Mapping[str, Amount], consumed: Mapping[str, float]) -> dict[str, Amount]:
-    """What is left of each asset after a match; assets that the policy does not name stay."""
-    left = {
-        asset: _USED_UP if isnan(amount) else whole_if_it_is(assets[asset] - amount)
-        for asset, amount in consumed.items()
-    }
-    return {**assets, **left}
-
-
-def dynamic_slot(assets: Mapping[str, Amount], taken: Mapping[str, float]) -> dict[str, Amount]:
-    """Assets of the dynamic slot that the startd makes for a match: a core and a MiB at least."""
-    floors = {asset: STARTD_LEAST.get(asset.lower(), 0) for asset in taken}
-    return {
-        **assets,
-        **{asset: max(whole_if_it_is(amount), floors[asset]) for asset, amount in taken.items()},
-    }
+"""Number of a job, and assets that are left when it is tried; None for the slot as it is."""
+Trial = Generator[Ask, Look, Match]
+"""Questions for looks, one at a time; returns the match."""
 
 
 def refusals(
-    slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int
+    slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int = 0
 ) -> tuple[Refused, ...]:
-    """Why a slot that has made ``claims`` matches already, and has ``assets`` left, does not match a job."""
+    """Reasons against a job on a slot with so many claims in this cycle and ``assets`` left."""
     if slot.most_claims is not None and claims >= slot.most_claims:
         return (Refused(Refusal.NUM_CLAIMS if slot.has_policy else Refusal.ONE_CLAIM),)
-    against = policy_refusals(assets, look.consumed, zero_allowed=not slot.has_policy)
-    if slot.has_policy and look.weight is None:
-        against = (*against, Refused(Refusal.WEIGHT))
-    return (*against, *look.requirements)
+    amounts = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
+    missing = [asset for asset in look.consumed if asset not in assets]
+    by_assets = {
+        Refusal.NO_ASSET: missing,
+        Refusal.NOT_A_NUMBER: [asset for asset in look.consumed if asset not in amounts],
+        Refusal.NEGATIVE: [asset for asset, amount in amounts.items() if amount < 0],
+        Refusal.SHORT: [a for a, amount in amounts.items() if a in assets and assets[a] < amount],
+    }
+    all_zero = len(amounts) == len(look.consumed) and not any(amounts.values())
+    by_slot = {
+        Refusal.ALL_ZERO: slot.has_policy and all_zero,
+        Refusal.WEIGHT: slot.has_policy and look.weight is None,
+        Refusal.SLOT_REQUIREMENTS: look.slot_accepts is False,
+        Refusal.JOB_REQUIREMENTS: look.job_accepts is False,
+    }
+    return (
+        *(Refused(why, tuple(names)) for why, names in by_assets.items() if names),
+        *(Refused(why) for why, applies in by_slot.items() if applies),
+    )
+
+
+def whole_if_it_is(amount: float) -> Amount:
+    """``amount`` as the negotiator writes it into the slot: an integer if it is one."""
+    return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
 
 
 def cost(slot: Slot, before: Optional[float], after: Optional[float]) -> Optional[float]:
-    """What a match costs that makes a slot's weight fall from ``before`` to ``after``; None if that is not known."""
+    """Charge of a match; None if a weight of a slot with policy is unknown."""
     if not slot.has_policy:
         return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
     return before - after if before is not None and after is not None else None
 
 
 def again_and_again(slot: Slot, job: int, most: int) -> Trial:
-    """One job and its like, on the fresh slot until one is refused, or until there are ``most`` of them."""
+    """Match of a job with a fresh slot, and the number of its like that fit, up to ``most``."""
     look = yield job, None
-    consumed, refused = look.consumed, refusals(slot, slot.assets, look, 0)
-    taken = _taken(look)
-    if taken is None or any(reason.why not in _REQUIREMENTS for reason in refused):
-        return [Match(consumed, refused, None, slot.assets, 0, weight=look.weight)]
-    if slot.partitionable and not slot.has_policy and not consumed:
-        claim = Claim(taken, look.weight, None, cost(slot, look.weight, None))
-        return [
-            Match(consumed, refused, claim, {}, 0, weight=look.weight, fits_known=bool(refused))
-        ]
-    remaining = assets = deducted(slot.assets, taken)
-    following = yield job, assets
-    claim = _claim(slot, taken, look, following)
-    usage = (yield job, dynamic_slot(assets, taken)).weight if slot.partitionable else look.weight
-    refused = (
-        (*refused, Refused(Refusal.WEIGHT))
-        if slot.has_policy and following.weight is None
-        else refused
-    )
-    if refused:
-        return [Match(consumed, refused, claim, remaining, 0, usage=usage, weight=look.weight)]
-    fits = 1
-    while fits < most and not refusals(slot, assets, following, fits):
-        assets = deducted(assets, _taken(following) or {})
-        following = yield job, assets
-        fits += not (slot.has_policy and following.weight is None)
-    at_least = fits == most and not refusals(slot, assets, following, fits)
-    return [
-        Match(consumed, (), claim, remaining, fits, at_least, following.weight, usage, look.weight)
-    ]
+    assets = slot.assets
+    refused = refusals(slot, assets, look)
+    match = Match(look.consumed, refused, look.weight, remaining=assets)
+    while not refused and match.fits < most:
+        assets = {**assets, **_left(assets, look)}
+        look = yield job, assets
+        if slot.has_policy and look.weight is None:
+            refused = (Refused(Refusal.WEIGHT),)
+            break
+        if not match.fits:
+            charge = cost(slot, match.weight, look.weight)
+            match = replace(match, weight_after=look.weight, remaining=assets, cost=charge)
+        match = replace(match, fits=match.fits + 1, weight_after_all=look.weight)
+        refused = refusals(slot, assets, look, match.fits)
+    if not match.fits:
+        return replace(match, refused=refused)
+    usage = match.weight
+    if slot.partitionable:
+        usage = (yield job, {**slot.assets, **_dynamic(match)}).weight
+    return replace(match, at_least=not refused and most > 1, usage=usage)
 
 
-def one_after_another(slot: Slot, jobs: Sequence[int]) -> Trial:
-    """The jobs in their order, as in a cycle: each finds what those before it have left; one refused takes nothing."""
-    found: list[Match] = []
-    made: list[tuple[int, Look, Mapping[str, float]]] = []
-    slot = slot if slot.has_policy else replace(slot, most_claims=1)
-    assets: Mapping[str, Amount] = slot.assets
-    for at, job in enumerate(jobs):
-        look = yield job, assets if made else None
-        refused = refusals(slot, assets, look, len(made))
-        taken = _taken(look)
-        is_matched = {reason.why for reason in refused} <= {Refusal.NAN}
-        if is_matched and taken is not None:
-            made.append((at, look, taken))
-            assets = deducted(assets, taken)
-        found.append(Match(look.consumed, refused, None, assets, 0 if refused else 1))
-    if made:
-        last = yield jobs[-1], assets
-        following = [look for _, look, _ in made[1:]] + [last]
-        for (at, look, given), after in zip(made, following):
-            if not found[at].refused:
-                found[at] = replace(found[at], claim=_claim(slot, given, look, after))
-    return found
+def _left(assets: Mapping[str, Amount], look: Look) -> dict[str, Amount]:
+    taken = {name: amount for name, amount in look.consumed.items() if amount is not None}
+    return {name: whole_if_it_is(assets[name] - amount) for name, amount in taken.items()}
 
 
-def _taken(look: Look) -> Optional[dict[str, float]]:
-    """What a match takes; None if it is not a number for some asset."""
-    taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
-    return taken if len(taken) == len(look.consumed) else None
+def _dynamic(match: Match) -> dict[str, Amount]:
+    """Assets of the dynamic slot that the startd makes for a match."""
+    return {
+        name: max(whole_if_it_is(amount), STARTD_LEAST.get(name.lower(), 0))
+        for name, amount in match.consumed.items()
+        if amount is not None
+    }
 
 
-def _claim(slot: Slot, taken: Mapping[str, float], before: Look, after: Look) -> Claim:
-    return Claim(taken, before.weight, after.weight, cost(slot, before.weight, after.weight))
-
-
-def reasons(match: Match, empty: Optional[Match]) -> list[str]:
-    """Why there is no match; what is short is told apart from what the empty slot has not either."""
-    never = {
+def told_apart(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
+    """Reasons against a match; assets that the empty slot has not enough of either are `NEVER`."""
+    short = {
         asset
         for reason in (empty.refused if empty else ())
-        if reason.why is Refusal.SHORT
         for asset in reason.assets
+        if reason.why is Refusal.SHORT
     }
-    told = []
+    reasons: list[Refused] = []
     for reason in match.refused:
-        short = [asset for asset in reason.assets if reason.why is Refusal.SHORT and asset in never]
-        left = tuple(asset for asset in reason.assets if asset not in short)
-        told += [f"{', '.join(short)}: more than the slot has when it is empty"] if short else []
-        told += [str(replace(reason, assets=left))] if left or not short else []
-    return told
+        never = tuple(a for a in reason.assets if reason.why is Refusal.SHORT and a in short)
+        rest = tuple(asset for asset in reason.assets if asset not in never)
+        reasons += [Refused(Refusal.NEVER, never)] if never else []
+        reasons += [replace(reason, assets=rest)] if rest or not never else []
+    return tuple(reasons)
 
 
-_ROUNDING = 1e-9
+class SlotKind(Enum):
+    """Treatment of a slot by the negotiator."""
+
+    POLICY = "consumption policy"
+    PARTITIONABLE = "partitionable, no policy"
+    STATIC = "static"
+
+
+@dataclass(frozen=True)
+class Support:
+    """Policy of a slot, or what it lacks."""
+
+    kind: SlotKind
+    assets: Mapping[str, Optional[Amount]]
+    """Asset of MachineResources, without Swap -> amount; None if it is no number."""
+    why_not: tuple[str, ...]
+    """Reasons why the negotiator sees no policy, for people."""
+
+    @property
+    def supported(self) -> bool:
+        """The negotiator follows a consumption policy."""
+        return self.kind is SlotKind.POLICY
+
+
+@dataclass(frozen=True)
+class PricedSlots:
+    """Slots of one kind."""
+
+    names: tuple[str, ...]
+    slot_type: Optional[int]
+    """SLOT_TYPE_<N> of the startd; None if the ad does not have it."""
+    state: str
+    """State in which they have no claims to give, else empty."""
+    num_claims: Optional[int]
+    """Claim ids for one cycle, where there is a policy; None if they are unknown."""
+    support: Support
+    weight: Optional[float]
+    """SlotWeight of one of them as it is; None if it is no number."""
+
+
+@dataclass(frozen=True)
+class PricedJobs:
+    """Jobs of one kind and one group."""
+
+    names: tuple[str, ...]
+    """Places of the ads."""
+    count: int
+    accounting_group: str
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Slots that are alike, and what they make of one shape of job."""
+    """Slots of one kind, and their answer to one kind of job."""
 
     slots: int
     match: Match
@@ -341,36 +267,49 @@ class Offer:
     partitionable: bool = True
 
     @property
-    def weight(self) -> Optional[float]:
-        """SlotWeight of one of the slots as it is."""
-        return self.match.claim.weight_before if self.match.claim is not None else None
-
-    @property
     def usage_each(self) -> float:
-        """What a claim is charged for good, at least: its cost, on average, in its cycle, its usage from the next one on."""
-        weight, after, fits = self.weight, self.match.weight_after_all, self.match.fits
-        by_cost = (
-            (weight - after) / fits
-            if weight is not None and after is not None and fits
-            else self.match.cost
-        )
-        known = [
-            amount
-            for amount in (by_cost if self.has_policy else None, self.match.usage)
-            if amount is not None
+        """Least lasting charge of a claim: mean cost in its cycle, or usage from the next on."""
+        match = self.match
+        usage = [match.usage] if match.usage is not None else []
+        if self.has_policy and match.weight is not None and match.weight_after_all is not None:
+            usage.append((match.weight - match.weight_after_all) / match.fits)
+        return min(usage, default=match.cost or 0.0)
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Each kind of slot with each kind of job."""
+
+    slots: tuple[PricedSlots, ...]
+    jobs: tuple[PricedJobs, ...]
+    matches: Mapping[tuple[int, int], Match]
+    """By numbers in ``slots`` and ``jobs``."""
+    empty: Mapping[tuple[int, int], Match]
+    """Matches with the slots when nothing runs on them, where there is none as they are."""
+
+    def offers(self, job: int) -> list[Offer]:
+        """Answers of slots that have claims to give and take jobs of a kind."""
+        return [
+            Offer(
+                len(slots.names),
+                self.matches[number, job],
+                slots.support.supported,
+                slots.support.kind is not SlotKind.STATIC,
+            )
+            for number, slots in enumerate(self.slots)
+            if not slots.state and not self.matches[number, job].refused
         ]
-        return min(known, default=self.match.cost or 0.0)
 
-
-def fits_are_known(offers: Iterable[Offer]) -> bool:
-    """Whether it is known of all of them how many jobs they take; the sums below count none where it is not."""
-    return all(offer.match.fits_known for offer in offers)
+    def fits_empty(self, job: int) -> bool:
+        """Some slot takes jobs of the kind, as it is or when nothing runs on it."""
+        empty = any(not match.refused for (_, kind), match in self.empty.items() if kind == job)
+        return empty or bool(self.offers(job))
 
 
 def claims_within(room: float, offers: Iterable[Offer]) -> int:
-    """Claims, at most, that a group with so much room gets in the long run from the negotiator, one by one.
+    """Claims, at most, of a group with so much room, in the long run without leftovers.
 
-    The negotiator lets the last match go over the limit, as long as something of it is left.
+    The negotiator lets the last match go over the limit, if anything of the limit is left.
     """
     count = 0
     for each, most in sorted(
@@ -385,16 +324,15 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
 
 
 def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
-    """Claims, at most, that the group gets within a cycle through leftovers, and their usage, which may be above the room.
+    """Claims, at most, of a group in a cycle with leftovers, and their usage.
 
-    The negotiator charges each match, the last of which may go over the limit; the schedds then
-    fill these slots without it.
+    The negotiator charges each match, and the schedds fill these slots without it.
     """
     claims, usage = 0, 0.0
     split = sorted(
         (offer.match.cost or 0.0, offer.slots, offer.match.fits, offer.usage_each)
         for offer in offers
-        if offer.partitionable and offer.match.fits
+        if offer.partitionable
     )
     for each, slots, fits, of_claim in split:
         if room <= _ROUNDING:
@@ -407,266 +345,123 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
 
 
 def _made(room: float, each: float, most: int) -> int:
-    """Matches that cost so much each until the room is used up; the last may go beyond."""
+    """Matches at a price until the room is used up; the last may go beyond."""
     return most if each <= 0 or each * most <= room else ceil(room / each - _ROUNDING)
 
 
 @dataclass(frozen=True)
-class Demand:
-    """Jobs of one shape that wait, and what the slots make of them."""
-
-    jobs: int
-    offers: Sequence[Offer]
-    match_empty: bool = False
-    """Whether a slot that makes no match as it is would make one if it were empty."""
-
-    @property
-    def taken(self) -> list[Offer]:
-        """Slots that they match now."""
-        return [offer for offer in self.offers if not offer.match.refused]
-
-
-@dataclass(frozen=True)
 class GroupCost:
-    """What a group's pending jobs would cost it."""
+    """Price of a group's pending jobs, weighted slots."""
 
     group: Group
     jobs: int
     jobs_without_slot: int
-    """Those that no slot matches as it is."""
+    """Without those that a slot takes as it is."""
     jobs_without_empty_slot: int
-    """Those of them that no empty slot would match either."""
+    """Without those that a slot takes when nothing runs on it."""
     cost: Optional[float]
-    """Of all jobs that have a slot, each on the one where it costs least; None if there is no such job.
-
-    Not all of them may fit there: it is a lower bound where `cost_differs`.
-    """
+    """Each job on its cheapest slot, a lower bound if `cost_differs`; None without a match."""
     cost_differs: Optional[tuple[float, float]]
-    """Least and most that the cost of a job is, by slot, where these are farthest apart; None where no job's differs."""
+    """Least and most cost of the job whose cost depends most on the slot; None if no job's does."""
     smallest_cost: Optional[float]
-    """Of a job on a slot as it is; None if none matches."""
     smallest_weight: Optional[float]
-    """Of the slots that they match: what a match costs at least if they have no policy."""
-    smallest_weight_without_policy: Optional[float]
-    """Of those of them that have none; None if there is no such slot, or if it is not known."""
+    """Least weight of the slots that they match: the least cost where these have no policy."""
     usage: Optional[float]
-    """What they are charged from the cycle after on, each on the slot where that is least; None if it is not known of one."""
+    """Charge from the next cycle on, as for ``cost``; None if one is unknown."""
     usage_differs: bool
-    """Whether that of a job depends on the slot: then it is a lower bound."""
-    leftover_claims: Optional[int]
-    """Claims that schedds could make of slots that the group was matched with, without the negotiator; 0 if they do not.
-
-    None if it is not known what one of these slots has.
-    """
-    leftover_usage: Optional[float]
+    leftover_claims: int
+    """Claims that schedds can make of matched slots without the negotiator; 0 without leftovers."""
+    leftover_usage: float
 
     @property
     def quota_below_every_weight(self) -> Optional[bool]:
-        """Whether its quota is below the weight of every slot that it could match; None if that is not known."""
-        return self._quota_is_below(self.smallest_weight)
-
-    @property
-    def one_match_at_a_time(self) -> Optional[bool]:
-        """Whether slots without policy, for that reason, give it no second match; None if not known, or there are none."""
-        return self._quota_is_below(self.smallest_weight_without_policy)
-
-    @property
-    def quota_below_every_cost(self) -> Optional[bool]:
-        """Whether its quota is below the cost of every match there is."""
-        return self._quota_is_below(self.smallest_cost)
+        """Slots without policy give the group one match at a time; None if that is unknown."""
+        quota, least = self.group.limit, self.smallest_weight
+        if quota is None or least is None or not self.group.has_quota_of_its_own:
+            return None
+        return quota < least - _ROUNDING
 
     @property
     def past_quota(self) -> Optional[float]:
-        """By how much leftovers could take it past its quota, weighted slots; None if that is not known."""
-        room = self.group.room
-        return (
-            None
-            if room is None or self.leftover_usage is None or not self.group.has_quota_of_its_own
-            else max(0.0, self.leftover_usage - room)
-        )
-
-    def _quota_is_below(self, weight: Optional[float]) -> Optional[bool]:
-        quota = self.group.limit
-        if quota is None or weight is None or not self.group.has_quota_of_its_own:
+        """Usage beyond the quota that leftovers allow; None if that is unknown."""
+        if self.group.room is None or not self.group.has_quota_of_its_own:
             return None
-        return quota < weight - _ROUNDING
+        return max(0.0, self.leftover_usage - self.group.room)
 
 
-def group_cost(group: Group, demands: Sequence[Demand], *, leftovers: bool) -> GroupCost:
-    """What the pending jobs of a group would cost it, each on the slots as they are.
+def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: bool) -> GroupCost:
+    """Price of the jobs of a group, by their numbers.
 
     Parameters
     ----------
     leftovers
-        Whether schedds use what is left of slots (CLAIM_PARTITIONABLE_LEFTOVERS of the access
-        points).
+        CLAIM_PARTITIONABLE_LEFTOVERS of the access points.
     """
-    taken = [offer for demand in demands for offer in demand.taken]
-    costs = [
-        (demand.jobs, min(found), max(found))
-        for demand in demands
-        for found in [[offer.match.cost for offer in demand.taken if offer.match.cost is not None]]
-        if found
-    ]
-    usages = [
-        (demand.jobs, [offer.match.usage for offer in demand.taken])
-        for demand in demands
-        if demand.taken
-    ]
-    known_usages = [
-        (jobs, [usage for usage in found if usage is not None])
-        for jobs, found in usages
-        if None not in found
-    ]
-    apart = [(least, most) for _, least, most in costs if most - least > _ROUNDING]
-    weights = [(offer.weight, offer.has_policy) for offer in taken if offer.weight is not None]
-    claims, leftover_usage = _most_leftovers(group.room, demands) if leftovers else (0, 0.0)
-    known = fits_are_known(taken) or not leftovers
+    counts = {job: priced.jobs[job].count for job in jobs}
+    taken = {job: offers for job in jobs if (offers := priced.offers(job))}
+    costs = {job: _ends(offer.match.cost for offer in offers) for job, offers in taken.items()}
+    usages = {job: _ends(offer.match.usage for offer in offers) for job, offers in taken.items()}
+    apart = [(ends[0], ends[1]) for ends in costs.values() if ends and _are_apart(ends)]
+    weights = (offer.match.weight for offers in taken.values() for offer in offers)
+    runs = [(0.0, 0)]
+    for job, offers in taken.items() if leftovers and group.room is not None else ():
+        claims, usage = leftover_claims(group.room or 0.0, offers)
+        made = min(claims, counts[job])
+        runs.append((usage * made / claims if claims else 0.0, made))
+    leftover_usage, claims = max(runs)
+    without = [job for job in jobs if job not in taken]
     return GroupCost(
         group=group,
-        jobs=sum(demand.jobs for demand in demands),
-        jobs_without_slot=sum(demand.jobs for demand in demands if not demand.taken),
-        jobs_without_empty_slot=sum(
-            demand.jobs for demand in demands if not demand.taken and not demand.match_empty
-        ),
-        cost=sum(jobs * least for jobs, least, _ in costs) if costs else None,
+        jobs=sum(counts.values()),
+        jobs_without_slot=sum(counts[job] for job in without),
+        jobs_without_empty_slot=sum(counts[job] for job in without if not priced.fits_empty(job)),
+        cost=_sum(counts, costs),
         cost_differs=max(apart, key=lambda ends: ends[1] - ends[0], default=None),
-        smallest_cost=min((least for _, least, _ in costs), default=None),
-        smallest_weight=min((weight for weight, _ in weights), default=None),
-        smallest_weight_without_policy=min(
-            (weight for weight, has_policy in weights if not has_policy), default=None
-        ),
-        usage=sum(jobs * min(found) for jobs, found in known_usages)
-        if usages and len(known_usages) == len(usages)
-        else None,
-        usage_differs=any(max(found) - min(found) > _ROUNDING for _, found in known_usages),
-        leftover_claims=claims if known else None,
-        leftover_usage=leftover_usage if known else None,
+        smallest_cost=min((ends[0] for ends in costs.values() if ends), default=None),
+        smallest_weight=min((weight for weight in weights if weight is not None), default=None),
+        usage=_sum(counts, usages),
+        usage_differs=any(ends and _are_apart(ends) for ends in usages.values()),
+        leftover_claims=claims,
+        leftover_usage=leftover_usage,
     )
 
 
-def _most_leftovers(room: Optional[float], demands: Sequence[Demand]) -> tuple[int, float]:
-    """Claims through leftovers and their usage, of the shape of jobs that holds the most."""
-    runs = []
-    for demand in demands if room is not None else ():
-        claims, usage = leftover_claims(room or 0.0, demand.taken)
-        made = min(claims, demand.jobs)
-        runs.append((usage * made / claims if claims else 0.0, made))
-    usage, claims = max(runs, default=(0.0, 0))
-    return claims, usage
+def _ends(amounts: Iterable[Optional[float]]) -> Optional[tuple[float, float]]:
+    """Least and most; None if one is unknown."""
+    every = list(amounts)
+    known = [amount for amount in every if amount is not None]
+    return (min(known), max(known)) if every and len(known) == len(every) else None
+
+
+def _are_apart(ends: tuple[float, float]) -> bool:
+    return ends[1] - ends[0] > _ROUNDING
+
+
+def _sum(
+    counts: Mapping[int, int], ends: Mapping[int, Optional[tuple[float, float]]]
+) -> Optional[float]:
+    """Least sum over all jobs; None without any, or if one is unknown."""
+    known = {job: pair for job, pair in ends.items() if pair}
+    if not known or len(known) < len(ends):
+        return None
+    return sum(counts[job] * pair[0] for job, pair in known.items())
 
 
 def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:
-    """``groups``, and those that jobs of these accounting groups count for besides, of which nothing is known.
+    """``groups``, and unknown ones for jobs of these accounting groups that none of them has.
 
-    Where there are groups that can only be the root; where there are none it is each of those
-    names.
+    Those are the root if there are groups, else each of the names.
     """
     known = [group.name for group in groups]
-    counted_for = [group_of(name, known) if groups else name or ROOT for name in sorted(names)]
-    others = {name.lower(): name for name in counted_for if name not in known}.values()
+    of_jobs = [group_of(name, known) if groups else name or ROOT for name in sorted(names)]
+    others = {name.lower(): name for name in of_jobs if name not in known}.values()
     by_name = sorted(others, key=lambda name: (name == ROOT, name.lower()))
     return [*groups, *(Group(name, None, None, None) for name in by_name)]
 
 
 def group_of(name: str, groups: Iterable[str]) -> str:
-    """The group, of those named, that jobs of an accounting group ``a.b.user`` count for; `ROOT` if there is none."""
+    """Group of jobs of an accounting group ``a.b``: the longest that begins it, or `ROOT`."""
     known = {group.lower(): group for group in groups}
     parts = name.lower().split(".")
-    return next(
-        (
-            known[part]
-            for length in range(len(parts), 0, -1)
-            if (part := ".".join(parts[:length])) in known
-        ),
-        ROOT,
-    )
-
-
-class SlotKind(Enum):
-    """How the negotiator treats a slot."""
-
-    POLICY = "consumption policy"
-    PARTITIONABLE = "partitionable, no policy"
-    STATIC = "static"
-
-
-@dataclass(frozen=True)
-class Support:
-    """What is known of a slot by itself."""
-
-    kind: SlotKind
-    assets: Mapping[str, Optional[Amount]]
-    """Asset, as MachineResources has it, without Swap → what the slot has; None if that is missing or no number."""
-    without_policy: tuple[str, ...]
-    """Assets without Consumption attribute: a single one, and HTCondor takes the slot silently for one without policy."""
-    why_not: tuple[str, ...]
-    """Why the negotiator sees no policy, for people; empty if it does."""
-
-    @property
-    def supported(self) -> bool:
-        """Whether the negotiator follows a consumption policy."""
-        return self.kind is SlotKind.POLICY
-
-
-@dataclass(frozen=True)
-class PricedSlots:
-    """Slots of one kind."""
-
-    names: tuple[str, ...]
-    slot_type: Optional[int]
-    """SLOT_TYPE_<N> of the startd; None if the ad does not tell."""
-    state: str
-    """Why they have nothing to give, empty if they have."""
-    num_claims: Optional[int]
-    """Claim ids for one cycle, where there is a policy; None if not known."""
-    support: Support
-    weight: Optional[float]
-    """SlotWeight of one of them as it is; None if it is no number."""
-
-    @property
-    def partitionable(self) -> bool:
-        """Whether the slots can be split."""
-        return self.support.kind is not SlotKind.STATIC
-
-    @property
-    def not_told(self) -> str:
-        """That it is not known what they have, for people; empty if it is, or if it takes no more than one job anyway."""
-        if self.support.kind is not SlotKind.PARTITIONABLE or self.support.assets:
-            return ""
-        alike = f" ({len(self.names)} alike)" if len(self.names) > 1 else ""
-        return (
-            f"{self.names[0]}{alike}: MachineResources is missing or names nothing, so what the "
-            "slot has, and how many claims, "
-            "is not known (?): give ads with all attributes, as condor_status -long prints them"
-        )
-
-
-@dataclass(frozen=True)
-class PricedJobs:
-    """Jobs of one kind and one group."""
-
-    names: tuple[str, ...]
-    """Places of the ads."""
-    count: int
-    accounting_group: str
-
-
-@dataclass(frozen=True)
-class Priced:
-    """What each kind of slot makes of each kind of job."""
-
-    slots: tuple[PricedSlots, ...]
-    jobs: tuple[PricedJobs, ...]
-    matches: Mapping[tuple[int, int], Match]
-    """By numbers in ``slots`` and ``jobs``."""
-    notes: tuple[str, ...]
-    """Ads that are left out, and why."""
-
-    def offers(self, job: int) -> list[Offer]:
-        """What the slots that have something to give make of jobs of a kind."""
-        return [
-            Offer(len(slots.names), match, slots.support.supported, slots.partitionable)
-            for number, slots in enumerate(self.slots)
-            if not slots.state and (match := self.matches.get((number, job))) is not None
-        ]
+    beginnings = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
+    return next((known[part] for part in beginnings if part in known), ROOT)

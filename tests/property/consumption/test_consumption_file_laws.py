@@ -9,49 +9,45 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.consumption.file import ASSETS, parse
+from sharectl.consumption.file import MODELS, parse
 from sharectl.consumption.policy import Consumption
 from sharectl.consumption.render import snippet
 from sharectl.errors import ConfigError
 
 PROBLEM = re.compile(r"FILE:(\d+):(?:(\d+):)? \S.*")
-KEYS = (
-    *[
-        "startd",
-        "slot_types",
-        "1",
-        "2",
-        "model",
-        "assets",
-        "cpus",
-        "memory",
-        "disk",
-        "gpus",
-        "tokens",
-        "Disk",
-        "weight",
-        "num_claims",
-        "claims",
-    ],
-    *[
-        "resources",
-        "slots",
-        "charge",
-        "levels",
-        "total",
-        "even",
-        "always",
-        "request",
-        "step",
-        "missing",
-        "whole",
-        "expression",
-        "declare",
-    ],
-)
+KEYS = [
+    "startd",
+    "slot_types",
+    "1",
+    "2",
+    "model",
+    "assets",
+    "cpus",
+    "memory",
+    "disk",
+    "gpus",
+    "tokens",
+    "Disk",
+    "weight",
+    "num_claims",
+    "claims",
+    "resources",
+    "slots",
+    "charge",
+    "levels",
+    "total",
+    "even",
+    "always",
+    "request",
+    "step",
+    "missing",
+    "whole",
+    "expression",
+    "declare",
+]
 scalars = st.one_of(
     st.sampled_from(
-        [*ASSETS, "none", "cpus", "MY.Cpus", "TARGET.X / MY.Cpus", "$(X)", "\n", "((", "model", ""]
+        [*MODELS, "cpus", "MY.Cpus", "TARGET.X / MY.Cpus", "$(X)", "\n", "((", "model", ""]
     ),
     st.integers(-2, 5),
     st.floats(),
@@ -77,7 +73,7 @@ def near_files(draw: st.DrawFn) -> dict[str, Any]:
         return draw(trees) if broken and draw(st.integers(0, 4)) == 1 else sound
 
     def policy() -> dict[str, Any]:
-        model = draw(st.sampled_from(list(ASSETS)))
+        model = draw(st.sampled_from([model for model in MODELS if model != "none"]))
         rules: dict[str, dict[str, Any]] = {
             "minimum_charge": {"charge": 2},
             "fixed_claims": {"even": True},

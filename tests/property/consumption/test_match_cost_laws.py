@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isclose
 from random import Random
 from typing import Optional
@@ -14,7 +14,6 @@ from sharectl.condor.ad_files import parse
 from sharectl.consumption.asks import kinds
 from sharectl.consumption.cost import (
     Amount,
-    Claim,
     Look,
     Match,
     Offer,
@@ -24,7 +23,6 @@ from sharectl.consumption.cost import (
     again_and_again,
     claims_within,
     leftover_claims,
-    one_after_another,
 )
 from sharectl.errors import InputError
 
@@ -49,14 +47,21 @@ class Policy:
         taken = {asset: -(-job[asset] // self.steps[asset]) * self.steps[asset] for asset in ASSETS}
         return Look(self.weight(left), taken)
 
-    def played(self, trial: Trial, jobs: list[dict[str, int]]) -> list[Match]:
-        ask = next(trial)
+    def match(self, job: Mapping[str, int], most: int, num_claims: Optional[int] = None) -> Match:
+        return self.played(again_and_again(Slot(self.assets, most_claims=num_claims), 0, most), job)
+
+    def played(self, trial: Trial, job: Mapping[str, int]) -> Match:
+        _, assets = next(trial)
         while True:
             try:
-                ask = trial.send(self.look(jobs[ask[0]], ask[1]))
+                _, assets = trial.send(self.look(job, assets))
             except StopIteration as ended:
-                found: list[Match] = ended.value
+                found: Match = ended.value
                 return found
+
+    def after(self, match: Match) -> Policy:
+        """The slot as a match leaves it."""
+        return replace(self, assets={name: int(n) for name, n in match.remaining.items()})
 
 
 def of_each(amounts: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, int]]:
@@ -77,35 +82,30 @@ JOBS = of_each(st.integers(0, 20))
 def test_costs_along_any_sequence_sum_to_the_fall_of_the_weight(
     policy: Policy, jobs: list[dict[str, int]]
 ) -> None:
-    """The sum of the costs is W(start) - W(end), of the assets that then remain."""
-    found = policy.played(one_after_another(Slot(policy.assets), range(len(jobs))), jobs)
-    assert sum(match.cost or 0 for match in found) == policy.weight(policy.assets) - policy.weight(
-        found[-1].remaining
-    )
-
-
-@given(POLICIES, st.lists(JOBS, min_size=1, max_size=12))
-def test_what_remains_and_what_is_charged_is_never_negative(
-    policy: Policy, jobs: list[dict[str, int]]
-) -> None:
-    """Under a weight that never rises when assets fall, no match costs less than 0; no asset falls below 0."""
-    for match in policy.played(one_after_another(Slot(policy.assets), range(len(jobs))), jobs):
-        assert match.cost is None or match.cost >= 0
-        assert all(amount >= 0 for amount in match.remaining.values())
-        assert (match.fits == 1) is (match.claim is not None) is not bool(match.refused)
+    """W(start) - W(end); under a weight that never rises no cost, and no rest, is below 0."""
+    left, total = policy, 0.0
+    for job in jobs:
+        match = left.match(job, 1)
+        assert (match.cost is None) is bool(match.refused)
+        if match.cost is not None:
+            assert match.cost >= 0
+            total += match.cost
+            left = left.after(match)
+    assert min(left.assets.values()) >= 0
+    assert total == policy.weight(policy.assets) - left.weight(left.assets)
 
 
 @given(POLICIES, JOBS, st.integers(1, 30))
 def test_as_many_fit_as_are_matched_one_after_another(
     policy: Policy, job: dict[str, int], most: int
 ) -> None:
-    """Counting how many fit, and matching so many jobs one after another, come to the same number and weight."""
-    slot = Slot(policy.assets)
-    (counted,) = policy.played(again_and_again(slot, 0, most), [job])
-    made = policy.played(one_after_another(slot, [0] * (most + 1)), [job])
-    assert counted.fits == min(most, sum(match.fits for match in made))
-    assert counted.at_least is (sum(match.fits for match in made) > most)
-    assert (counted.cost, counted.refused) == (made[0].cost, made[0].refused)
+    counted = policy.match(job, most)
+    left, made = policy, 0
+    while made < most and not (match := left.match(job, 1)).refused:
+        left, made = left.after(match), made + 1
+    assert counted.fits == made
+    assert counted.refused or counted.weight_after_all == left.weight(left.assets)
+    assert counted.at_least is (made == most > 1 and not left.match(job, 1).refused)
 
 
 @given(POLICIES, JOBS, st.integers(0, 5))
@@ -113,18 +113,14 @@ def test_no_more_than_num_claims_are_matched(
     policy: Policy, job: dict[str, int], claims: int
 ) -> None:
     """With so many claim ids there are that many matches, or as many as there would be without."""
-    (free,) = policy.played(again_and_again(Slot(policy.assets), 0, 100), [job])
-    (bound,) = policy.played(
-        again_and_again(Slot(policy.assets, most_claims=claims), 0, 100), [job]
-    )
-    assert bound.fits == min(free.fits, claims)
+    assert policy.match(job, 100, claims).fits == min(policy.match(job, 100).fits, claims)
 
 
 @given(POLICIES, JOBS)
 def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -> None:
     """A job that takes nothing of any asset is refused, and only that is refused for that."""
-    (match,) = policy.played(again_and_again(Slot(policy.assets), 0, 1), [job])
-    assert any(reason.why is Refusal.ALL_ZERO for reason in match.refused) is not any(job.values())
+    refused = [reason.why for reason in policy.match(job, 1).refused]
+    assert (Refusal.ALL_ZERO in refused) is not any(job.values())
 
 
 # ---- groups
@@ -132,10 +128,11 @@ def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -
 
 def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa: FBT001 - built by hypothesis
     weight = float(fits * cost)
-    claim = Claim({}, weight, weight - cost, float(cost if has_policy else weight))
-    return Offer(
-        slots, Match({}, (), claim, {}, fits, weight_after_all=0.0, usage=float(cost)), has_policy
+    charge = float(cost if has_policy else weight)
+    match = Match(
+        {}, weight=weight, cost=charge, fits=fits, weight_after_all=0.0, usage=float(cost)
     )
+    return Offer(slots, match, has_policy)
 
 
 OFFERS = st.lists(

@@ -7,7 +7,7 @@ from typing import Any
 import classad2
 import pytest
 
-from sharectl.consumption.asks import MOST_ALONE, MOST_SHAPES, shapes
+from sharectl.consumption.asks import MOST_ALONE, MOST_SHAPES, job_keys, job_kinds_of
 
 SLOT = {
     "PartitionableSlot": "true",
@@ -31,10 +31,8 @@ JOB = {
 class FakeSchedd:
     """A queue that groups jobs as HTCondor's does: by the keys, and by what those refer to in the job."""
 
-    def __init__(self, *jobs: Mapping[str, str], tells_ids: bool = True) -> None:
+    def __init__(self, *jobs: Mapping[str, str]) -> None:
         self.jobs = [{"ClusterId": str(number), **JOB, **job} for number, job in enumerate(jobs, 1)]
-        self.tells_ids = tells_ids
-        self.gone: set[str] = set()
 
     def query(
         self,
@@ -44,11 +42,7 @@ class FakeSchedd:
         opts: object = None,
         limit: int = -1,
     ) -> list[Any]:
-        met = [
-            job
-            for job in self.jobs
-            if job["ClusterId"] not in self.gone and is_met(constraint, job)
-        ]
+        met = [job for job in self.jobs if is_met(constraint, job)]
         rows = self.grouped(met, projection, constraint) if opts is not None else map(made, met)
         return list(rows)[: None if limit < 0 else limit]
 
@@ -72,7 +66,7 @@ class FakeSchedd:
                 {
                     **dict(row),
                     "JobCount": str(len(ids)),
-                    **({"JobIds": f'"{ids[0]} {ids[-1]}"'} if self.tells_ids else {}),
+                    "JobIds": f'"{ids[0]} {ids[-1]}"',
                 }
             )
             for row, ids in groups.items()
@@ -90,9 +84,11 @@ def is_met(constraint: str, ad: Mapping[str, str]) -> bool:
 
 
 def found(schedd: FakeSchedd, constraint: str | None = None, **slot: str) -> list[tuple[str, int]]:
-    given, left_out = shapes(schedd, "ap-1", [{**SLOT, **slot}], constraint)
-    assert left_out == 0
-    return [(shape.ad.place, shape.jobs) for shape in given]
+    jobs, left_out = job_kinds_of(
+        schedd, "ap-1", job_keys([{**SLOT, **slot}], constraint), constraint
+    )
+    assert left_out == ""
+    return [(alike.ad.place, alike.count) for alike in jobs]
 
 
 @pytest.mark.parametrize(
@@ -105,7 +101,6 @@ def found(schedd: FakeSchedd, constraint: str | None = None, **slot: str) -> lis
         {"RequestMemory": "50 + 50"},
         {"Requirements": 'TARGET.Arch == "X86_64"'},
         {"RequestDisk": "10 * Factor", "Factor": "1"},
-        {"AccountingGroup": '"cms.alice"'},
     ],
 )
 def test_jobs_without_an_autocluster_are_told_apart_by_all_that_counts(
@@ -120,45 +115,33 @@ def test_what_an_expression_refers_to_tells_jobs_apart() -> None:
     assert found(FakeSchedd(*jobs)) == [("job 2.0 of ap-1", 2), ("job 1.0 of ap-1", 1)]
 
 
-def test_what_only_the_constraint_asks_tells_no_jobs_apart() -> None:
+def test_jobs_that_hold_no_slot_are_left_out() -> None:
+    assert found(FakeSchedd({}, {"JobUniverse": "7"})) == [("job 1.0 of ap-1", 1)]
+
+
+def test_the_constraint_is_asked_of_rows_too() -> None:
     schedd = FakeSchedd(*({"QDate": str(second)} for second in range(9)))
-    assert found(schedd, "QDate >= 4") == [("job 5.0 of ap-1", 5)]
+    assert sorted(jobs for _, jobs in found(schedd, "QDate >= 4")) == [1] * 5
 
 
-@pytest.mark.parametrize("hidden", ["slot", "job", "constraint", "old schedd"])
+@pytest.mark.parametrize("hidden", ["slot", "job", "constraint"])
 def test_jobs_that_cannot_be_grouped_are_counted_alone(hidden: str) -> None:
     asked = 'eval("Tier") =!= 7'
     jobs = [{"Requirements": asked} if hidden == "job" else {} for _ in range(3)]
-    schedd = FakeSchedd(*jobs, {"JobUniverse": "7"}, tells_ids=hidden != "old schedd")
+    schedd = FakeSchedd(*jobs, {"JobUniverse": "7"})
     start = {"Start": asked} if hidden == "slot" else {}
     constraint = asked if hidden == "constraint" else None
     assert [jobs for _, jobs in found(schedd, constraint, **start)] == [1, 1, 1]
 
 
-def test_what_is_left_out_is_counted() -> None:
-    many = FakeSchedd(*({"RequestMemory": str(mib)} for mib in range(MOST_SHAPES + 3)))
-    given, left_out = shapes(many, "ap-1", [SLOT], None)
-    assert (len(given), left_out) == (MOST_SHAPES, 3)
-    alone = FakeSchedd(*({} for _ in range(MOST_ALONE + 5)), tells_ids=False)
-    given, left_out = shapes(alone, "ap-1", [SLOT], None)
-    assert (len(given), left_out) == (MOST_ALONE, 5)
-
-
-class HastySchedd(FakeSchedd):
-    """Its first job goes right after the first question."""
-
-    def query(
-        self,
-        *,
-        constraint: str,
-        projection: Sequence[str] = (),
-        opts: object = None,
-        limit: int = -1,
-    ) -> list[Any]:
-        rows = super().query(constraint=constraint, projection=projection, opts=opts, limit=limit)
-        self.gone.add("1")
-        return rows
-
-
-def test_jobs_whose_example_has_gone_are_left_out_by_number() -> None:
-    assert shapes(HastySchedd({}, {}), "ap-1", [SLOT], None) == ([], 2)
+@pytest.mark.parametrize(
+    ("jobs", "start", "left_out"),
+    [
+        ([{"RequestMemory": str(mib)} for mib in range(MOST_SHAPES + 3)], "true", "3 jobs"),
+        ([{}] * (MOST_ALONE + 5), "eval(Tier)", f"more than {MOST_ALONE - MOST_SHAPES} kinds"),
+    ],
+)
+def test_what_is_left_out_is_counted(jobs: list[dict[str, str]], start: str, left_out: str) -> None:
+    keys = job_keys([{**SLOT, "Start": start}], None)
+    kinds, told = job_kinds_of(FakeSchedd(*jobs), "ap-1", keys, None)
+    assert (len(kinds), told) == (MOST_SHAPES, left_out)
