@@ -20,9 +20,7 @@ from sharectl.condor.deadline import ask_all, words
 from sharectl.condor.negotiator import quota_knobs
 from sharectl.condor.quotas import (
     Knob,
-    group_of_knob,
     groups_of_knobs,
-    is_of_quotas,
     knobs_of_text,
     names_of,
 )
@@ -156,8 +154,7 @@ class NegotiatorPledges:
         cores, hs06 = power.value if power is not None else (0.0, 0.0)
         if access.file is not None:
             text, name = content_of(access.file)
-            knobs = [knob for knob in knobs_of_text(text, name) if is_of_quotas(knob.name)]
-            return _Answer(tuple(knobs), None, cores, hs06)
+            return _Answer(tuple(knobs_of_text(text, name)), None, cores, hs06)
         told = answers["negotiator"]
         if told.value is None:
             copy = self._copy(
@@ -208,10 +205,8 @@ class NegotiatorPledges:
         place = str(access.file) if access.file else "the negotiator"
         names = names_of(answer.knobs)
         # Of a group that is not in GROUP_NAMES HTCondor ignores the quota.
-        knobs = [knob for knob in answer.knobs if group_of_knob(knob) in ("", *names)]
-        quotas = {
-            group.name.lower(): group for group in groups_of_knobs(knobs, place, lambda: weight)
-        }
+        knobs = [knob for knob in answer.knobs if knob.group in ("", *names)]
+        quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, weight)}
         told: dict[str, Told] = {}
         scale = {"": 1.0}
         for one in self.wanted:

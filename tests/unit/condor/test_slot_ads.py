@@ -13,7 +13,7 @@ from sharectl.condor.ad_files import (
     read,
     text_of,
 )
-from sharectl.condor.quotas import groups_of, of_knobs
+from sharectl.condor.quotas import groups_of, groups_of_knobs, knobs_of_text
 from sharectl.consumption.cost import group_of
 from sharectl.errors import InputError
 from sharectl.shares.quotas import Group
@@ -166,7 +166,7 @@ def test_groups_of_accounting_ads() -> None:
 
 
 def knobs(text: str, pool_weight: float | None = None) -> list[Group]:
-    return of_knobs(text, "f", lambda: pool_weight)
+    return groups_of_knobs(knobs_of_text(text, "f"), "f", pool_weight)
 
 
 KNOBS = """\
@@ -177,13 +177,13 @@ GROUP_QUOTA_cms = 4
 Group_Quota_Dynamic_atlas = 0.5
 GROUP_QUOTA_DYNAMIC_lhcb = 0.25
 GROUP_QUOTA_DYNAMIC_cms.prod = 0.5
-# another
 GROUP_ACCEPT_SURPLUS = True
 GROUP_ACCEPT_SURPLUS_cms = False
 GROUP_AUTOREGROUP_atlas = true
 GROUP_QUOTA_MAX_ALLOCATION_ROUNDS = 3
 GROUP_PRIO_FACTOR_cms = 10
 NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION = False
+CPUS = lots
 """
 
 
@@ -203,82 +203,24 @@ def test_shares_beyond_one_are_scaled() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("text", "places"),
     [
+        # The negotiator ends on a boolean that is none.
         (
-            "GROUP_QUOTA_cms = lots",
-            "GROUP_QUOTA_cms is 'lots'; write a number of weighted slots such as 40",
-        ),
-        (
-            "GROUP_QUOTA_cms = -1",
-            "GROUP_QUOTA_cms is '-1'; write a number of weighted slots such as 40",
-        ),
-        (
-            "GROUP_QUOTA_cms = inf",
-            "GROUP_QUOTA_cms is 'inf'; write a number of weighted slots such as 40",
-        ),
-        ("GROUP_QUOTA_DYNAMIC_cms =", "GROUP_QUOTA_DYNAMIC_cms is ''; write a share such as 0.25"),
-        ("GROPU_QUOTA_cms = 4", "GROPU_QUOTA_cms is no knob of quotas; write GROUP_QUOTA_cms"),
-        (
-            "GROUP_QOUTA_cms.Prod = 4",
-            "GROUP_QOUTA_cms.Prod is no knob of quotas; write GROUP_QUOTA_cms.Prod",
-        ),
-        (
-            "GROUP_QUOTA_DYNMIC = 4\nGROUP_QUTA_x = 1",
-            "GROUP_QUTA_x is no knob of quotas; write GROUP_QUOTA_x",
-        ),
-        (
-            "GROUP_ACEPT_SURPLUS = True",
-            "GROUP_ACEPT_SURPLUS is no knob of quotas; write GROUP_ACCEPT_SURPLUS",
-        ),
-        ("CPUS = 4", "CPUS is no knob of quotas; write GROUP_QUOTA_<group> = number"),
-        (
-            "SLOT_TYPE_1_CONSUMPTION_LICENCE = 1",
             (
-                "SLOT_TYPE_1_CONSUMPTION_LICENCE is no knob of quotas; write GROUP_QUOTA_<group> = "
-                "number"
+                "GROUP_QUOTA_a = lots\nGROUP_QUOTA_b = -1\nGROUP_QUOTA_c = inf\n"
+                "GROUP_QUOTA_DYNAMIC_d =\nGROUP_AUTOREGROUP = maybe\nGROUP_ACCEPT_SURPLUS_a = yes\n"
             ),
+            ["f:1", "f:2", "f:3", "f:4", "f:5", "f:6"],
         ),
-        (
-            "GROUP_QUOTA_ = 4",
-            "GROUP_QUOTA_ is no knob of quotas; write GROUP_QUOTA_<group> = number",
-        ),
-        ("GROUP_AUTOREGROUP = maybe", "GROUP_AUTOREGROUP is 'maybe'; write True or False"),
-        # No boolean to HTCondor, whose negotiator ends.
-        (
-            "GROUP_ACCEPT_SURPLUS_cms = yes",
-            "GROUP_ACCEPT_SURPLUS_cms is 'yes'; write True or False",
-        ),
-        ("use POLICY : x", "'use POLICY : x' is no knob; write GROUP_QUOTA_<group> = number"),
-        (
-            "GROUP_NAMES = cmss\nGROUP_QUOTA_cms = 4",
-            (
-                "group 'cms' is not in GROUP_NAMES, so that HTCondor ignores it; write cmss, or add "
-                "it there"
-            ),
-        ),
+        ("GROUP_QUOTA_a = 1\nuse POLICY : x\nwhat\n", ["f:2", "f:3"]),
+        ("GROUP_NAMES = cms\nCPUS = 4\nGROUP_QUOTA_ = 4\n", ["f"]),
     ],
 )
-def test_lines_that_set_no_quota_are_named(line: str, said: str) -> None:
+def test_invalid_knobs_of_quotas_are_named_with_their_lines(text: str, places: list[str]) -> None:
     with pytest.raises(InputError) as raised:
-        knobs(f"{line}\n")
-    last = len(line.splitlines())
-    assert f"f:{last}: {said}" in raised.value.problems
-
-
-def test_all_problems_of_a_file_of_quotas_at_once() -> None:
-    with pytest.raises(InputError) as raised:
-        knobs("GROUP_QUOTA_a = 1\nGROUP_QUOTA_b = x\nwhat\nGROPU_QUOTA_c = 1\n")
-    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == [
-        "f:2",
-        "f:3",
-        "f:4",
-    ]
-
-
-def test_a_file_without_any_quota() -> None:
-    with pytest.raises(InputError, match="f: no quota in it; write GROUP_QUOTA_<group>"):
-        knobs("GROUP_NAMES = cms\n")
+        knobs(text)
+    assert sorted(problem.split(": ")[0] for problem in raised.value.problems) == places
 
 
 @pytest.mark.parametrize(
@@ -287,7 +229,7 @@ def test_a_file_without_any_quota() -> None:
 def test_ads_that_are_no_groups_are_named_once(ad: dict[str, str]) -> None:
     with pytest.raises(InputError) as raised:
         groups_of([AdOfFile("f:3", ad), AdOfFile("f:9", ad)])
-    assert raised.value.problems[0].startswith("f:3: no group; write GROUP_QUOTA_<group>")
+    assert raised.value.problems[0].startswith("f:3: no group; ")
     assert raised.value.problems[0].endswith(" (also at 9)")
     assert len(raised.value.problems) == 1
 
