@@ -124,3 +124,10 @@ def is_refusal(value: Any) -> bool:
     import classad2
 
     return value is classad2.Value.Undefined or (type(value) in (bool, int, float) and not value)
+
+
+def quoted(written: Any) -> str:
+    """String literal of ClassAds."""
+    import classad2
+
+    return str(classad2.quote(written))

@@ -1,18 +1,6 @@
-"""The clauses of an expression that all have to be true, also where attributes stand for some of them, and whose they are.
+"""Expressions as HTCondor prints them: their clauses, the attributes they ask for, and whose they are.
 
-An expression is text as HTCondor prints it. What is split here is only named here: whether a clause
-is true is for HTCondor's own library to say.
-
-Attributes that HTCondor itself publishes of a slot: what a START expression may rely on without
-publishing it.
-
-The names in its manual (machine ClassAd attributes) and those in the slot ads of 23.9.6 and
-25.14.1.
-
-Which attributes an expression asks for, and of whom. Text as HTCondor prints an expression in,
-names out.
-
-Words of an expression.
+Text in, names out: whether a clause is true is for HTCondor's own library to say.
 """
 
 from __future__ import annotations
@@ -84,7 +72,7 @@ def is_htcondors(name: str) -> bool:
 
 MY, TARGET, UNSCOPED = "MY", "TARGET", ""
 
-_REFERENCES_TOKEN = re.compile(
+_NAME_TOKEN = re.compile(
     r"""\s*(?:
       (?P<string>"(?:\\.|[^"\\])*")
     | '(?P<quoted>(?:\\.|[^'\\])*)'
@@ -99,7 +87,7 @@ _AS_WRITTEN = re.compile(
     re.IGNORECASE,
 )
 """Text of an attribute of the job, not evaluated: only there HTCondor wants the name without its scope."""
-_REFERENCES_WORDS = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
+_NO_ATTRIBUTES = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
 
 
 @dataclass(frozen=True)
@@ -122,14 +110,14 @@ def references(expression: str) -> tuple[Reference, ...]:
         only, unless ``a`` is a scope; names defined within a record are taken for attributes too.
     """
     scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
-    tokens = [match for match in _REFERENCES_TOKEN.finditer(scoped) if match.lastgroup is not None]
+    tokens = [match for match in _NAME_TOKEN.finditer(scoped) if match.lastgroup is not None]
     signs = ["", *(token["sign"] or "" for token in tokens), ""]
     found: dict[Reference, None] = {}
     scope = UNSCOPED
     for index, token in enumerate(tokens):
         name = token["name"] or token["quoted"]
         before, after = signs[index], signs[index + 2]
-        if name is None or (token["name"] and (after == "(" or name.lower() in _REFERENCES_WORDS)):
+        if name is None or (token["name"] and (after == "(" or name.lower() in _NO_ATTRIBUTES)):
             continue
         if name.upper() in (MY, TARGET) and after == "." and before != ".":
             scope = name.upper()
@@ -152,7 +140,7 @@ MAX_PARENTHESES = 32
 MAX_DEPTH = 8
 """How many attributes may stand for each other."""
 
-_START_CLAUSES_TOKEN = re.compile(
+_TOKEN = re.compile(
     r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|=\?=|=!=|&&|\|\||[()\[\]{}?:]|.', re.DOTALL
 )
 _COMMENT = re.compile(r'(?P<string>"(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -165,7 +153,7 @@ _WRAPPED = re.compile(
     r"(?P<inner>.+?)\s*(?P<wrapper>(?:=!=|\bisnt\b)\s*false|(?:=\?=|\bis\b|==)\s*true)",
     re.IGNORECASE | re.DOTALL,
 )
-_START_CLAUSES_WORDS = frozenset(("true", "false", "undefined", "error"))
+_LITERALS = frozenset(("true", "false", "undefined", "error"))
 _ALWAYS_OPENED = frozenset(("start", "requirements"))
 """Names that tell nobody anything: what they stand for is shown even if it is a single clause."""
 
@@ -230,47 +218,45 @@ def resource_of(clause: Clause) -> Optional[str]:
 def name_of(text: str) -> Optional[str]:
     """Attribute of the ad itself that ``text`` is a mere reference to, in lower case."""
     found = _NAME.fullmatch(text.strip())
-    return (
-        None
-        if found is None or found["name"].lower() in _START_CLAUSES_WORDS
-        else found["name"].lower()
-    )
+    return None if found is None or found["name"].lower() in _LITERALS else found["name"].lower()
 
 
 def _opened(
     expression: str, attribute: Callable[[str], Optional[str]], through: tuple[str, ...]
 ) -> Iterator[Clause]:
     parts = split(expression)
-    if len(parts) > MAX_CLAUSES:
-        parts = (expression,)
-    for part in parts:
+    for part in parts if len(parts) <= MAX_CLAUSES else (expression,):
         wrapped = _WRAPPED.fullmatch(part)
         name = name_of(_bare(wrapped["inner"]) if wrapped else part)
-        content = (
-            attribute(name) if name and name not in through and len(through) < MAX_DEPTH else None
-        )
-        inner = (
-            ()
-            if name is None or content is None
-            else tuple(_opened(content, attribute, (*through, name)))
-        )
+        content = None
+        if name and name not in through and len(through) < MAX_DEPTH:
+            content = attribute(name)
+        if name is None or content is None:
+            yield Clause(part, through)
+            continue
+        inner = tuple(_opened(content, attribute, (*through, name)))
         worth = (
             len(inner) > 1
-            or (name in _ALWAYS_OPENED)
-            or any(len(one.through) > len(through) + 1 for one in inner)
+            or name in _ALWAYS_OPENED
+            or any(len(clause.through) > len(through) + 1 for clause in inner)
         )
-        if not inner or not worth or len(inner) > MAX_CLAUSES:
+        if not worth or len(inner) > MAX_CLAUSES:
             yield Clause(part, through)
         elif wrapped:
             # Not false if none of its clauses is; the same for "is true".
-            yield from (Clause(f"({one.text}) {wrapped['wrapper']}", one.through) for one in inner)
+            yield from (
+                Clause(f"({clause.text}) {wrapped['wrapper']}", clause.through) for clause in inner
+            )
         else:
             yield from inner
 
 
 def _split(expression: str, depth: int) -> Iterator[str]:
-    bare = _bare(expression) if len(expression) <= MAX_CHARACTERS else expression
-    parts = _parts(bare) if len(bare) <= MAX_CHARACTERS else (bare,)
+    if len(expression) > MAX_CHARACTERS:
+        yield expression
+        return
+    bare = _bare(expression)
+    parts = _parts(bare)
     if len(parts) == 1 or not depth:
         yield bare
         return
@@ -278,19 +264,22 @@ def _split(expression: str, depth: int) -> Iterator[str]:
         yield from _split(part, depth - 1)
 
 
+def _levels(text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Tokens, each with the number of brackets that are open after it."""
+    level = 0
+    for token in _TOKEN.finditer(text):
+        level += (token.group() in _OPENING) - (token.group() in _CLOSING)
+        yield token, level
+
+
 @lru_cache(maxsize=4096)
 def _parts(text: str) -> tuple[str, ...]:
-    """What stands between the && that are in no brackets; all of it where something looser stands beside them."""
-    level, begin, parts = 0, 0, []
-    for token in _START_CLAUSES_TOKEN.finditer(text):
-        found = token.group()
-        if found in _OPENING:
-            level += 1
-        elif found in _CLOSING:
-            level -= 1
-        elif not level and found in _LOOSER:
+    """Texts between the && that are in no brackets; all of it if a looser operator is beside."""
+    begin, parts = 0, []
+    for token, level in _levels(text):
+        if not level and token.group() in _LOOSER:
             return (text,)
-        elif not level and found == "&&":
+        if not level and token.group() == "&&":
             parts.append(text[begin : token.start()].strip())
             begin = token.end()
     last = text[begin:].strip()
@@ -301,36 +290,19 @@ def _bare(text: str) -> str:
     """``text`` without parentheses that are around all of it."""
     text = text.strip()
     for _ in range(MAX_PARENTHESES):
-        if not (text.startswith("(") and text.endswith(")") and _closes_last(text)):
+        if not text.startswith("("):
+            break
+        end = next((token.end() for token, level in _levels(text) if not level), 0)
+        if end != len(text) or not text.endswith(")"):
             break
         text = text[1:-1].strip()
     return text
 
 
 def is_balanced(text: str) -> bool:
-    """Whether each bracket is closed after it is opened; those in strings and comments do not count."""
-    level = 0
-    for token in _START_CLAUSES_TOKEN.finditer(_COMMENT.sub(_kept_string, text)):
-        found = token.group()
-        level += (found in _OPENING) - (found in _CLOSING)
-        if level < 0:
-            return False
-    return not level
-
-
-def _kept_string(match: re.Match[str]) -> str:
-    return match["string"] or " "
-
-
-def _closes_last(text: str) -> bool:
-    """Whether the parenthesis that ``text`` begins with is closed by its last character."""
-    level = 0
-    for token in _START_CLAUSES_TOKEN.finditer(text):
-        found = token.group()
-        level += (found in _OPENING) - (found in _CLOSING)
-        if not level:
-            return token.end() == len(text)
-    return False
+    """Whether each bracket is closed after it is opened, outside of strings and comments."""
+    levels = [level for _, level in _levels(_COMMENT.sub(lambda m: m["string"] or " ", text))]
+    return not levels or (min(levels) >= 0 and levels[-1] == 0)
 
 
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -11,7 +11,7 @@ from typing import Callable, Optional
 from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look
 from sharectl.condor.daemons import collector_answer, schedd_questions
 from sharectl.condor.deadline import ask_all
-from sharectl.condor.placement import Trial, Trialling
+from sharectl.condor.placement import Trial, questions_of_trial, trial_of
 from sharectl.condor.schedds import ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.model import (
     OTHER,
@@ -133,15 +133,16 @@ class CondorPool:
             partial(_MODES[access.mode], sizes=sizes),
         )
         names = list(questions)
-        trial = Trialling(
-            access.collector,
-            known.sample,
-            sizes,
-            access.collector_deadline_seconds,
-            access.schedd_deadline_seconds,
-        )
         if access.demand == "placeable":
-            questions.update(trial.questions(known.schedds))
+            questions.update(
+                questions_of_trial(
+                    known.sample,
+                    sizes,
+                    known.schedds,
+                    access.collector,
+                    (access.collector_deadline_seconds, access.schedd_deadline_seconds),
+                )
+            )
         everything = ask_all(questions)
         answers = {name: everything.pop(name) for name in names}
         present = {location["Name"].lower() for location in known.schedds}
@@ -152,7 +153,8 @@ class CondorPool:
         ]
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         sources = [*(answer.source for answer in answers.values()), *absent]
-        return jobs, sources, trial.of(everything) if everything else Trial()
+        trial = trial_of(access.collector, everything) if everything else Trial()
+        return jobs, sources, trial
 
     def _sizes(self, slots: Iterable[Slot]) -> Sizes:
         """How requests count: a job that wants a whole node wants the largest."""
