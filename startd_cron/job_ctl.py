@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """JOB_CTL: tells a node which group it holds back and which it helps.
 
 A STARTD_CRON job of HTCondor. At the same time it asks the startd that runs it how many cores each

@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """MC_GRACE: keeps the cores that a multicore job leaves for another multicore job, for a while.
 
 A STARTD_CRON job of HTCondor. It asks the startd that runs it how many cores of each partitionable

@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """target.py: what a source of targets says about this node, or why it is refused.
 
 job_ctl.py runs it for each source. By hand, with the options of the node (condor_config_val

@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """target_collector.py: the target that a collector has for this node, as a document.
 
 target.py runs it for a source collector: or collector:ADDRESS. It prints a first line, ok or one of

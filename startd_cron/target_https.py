@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """target_https.py: the document that a web server has for the nodes.
 
 target.py runs it for a source https://host/path. It prints a first line, ok or one of the codes

@@ -1,4 +1,4 @@
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 """OVERHEAT: tells HTCondor whether this node's processors are too hot for more jobs.
 
 A STARTD_CRON job of HTCondor, which 70-overheat.conf runs. It reads every processor's sensors from

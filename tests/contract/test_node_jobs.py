@@ -147,7 +147,7 @@ class TestFile:
     def test_it_is_an_executable_for_the_systems_python(self, job: ModuleType) -> None:
         path = path_of(job)
         assert path.stat().st_mode & 0o777 == 0o755
-        assert path.read_text().startswith("#!/usr/bin/python3 -I\n")
+        assert path.read_text().startswith("#!/usr/bin/python3 -IS\n")
 
     def test_it_needs_nothing_but_the_standard_library(self, job: ModuleType) -> None:
         tree = ast.parse(path_of(job).read_text())

@@ -202,7 +202,7 @@ def test_a_node_job_reads_the_shared_folder(box: Box) -> None:
     (box.shared_directory / "words.txt").write_text("from outside")
     job = box.shared_directory / "job.py"
     job.write_text(
-        "#!/usr/bin/python3 -I\n"
+        "#!/usr/bin/python3 -IS\n"
         "from pathlib import Path\n"
         "words = Path(__file__).with_name('words.txt').read_text()\n"
         "print(f'Words = \"{words}\"')\n"

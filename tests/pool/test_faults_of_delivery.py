@@ -48,7 +48,7 @@ MOST_NODE_KIB = 64 * 1024
 MOST_CENTRAL_KIB = 256 * 1024
 CLOCK = Path(__file__).with_name("other_clock.c")
 MEASURED = """\
-#!/usr/bin/python3 -I
+#!/usr/bin/python3 -IS
 import resource, subprocess, sys
 done = subprocess.run(["{program}", *sys.argv[1:]])
 with open(sys.argv[0] + ".kib", "a") as log:

@@ -48,7 +48,7 @@ SCHEDULE = "".join(
     for knob in ("PERIOD = 1h", "KILL = True", "RECONFIG_RERUN = True")
 )
 ECHO = (
-    '#!/usr/bin/python3 -I\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
+    '#!/usr/bin/python3 -IS\nimport sys\nprint(\'EchoArguments = "%s"\' % "|".join(sys.argv[1:]))\n'
 )
 
 JOBS = """\

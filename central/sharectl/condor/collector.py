@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, Optional
 
-from sharectl.condor import node_words
+from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import locations, query, slots
 from sharectl.condor.placement_slots import Sample, sample_of
@@ -18,7 +18,7 @@ STALE_SECONDS = 2340
 """Three periods of 13 minutes."""
 
 _PROJECTION = [
-    *node_words.PROJECTION,
+    *node_ads.PROJECTION,
     "t1_TargetSequence",
     "State",
     "Draining",
@@ -69,13 +69,13 @@ class Slot:
     """Memory of the whole machine, TotalMemory; 0 if unknown."""
     draining: bool = False
     obeyed_sequence: Optional[int] = None
-    """See `node_words.obedience_of`."""
+    """See `node_ads.obedience_of`."""
     refusal: Optional[str] = None
     multicore_only: bool = False
     """t1_MulticoreOnly."""
     partitionable: bool = False
     grace_cores: int = 0
-    """Cpus if it is in grace (`node_words.in_grace`), else 0."""
+    """Cpus if it is in grace (`node_ads.in_grace`), else 0."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
     if machine is None or not HOST_NAME.fullmatch(machine):
         return None
     hs06 = number(evaluated(ad, "t1_wn_hs06"), 0.0)
-    obeyed, refusal = node_words.obedience_of(ad, now, stale_seconds)
+    obeyed, refusal = node_ads.obedience_of(ad, now, stale_seconds)
     return Slot(
         machine=machine.lower(),
         cores=whole(evaluated(ad, "TotalSlotCpus"), 0),
@@ -147,12 +147,12 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
         meets=frozenset(name for name, machines in met.items() if machine in machines),
         memory_mib=whole(evaluated(ad, "TotalSlotMemory"), 0) or whole(evaluated(ad, "Memory"), 0),
         node_memory_mib=whole(evaluated(ad, "TotalMemory"), 0),
-        draining=node_words.is_draining(ad),
+        draining=node_ads.is_draining(ad),
         obeyed_sequence=obeyed,
         refusal=refusal,
-        multicore_only=node_words.says(ad, "t1_MulticoreOnly", said=True),
-        partitionable=node_words.says(ad, "PartitionableSlot", said=True),
-        grace_cores=whole(evaluated(ad, "Cpus"), 0) if node_words.in_grace(ad, now) else 0,
+        multicore_only=node_ads.says(ad, "t1_MulticoreOnly", said=True),
+        partitionable=node_ads.says(ad, "PartitionableSlot", said=True),
+        grace_cores=whole(evaluated(ad, "Cpus"), 0) if node_ads.in_grace(ad, now) else 0,
     )
 
 

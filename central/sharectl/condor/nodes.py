@@ -1,7 +1,4 @@
-"""What the nodes make of their targets, as the collector knows it.
-
-What one node says of its target, asked now.
-"""
+"""Nodes by their ads in the collector: the target that each acts on, grace, and why it refuses."""
 
 from __future__ import annotations
 
@@ -10,31 +7,128 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from sharectl.condor import node_words
-from sharectl.condor.ads import evaluated, text, whole
+from sharectl.condor.ads import evaluated, sequence, text, whole
 from sharectl.condor.daemons import ask_collector, query
 from sharectl.errors import PoolUnavailableError
-from sharectl.plan import nodes as node_reasons
+from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME, NodeWords
 
-_PROJECTION = (*node_words.PROJECTION, "t1_TargetSequence")
+_NAMES = """
+    Machine MyCurrentTime t1_JobCtlReason t1_JobCtlTime t1_JobCtlStaleSeconds t1_Disabled t1_Enabled
+    t1_TargetActive t1_TargetGroups t1_Targetcores t1_TargetUntil PartitionableSlot Cpus
+    Childt1_HeldBackCores ChildCpus TotalSlotCpus t1_CurrentJobs
+    MC_GRACE t1_GraceActive t1_McGraceTime SlotID t1_McRoomValue t1_McRoomTime
+    t1_WatchedTime t1_MulticorePending t1_MulticorePendingUntil t1_MulticoreOnly
+"""
+PROJECTION = tuple(_NAMES.split())
+"""Attributes that t1_TargetActive, MC_GRACE and t1_GraceActive are made of, and what jobs report.
+
+With one missing, expressions that name it have another value here than on the node.
+"""
+
+MOST_STALE_SECONDS = 604_800
+"""A week: a node that goes by older figures than that is believed no longer."""
+
+_NOTHING_PUBLISHED = (nodes.NO_FILE, nodes.NO_AD, nodes.EXPIRED)
+"""Codes also of nodes for which nothing was published: no refusal by itself."""
+
+_PARTITIONABLE = "PartitionableSlot =?= True"
+_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
+"""Attributes that slots have by the snippet alone, whether or not its programs run."""
+
+
+def says(ad: Any, name: str, *, said: bool) -> bool:
+    """Whether an attribute is that boolean; undefined and error, numbers in the bindings, are not."""
+    value = evaluated(ad, name)
+    return type(value) in (bool, int) and value == said
+
+
+def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
+    """Code of job_ctl in the ad at Unix time ``now``; None of a slot that publishes none.
+
+    A run of job_ctl is stale if it was too long ago for START by the node's own clock when it last
+    sent its ad: how often ads are sent, and how well clocks agree, do not count. ``stale_seconds``
+    is for nodes that do not say. The time of the last run is set in the ad as if that had just been
+    sent, which `has_target` wants.
+    """
+    code = text(evaluated(ad, "t1_JobCtlReason"))
+    if code is None:
+        return None
+    age = _as_if_just_sent(ad, "t1_JobCtlTime", now)
+    stale = whole(evaluated(ad, "t1_JobCtlStaleSeconds"), stale_seconds, 1, MOST_STALE_SECONDS)
+    return nodes.known(code) if age < stale else nodes.STALE
+
+
+def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
+    """Age in seconds of the time ``name`` when the slot sent its ad, in which it is set for ``now``."""
+    age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, name), 0)
+    ad[name] = now - age
+    return age
+
+
+def has_target(ad: Any, now: int) -> bool:
+    """Whether START acts on a target."""
+    if ad.get("t1_TargetActive") is not None:
+        return says(ad, "t1_TargetActive", said=True)
+    cores = sequence(evaluated(ad, "t1_Targetcores"))
+    until = whole(evaluated(ad, "t1_TargetUntil"), 0)
+    return len(cores) > 1 and whole(cores[1], 0) > 0 and until > now
+
+
+def switched_off(ad: Any) -> tuple[str, ...]:
+    """Those of `sharectl.explain.node.SWITCHES` that are off, by the slot's ad."""
+    off = {"file": says(ad, "t1_Disabled", said=True), "knob": says(ad, "t1_Enabled", said=False)}
+    return tuple(switch for switch, is_off in off.items() if is_off)
+
+
+def in_grace(ad: Any, now: int) -> bool:
+    """Whether START keeps single-core jobs out of the slot for the sake of multicore jobs.
+
+    In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets
+    t1_JobCtlTime: ask once.
+    """
+    if ad.get("t1_McGraceTime") is not None:
+        _as_if_just_sent(ad, "t1_McGraceTime", now)
+    name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
+    return not switched_off(ad) and says(ad, name, said=True)
+
+
+def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
+    """Sequence of the plan that the slot acts on, and why it has refused what was published.
+
+    The sequence is 0 if the slot acts on no target, None if it publishes nothing, or acts on a
+    target without one. The reason is a code of `sharectl.plan.nodes`; None where nothing was
+    refused, or nothing found.
+    """
+    code = code_of(ad, now, stale_seconds)
+    if code is None:
+        return None, None
+    refusal = None if code in nodes.QUIET or code in _NOTHING_PUBLISHED else code
+    if not has_target(ad, now):
+        return 0, refusal
+    return whole(evaluated(ad, "t1_TargetSequence"), 0) or None, refusal
+
+
+def is_draining(ad: Any) -> bool:
+    """Whether its startd is being drained (23.9 and 25), or the slot is drained already."""
+    return says(ad, "Draining", said=True) or text(evaluated(ad, "State")) == "Drained"
+
+
+# ---- one node
 
 
 def ask(
     collector: Optional[str], name: str, now: int, stale_seconds: int, deadline_seconds: float
 ) -> NodeWords:
-    """What the node of that short or full host name says at Unix time ``now``; never raises.
+    """State of the node of that short or full host name at Unix time ``now``; never raises.
 
-    Parameters
-    ----------
-    collector
-        Its address; None for the pool of this machine's configuration.
+    ``collector`` is an address; None for the pool of this machine's configuration.
     """
     if not HOST_NAME.fullmatch(name):
         return NodeWords(problem="it has no host name")
 
-    def look(asked: Any) -> NodeWords:
-        ads = query(asked, "Slot", constraint_of(name), _PROJECTION)
+    def look(pool: Any) -> NodeWords:
+        ads = query(pool, "Slot", constraint_of(name), (*PROJECTION, "t1_TargetSequence"))
         return words_of(ads, now, stale_seconds)
 
     try:
@@ -44,33 +138,31 @@ def ask(
 
 
 def constraint_of(name: str) -> str:
-    """Constraint on ads of the partitionable slots of a node; ``name`` is a host name, short or full."""
+    """Constraint on ads of the partitionable slots of a node; ``name`` may be short or full."""
     machine = name.lower()
     begins = f'substr(toLower(Machine), 0, {len(machine) + 1}) == "{machine}."'
-    return f'PartitionableSlot =?= True && (toLower(Machine) == "{machine}" || {begins})'
+    return f'{_PARTITIONABLE} && (toLower(Machine) == "{machine}" || {begins})'
 
 
 def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
-    """What the partitionable slots of one node say together: a refusal of any, a switch of any, the newest plan that one obeys."""
+    """State of a node by its partitionable slots: any refusal, any switch, the newest plan obeyed."""
     if not ads:
         return NodeWords(problem="the collector knows no partitionable slot of it")
-    said = [node_words.obedience_of(ad, now, stale_seconds) for ad in ads]
-    refusals = [refusal for _, refusal in said if refusal is not None]
-    obeyed = [sequence for sequence, _ in said if sequence is not None]
-    off = dict.fromkeys(switch for ad in ads for switch in node_words.switched_off(ad))
+    obedience = [obedience_of(ad, now, stale_seconds) for ad in ads]
+    off = dict.fromkeys(switch for ad in ads for switch in switched_off(ad))
     return NodeWords(
-        max(obeyed, default=None), refusals[0] if refusals else None, switched_off=tuple(off)
+        max((number for number, _ in obedience if number is not None), default=None),
+        next((refusal for _, refusal in obedience if refusal is not None), None),
+        switched_off=tuple(off),
     )
 
 
-_PARTITIONABLE = "PartitionableSlot =?= True"
-_OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
-"""Attributes that slots have by the snippet alone, whether or not its programs run."""
+# ---- all nodes
 
 
 @dataclass(frozen=True)
 class Awaited:
-    """What nodes can find where they look."""
+    """Targets that nodes can find where they look."""
 
     valid: bool = False
     """Whether anything is published that is valid."""
@@ -84,7 +176,7 @@ class Awaited:
 
 @dataclass(frozen=True)
 class NodeStatus:
-    """How many partitionable slots do what."""
+    """Partitionable slots, counted by what they do."""
 
     slots: int
     with_target: int
@@ -109,8 +201,9 @@ class NodeStatus:
 
 def look_at_nodes(collector: Any, now: int, stale_seconds: int, awaited: Awaited) -> NodeStatus:
     """Status of all partitionable slots that a collector of the bindings knows; see `status_of`."""
-    ads = query(collector, "Slot", _PARTITIONABLE, node_words.PROJECTION)
-    return status_of(ads, now, stale_seconds, awaited)
+    return status_of(
+        query(collector, "Slot", _PARTITIONABLE, PROJECTION), now, stale_seconds, awaited
+    )
 
 
 def status_of(
@@ -118,55 +211,47 @@ def status_of(
 ) -> NodeStatus:
     """Status of the slots with these ads at Unix time ``now``.
 
-    ``stale_seconds`` is for nodes that do not say; see `node_words.code_of`.
+    ``stale_seconds`` is for nodes that do not say; see `code_of`.
     """
     # First: it sets the time of the last run as if the ad had just been sent.
     codes = [_code(ad, now, stale_seconds, awaited) for ad in ads]
-    in_grace = [ad for ad in ads if node_words.in_grace(ad, now)]
+    grace = [ad for ad in ads if in_grace(ad, now)]
+    idle_cores: Counter[str] = Counter()
+    for ad in ads:
+        for name in awaited.free_nodes.intersection(_names(ad)):
+            idle_cores[name] += whole(evaluated(ad, "Cpus"), 0)
     return NodeStatus(
         slots=len(ads),
-        with_target=sum(node_words.has_target(ad, now) for ad in ads),
-        in_grace=len(in_grace),
-        disabled=sum(node_words.says(ad, "t1_Disabled", said=True) for ad in ads),
-        disabled_by_knob=sum(node_words.says(ad, "t1_Enabled", said=False) for ad in ads),
-        multicore_only=sum(node_words.says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
+        with_target=sum(has_target(ad, now) for ad in ads),
+        in_grace=len(grace),
+        disabled=sum(says(ad, "t1_Disabled", said=True) for ad in ads),
+        disabled_by_knob=sum(says(ad, "t1_Enabled", said=False) for ad in ads),
+        multicore_only=sum(says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
         reasons=dict(Counter(code for code, _ in codes).most_common()),
         refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
-        idle_cores=_idle_cores(ads, awaited.free_nodes),
-        idle_grace_cores=sum(whole(evaluated(ad, "Cpus"), 0) for ad in in_grace),
+        idle_cores=dict(idle_cores),
+        idle_grace_cores=sum(whole(evaluated(ad, "Cpus"), 0) for ad in grace),
     )
 
 
-def _idle_cores(ads: Sequence[Any], nodes: frozenset[str]) -> dict[str, int]:
-    idle: Counter[str] = Counter()
-    for ad in ads:
-        machine = (text(evaluated(ad, "Machine")) or "").lower()
-        for name in {machine, machine.partition(".")[0]} & nodes:
-            idle[name] += whole(evaluated(ad, "Cpus"), 0)
-    return dict(idle)
+def _names(ad: Any) -> tuple[str, str]:
+    """Full and short host name."""
+    machine = (text(evaluated(ad, "Machine")) or "").lower()
+    return machine, machine.partition(".")[0]
 
 
 def _code(ad: Any, now: int, stale_seconds: int, awaited: Awaited) -> tuple[str, bool]:
     """Code of the slot, and whether it keeps a target away."""
     ran_at = whole(evaluated(ad, "t1_JobCtlTime"), 0)
-    code = node_words.code_of(ad, now, stale_seconds)
+    code = code_of(ad, now, stale_seconds)
     if code is None:
         installed = any(name in ad for name in _OF_THE_SNIPPET)
-        return node_reasons.NEVER_RAN if installed else node_reasons.NOT_PUBLISHED, True
-    return code, _refuses(code, ad, ran_at, awaited)
-
-
-def _refuses(code: str, ad: Any, ran_at: int, awaited: Awaited) -> bool:
+        return nodes.NEVER_RAN if installed else nodes.NOT_PUBLISHED, True
+    full, short = _names(ad)
+    since = awaited.ads_since.get(full, awaited.ads_since.get(short, ran_at))
     unless_awaited = {
-        node_reasons.EXPIRED: awaited.valid,
-        node_reasons.NO_FILE: awaited.file_since is not None and ran_at > awaited.file_since,
-        node_reasons.NO_AD: ran_at > _ad_since(ad, awaited, ran_at),
+        nodes.EXPIRED: awaited.valid,
+        nodes.NO_FILE: awaited.file_since is not None and ran_at > awaited.file_since,
+        nodes.NO_AD: ran_at > since,
     }
-    return unless_awaited.get(code, code not in node_reasons.QUIET)
-
-
-def _ad_since(ad: Any, awaited: Awaited, otherwise: int) -> int:
-    machine = (text(evaluated(ad, "Machine")) or "").lower()
-    return awaited.ads_since.get(
-        machine, awaited.ads_since.get(machine.partition(".")[0], otherwise)
-    )
+    return code, unless_awaited.get(code, code not in nodes.QUIET)

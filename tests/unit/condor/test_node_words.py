@@ -8,7 +8,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor.node_words import is_draining, obedience_of
+from sharectl.condor.nodes import is_draining, obedience_of
 from sharectl.condor.schedds import Sizes, _counted, _with_memory
 from tests.fakes import NOW
 

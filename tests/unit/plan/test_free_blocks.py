@@ -8,7 +8,7 @@ import classad2
 import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
 import pytest
 
-from sharectl.condor import node_words
+from sharectl.condor import nodes
 from sharectl.cycle.record import record_of
 from sharectl.model import (
     LimitNote,
@@ -217,4 +217,4 @@ def test_a_slot_is_in_grace_if_its_expression_says_so(
 ) -> None:
     ad = classad2.ClassAd({"Cpus": 9, **more})
     ad["MC_GRACE"] = classad2.ExprTree(expression)
-    assert node_words.in_grace(ad, NOW) is is_in_grace
+    assert nodes.in_grace(ad, NOW) is is_in_grace
