@@ -11,6 +11,7 @@ from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import locations, query, slots
 from sharectl.condor.placement_slots import Sample, sample_of
+from sharectl.condor.schedds import Held
 from sharectl.plan.nodes import HOST_NAME
 
 NO_CONSTRAINTS: Mapping[str, str] = {}
@@ -35,18 +36,6 @@ _PROJECTION = [
     "ChildJobStart",
     "ChildEnteredCurrentState",
 ]
-
-
-@dataclass(frozen=True)
-class Held:
-    """A claimed dynamic or static slot."""
-
-    accounting_group: Optional[str]
-    cores: int
-    since: int
-    """Unix seconds; 0 if unknown."""
-    memory_mib: int = 0
-    """0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -157,18 +146,8 @@ def _slot(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) ->
 
 
 def _children(ad: Any) -> list[Held]:
-    lists = (
-        sequence(evaluated(ad, name))
-        for name in (
-            *(
-                "ChildCpus",
-                "ChildAccountingGroup",
-                "ChildJobStart",
-                "ChildEnteredCurrentState",
-                "ChildMemory",
-            ),
-        )
-    )
+    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+    lists = (sequence(evaluated(ad, f"Child{name}")) for name in names)
     return [
         Held(
             text(group),

@@ -1,4 +1,4 @@
-"""Two ways to look at a pool that give the same table: every job (`jobs`), or counted where they are (`counted`)."""
+"""Snapshot of a live pool: jobs counted by daemons (mode `counted`), or one by one (mode `jobs`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look
 from sharectl.condor.daemons import collector_answer, schedd_questions
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.placement import Trial, questions_of_trial, trial_of
-from sharectl.condor.schedds import ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.condor.schedds import Held, ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
@@ -105,16 +105,11 @@ class CondorPool:
         jobs, sources, trial = self._ask_schedds(known)
         nodes = self.nodes(known.slots)
         names = {node.machine: node.name for node in nodes}
-        running = (
-            self._running_in_slots(known.slots, names, now)
-            if access.mode == "counted"
-            else self._running_in_schedds(jobs, names, now)
-        )
         pending = self._pending(jobs, trial)
         return Snapshot(
             now,
             nodes,
-            tuple(running),
+            tuple(self._running(known, jobs, names, now)),
             pending,
             (answer.source, *sources),
             known.started_at,
@@ -221,82 +216,80 @@ class CondorPool:
             node_cores or self.access.default_node_cores
         )
 
-    def _running_in_slots(
-        self, slots: Iterable[Slot], names: Mapping[str, str], now: int
+    def _running(
+        self,
+        known: CollectorAnswer,
+        answers: Iterable[ScheddJobs],
+        names: Mapping[str, str],
+        now: int,
     ) -> Iterable[RunningJobs]:
-        for slot in slots:
-            power = self._power(slot.hs06, slot.node_cores)
-            for held in slot.held:
-                yield RunningJobs(
-                    node=names[slot.machine],
-                    group=group_of(held.accounting_group, self.access.groups),
-                    cores=held.cores,
-                    hs06_per_core=power,
-                    seconds=_seconds_since(held.since, now),
-                    memory_mib=held.memory_mib,
-                )
-
-    def _running_in_schedds(
-        self, answers: Iterable[ScheddJobs], names: Mapping[str, str], now: int
-    ) -> Iterable[RunningJobs]:
-        for job in (job for jobs in answers for job in jobs.running):
-            yield RunningJobs(
-                node=names.get(job.machine, job.machine.partition(".")[0]),
-                group=group_of(job.accounting_group, self.access.groups),
-                cores=job.cores,
-                hs06_per_core=self._power(job.node_hs06, job.node_cores),
-                seconds=_seconds_since(job.since, now),
-                memory_mib=job.memory_mib,
+        rows: Iterable[tuple[str, Held, Optional[float], Optional[int]]] = (
+            (job.machine, job.held, job.node_hs06, job.node_cores)
+            for answer in answers
+            for job in answer.running
+        )
+        if self.access.mode == "counted":
+            rows = (
+                (slot.machine, held, slot.hs06, slot.node_cores)
+                for slot in known.slots
+                for held in slot.held
             )
+        for machine, held, node_hs06, node_cores in rows:
+            yield RunningJobs(
+                node=names.get(machine, machine.partition(".")[0]),
+                group=self._group(held.accounting_group),
+                cores=held.cores,
+                hs06_per_core=self._power(node_hs06, node_cores),
+                seconds=max(0, now - held.since) if held.since else 0,
+                memory_mib=held.memory_mib,
+            )
+
+    def _group(self, accounting_group: Optional[str]) -> str:
+        return group_of(accounting_group, self.access.groups)
 
     def _waits(self, answers: Iterable[ScheddJobs]) -> tuple[JobWaits, ...]:
-        groups = self.access.groups
         return job_waits(
-            JobWait(
-                group_of(job.accounting_group, groups),
-                job.cores,
-                job.started,
-                job.seconds,
-                job.jobs,
-            )
+            JobWait(self._group(job.accounting_group), *job[1:])
             for answer in answers
             for job in answer.waits
         )
 
     def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int, int]] = Counter()
-        for answer in answers:
-            for accounting_group, cores, memory_mib, jobs in answer.pending:
-                counted[group_of(accounting_group, self.access.groups), cores, memory_mib] += jobs
         unplaceable: Counter[tuple[str, int, int]] = Counter()
+        for answer in answers:
+            for account, cores, memory_mib, jobs in answer.pending:
+                counted[self._group(account), cores, memory_mib] += jobs
         for alike in trial.unplaceable:
-            accounting_group, cores, memory_mib = alike.kind
-            unplaceable[group_of(accounting_group, self.access.groups), cores, memory_mib] += (
-                alike.jobs
-            )
+            account, cores, memory_mib = alike.kind
+            unplaceable[self._group(account), cores, memory_mib] += alike.jobs
         return pending_rows(counted, unplaceable)
 
     def _unplaceable(
         self, pending: Iterable[PendingJobs], trial: Trial
     ) -> tuple[UnplaceableJobs, ...]:
-        kinds = (
-            UnplaceableJobs(
-                group_of(jobs.kind[0], self.access.groups),
-                jobs.kind[1],
-                jobs.jobs,
-                jobs.example,
-                jobs.reason,
-            )
-            for jobs in trial.unplaceable
+        return unplaceable_jobs(
+            pending,
+            (
+                UnplaceableJobs(
+                    self._group(alike.kind[0]),
+                    alike.kind[1],
+                    alike.jobs,
+                    alike.example,
+                    alike.reason,
+                )
+                for alike in trial.unplaceable
+            ),
         )
-        return unplaceable_jobs(pending, kinds)
 
     def others(self, slots: Iterable[Slot], answers: Sequence[ScheddJobs]) -> tuple[OtherJobs, ...]:
         """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
         held = [(held.accounting_group, held.cores) for slot in slots for held in slot.held]
         if self.access.mode != "counted":
             held = [
-                (job.accounting_group, job.cores) for answer in answers for job in answer.running
+                (job.held.accounting_group, job.held.cores)
+                for answer in answers
+                for job in answer.running
             ]
         cores = self._of_other(held)
         jobs = self._of_other((kind[0], kind[-1]) for answer in answers for kind in answer.pending)
@@ -305,25 +298,21 @@ class CondorPool:
 
     def _of_other(self, amounts: Iterable[tuple[Optional[str], int]]) -> Counter[str]:
         """Amounts of jobs of no configured group, by `first_part`."""
-        by_name: Counter[Optional[str]] = Counter()
-        for accounting_group, amount in amounts:
-            by_name[accounting_group] += amount
+        by_account: Counter[Optional[str]] = Counter()
+        for account, amount in amounts:
+            by_account[account] += amount
         counted: Counter[str] = Counter()
-        for accounting_group, amount in by_name.items():
-            if group_of(accounting_group, self.access.groups) == OTHER:
-                counted[first_part(accounting_group)] += amount
+        for account, amount in by_account.items():
+            if self._group(account) == OTHER:
+                counted[first_part(account)] += amount
         return counted
 
 
 def node_names(machines: Iterable[str]) -> dict[str, str]:
-    """Full host name -> name of the node: the short one, or the full one where two share a short one."""
-    machines = list(machines)
-    shared = Counter(machine.partition(".")[0] for machine in machines)
-    return {
-        machine: machine if shared[short] > 1 else short
-        for machine in machines
-        for short in [machine.partition(".")[0]]
-    }
+    """Full host name -> name of the node: short, or full where two nodes share the short one."""
+    short = {machine: machine.partition(".")[0] for machine in machines}
+    shared = Counter(short.values())
+    return {machine: machine if shared[name] > 1 else name for machine, name in short.items()}
 
 
 def _knows_nothing(known: CollectorAnswer) -> str:
@@ -333,7 +322,3 @@ def _knows_nothing(known: CollectorAnswer) -> str:
         f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it "
         "has just started"
     )
-
-
-def _seconds_since(start: int, now: int) -> int:
-    return max(0, now - start) if start else 0

@@ -49,8 +49,7 @@ class Knob:
     @property
     def group(self) -> str:
         """Group in the name, lower case; empty if the knob is for all groups."""
-        prefix = next((prefix for prefix in _PREFIXES if self.key.startswith(prefix)), None)
-        return "" if prefix is None or self.key in _OF_NO_GROUP else self.key[len(prefix) :]
+        return _group_in(self.key)
 
 
 @dataclass(frozen=True)
@@ -116,10 +115,15 @@ def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group
     return groups_of_knobs(knobs_of_text(text, name), name, pool_weight())
 
 
+def _group_in(key: str) -> str:
+    prefix = next((prefix for prefix in _PREFIXES if key.startswith(prefix)), None)
+    return "" if prefix is None or key in _OF_NO_GROUP else key[len(prefix) :]
+
+
 def is_of_quotas(knob: str) -> bool:
     """Whether a knob of that name sets groups or their quotas."""
     key = knob.lower()
-    return key in (_NAMES, _OVERSUBSCRIBE, *_SURPLUS) or bool(Knob("", knob, "").group)
+    return key in (_NAMES, _OVERSUBSCRIBE, *_SURPLUS) or bool(_group_in(key))
 
 
 def names_of(knobs: Iterable[Knob]) -> list[str]:

@@ -1,7 +1,4 @@
-"""What one schedd knows of its jobs. Each function asks one question and returns plain values.
-
-What a request counts as: sizes of jobs that wait, in few enough kinds to count.
-"""
+"""Jobs of one schedd: pending ones counted by kind, running ones, in few enough rows to send."""
 
 from __future__ import annotations
 
@@ -52,40 +49,40 @@ def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
     return {size: high - low for size, low, high in zip(sizes, bounds, bounds[1:]) if high > low}
 
 
-# Universes whose jobs hold no slot of the pool: they run in the schedd (scheduler, as DAGMan does,
-# and local) or
-# elsewhere (grid). The seed leaves out the first; the slots do not know the others either.
 _SCHEDULER, _GRID, _LOCAL = 7, 9, 12
 NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
+"""Universes whose jobs hold no slot of the pool: they run in the schedd, or elsewhere (grid)."""
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
-# evaluates it for each
-# job, so the few rows are sorted out by universe here.
+# evaluates it for each job, so the few rows are sorted out by universe here.
 _PENDING = "JobStatus == 1"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
-# The schedd groups by attributes, not by expressions of them: where each job has its own
-# RequestMemory there is a row a
-# job. Beyond so many rows the jobs are counted without it, and their memory is that of a sample of
-# so many jobs.
 MOST_ROWS = 2000
+"""Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
+
+Beyond so many the jobs are counted without memory, which is that of a sample then.
+"""
 SAMPLE_JOBS = 2000
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
 _ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
-_JOB_PROJECTION = [
-    "JobStatus",
-    "RemoteHost",
-    "AccountingGroup",
-    "JobStartDate",
-    "CpusProvisioned",
-    "RequestCpus",
-    "MemoryProvisioned",
-    "RequestMemory",
-    "MATCH_t1_wn_hs06",
-    "MATCH_TotalSlotCpus",
-    "QDate",
-    "ServerTime",
-]
+_JOB_NAMES = """
+    JobStatus RemoteHost AccountingGroup JobStartDate CpusProvisioned RequestCpus MemoryProvisioned
+    RequestMemory MATCH_t1_wn_hs06 MATCH_TotalSlotCpus QDate ServerTime
+"""
+_JOB_PROJECTION = _JOB_NAMES.split()
 _MOST_CORES = 1_000_000
 _MOST_HS06 = 1e9
+
+
+@dataclass(frozen=True)
+class Held:
+    """Cores and memory that a job holds."""
+
+    accounting_group: Optional[str]
+    cores: int
+    since: int
+    """Unix seconds; 0 if unknown."""
+    memory_mib: int = 0
+    """0 if unknown."""
 
 
 @dataclass(frozen=True)
@@ -94,16 +91,11 @@ class Job:
 
     machine: str
     """Host name, lower case."""
-    accounting_group: Optional[str]
-    since: int
-    """Unix seconds; 0 if unknown."""
-    cores: int
-    node_hs06: Optional[float]
+    held: Held
+    node_hs06: Optional[float] = None
     """MATCH_t1_wn_hs06; None if the job carries none."""
-    node_cores: Optional[int]
-    """MATCH_TotalSlotCpus, likewise."""
-    memory_mib: int = 0
-    """MemoryProvisioned; 0 if unknown."""
+    node_cores: Optional[int] = None
+    """MATCH_TotalSlotCpus; None if the job carries none."""
 
 
 @dataclass(frozen=True)
@@ -210,15 +202,13 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
         return None
     power = _match_number(ad, "MATCH_t1_wn_hs06")
     node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
-    return Job(
-        machine=host,
-        accounting_group=_accounting_group(ad),
-        since=whole(evaluated(ad, "JobStartDate"), 0),
-        cores=whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
-        node_hs06=power if power > 0 else None,
-        node_cores=node_cores if node_cores > 0 else None,
-        memory_mib=whole(evaluated(ad, "MemoryProvisioned"), 0),
+    held = Held(
+        _accounting_group(ad),
+        whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
+        whole(evaluated(ad, "JobStartDate"), 0),
+        whole(evaluated(ad, "MemoryProvisioned"), 0),
     )
+    return Job(host, held, power if power > 0 else None, node_cores if node_cores > 0 else None)
 
 
 def _match_number(ad: Any, name: str) -> float:

@@ -276,10 +276,10 @@ def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     assert group_of(schedds._accounting_group(ad), GROUPS) in (*GROUPS, "other")  # noqa: SLF001
     job = schedds._running(ad, whole_node)  # noqa: SLF001
     if job is not None:
-        assert job.memory_mib >= 0
+        assert job.held.memory_mib >= 0
         assert HOST_NAME.fullmatch(job.machine)
-        assert job.cores >= 1
-        assert job.since >= 0
+        assert job.held.cores >= 1
+        assert job.held.since >= 0
         assert job.node_hs06 is None or 0 < job.node_hs06 < float("inf")
 
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from sharectl.condor.collector import Held, Slot
+from sharectl.condor.collector import Slot
 from sharectl.condor.pool import MOST_OTHERS, CondorPool, PoolAccess
-from sharectl.condor.schedds import Job, ScheddJobs
+from sharectl.condor.schedds import Held, Job, ScheddJobs
 from sharectl.model import OtherJobs
 from sharectl.plan.nodes import ALL_NODES
 from sharectl.report import as_json
@@ -26,9 +26,7 @@ def test_what_is_in_other_has_its_names() -> None:
     waiting = ScheddJobs((("lhcb", 1, 0, 5), ("cms", 1, 0, 7), ("belle.mc", 8, 0, 1)))
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
     assert others("counted", [slot(*held)], waiting) == expected
-    as_jobs = tuple(
-        Job("wn-1.x", item.accounting_group, 0, item.cores, None, None) for item in held
-    )
+    as_jobs = tuple(Job("wn-1.x", item) for item in held)
     assert others("jobs", [], ScheddJobs(waiting.pending, as_jobs)) == expected
 
 
