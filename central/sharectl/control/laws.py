@@ -1,6 +1,8 @@
-"""The law of industry: proportional to the error, to its sum over time, and to how fast the power changes.
+"""Control laws: from a group's error to the power to move.
 
-With the error e = power - setpoint, in HS06, and the power y:
+A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, codes)``. *latest*
+acts on the error alone, *ewma* on its average over time, younger values counting more. *pid*, the
+law of industry: with the error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt
     low-pass filtered
@@ -10,14 +12,6 @@ the output is not what the three terms say, the integral moves towards the value
 with the time constant ``integral_seconds``. Clamping (not to integrate meanwhile) would keep an old
 integral for as long as the bound, a lack of work or the deadband acts; this one forgets it, and all
 bounds go through the one mechanism.
-
-What every control law is given, what it answers, and what all of them do alike.
-
-The law that averages the error over time, younger values counting more.
-
-Control laws: from a group's error to the power to move.
-
-A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, what acted)``.
 """
 
 from __future__ import annotations
@@ -41,7 +35,7 @@ NO_NUMBER = "no-number"
 
 @dataclass(frozen=True)
 class Reading:
-    """What a controller sees of its group in one cycle."""
+    """Measurement of a group in one cycle."""
 
     error_hs06: float
     """Power used less the setpoint. Positive: over."""
@@ -54,7 +48,7 @@ class Reading:
 
 
 class Said(NamedTuple):
-    """What a law answers."""
+    """Answer of a law."""
 
     state: Mapping[str, float]
     """Name with unit -> number, to be handed back in the next cycle."""
@@ -65,12 +59,12 @@ class Said(NamedTuple):
 
 
 def beyond(value_hs06: float, deadband_hs06: float) -> float:
-    """``value_hs06`` if it is larger than the deadband, over or under; else 0: what all deadbands mean."""
+    """``value_hs06`` if it is larger than the deadband, over or under; else 0."""
     return value_hs06 if abs(value_hs06) > deadband_hs06 else 0.0
 
 
 def own_state(state: Mapping[str, float], names: tuple[str, ...]) -> Optional[dict[str, float]]:
-    """Numbers of ``names`` in ``state``; None, as for a fresh controller, if one is missing or broken."""
+    """Numbers of ``names`` in ``state``; None, as for a fresh controller, if one is invalid."""
     own = {name: state[name] for name in names if name in state}
     sound = len(own) == len(names) and all(
         isfinite(n) and abs(n) <= MOST_HS06 for n in own.values()
@@ -130,7 +124,7 @@ class Pid:
     max_output_hs06: Optional[float] = None
     """Most power to move either way; None for no limit but the power that is shared out."""
     gap_seconds: float = 3060.0
-    """Longest interval that is counted; of a longer one nobody knows what the error was."""
+    """Longest interval that is counted: within a longer one the error is not known."""
 
     @property
     def slope_gain_seconds(self) -> float:
@@ -188,7 +182,7 @@ def _slope(params: Pid, before: Mapping[str, float], power_hs06: float, dt_secon
 
 
 def _taken_up(params: Pid, before: Mapping[str, float]) -> float:
-    """The integral, with what the other terms would have said more, or less, by the parameters of then."""
+    """The integral with the difference that changed parameters make to the other terms."""
     by_gain = (before[GAIN] - params.gain) * before[ERROR]
     by_slope = (before[SLOPE_GAIN] - params.slope_gain_seconds) * before[SLOPE]
     return before[INTEGRAL] + by_gain + by_slope
@@ -255,15 +249,8 @@ class Control:
     pid: Pid = field(default_factory=Pid)
 
 
-def _latest(
-    control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float
-) -> Said:
-    del control, state, dt_seconds
-    return Said({}, reading.error_hs06)
-
-
 STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Said]] = {
-    "latest": _latest,
+    "latest": lambda _control, _state, reading, _dt: Said({}, reading.error_hs06),
     "ewma": lambda control, state, reading, dt: ewma(control.ewma, state, reading, dt),
     "pid": lambda control, state, reading, dt: pid(control.pid, state, reading, dt),
 }
@@ -271,7 +258,7 @@ STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Sai
 
 
 def step(control: Control, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
-    """What the law of ``control`` says, with the deadband applied, and its state after it.
+    """Answer of the law of ``control``, with the deadband applied.
 
     Parameters
     ----------

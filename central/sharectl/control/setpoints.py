@@ -1,15 +1,12 @@
-"""Setpoints: the power that each group is entitled to now, with what groups lend and borrow.
+"""Setpoints: the power that each group is entitled to in one cycle.
 
-What a group may collect later, or has to pay back, of the time when nobody was the loser: by
-default nothing.
-
-What each group is entitled to in one cycle: its share, what it lends or borrows, what it collects
-or pays back.
+That is its share, with what it lends to others or borrows, and with what it collects or pays back
+of the time when nobody was the loser (carry-over, by default nothing).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import expm1, fsum, log
 from typing import Optional
@@ -32,7 +29,7 @@ SETPOINTS = {
     "present": "its pledge's share of the power present in the pool's nodes, used or not",
     "pledge": "its pledge itself, however large the pool is",
 }
-"""Mode -> what a group's setpoint is before anything is lent."""
+"""Mode -> a group's setpoint before anything is lent."""
 
 ROUNDING_RATIO = 1e-12
 """Part of the power shared out below which nothing is left to lend."""
@@ -40,12 +37,12 @@ ROUNDING_RATIO = 1e-12
 
 @dataclass(frozen=True)
 class Loans:
-    """What groups may lend and borrow, after Kueue's lendingLimit and borrowingLimit; the nominal quota is the setpoint before."""
+    """Limits of lending and borrowing, after Kueue's lendingLimit and borrowingLimit."""
 
     max_lent_hs06: Mapping[str, float] = field(default_factory=dict)
-    """Group -> most of its unused share that others may have, HS06; a group that is not there lends nothing."""
+    """Group -> most of its unused share that others may have, HS06; 0 of other groups."""
     max_borrowed_hs06: Mapping[str, float] = field(default_factory=dict)
-    """Group -> most above its own share, HS06; a group that is not there may have any amount that is lent."""
+    """Group -> most above its own share, HS06; other groups may have any amount that is lent."""
 
 
 NO_LOANS = Loans()
@@ -53,7 +50,7 @@ NO_LOANS = Loans()
 
 @dataclass(frozen=True)
 class Lent:
-    """What one group lends or borrows, HS06: at most one of the two is above 0."""
+    """Power that one group lends or borrows, HS06: at most one of the two is above 0."""
 
     lent_hs06: float = 0.0
     borrowed_hs06: float = 0.0
@@ -79,7 +76,7 @@ def shared_ratio(
 
 
 def demand_hs06(usage: GroupUsage, hs06_per_core: float) -> float:
-    """Power that a group would use if all its waiting jobs ran that some node could run, on cores of ``hs06_per_core``."""
+    """Power that a group would use if its demand ran on cores of ``hs06_per_core``, HS06."""
     waiting_cores = sum(cores * jobs for cores, jobs in usage.demand_by_cores.items())
     return usage.power_hs06 + waiting_cores * hs06_per_core
 
@@ -101,7 +98,7 @@ def loans(
     pledge_hs06: Mapping[str, float],
     limits: Loans,
 ) -> dict[str, Lent]:
-    """What each group lends and borrows. What all lend is what all borrow.
+    """Loans of each group. All lend together as much as all borrow.
 
     A group whose demand is below its nominal setpoint offers the difference, up to its limit.
     Groups whose demand is above theirs take of it in proportion to their pledges, up to the demand
@@ -142,13 +139,13 @@ def loans(
 def in_proportion(
     amount: float, most: Mapping[str, float], weights: Mapping[str, float]
 ) -> dict[str, float]:
-    """``amount`` shared out in proportion to ``weights``, to each at most its ``most``: what one cannot take others get."""
+    """``amount`` shared out in proportion to ``weights``, to each at most its ``most``."""
     shares: dict[str, float] = {}
     open_to = {name for name, limit in most.items() if limit > 0 and weights[name] > 0}
     left = amount
     while open_to and left > amount * ROUNDING_RATIO:
         per_weight = left / fsum(weights[name] for name in open_to)
-        full = _filled(open_to, most, weights, per_weight)
+        full = {name for name in open_to if most[name] <= weights[name] * per_weight}
         if not full:
             shares.update((name, weights[name] * per_weight) for name in open_to)
             break
@@ -158,22 +155,13 @@ def in_proportion(
     return shares
 
 
-def _filled(
-    names: Collection[str],
-    most: Mapping[str, float],
-    weights: Mapping[str, float],
-    per_weight: float,
-) -> set[str]:
-    return {name for name in names if most[name] <= weights[name] * per_weight}
-
-
 ACCOUNT = "carried_hs06_seconds"
 SECONDS_PER_HOUR = 3600.0
 
 
 @dataclass(frozen=True)
 class CarryOver:
-    """How much is carried over, and for how long."""
+    """Bounds of the account that is carried over."""
 
     pledge_hours: Optional[float] = None
     """Most that is carried, in hours of the group's pledge; None if ``hs06_hours`` says it."""
@@ -184,15 +172,13 @@ class CarryOver:
     repay_seconds: float = 21600.0
     """Time in which it is collected, if the pool has it to give."""
     gap_seconds: float = 3060.0
-    """Longest interval that is counted; of a longer one nobody knows what the error was."""
+    """Longest interval that is counted: within a longer one the error is not known."""
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
-        hours = (
-            self.hs06_hours
-            if self.hs06_hours is not None
-            else (self.pledge_hours or 0.0) * pledge_hs06
-        )
+        hours = self.hs06_hours
+        if hours is None:
+            hours = (self.pledge_hours or 0.0) * pledge_hs06
         return hours * SECONDS_PER_HOUR
 
 
@@ -271,7 +257,7 @@ def repaid_setpoints(
 
 @dataclass(frozen=True)
 class Entitlement:
-    """What an operator decides about setpoints."""
+    """Settings of setpoints."""
 
     setpoint: str = "in_use"
     """One of `sharectl.control.setpoints.SETPOINTS`."""
@@ -282,13 +268,13 @@ class Entitlement:
 
 @dataclass(frozen=True)
 class Entitled:
-    """One group's setpoint in one cycle, and how it came about."""
+    """Setpoint of one group in one cycle, and how it came about."""
 
     setpoint_hs06: float
     contested: bool
     """Whether its error is somebody's loss: its own, since it waits, or that of a group that waits."""
     account_hs06_seconds: Optional[float] = None
-    """What it carries over; None if nothing is to be carried."""
+    """Its account; None if nothing is to be carried over."""
     acted: tuple[str, ...] = ()
     """Codes of `sharectl.control.laws.ACTED`."""
 
@@ -302,14 +288,16 @@ def entitlements(
     accounts: Mapping[str, float],
     dt_seconds: Mapping[str, float],
 ) -> dict[str, Entitled]:
-    """What each group is entitled to, in the order of the pledges. Setpoints sum to no more than the power shared out.
+    """Setpoint of each group, in the order of the pledges.
+
+    Setpoints sum to no more than the power shared out.
 
     Parameters
     ----------
     usage
-        Group -> what it holds and waits for in ``snapshot``.
+        Usage of each group in ``snapshot``.
     accounts
-        Group -> what it carried over until the last complete cycle, HS06-seconds.
+        Group -> its account after the last complete cycle, HS06-seconds.
     dt_seconds
         Group -> time since then.
     """
@@ -320,9 +308,8 @@ def entitlements(
     setpoints = {g: nominal[g] - lent[g].lent_hs06 + lent[g].borrowed_hs06 for g in pledge_hs06}
     errors = {group: usage[group].power_hs06 - setpoints[group] for group in pledge_hs06}
     contested = contested_errors(errors, usage, deadband_hs06)
-    plain = {g: Entitled(setpoints[g], contested[g], None, _codes_of(lent[g])) for g in pledge_hs06}
     if config.carry_over is None:
-        return plain
+        return {g: Entitled(setpoints[g], contested[g], None, _codes(lent[g])) for g in pledge_hs06}
     carried = {
         g: account_after(
             config.carry_over,
@@ -338,7 +325,16 @@ def entitlements(
         group: nominal[group] + most for group, most in config.loans.max_borrowed_hs06.items()
     }
     claims = _claims(config.carry_over, carried, usage)
-    return _with_account(plain, repaid_setpoints(setpoints, claims, highest), carried)
+    repaid = repaid_setpoints(setpoints, claims, highest)
+    return {
+        g: Entitled(
+            repaid[g],
+            contested[g],
+            carried[g],
+            _codes(lent[g], carried[g], repaid[g] - setpoints[g]),
+        )
+        for g in pledge_hs06
+    }
 
 
 def contested_errors(
@@ -376,24 +372,13 @@ def _claims(
     }
 
 
-def _with_account(
-    plain: Mapping[str, Entitled], repaid: Mapping[str, float], accounts: Mapping[str, float]
-) -> dict[str, Entitled]:
-    after = {}
-    for group, entitled in plain.items():
-        moved_hs06 = repaid[group] - entitled.setpoint_hs06
-        own = PAID_BACK if accounts[group] < 0 < moved_hs06 else None
-        own = PAYS_BACK if moved_hs06 < 0 < accounts[group] else own
-        codes = (*entitled.acted, own) if own else entitled.acted
-        after[group] = Entitled(repaid[group], entitled.contested, accounts[group], codes)
-    return after
-
-
-def _codes_of(lent: Lent) -> tuple[str, ...]:
+def _codes(lent: Lent, carried: float = 0.0, moved_hs06: float = 0.0) -> tuple[str, ...]:
     codes = {
         LENDS: lent.lent_hs06 > 0,
         LENT_LIMIT: lent.limited and lent.lent_hs06 > 0,
         BORROWS: lent.borrowed_hs06 > 0,
         BORROWED_LIMIT: lent.limited and lent.borrowed_hs06 > 0,
+        PAID_BACK: carried < 0 < moved_hs06,
+        PAYS_BACK: moved_hs06 < 0 < carried,
     }
     return tuple(code for code, did in codes.items() if did)
