@@ -1,4 +1,4 @@
-"""job_ctl: cores by group, which source's target is published, and what is remembered."""
+"""job_ctl: cores by group, the source that decides, and the memory from run to run."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Optional
 
 import classad2
 import pytest
@@ -15,12 +16,15 @@ from tests.node_fakes import MACHINE, document, held, job_of, shell_tool, tool_t
 
 SHORT = MACHINE.split(".", maxsplit=1)[0]
 LINE = f"{SHORT} alice 56 cms 8"
+ELSEWHERE = "cn-1 alice 8 cms 8"
 BUSY = held(0) + job_of("alice.prod", 64) + job_of("atlas.jo", 5) + job_of("lhcb", 3)
+BUSY_JOBS = "alice:64:atlas:5:lhcb:3"
 NEWS = "- update:true\n"
+UNDEFINED = classad2.Value.Undefined
 
 
 class Node:
-    """A node in a folder: files that can be written, an answer of its startd, and a job that looks at all of it."""
+    """A node in a folder: its files, the answer of its startd, and runs of the job."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -40,31 +44,41 @@ class Node:
         return document(*lines, now=self.now - age, sequence=self.now + sequence, groups=groups)
 
     def look(self, *names: str, **others: str) -> tuple[str, dict[str, object]]:
-        """Code and attributes of a run with those files as sources; ``startd="x"`` stands for --startd x."""
+        """Code and attributes of a run with those files as sources.
+
+        ``startd="x"`` stands for --startd x.
+        """
         tool = tool_that_prints(self.folder / "bin", self.answer)
-        sources = ",".join(f"file:{self.folder}/{name}" for name in names or ("sharectl.txt",))
         given = {
             "condor_status": tool,
-            "source": sources,
+            "source": ",".join(f"file:{self.folder}/{name}" for name in names or ("sharectl.txt",)),
             "host": MACHINE,
             "state": f"{self.folder}/state",
+            **others,
         }
         argv = [
-            word
-            for name, value in {**given, **others}.items()
-            for word in ("--" + name.replace("_", "-"), value)
+            word for name, value in given.items() for word in ("--" + name.replace("_", "-"), value)
         ]
         self.status, text = job_ctl.run(*job_ctl.parse_arguments(argv), self.now)
         self.news = text.endswith(NEWS)
-        ad = classad2.parseOne(text[: -len(NEWS)] if self.news else text)
-        assert (ad["t1_JobCtlReason"] == "ok") == (ad["t1_Targetcores"] != [0, 0])
-        if ad["t1_JobCtlReason"] != "ok":
-            assert (ad["t1_TargetGroups"], ad["t1_TargetUntil"], ad["t1_TargetSequence"]) == (
-                ["none", "none"],
-                0,
-                0,
-            )
-        return str(ad["t1_JobCtlReason"]), {name: ad[name] for name in ad}
+        ad = classad2.parseOne(text.removesuffix(NEWS))
+        code = str(ad["t1_JobCtlReason"])
+        assert (code == "ok") == (ad["t1_Targetcores"] != [0, 0])
+        if code != "ok":
+            shown = (ad["t1_TargetGroups"], ad["t1_TargetUntil"], ad["t1_TargetSequence"])
+            assert shown == (["none", "none"], 0, 0)
+        return code, {name: ad[name] for name in ad}
+
+    def code(self, *names: str, **others: str) -> str:
+        """Code of a run."""
+        return self.look(*names, **others)[0]
+
+    def jobs(self, answer: str, text: Optional[str] = None, **others: str) -> object:
+        """t1_CurrentJobs for that answer of the startd, and that file."""
+        self.answer = answer
+        if text is not None:
+            self.publish(text)
+        return self.look(**others)[1]["t1_CurrentJobs"]
 
 
 @pytest.fixture
@@ -73,40 +87,67 @@ def node(tmp_path: Path) -> Node:
     return Node(tmp_path)
 
 
+SUBGROUPS = "".join(
+    job_of(user, cores)
+    for user, cores in {
+        "alice.user.bob": 2,
+        "alice.prod.eve": 8,
+        "ALICE.Prod.mc.eve": 4,
+        "alice.production.eve": 16,
+        "alice.prod_x.eve": 32,
+        "alice.prod": 1,
+        "cms.a": 3,
+    }.items()
+)
+NESTED = "alice,alice.prod,alice.user,cms"
+
+
 class TestGroups:
     """Cores by group."""
 
-    def jobs(self, node: Node, answer: str, **others: str) -> object:
-        """t1_CurrentJobs for that answer of the startd."""
-        node.answer = answer
-        return node.look(**others)[1]["t1_CurrentJobs"]
+    @pytest.mark.parametrize(
+        ("answer", "groups", "expected"),
+        [
+            (held(0), "", "none:0"),
+            # Most cores first, then by name; no group without cores.
+            (
+                job_of("lhcb.a", 3) + job_of("atlas.b", 5) + job_of("babar", 3) + job_of("x.c", 0),
+                "",
+                "atlas:5:babar:3:lhcb:3",
+            ),
+            (job_of("cms.a", 8) + job_of("CMS.prod.b", 1) + job_of("cms", 1), "", "cms:10"),
+            (held(8) + held(2, "error") + job_of("cms.a", 1), "", "other:10:cms:1"),
+            (held("1.5", '"cms.a@x"') + held("0.5", '"atlas.a@x"'), "", "cms:1"),
+            (job_of("cms.a", 1) + job_of("bob.c", 4), "cms", "other:4:cms:1"),
+        ],
+    )
+    def test_cores_count_by_group(
+        self, node: Node, answer: str, groups: str, expected: str
+    ) -> None:
+        assert node.jobs(answer, groups=groups) == expected
 
-    def test_most_cores_first_then_by_name(self, node: Node) -> None:
-        answer = (
-            job_of("lhcb.a", 3) + job_of("atlas.b", 5) + job_of("babar", 3) + job_of("lhcb.c", 0)
-        )
-        assert self.jobs(node, answer) == "atlas:5:babar:3:lhcb:3"
-
-    def test_cores_of_a_group_add_up_whatever_its_case(self, node: Node) -> None:
-        assert (
-            self.jobs(node, job_of("cms.a", 8) + job_of("CMS.prod.b", 1) + job_of("cms", 1))
-            == "cms:10"
-        )
-
-    def test_an_empty_node(self, node: Node) -> None:
-        assert self.jobs(node, held(0)) == "none:0"
-
-    def test_the_held_back_group_comes_first_even_without_cores(self, node: Node) -> None:
-        node.publish(node.document(LINE))
-        assert self.jobs(node, job_of("cms.a", 8) + job_of("atlas.b", 9)) == "alice:0:atlas:9:cms:8"
-        assert self.jobs(node, job_of("cms.a", 8) + job_of("alice.b", 2)) == "alice:2:cms:8"
-
-    def test_without_a_target_it_has_no_place_of_its_own(self, node: Node) -> None:
-        node.publish(node.document("cn-1 alice 8 cms 8"))
-        assert self.jobs(node, job_of("cms.a", 8)) == "cms:8"
-
-    def test_jobs_without_a_group_are_other(self, node: Node) -> None:
-        assert self.jobs(node, held(8) + held(2, "error") + job_of("cms.a", 1)) == "other:10:cms:1"
+    @pytest.mark.parametrize(
+        ("line", "known", "answer", "expected"),
+        [
+            (LINE, "alice,cms", job_of("cms.a", 8) + job_of("alice.b", 2), "alice:2:cms:8"),
+            (LINE, "", job_of("cms.a", 8) + job_of("atlas.b", 9), "alice:0:atlas:9:cms:8"),
+            (LINE, "alice,cms", job_of("bob.c", 4), "alice:0:other:4"),
+            (ELSEWHERE, "alice,cms", job_of("cms.a", 8), "cms:8"),
+            # The longest name counts, part by part.
+            (
+                f"{SHORT} alice.user 0 alice.prod 8",
+                NESTED,
+                SUBGROUPS,
+                "alice.user:2:alice:49:alice.prod:12:cms:3",
+            ),
+            (f"{SHORT} alice.prod 0 cms 8", "", SUBGROUPS, "alice.prod:12:alice:51:cms:3"),
+            (LINE, "alice,cms", SUBGROUPS, "alice:63:cms:3"),
+        ],
+    )
+    def test_the_held_back_group_comes_first_and_the_plan_names_groups(
+        self, node: Node, line: str, known: str, answer: str, expected: str
+    ) -> None:
+        assert node.jobs(answer, node.document(line, groups=known)) == expected
 
     @pytest.mark.parametrize(
         "user",
@@ -116,102 +157,39 @@ class TestGroups:
         ],
     )  # fmt: skip
     def test_hostile_names_are_other(self, node: Node, user: str) -> None:
-        assert self.jobs(node, job_of(user, 4) + job_of("cms.a", 2)) == "other:4:cms:2"
+        assert node.jobs(job_of(user, 4) + job_of("cms.a", 2)) == "other:4:cms:2"
 
-    def test_only_listed_groups_count_by_name(self, node: Node) -> None:
-        answer = job_of("cms.a", 1) + job_of("atlas.b", 2) + job_of("bob.c", 4)
-        assert self.jobs(node, answer, groups="cms") == "other:6:cms:1"
-        node.publish(node.document(LINE, groups="alice,cms,atlas"))
-        assert self.jobs(node, answer) == "alice:0:other:4:atlas:2:cms:1"
-        assert self.jobs(node, answer, groups="bob") == "alice:0:bob:4:atlas:2:cms:1"
-
-    def test_a_refused_file_lists_nothing(self, node: Node) -> None:
-        node.publish(node.document(LINE, groups="alice,cms").replace("targets: 1", "targets: 7"))
-        assert self.jobs(node, job_of("bob.c", 4)) == "bob:4"
-
-    def test_an_expired_file_still_lists_its_groups(self, node: Node) -> None:
-        node.publish(node.document(LINE, groups="alice,cms", age=3600))
-        assert self.jobs(node, job_of("bob.c", 4)) == "other:4"
+    def test_a_refused_file_lists_nothing_and_an_expired_one_its_groups(self, node: Node) -> None:
+        text = node.document(LINE, groups="alice,cms")
+        assert node.jobs(job_of("bob.c", 4), text.replace("targets: 1", "targets: 7")) == "bob:4"
+        old = node.document(LINE, groups="alice,cms", age=3600)
+        assert node.jobs(job_of("bob.c", 4), old) == "other:4"
 
     def test_users_cannot_make_the_list_long(self, node: Node) -> None:
-        node.publish(f"{SHORT} zeta 8 cms 8\n")
-        answer = "".join(job_of(f"group{number}.x", 1) for number in range(100)) + job_of(
-            "zeta.y", 5
-        )
-        jobs = str(self.jobs(node, answer))
+        many = "".join(job_of(f"group{number}.x", 1) for number in range(100))
+        jobs = str(node.jobs(many + job_of("zeta.y", 5), f"{SHORT} zeta 8 cms 8\n"))
         assert jobs.startswith("zeta:5:other:")
         assert jobs.count(":") == 2 * (job_ctl.MAX_NAMED_GROUPS + 1) - 1
         assert sum(map(int, jobs.split(":")[1::2])) == 105
-
-    def test_fractions_of_cores_do_not_count(self, node: Node) -> None:
-        assert self.jobs(node, held("1.5", '"cms.a@x"') + held("0.5", '"atlas.a@x"')) == "cms:1"
 
     @pytest.mark.parametrize("groups", ["CMS", "cms atlas", "cms,other", "c..d", ".c", "c.-d"])
     def test_a_wrong_list_is_a_wrong_argument(
         self, node: Node, groups: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
-        assert node.look(groups=groups)[0] == "bad-arguments"
+        assert node.code(groups=groups) == "bad-arguments"
         assert groups in capfd.readouterr().err
-
-
-class TestNestedGroups:
-    """Cores by group, where groups are within others."""
-
-    BUSY = (
-        job_of("alice.user.bob", 2)
-        + job_of("alice.prod.eve", 8)
-        + job_of("ALICE.Prod.mc.eve", 4)
-        + job_of("alice.production.eve", 16)
-        + job_of("alice.prod_x.eve", 32)
-        + job_of("alice.prod", 1)
-        + job_of("cms.a", 3)
-    )
-
-    def jobs(self, node: Node, line: str, groups: str) -> object:
-        node.answer = self.BUSY
-        node.publish(node.document(line, groups=groups))
-        return node.look()[1]["t1_CurrentJobs"]
-
-    def test_the_longest_name_counts_part_by_part(self, node: Node) -> None:
-        line = "cn-609-05-06 alice.user 0 alice.prod 8"
-        known = "alice,alice.prod,alice.user,cms"
-        assert self.jobs(node, line, known) == "alice.user:2:alice:49:alice.prod:12:cms:3"
-
-    def test_without_a_list_the_target_and_first_parts_count(self, node: Node) -> None:
-        line = "cn-609-05-06 alice.prod 0 cms 8"
-        assert self.jobs(node, line, "") == "alice.prod:12:alice:51:cms:3"
-
-    def test_a_first_level_without_subgroups_has_all_that_is_within_it(self, node: Node) -> None:
-        assert self.jobs(node, LINE, "alice,cms") == "alice:63:cms:3"
-
-    def test_a_target_is_published_as_it_is(self, node: Node) -> None:
-        self.jobs(
-            node, "cn-609-05-06 alice.user 56 cms.prod.mc 8", "alice,alice.user,cms,cms.prod.mc"
-        )
-        _, found = node.look()
-        assert found["t1_TargetGroups"] == ["alice.user", "cms.prod.mc"]
 
     @pytest.mark.parametrize(
         "name",
         ["alice.", ".alice", "alice..user", "alice.-user", "alice.Us", "a" * 60 + ".user", "a.b:c"],
     )
     def test_a_wrong_name_is_refused_with_the_whole_file(self, node: Node, name: str) -> None:
-        node.publish(node.document(f"cn-609-05-06 {name} 56 cms 8", groups=f"alice,{name},cms"))
-        assert node.look()[0] == "malformed"
+        node.publish(node.document(f"{SHORT} {name} 56 cms 8", groups=f"alice,{name},cms"))
+        assert node.code() == "malformed"
 
 
 class TestStartd:
-    """Without the node's cores the cap could not be kept: no target."""
-
-    @pytest.mark.parametrize(
-        "script", ["true", "exit 1", "kill -9 $$", "printf '1 \"cms\"'", "yes", "exec /nonexistent"]
-    )
-    def test_no_answer(self, node: Node, script: str) -> None:
-        node.publish(node.document(LINE))
-        code, found = node.look(condor_status=shell_tool(node.folder / "other", script))
-        assert code == "no-startd"
-        assert found["t1_Targetcores"] == [0, 0]
-        assert found["t1_CurrentJobs"] == "none:0"
+    """Without the node's cores the cap could not be kept: no target. See the contract too."""
 
     @pytest.mark.parametrize(
         "answer", ["\n", "x\n", 'x "a"\n', 'inf "a"\n', 'undefined "a"\n', 'nan "a"\n']
@@ -219,98 +197,89 @@ class TestStartd:
     def test_an_answer_that_makes_no_sense(self, node: Node, answer: str) -> None:
         node.publish(node.document(LINE))
         node.answer = answer
-        code, found = node.look()
-        assert code == "startd-garbled"
-        assert found["t1_Targetcores"] == [0, 0]
+        code, ad = node.look()
+        assert (code, ad["t1_CurrentJobs"]) == ("startd-garbled", "none:0")
 
-    def test_a_fault_of_the_program_itself_lets_jobs_in(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        node.answer = "".join(job_of(f"g{'x' * 60}{number}", 1) for number in range(200))
-        listed = ",".join(f"g{'x' * 60}{number}" for number in range(200))
-        code, found = node.look(groups=listed)
-        assert code == "internal-error"
-        assert found["t1_CurrentJobs"] == "none:0"
-        assert "bytes" in capfd.readouterr().err
+    def test_a_fault_of_the_program_itself_lets_jobs_in(self, node: Node) -> None:
+        names = [f"g{'x' * 60}{number}" for number in range(200)]
+        node.answer = "".join(job_of(name, 1) for name in names)
+        code, ad = node.look(groups=",".join(names))
+        assert (code, ad["t1_CurrentJobs"]) == ("internal-error", "none:0")
+
+
+ANSWER = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
+
+
+REFUSAL = (
+    "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0 undefined\ngroups \n"
+)
 
 
 class TestSources:
     """The highest sequence of those that are wholly right decides."""
 
     def test_all_of_it_is_published(self, node: Node) -> None:
-        node.publish(node.document("cn-1 alice 8 cms 8", LINE, "cn-2 atlas 0 cms 8"))
-        code, found = node.look()
+        node.publish(node.document(ELSEWHERE, LINE, "cn-2 atlas 0 cms 8"))
+        code, ad = node.look()
         assert (code, node.status) == ("ok", 0)
-        assert found == {
-            "t1_CurrentJobs": "alice:64:atlas:5:lhcb:3",
+        assert ad == {
+            "t1_CurrentJobs": BUSY_JOBS,
             "t1_TargetGroups": ["alice", "cms"],
             "t1_Targetcores": [56, 8],
             "t1_TargetUntil": node.now - 60 + 1800,
             "t1_TargetSequence": node.now,
-            "t1_MulticorePending": classad2.Value.Undefined,
+            "t1_MulticorePending": UNDEFINED,
             "t1_MulticorePendingUntil": node.now - 60 + 1800,
             "t1_JobCtlReason": "ok",
             "t1_JobCtlTime": node.now,
         }
 
-    def test_the_newest_decides_wherever_it_stands(self, node: Node) -> None:
-        node.publish(node.document(f"{SHORT} alice 1 cms 8", sequence=1), "new")
-        node.publish(node.document(f"{SHORT} alice 2 cms 8", sequence=0), "old")
-        assert node.look("new", "old")[1]["t1_Targetcores"] == [1, 8]
-        assert node.look("old", "new")[1]["t1_Targetcores"] == [1, 8]
-
-    def test_the_newest_decides_that_there_is_no_target(self, node: Node) -> None:
-        node.publish(node.document("cn-1 alice 1 cms 8", sequence=1), "new")
-        node.publish(node.document(LINE, sequence=0), "old")
-        assert node.look("old", "new")[0] == "no-line"
-
-    def test_a_published_document_goes_before_a_file_by_hand(self, node: Node) -> None:
-        node.publish(node.document(f"{SHORT} alice 1 cms 8"), "published")
-        node.publish(f"{LINE}\n", "by-hand")
-        assert node.look("by-hand", "published")[1]["t1_Targetcores"] == [1, 8]
-
-    def test_one_that_is_refused_hides_no_other(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        node.publish(node.document(LINE))
-        node.publish("x\n", "wrong")
-        assert node.look("none", "wrong", "sharectl.txt")[0] == "ok"
-        assert "malformed" in capfd.readouterr().err
+    def test_which_of_several_decides(self, node: Node) -> None:
+        texts = {
+            "new": node.document(f"{SHORT} alice 1 cms 8", sequence=1),
+            "old": node.document(f"{SHORT} alice 2 cms 8"),
+            "other": node.document(f"{SHORT} alice 3 cms 8"),
+            "nothing": node.document(ELSEWHERE, sequence=1),
+            "nothing-old": node.document(ELSEWHERE),
+            "hand": f"{LINE}\n",
+            "expired": node.document(LINE, age=3600),
+            "wrong": "x\n",
+        }
+        for name, text in texts.items():
+            node.publish(text, name)
+        runs = {
+            ("new", "old"): "ok",
+            ("old", "new"): "ok",
+            ("old", "nothing"): "no-line",
+            ("hand", "new"): "ok",
+            ("old", "other"): "disagree",
+            ("old", "nothing-old"): "disagree",
+            ("new", "new"): "ok",
+            # One that is refused hides no other; of refusals the most serious is told.
+            ("none", "wrong", "new"): "ok",
+            ("none", "expired"): "no-file",
+            ("expired", "wrong", "none"): "malformed",
+        }
+        for number, (names, code) in enumerate(runs.items()):
+            found, ad = node.look(*names, state=f"{node.folder}/state{number}")
+            assert found == code, names
+            assert code != "ok" or ad["t1_Targetcores"] == [1, 8], names
 
     def test_of_sources_that_agree_the_one_that_ends_first_counts(self, node: Node) -> None:
         node.publish(node.document(LINE, age=60), "newer")
         node.publish(node.document(LINE, age=600), "older")
-        ends = [
-            node.look(*names)[1]["t1_TargetUntil"]
-            for names in (("newer", "older"), ("older",), ("newer",))
-        ]
-        assert ends == [node.now + 1200, node.now + 1200, node.now + 1740]
-
-    def test_sources_that_disagree(self, node: Node) -> None:
-        node.publish(node.document(LINE), "one")
-        node.publish(node.document(f"{SHORT} alice 57 cms 8"), "two")
-        node.publish(node.document("cn-1 alice 57 cms 8"), "three")
-        assert node.look("one", "two")[0] == "disagree"
-        assert node.status == 77
-        assert node.look("one", "three")[0] == "disagree"
-        assert node.look("one", "one")[0] == "ok"
-
-    def test_the_most_serious_reason_is_published(self, node: Node) -> None:
-        node.publish("x\n", "wrong")
-        node.publish(node.document(LINE, age=3600), "expired")
-        assert node.look("none", "expired")[0] == "no-file"
-        assert node.look("expired", "wrong", "none")[0] == "malformed"
+        for names, end in ((("newer", "older"), 1200), (("older",), 1200), (("newer",), 1740)):
+            assert node.look(*names)[1]["t1_TargetUntil"] == node.now + end
 
     @pytest.mark.parametrize(
-        "source", ["", ",", ",".join(f"file:/{number}" for number in range(9))]
+        "others",
+        [
+            *({"source": text} for text in ("", ",", ",".join(f"file:/{n}" for n in range(9)))),
+            *({option: "a b"} for option in ("source", "host", "max_age_seconds")),
+        ],
     )
-    def test_none_or_too_many(self, node: Node, source: str) -> None:
-        assert node.look(source=source)[0] == "bad-arguments"
-
-    @pytest.mark.parametrize("option", ["source", "host", "max_age_seconds"])
-    def test_a_wrong_option_of_target_py(self, node: Node, option: str) -> None:
-        assert node.look(**{option: "a b"})[0] == "bad-arguments"
-        assert node.status == 2
+    def test_a_wrong_option(self, node: Node, others: dict[str, str]) -> None:
+        assert (node.code(**others), node.status) == ("bad-arguments", 2)
 
     def test_one_that_hangs_hides_no_other(self, node: Node) -> None:
         node.publish(node.document(LINE))
@@ -319,12 +288,8 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
         program = shell_tool(node.folder / "program", script)
         sources = f"file:/hang,file:{node.folder}/sharectl.txt"
         begin = time.monotonic()
-        code, _ = node.look(source=sources, target_program=program, timeout_seconds="1")
+        code = node.code(source=sources, target_program=program, timeout_seconds="1")
         assert (code, time.monotonic() - begin < 5) == ("ok", True)
-
-    ANSWER = (
-        "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
-    )
 
     @pytest.mark.parametrize(
         "change",
@@ -338,92 +303,74 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
     def test_an_answer_that_target_py_does_not_give(
         self, node: Node, change: tuple[str, str]
     ) -> None:
-        program = tool_that_prints(node.folder / "program", self.ANSWER.replace(*change, 1))
-        code, found = node.look(target_program=program)
-        assert (code, node.status, found["t1_CurrentJobs"]) == (
-            "target-garbled",
-            78,
-            "alice:64:atlas:5:lhcb:3",
-        )
+        program = tool_that_prints(node.folder / "program", ANSWER.replace(*change, 1))
+        code, ad = node.look(target_program=program)
+        assert (code, node.status, ad["t1_CurrentJobs"]) == ("target-garbled", 78, BUSY_JOBS)
 
-    def test_the_answer_that_it_gives(self, node: Node) -> None:
-        assert (
-            node.look(target_program=tool_that_prints(node.folder / "program", self.ANSWER))[0]
-            == "ok"
-        )
-
-    def test_reasons_that_only_target_py_knows_are_passed_on(self, node: Node) -> None:
-        answer = (
-            "source x\nreason some-thing\nsequence 0\nuntil 0\norder none 0 none 0 undefined\ngroups "
-            "\n"
-        )
-        program = shell_tool(
-            node.folder / "program", f"printf '{answer}'; exit 77".replace("\n", "\\n")
-        )
-        assert node.look(target_program=program)[0] == "some-thing"
-        assert node.status == 77
-
-    @pytest.mark.parametrize("script", ["exit 1", "kill -9 $$", "exec /nonexistent", "yes"])
-    def test_no_answer(self, node: Node, script: str) -> None:
-        assert (
-            node.look(target_program=shell_tool(node.folder / "program", script))[0]
-            == "target-garbled"
-        )
-
-    def test_a_source_in_which_all_is_slow(self, node: Node) -> None:
-        program = shell_tool(node.folder / "program", "exec sleep 600")
-        code, found = node.look(target_program=program, timeout_seconds="1")
-        assert (code, found["t1_CurrentJobs"]) == ("timeout", "alice:64:atlas:5:lhcb:3")
+    @pytest.mark.parametrize(
+        ("script", "code"),
+        [
+            (f"printf '{ANSWER}'".replace("\n", "\\n"), "ok"),
+            # Reasons that only target.py knows are passed on.
+            (
+                f"printf '{REFUSAL}'; exit 77".replace("\n", "\\n"),
+                "some-thing",
+            ),
+            ("exit 1", "target-garbled"),
+            ("kill -9 $$", "target-garbled"),
+            ("exec /nonexistent", "target-garbled"),
+            ("yes", "target-garbled"),
+            ("exec sleep 600", "timeout"),
+        ],
+    )
+    def test_another_program_in_its_place(self, node: Node, script: str, code: str) -> None:
+        program = shell_tool(node.folder / "program", script)
+        seconds = "1" if code == "timeout" else "10"
+        found, ad = node.look(target_program=program, timeout_seconds=seconds)
+        jobs = "alice:64:other:8" if code == "ok" else BUSY_JOBS
+        assert (found, ad["t1_CurrentJobs"]) == (code, jobs)
 
 
 class TestMemory:
-    """What is remembered from run to run."""
+    """The state file, from run to run."""
 
     def test_a_sequence_does_not_go_back(self, node: Node) -> None:
-        for sequence, code in (
-            (0, "ok"),
-            (0, "ok"),
-            (5, "ok"),
-            (4, "backwards"),
-            (5, "ok"),
-            (6, "ok"),
+        for step, (sequence, line, code) in enumerate(
+            [
+                (0, LINE, "ok"),
+                (0, LINE, "ok"),
+                (5, LINE, "ok"),
+                (4, LINE, "backwards"),
+                (4, ELSEWHERE, "backwards"),
+                (5, LINE, "ok"),
+                (90000, LINE, "future"),
+                (6, LINE, "ok"),
+            ]
         ):
-            node.publish(node.document(LINE, sequence=sequence))
-            assert node.look()[0] == code, sequence
-
-    def test_an_older_document_without_a_line_is_no_news_either(self, node: Node) -> None:
-        node.publish(node.document(LINE, sequence=5))
-        node.look()
-        node.publish(node.document("cn-1 alice 1 cms 8", sequence=4))
-        assert node.look()[0] == "backwards"
-
-    def test_the_older_of_two_sources_does_not_matter(self, node: Node) -> None:
-        node.publish(node.document(LINE, sequence=5), "new")
+            node.publish(node.document(line, sequence=sequence))
+            assert node.code() == code, step
         node.publish(node.document(LINE, sequence=4), "old")
-        assert node.look("new", "old")[0] == "ok"
-        assert node.look("old")[0] == "backwards"
+        assert (node.code("sharectl.txt", "old"), node.code("old")) == ("ok", "backwards")
 
     def test_a_refused_document_is_not_remembered(self, node: Node) -> None:
         node.publish(node.document(LINE, sequence=7, age=3600))
-        assert node.look()[0] == "expired"
-        node.publish(node.document(LINE, sequence=90000))
-        assert node.look()[0] == "future"
+        assert node.code() == "expired"
         node.publish(node.document(LINE, sequence=6))
-        assert node.look()[0] == "ok"
+        assert node.code() == "ok"
 
     def test_a_file_by_hand_has_no_sequence_to_go_back(self, node: Node) -> None:
         node.publish(node.document(LINE))
         node.look()
         node.publish(f"{LINE}\n")
-        code, found = node.look()
-        assert (code, found["t1_TargetSequence"]) == ("ok", 0)
+        code, ad = node.look()
+        assert (code, ad["t1_TargetSequence"]) == ("ok", 0)
         node.publish(node.document(LINE, sequence=-1))
-        assert node.look()[0] == "backwards"
+        assert node.code() == "backwards"
 
     @pytest.mark.parametrize(
         "state", ["", "x", "\0" * 9999, "\u00e9\n", "TITLE\n9\n", "TITLE\nx\ny\n", "FUTURE"]
     )
-    def test_a_garbled_state_is_said_and_written_anew(
+    def test_a_garbled_state_is_said_and_written_again(
         self, node: Node, state: str, capfd: pytest.CaptureFixture[str]
     ) -> None:
         node.publish(node.document(LINE))
@@ -433,69 +380,63 @@ class TestMemory:
         later = right.replace(str(node.now), str(node.now + 90000))
         text = later if state == "FUTURE" else state.replace("TITLE", right.split("\n")[0])
         (node.folder / "state").write_text(text, encoding="utf-8")
-        assert node.look()[0] == "ok"
+        assert node.code() == "ok"
         assert "fresh-start" in capfd.readouterr().err
         assert (node.folder / "state").read_text() == right
 
     def test_another_pool_has_its_own_sequence(self, node: Node) -> None:
         node.publish(node.document(LINE, sequence=5))
         node.look()
-        text = document(LINE, now=node.now, sequence=node.now, pool="p2")
-        node.publish(text)
-        assert node.look(pool="p2")[0] == "ok"
+        node.publish(document(LINE, now=node.now, sequence=node.now, pool="p2"))
+        assert node.code(pool="p2") == "ok"
 
-    def test_without_a_place_to_remember_there_is_no_target(self, node: Node) -> None:
+    def test_without_a_place_to_remember_there_is_no_target_but_by_hand(self, node: Node) -> None:
+        nowhere = f"{node.folder}/none/state"
         node.publish(node.document(LINE))
-        code, found = node.look(state=f"{node.folder}/none/state")
+        code, ad = node.look(state=nowhere)
         assert (code, node.status, node.news) == ("no-state", 78, False)
-        assert found["t1_CurrentJobs"] == "alice:64:atlas:5:lhcb:3"
+        assert ad["t1_CurrentJobs"] == BUSY_JOBS
+        node.publish(f"{LINE}\n")
+        assert (node.code(state=nowhere), node.news) == ("ok", False)
 
     def test_trouble_with_the_startd_forgets_nothing(self, node: Node) -> None:
-        node.publish(node.document(LINE, sequence=5))
-        node.look()
-        node.publish(node.document(LINE, sequence=6))
-        node.answer = "x\n"
-        assert node.look()[0] == "startd-garbled"
-        node.answer = BUSY
-        node.publish(node.document(LINE, sequence=4))
-        assert node.look()[0] == "backwards"
+        for sequence, answer, code in (
+            (5, BUSY, "ok"),
+            (6, "x\n", "startd-garbled"),
+            (4, BUSY, "backwards"),
+        ):
+            node.publish(node.document(LINE, sequence=sequence))
+            node.answer = answer
+            assert node.code() == code
 
-    def test_a_file_by_hand_needs_no_memory(self, node: Node) -> None:
-        node.publish(f"{LINE}\n")
-        assert node.look(state=f"{node.folder}/none/state")[0] == "ok"
-        assert not node.news
-
-    def test_what_was_left_by_a_run_that_was_killed(self, node: Node) -> None:
-        node.publish(node.document(LINE))
-        (node.folder / "state.new").write_text("half")
-        assert node.look()[0] == "ok"
-        assert not (node.folder / "state.new").exists()
-
+    @pytest.mark.parametrize("kind", ["half", "link", "fifo"])
     @pytest.mark.parametrize("name", ["state", "state.new"])
-    def test_a_link_in_the_place_of_the_state_is_replaced_and_not_followed(
-        self, node: Node, name: str
+    def test_another_thing_in_the_place_of_the_state_is_replaced(
+        self, node: Node, name: str, kind: str
     ) -> None:
         node.publish(node.document(LINE))
-        (node.folder / "other").write_text("precious")
-        (node.folder / name).symlink_to(node.folder / "other")
-        assert node.look()[0] == "ok"
-        assert (node.folder / "other").read_text() == "precious"
-        assert not (node.folder / name).is_symlink()
-
-    @pytest.mark.parametrize("name", ["state", "state.new"])
-    def test_a_fifo_in_the_place_of_the_state_is_replaced(self, node: Node, name: str) -> None:
-        node.publish(node.document(LINE))
-        os.mkfifo(node.folder / name)
-        writer = os.open(
-            node.folder / name, os.O_RDWR
-        )  # with one a FIFO without data gives no bytes, not an end
+        place, other = node.folder / name, node.folder / "other"
+        other.write_text("precious")
+        writer = None
+        if kind == "half":
+            place.write_text("half")
+        elif kind == "link":
+            place.symlink_to(other)
+        else:
+            os.mkfifo(place)
+            # With a writer a FIFO without data gives no bytes, not an end.
+            writer = os.open(place, os.O_RDWR)
         try:
-            assert node.look()[0] == "ok"
+            assert node.code() == "ok"
         finally:
-            os.close(writer)
-        assert (node.folder / "state").is_file()
+            if writer is not None:
+                os.close(writer)
+        state = node.folder / "state"
+        assert (state.is_file(), state.is_symlink()) == (True, False)
+        assert not (node.folder / "state.new").exists()
+        assert other.read_text() == "precious"
         node.publish(node.document(LINE, sequence=-1))
-        assert node.look()[0] == "backwards", "it is remembered"
+        assert node.code() == "backwards", "it is remembered"
 
     @pytest.mark.parametrize("name", ["state", "state.new"])
     def test_a_folder_in_the_place_of_the_state_leaves_no_target(
@@ -503,7 +444,7 @@ class TestMemory:
     ) -> None:
         node.publish(node.document(LINE))
         (node.folder / name).mkdir()
-        assert node.look()[0] == "no-state"
+        assert node.code() == "no-state"
 
     @pytest.mark.parametrize(
         ("ahead", "code"), [(300, "backwards"), (301, "ok"), (3 * 86400, "ok")]
@@ -516,21 +457,19 @@ class TestMemory:
         node.look()
         state = node.folder / "state"
         state.write_text(state.read_text().replace(str(node.now), str(node.now + ahead)))
-        assert node.look()[0] == code
+        assert node.code() == code
 
 
 class TestPending:
-    """Whether multicore jobs wait, as the plan has it: for every node that reads it, with a target or without."""
+    """Whether multicore jobs wait, for every node that reads the plan."""
 
-    def told(self, node: Node, **others: str) -> tuple[str, object, object]:
+    def told(self, node: Node, *names: str, **others: str) -> tuple[str, object, object]:
         """Reason, value and end."""
-        code, found = node.look(**others)
-        return code, found["t1_MulticorePending"], found["t1_MulticorePendingUntil"]
+        code, ad = node.look(*names, **others)
+        return code, ad["t1_MulticorePending"], ad["t1_MulticorePendingUntil"]
 
-    @pytest.mark.parametrize("line", [LINE, "cn-1 alice 1 cms 8"])
-    @pytest.mark.parametrize(
-        ("pending", "value"), [("1", True), ("0", False), ("", classad2.Value.Undefined)]
-    )
+    @pytest.mark.parametrize("line", [LINE, ELSEWHERE])
+    @pytest.mark.parametrize(("pending", "value"), [("1", True), ("0", False), ("", UNDEFINED)])
     def test_it_is_handed_on(self, node: Node, line: str, pending: str, value: object) -> None:
         node.publish(document(line, now=node.now, sequence=node.now, pending=pending))
         assert self.told(node) == ("ok" if line == LINE else "no-line", value, node.now + 1800)
@@ -542,79 +481,60 @@ class TestPending:
             (("# valid_until: ", "# valid_until: 1\n# x: "), "expired"), (("# generated: 1", "# generated: 2"), "future"),
         ],
     )  # fmt: skip
-    def test_of_what_is_not_right_it_is_not_known(
+    def test_of_a_wrong_document_it_is_not_known(
         self, node: Node, change: tuple[str, str], code: str
     ) -> None:
-        node.publish(
-            document(LINE, now=node.now, sequence=node.now, pending="0").replace(*change, 1)
-        )
-        assert self.told(node) == (code, classad2.Value.Undefined, 0)
+        text = document(LINE, now=node.now, sequence=node.now, pending="0")
+        node.publish(text.replace(*change, 1))
+        assert self.told(node) == (code, UNDEFINED, 0)
 
-    def test_nor_without_a_document_without_a_place_to_remember_or_by_hand(
-        self, node: Node
-    ) -> None:
-        assert self.told(node) == ("no-file", classad2.Value.Undefined, 0)
+    def test_nor_without_a_document_or_memory_or_by_hand(self, node: Node) -> None:
+        assert self.told(node) == ("no-file", UNDEFINED, 0)
         node.publish(document(LINE, now=node.now, sequence=node.now, pending="0"))
-        nowhere = f"{node.folder}/none/state"
-        assert self.told(node, state=nowhere) == ("no-state", classad2.Value.Undefined, 0)
+        assert self.told(node, state=f"{node.folder}/none/state") == ("no-state", UNDEFINED, 0)
         node.publish(f"# multicore_pending: 0\n{LINE}\n")
-        assert self.told(node)[:2] == ("ok", classad2.Value.Undefined)
+        assert self.told(node)[:2] == ("ok", UNDEFINED)
 
     def test_an_older_document_or_another_of_one_sequence_does_not_tell(self, node: Node) -> None:
-        node.publish(document(now=node.now, sequence=node.now, pending="0"), "one")
-        node.publish(document(now=node.now, sequence=node.now, pending="1"), "two")
-        node.publish(document(now=node.now, sequence=node.now + 1, pending="1"), "three")
-        assert (
-            self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/two")[0]
-            == "disagree"
-        )
-        assert self.told(node, source=f"file:{node.folder}/one,file:{node.folder}/three")[1] is True
-        assert self.told(node, source=f"file:{node.folder}/one") == (
-            "backwards",
-            classad2.Value.Undefined,
-            0,
-        )
-
-    def test_its_change_is_news(self, node: Node) -> None:
-        seen = []
-        for second, pending in enumerate(("1", "1", "0", "0", "")):
-            node.publish(document(now=node.now, sequence=node.now + second, pending=pending))
-            node.look()
-            seen.append(node.news)
-        assert seen == [True, False, True, False, True]
+        for name, more, pending in (("one", 0, "0"), ("two", 0, "1"), ("three", 1, "1")):
+            node.publish(document(now=node.now, sequence=node.now + more, pending=pending), name)
+        assert self.told(node, "one", "two")[0] == "disagree"
+        assert self.told(node, "one", "three")[1] is True
+        assert self.told(node, "one") == ("backwards", UNDEFINED, 0)
 
 
 class TestNews:
     """The collector is told at once of what is new."""
 
-    def test_news_is_what_differs_from_the_last_run(self, node: Node) -> None:
-        def looked(text: str) -> bool:
+    def test_news_is_a_difference_from_the_last_run(self, node: Node) -> None:
+        for step, (text, news) in enumerate(
+            [
+                ("", True),  # the first run
+                ("", False),
+                (node.document(LINE), True),
+                (node.document(LINE), False),
+                (node.document(LINE, sequence=1, age=30), False),  # a longer life
+                (node.document(f"{SHORT} alice 55 cms 8", sequence=2), True),
+                (node.document(f"{SHORT} alice 55 atlas 8", sequence=3), True),
+                (node.document(sequence=4), True),
+                ("x\n", True),
+                ("x y\n", False),
+                *(
+                    (document(now=node.now, sequence=node.now + 9, pending=pending), news)
+                    for pending, news in (("1", True), ("1", False), ("0", True), ("", True))
+                ),
+            ]
+        ):
             node.publish(text)
             node.look()
-            return node.news
+            assert node.news is news, step
 
-        assert looked("")  # the first run
-        assert not looked("")
-        assert looked(node.document(LINE))
-        assert not looked(node.document(LINE))
-        assert not looked(node.document(LINE, sequence=1, age=30)), "a longer life is no news"
-        assert looked(node.document(f"{SHORT} alice 55 cms 8", sequence=2))
-        assert looked(node.document(f"{SHORT} alice 55 atlas 8", sequence=3))
-        assert looked(node.document(sequence=4))
-        assert looked("x\n")
-        assert not looked("x y\n")
-
-    def test_cores_in_use_are_no_news(self, node: Node) -> None:
+    def test_cores_in_use_are_no_news_and_trouble_is_news_once(self, node: Node) -> None:
         node.look()
-        node.answer = held(0)
-        node.look()
-        assert not node.news
-
-    def test_trouble_is_news_once(self, node: Node) -> None:
-        node.look()
-        node.answer = "x\n"
-        assert (node.look()[0], node.news) == ("startd-garbled", True)
-        assert (node.look()[0], node.news) == ("startd-garbled", False)
+        for answer, news in ((held(0), False), ("x\n", True), ("x\n", False)):
+            node.answer = answer
+            node.look()
+            assert node.news is news
 
 
 class TestMain:
@@ -635,8 +555,7 @@ class TestMain:
     def test_every_wrong_option_is_named_at_once(self, capfd: pytest.CaptureFixture[str]) -> None:
         assert job_ctl.main(["JOB_CTL", "--file", "--timeout-seconds", "1e3", "--groups"]) == 2
         printed = capfd.readouterr()
-        for word in ("'JOB_CTL'", "--timeout-seconds '1e3'", "'--groups' has no value"):
-            assert word in printed.err.replace('"', "'").replace("\\'", "'")
+        for word in ("JOB_CTL", "--timeout-seconds", "--groups"):
+            assert word in printed.err
         ad = classad2.parseOne(printed.out.replace(NEWS, ""))
-        assert ad["t1_JobCtlReason"] == "bad-arguments"
-        assert len(ad) == 9
+        assert (ad["t1_JobCtlReason"], len(ad)) == ("bad-arguments", 9)
