@@ -2,23 +2,25 @@
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
-# Suites of Debian whose HTCondor the pool tests run on: trixie has 23.9.6, forky 25.14.1.
-SUITES := trixie forky
+# Suites of Debian whose HTCondor the pool tests run on: forky has 25.14.1, all tests; trixie 23.9.6, those that pin
+# what HTCondor does.
+SUITE := forky
+SEMANTICS_SUITE := trixie
 # Pool tests run side by side, a file at a time: they wait for daemons most of the time.
-POOLS := 5
-AGAIN = $(PYTHON) -m pytest tests/pool --failed-files
+POOLS := 8
 
 # Tests start hundreds of Pythons: without this each would compile all of sharectl again where the environment says so.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test check unit coverage pool bench venv packages clean
+.PHONY: help demo test test-all check unit coverage pool bench venv packages clean
 
 help:
 	@echo "make demo   the loop, live, on a real HTCondor pool on this machine (4 minutes)"
-	@echo "make test   lint, types, all tests, on two versions of HTCondor"
+	@echo "make test   lint, types, all tests on HTCondor 25.14.1, on 23.9.6 those of its semantics"
+	@echo "make test-all   the same with all tests on both versions"
 	@echo "make check  lint and types only"
 	@echo "make unit   tests that need no pool"
-	@echo "make pool   tests on real pools; SUITES=trixie for one version only"
+	@echo "make pool   tests on real pools; SUITE=trixie SEMANTICS_SUITE=trixie for 23.9.6 alone"
 	@echo "make coverage  unit, and which branches of the law and startd_cron/ it never takes"
 	@echo "make bench  measurements, printed as ratios"
 	@echo "make venv   the Python environment, in $(VENV)"
@@ -43,12 +45,14 @@ unit: packages venv
 coverage: packages venv
 	$(UNIT) --cov --cov-report=term
 
-# A file with a failure is run again, alone, twice at most: what fails again is a failure.
+POOL = $(PYTHON) -m pytest tests/pool --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder
+
 pool: packages venv
-	set -e; for suite in $(SUITES); do \
-		$(PYTHON) -m pytest tests/pool --suite $$suite --numprocesses $(POOLS) --dist loadfile --no-loadscope-reorder \
-		|| { echo "make: once more, alone, the files with failures on $$suite"; $(AGAIN) --suite $$suite; } \
-		|| { echo "make: a last time, the files with failures on $$suite"; $(AGAIN) --suite $$suite; }; done
+	$(POOL) --suite $(SUITE) --semantics-suite $(SEMANTICS_SUITE)
+
+test-all: check unit packages venv
+	$(POOL) --suite forky
+	$(POOL) --suite trixie
 
 bench: packages venv
 	set -e; for bench in bench/*.py; do echo "== $$bench"; $(PYTHON) $$bench; done

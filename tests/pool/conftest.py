@@ -23,16 +23,31 @@ from poolbox.spec import SUITES
 HERE = Path(__file__).parent
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 LONGEST = (
+    "test_cores_that_no_job_takes",
     "test_faults_of_delivery",
     "test_faults_of_daemons",
+    "test_clock_steps",
+    "test_groups_of_claims",
     "test_live_actuation",
+    "test_start_with_jobs",
+    "test_loop",
+    "test_unavailable",
+    "test_demand",
+    "test_snapshot",
+    "test_collector_targets",
+    "test_many_pairs",
+    "test_cap_without_leftovers",
+    "test_slot_practice_nodes",
+    "test_slot_practice_order",
     "test_grace_and_failures",
     "test_off_means_off",
-    "test_start_with_jobs",
-    "test_slot_practice_nodes",
-    "test_snapshot",
-    "test_loop",
+    "test_single_core_targets",
+    "test_emptied_slot",
+    "test_documented_commands",
+    "test_nobody_waits",
+    "test_cadence",
 )
+"""Files that take minutes: they begin, and none is left last."""
 # Boxes that are open now, whose logs belong into the report of a test that fails now.
 OPEN: list[Box] = []
 
@@ -45,9 +60,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="Debian suite whose HTCondor runs (POOLBOX_SUITE, or trixie)",
     )
     parser.addoption(
-        "--failed-files",
-        action="store_true",
-        help="run the whole files in which a test failed the last time",
+        "--semantics-suite",
+        choices=SUITES,
+        help="suite on which tests marked `semantics` run as well",
     )
 
 
@@ -63,29 +78,21 @@ def chosen_suite(config: pytest.Config) -> str:
 
 def pytest_report_header(config: pytest.Config) -> str:
     """Which HTCondor the pool tests run."""
-    return _version_line(chosen_suite(config))
+    return _versions(config)
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
     """Say it at the end too: the header is not printed when pytest is given no path."""
-    terminalreporter.write_line(_version_line(chosen_suite(config)))
+    terminalreporter.write_line(_versions(config))
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark everything below this folder: it needs a pool.
-
-    The files that take minutes begin, so that none is left last.
-    """
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark everything below this folder: it needs a pool. `LONGEST` begin."""
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.pool)
-    if config.getoption("--failed-files", default=False):
-        failed = {test.partition("::")[0] for test in config.cache.get("cache/lastfailed", {})}
-        others = [item for item in items if item.nodeid.partition("::")[0] not in failed]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in others]
     items.sort(
         key=lambda item: (
             LONGEST.index(item.path.stem) if item.path.stem in LONGEST else len(LONGEST)
@@ -104,10 +111,19 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     return report  # type: ignore[return-value]  # and gives back
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests marked `semantics` on a second HTCondor, if there is to be one."""
+    suites = [chosen_suite(metafunc.config), metafunc.config.getoption("--semantics-suite", None)]
+    marked = metafunc.definition.get_closest_marker("semantics") is not None
+    if marked and "pool_suite" in metafunc.fixturenames and suites[1] not in (None, suites[0]):
+        metafunc.parametrize("pool_suite", suites, indirect=True, scope="session")
+
+
 @pytest.fixture(scope="session")
-def pool_suite(pytestconfig: pytest.Config) -> str:
-    """The Debian suite whose HTCondor the pools run."""
-    return chosen_suite(pytestconfig)
+def pool_suite(request: pytest.FixtureRequest) -> str:
+    """Debian suite whose HTCondor the pools run."""
+    suite: str = getattr(request, "param", None) or chosen_suite(request.config)
+    return suite
 
 
 @pytest.fixture(scope="session")
@@ -157,8 +173,11 @@ def _start(box: Box) -> Optional[CannotBuildError]:
     return None
 
 
-def _version_line(suite: str) -> str:
-    return (
-        f"HTCondor of the pool tests: {htcondor_version(suite) or 'built when first needed'} "
-        f"({suite})"
-    )
+def _versions(config: pytest.Config) -> str:
+    suites = [chosen_suite(config), config.getoption("--semantics-suite", default=None)]
+    lines = [
+        f"{htcondor_version(suite) or 'built when first needed'} ({suite})"
+        for suite in suites
+        if suite
+    ]
+    return f"HTCondor of the pool tests: {', its semantics also on '.join(lines)}"

@@ -31,6 +31,8 @@ from tests.pool.test_live_actuation import (
     submit,
 )
 
+pytestmark = pytest.mark.semantics
+
 LIVE, CRON = "wn-001", "wn-002"
 ENDED = 4 * CORES
 """So many jobs have ended before the nodes are no longer watched."""

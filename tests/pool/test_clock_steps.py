@@ -32,6 +32,8 @@ from tests.pool.own_files import (
     submit,
 )
 
+pytestmark = pytest.mark.semantics
+
 CLOCK = Path(__file__).with_name("other_clock.c")
 GRACE_SECONDS, VALID_SECONDS, SLACK_SECONDS = 60, 90, 45
 PERIOD_SECONDS = 10

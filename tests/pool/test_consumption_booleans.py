@@ -15,6 +15,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT
 
+pytestmark = pytest.mark.semantics
+
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
 OF_TYPE, STATIC = "of-type.example.org", "static.example.org"
 INVALID = "is not a valid boolean"

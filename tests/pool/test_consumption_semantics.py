@@ -13,6 +13,8 @@ from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import SPLITTING, WHOLE, Cycle, Jobs, rendered, rendered_example
 
+pytestmark = pytest.mark.semantics
+
 LIMIT, CLAIMS = 3, 3
 MOST_OFFERED = {"trixie": 30, "forky": 20}
 """Suite -> jobs of one submitter that a schedd offers in a cycle, of 30."""

@@ -11,6 +11,8 @@ from tests.pool import consumption_pools as pools
 from tests.pool.conftest import OpenBox
 from tests.pool.consumption_pools import WHOLE, Jobs, rendered_example
 
+pytestmark = pytest.mark.semantics
+
 CENTRAL, NODE = "cm-1.example.org", "shared"
 CORES, MEMORY_MIB = 8, 8000
 # Four claims of 2000 MiB. No two jobs are alike: what is alike is matched from a list, without

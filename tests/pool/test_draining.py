@@ -12,6 +12,8 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 
+pytestmark = pytest.mark.semantics
+
 CHECKOUT = Path(__file__).parents[2]
 NODE, PLAIN, ACCESS = "wn-001.example.org", "wn-002.example.org", "ap-1.example.org"
 CORES, CAP, MULTICORE = 16, 2, 8

@@ -11,6 +11,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
+pytestmark = pytest.mark.semantics
+
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
 DEPLOYED = f"""\
 include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf

@@ -18,6 +18,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 from tests.pool.test_live_actuation import CONSUMPTION_POLICY
 
+pytestmark = pytest.mark.semantics
+
 CHECKOUT = Path(__file__).parents[2]
 ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE = 16, 4, 8

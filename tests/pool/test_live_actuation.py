@@ -17,6 +17,8 @@ from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EXECUTE, TERMINATED
 
+pytestmark = pytest.mark.semantics
+
 CHECKOUT = Path(__file__).parents[2]
 ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE, GRACE_SECONDS = 16, 4, 8, 20

@@ -13,6 +13,8 @@ import mc_grace
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 
+pytestmark = pytest.mark.semantics
+
 NODE = "wn-001.example.org"
 SOURCES = Path(__file__).parents[2] / "startd_cron"
 GRACE_SECONDS = 20

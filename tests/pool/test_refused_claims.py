@@ -9,6 +9,8 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 
+pytestmark = pytest.mark.semantics
+
 ACCESS = "ap-1.example.org"
 # The negotiator puts this attribute into the job's ad for as long as it matches: the node never
 # sees it.

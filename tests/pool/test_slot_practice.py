@@ -19,6 +19,8 @@ from tests.pool.slot_practice import (
     submit,
 )
 
+pytestmark = pytest.mark.semantics
+
 CHECKOUT = Path(__file__).parents[2]
 TYPED = "wn-001.example.org"
 GENERAL_CORES, SHORT_CORES, OPS_CORES = 17, 6, 1

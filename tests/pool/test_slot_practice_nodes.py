@@ -11,6 +11,8 @@ from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
 from tests.pool.slot_practice import ACCESS, at, example, places, restart, slots, submit
 
+pytestmark = pytest.mark.semantics
+
 SECOND = "ap-2.example.org"
 WHOLE, PLAIN = "wn-001.example.org", "wn-002.example.org"
 LICENCES = 2

@@ -18,6 +18,8 @@ from tests.pool.slot_practice import (
     submit,
 )
 
+pytestmark = pytest.mark.semantics
+
 CORES, NODES = 4, 3
 LICENCES = 2
 DEPTH, BREADTH = "70-fill-depth-first.conf", "70-fill-breadth-first.conf"

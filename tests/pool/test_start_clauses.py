@@ -34,6 +34,8 @@ from tests.pool.start_cases import (
     slots_in,
 )
 
+pytestmark = pytest.mark.semantics
+
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 
 CHECKOUT = Path(__file__).parents[2]

@@ -14,6 +14,8 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 
+pytestmark = pytest.mark.semantics
+
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 
 CHECKOUT = Path(__file__).parents[2]
