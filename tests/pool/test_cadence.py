@@ -31,9 +31,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from sharectl.cadence.asks import COMMAND
-from sharectl.cadence.loading import loading_factor
-from sharectl.cadence.loads import expected_loading
-from sharectl.cadence.run_times import Seen
+from sharectl.cadence.run_times import constant, loading_factor
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EXECUTE, TERMINATED
@@ -223,9 +221,8 @@ def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
         number for number, job in enumerate(jobs, 1) if job.held_seconds - job.run_time_seconds > 2
     )
     loading = _loading(jobs[:last])
-    expected = expected_loading(
-        Seen({seen.run_time_seconds(AGED): 1.0}), seen.cadence_seconds, WORKLIFE_SECONDS
-    )
+    aged = constant(seen.run_time_seconds(AGED))
+    expected = aged.loading(seen.cadence_seconds, WORKLIFE_SECONDS)
     print(
         f"worklife {WORKLIFE_SECONDS} s at {interval} s: measured {loading:.3f}, expected "
         f"{expected:.3f}"

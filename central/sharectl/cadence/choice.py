@@ -1,4 +1,4 @@
-"""Which NEGOTIATOR_INTERVAL to choose, with NEGOTIATOR_CYCLE_DELAY and NEGOTIATOR_MIN_INTERVAL.
+"""Cost of each NEGOTIATOR_INTERVAL, and the choice of one with the knobs beside it.
 
 The next cycle's timer is max(CYCLE_DELAY, INTERVAL - duration) after a cycle's end; a schedd's
 RESCHEDULE (it sends one when jobs are submitted) sets it to now. When it fires, the cycle is put
@@ -7,18 +7,21 @@ off until CYCLE_DELAY after the last one's end and MIN_INTERVAL after its start.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 from typing import Callable, Optional
 
+from sharectl.cadence.loads import Load
+
 DAY_SECONDS = 86400
-_DAY_HOURS = 24
+DAY_HOURS = 24
 CHANGE = 0.1
 """Share by which run times may come out shorter or longer than they were."""
 _ROUNDING = 1e-9
-CLOCK_SECONDS = 1
-"""The negotiator's clock counts whole seconds: a cycle may have taken so much longer than it says."""
+
+Loading = Callable[[float], float]
+"""Seconds from the start of a cycle to the next -> loading factor."""
 
 
 @dataclass(frozen=True)
@@ -30,25 +33,48 @@ class Knobs:
     min_interval_seconds: float = 5
 
     def period_seconds(self, duration_seconds: float) -> float:
-        """From a cycle's start to the next when nobody calls, if cycles take ``duration_seconds``."""
+        """Time from a cycle's start to the next when no schedd calls."""
         return max(self.interval_seconds, self.shortest_period_seconds(duration_seconds))
 
     def shortest_period_seconds(self, duration_seconds: float) -> float:
-        """The same when schedds call all the time."""
+        """Time from a cycle's start to the next when schedds call all the time."""
         return max(self.min_interval_seconds, duration_seconds + self.cycle_delay_seconds)
 
 
 @dataclass(frozen=True)
+class Terms:
+    """Conditions of a choice."""
+
+    intervals: tuple[float, ...]
+    """Seconds."""
+    worklife_seconds: float
+    """CLAIM_WORKLIFE."""
+    cores: Optional[int]
+    """Of the pool; None if unknown."""
+    duration_seconds: Optional[float]
+    """Longest cycle; None if unknown."""
+    most_negotiating: float
+    """Share of the time that the negotiator may negotiate, above 0 and below 1."""
+    tolerance: float
+    """Share of the cores' time that a longer interval may lose beyond the best."""
+    cycle_delay_seconds: float = Knobs.cycle_delay_seconds
+
+    def allows(self, interval_seconds: float) -> bool:
+        """Return whether cycles leave the negotiator the time that it should have."""
+        return (self.duration_seconds or 0.0) <= self.most_negotiating * interval_seconds
+
+
+@dataclass(frozen=True)
 class Option:
-    """What one interval costs."""
+    """Cost of one interval."""
 
     interval_seconds: float
     loading: float
-    """The slots' loading factor, as jobs and claims are."""
+    """The slots' loading factor."""
     negotiating: Optional[float]
-    """Share of the time that the negotiator negotiates; None if it is not known how long its cycles take."""
+    """Share of the time that the negotiator negotiates; None if durations are unknown."""
     late_seconds: Optional[float] = None
-    """How far apart cycles begin if the interval cannot be kept, which all figures are then of; None if it can be."""
+    """Time between cycles if the interval cannot be kept, to which all figures belong."""
 
     @property
     def idle(self) -> float:
@@ -60,21 +86,24 @@ class Option:
         """Negotiation cycles a day."""
         return DAY_SECONDS / (self.late_seconds or self.interval_seconds)
 
+    def idle_hours(self, cores: Optional[float]) -> Optional[float]:
+        """Idle core-hours a day; None if the cores are unknown."""
+        return None if cores is None else self.idle * cores * DAY_HOURS
+
 
 @dataclass(frozen=True)
 class Beside:
-    """What an option costs beside another one."""
+    """Cost of an option less that of another one."""
 
     idle_ratio: float
-    """Part of the cores' time that it loses more; negative: less."""
+    """Part of the cores' time."""
     negotiating_hours_per_day: float
-    """Hours a day that the negotiator negotiates more; negative: less."""
     idle_core_hours_per_day: Optional[float]
-    """Idle core-hours a day more; negative: less; None if the cores are not known."""
+    """None if the cores are unknown."""
 
     @property
     def costs_more_than_it_saves(self) -> bool:
-        """Whether it loses more core-hours than it saves; of a pool of unknown cores, whether it loses any."""
+        """Whether it loses more core-hours than it saves; of unknown cores, whether any."""
         if self.idle_core_hours_per_day is None:
             return self.idle_ratio > _ROUNDING
         return self.idle_core_hours_per_day + self.negotiating_hours_per_day > _ROUNDING
@@ -82,70 +111,132 @@ class Beside:
 
 @dataclass(frozen=True)
 class Choice:
-    """What is recommended."""
+    """The recommendation."""
 
     option: Option
     best: Option
     """The option with the least idle time that the negotiator can keep up with."""
     beside_default: Beside
-    """What it costs beside HTCondor's default."""
+    """Cost beside HTCondor's default."""
     knobs: Knobs
     worst_loading: float
-    """Its loading factor if run times came out up to `CHANGE` shorter or longer, at worst."""
+    """Least loading factor if run times came out up to `CHANGE` shorter or longer."""
     phase: bool
     """Whether that is clearly worse: it matters where in a cycle jobs end."""
 
 
-def options(
-    loading: Sequence[tuple[float, float]], duration_seconds: Optional[float]
-) -> tuple[Option, ...]:
-    """Options from intervals and their loading factors, the shortest interval first."""
-    return tuple(
-        Option(interval, factor, None if duration_seconds is None else duration_seconds / interval)
-        for interval, factor in sorted(loading)
-    )
+@dataclass(frozen=True)
+class Cost:
+    """A load at some intervals."""
+
+    load: Load
+    alone: tuple[Option, ...]
+    """One job a claim."""
+    reused: tuple[Option, ...]
+    """Claims that are used again."""
 
 
-def options_as_kept(
-    intervals: Iterable[float],
-    loading: Callable[[float], float],
-    duration_seconds: Optional[float],
-    cycle_delay_seconds: float,
-    most_negotiating: float,
-) -> tuple[Option, ...]:
-    """Options of intervals, of those that cannot be kept with what comes of them; the shortest interval first.
+@dataclass(frozen=True)
+class Comparison:
+    """Costs of all loads, and the choice."""
+
+    terms: Terms
+    costs: tuple[Cost, ...]
+    """The first is of all jobs, or of the first law."""
+    now: Optional[Option]
+    """The negotiator's own configuration; None if it is unknown."""
+    choice: Optional[Choice]
+    alone_beside_default: Optional[Beside]
+    """Cost of the choice beside the default with one job a claim."""
+
+    @property
+    def several_laws(self) -> bool:
+        """Whether loads are laws of which none is the pool's."""
+        return len(self.costs) > 1 and self.costs[0].load.jobs is None
+
+    @property
+    def parts(self) -> tuple[Cost, ...]:
+        """Groups or sizes of which the first of the costs is made."""
+        return () if self.several_laws else self.costs[1:]
+
+    def share(self, cost: Cost) -> float:
+        """Share of all core-seconds of work."""
+        return cost.load.work / self.costs[0].load.work
+
+    def idle_hours(self, cost: Cost, number: int, *, reused: bool) -> Optional[float]:
+        """Idle core-hours a day at an interval; None if the cores are unknown.
+
+        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its
+        jobs hold.
+        """
+        option, every = (
+            (row.reused if reused else row.alone)[number] for row in (cost, self.costs[0])
+        )
+        if self.terms.cores is None:
+            return None
+        share = self.share(cost) * every.loading / option.loading if cost in self.parts else 1.0
+        return option.idle_hours(self.terms.cores * share)
+
+
+def compare(loads: Sequence[Load], terms: Terms, own: Optional[Knobs] = None) -> Comparison:
+    """Costs of all intervals, and the choice by the column of claims that are used again.
 
     Parameters
     ----------
-    loading
-        Seconds from the start of a cycle to the next -> loading factor.
-    cycle_delay_seconds
-        From a cycle's end to the next; shorter for an interval that `choose` may choose, which
-        brings its own.
+    loads
+        All jobs and then their parts, or laws.
+    own
+        The negotiator's own configuration.
     """
-    if duration_seconds is None:
-        return options([(interval, loading(interval)) for interval in intervals], None)
-    soonest = duration_seconds + cycle_delay_seconds
-    kept = {
-        interval: interval >= soonest or _possible(interval, duration_seconds, most_negotiating)
-        for interval in sorted(intervals)
-    }
-    late = loading(soonest) if not all(kept.values()) else 0.0
-    return tuple(
-        Option(interval, loading(interval), duration_seconds / interval)
-        if keeps
-        else Option(interval, late, duration_seconds / soonest, soonest)
-        for interval, keeps in kept.items()
+
+    def options(load: Load, worklife: float) -> tuple[Option, ...]:
+        return tuple(
+            _option(interval, lambda seconds: load.loading(seconds, worklife), terms)
+            for interval in sorted(terms.intervals)
+        )
+
+    worklife, duration = terms.worklife_seconds, terms.duration_seconds
+    costs = []
+    for load in loads:
+        alone = options(load, 0)
+        costs.append(Cost(load, alone, options(load, worklife) if worklife else alone))
+    first = loads[0]
+    if len(loads) > 1 and first.jobs is None:
+        return Comparison(terms, tuple(costs), None, None, None)
+    now = None
+    if own is not None:
+        period = max(1.0, own.period_seconds(duration or 0))
+        if period <= DAY_SECONDS:
+            negotiating = None if duration is None else duration / period
+            now = Option(period, first.loading(period, worklife), negotiating)
+    if duration is None:
+        return Comparison(terms, tuple(costs), now, None, None)
+    choice = choose(
+        costs[0].reused,
+        default_option(lambda seconds: first.loading(seconds, worklife), duration),
+        terms,
+        lambda interval: first.worst_loading(interval, worklife, CHANGE),
     )
+    without = None
+    if choice is not None and worklife:
+        alone_option = costs[0].alone[costs[0].reused.index(choice.option)]
+        usual = default_option(first.loading, duration)
+        without = beside(alone_option, usual, terms.cores)
+    return Comparison(terms, tuple(costs), now, choice, without)
 
 
-def _possible(interval_seconds: float, duration_seconds: float, most_negotiating: float) -> bool:
-    """Whether the negotiator negotiates for no more of its time than it may."""
-    return duration_seconds <= most_negotiating * interval_seconds
+def _option(interval: float, loading: Loading, terms: Terms) -> Option:
+    """Cost of an interval; one that may be chosen is kept, because it brings its own delay."""
+    if terms.duration_seconds is None:
+        return Option(interval, loading(interval), None)
+    soonest = terms.duration_seconds + terms.cycle_delay_seconds
+    if interval >= soonest or terms.allows(interval):
+        return Option(interval, loading(interval), terms.duration_seconds / interval)
+    return Option(interval, loading(soonest), terms.duration_seconds / soonest, soonest)
 
 
-def default_option(loading: Callable[[float], float], duration_seconds: float) -> Option:
-    """Option of HTCondor's default knobs. Parameters as of `options_as_kept`."""
+def default_option(loading: Loading, duration_seconds: float) -> Option:
+    """Option of HTCondor's default knobs."""
     usual = Knobs()
     period = usual.period_seconds(duration_seconds)
     late = period if period > usual.interval_seconds else None
@@ -153,83 +244,52 @@ def default_option(loading: Callable[[float], float], duration_seconds: float) -
 
 
 def beside(option: Option, other: Option, cores: Optional[int]) -> Beside:
-    """Cost of an option beside another one, on so many cores; of both it is known how long cycles take."""
+    """Cost of an option less that of another one; durations of cycles are known."""
     idle = option.idle - other.idle
     negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
-    return Beside(
-        idle, negotiating * _DAY_HOURS, None if cores is None else idle * cores * _DAY_HOURS
-    )
+    hours = None if cores is None else idle * cores * DAY_HOURS
+    return Beside(idle, negotiating * DAY_HOURS, hours)
 
 
 def choose(
-    offered: Sequence[Option],
-    default: Option,
-    cores: Optional[int],
-    duration_seconds: float,
-    most_negotiating: float,
-    tolerance: float,
-    worst_loading: Callable[[float], float],
+    offered: Sequence[Option], default: Option, terms: Terms, worst_loading: Loading
 ) -> Optional[Choice]:
-    """The longest interval that loses hardly more than the best, and costs no more than it saves; None without one.
+    """The longest interval that loses hardly more than the best and is worth its cost.
 
-    Parameters
-    ----------
-    default
-        What HTCondor's default costs: an hour of negotiation that is saved is worth a core-hour.
-    cores
-        Cores of the pool; None if they are not known: then nothing is recommended that loses more
-        than the default.
-    duration_seconds
-        How long a cycle takes at most.
-    most_negotiating
-        Share of the time that the negotiator may negotiate, above 0 and below 1.
-    tolerance
-        Share of the cores' time that may be lost beyond the best option: what a longer interval is
-        worth.
-    worst_loading
-        Interval in seconds -> `Choice.worst_loading`.
+    An hour of negotiation that is saved is worth a core-hour. Where the cores are unknown, an
+    interval may lose no more than HTCondor's default.
     """
-    possible = [
+    possible = [option for option in offered if terms.allows(option.interval_seconds)]
+    best = min(possible, key=lambda option: (option.idle, option.interval_seconds), default=None)
+    if best is None:
+        return None
+    worthwhile = [
         option
-        for option in offered
-        if _possible(option.interval_seconds, duration_seconds, most_negotiating)
+        for option in possible
+        if option.idle <= best.idle + terms.tolerance
+        and not beside(option, default, terms.cores).costs_more_than_it_saves
     ]
-    if not possible:
+    if not worthwhile:
         return None
-    best = min(possible, key=lambda option: (option.idle, option.interval_seconds))
-    chosen = max(
-        (
-            option
-            for option in possible
-            if option.idle <= best.idle + tolerance
-            and not beside(option, default, cores).costs_more_than_it_saves
-        ),
-        key=lambda option: option.interval_seconds,
-        default=None,
-    )
-    if chosen is None:
-        return None
+    chosen = max(worthwhile, key=lambda option: option.interval_seconds)
     worst = worst_loading(chosen.interval_seconds)
-    phase = worst < chosen.loading - tolerance
+    phase = worst < chosen.loading - terms.tolerance
     return Choice(
         chosen,
         best,
-        beside(chosen, default, cores),
-        _knobs(chosen, duration_seconds, most_negotiating, phase=phase),
+        beside(chosen, default, terms.cores),
+        _knobs(chosen, terms, phase=phase),
         worst,
         phase,
     )
 
 
-def _knobs(
-    option: Option, duration_seconds: float, most_negotiating: float, *, phase: bool
-) -> Knobs:
-    usual = Knobs()
-    interval = option.interval_seconds
+def _knobs(option: Option, terms: Terms, *, phase: bool) -> Knobs:
+    usual, interval, duration = Knobs(), option.interval_seconds, terms.duration_seconds or 0.0
     # Schedds that call all the time must not keep the negotiator busier than it may be.
-    least_delay = ceil(duration_seconds * (1 / most_negotiating - 1))
+    least_delay = ceil(duration * (1 / terms.most_negotiating - 1))
     # A longer delay would make the period longer than the interval.
-    most_delay = max(0, floor(interval - duration_seconds))
+    most_delay = max(0, floor(interval - duration))
     return Knobs(
         interval,
         max(least_delay, min(usual.cycle_delay_seconds, most_delay)),

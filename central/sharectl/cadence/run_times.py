@@ -1,241 +1,289 @@
-"""Run times, as a law or as they were seen: what a loading factor needs to know of them.
+"""Loading factor: share of its time that a slot works when it gets jobs at negotiation cycles only.
 
-Every kind answers the same questions about D, the seconds that a job taken at random runs.
+A job runs for D seconds, its slot then stays empty until the next cycle begins, and cycles begin
+every C seconds: the loading factor of one run time is D / (C * ceil(D / C)). A slot reaches it while
+jobs wait for it all the time.
+
+Where run times vary it is a ratio of expectations (renewal and reward), E[D] / (C * E[ceil(D / C)]).
+The mean of the jobs' own factors is something else: in it a short job, which wastes most of a cycle,
+counts as much as a long one.
+
+With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older than
+W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there is
+always one more that may use the claim.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from math import erfc, exp, expm1, floor, isfinite, log, pi, sqrt
-from typing import Callable, Protocol
+from functools import lru_cache
+from math import ceil, erfc, exp, floor, isfinite, log, log1p, pi, sqrt
+from operator import mul
+from statistics import NormalDist
+from typing import Callable
 
-from sharectl.cadence.loading import cycles_held
-
-_MOST_TERMS = 1000
-_NEGLIGIBLE = 1e-15
-
-
-class RunTimes(Protocol):
-    """Run times of jobs."""
-
-    def __hash__(self) -> int:
-        """By identity."""
-
-    @property
-    def mean_seconds(self) -> float:
-        """E[D]."""
-
-    @property
-    def resolution_seconds(self) -> float:
-        """What run times are as good as rounded to; 0 if they may be anything."""
-
-    def cycles(self, cadence_seconds: float) -> float:
-        """E[q + ceil(r)]: cycles that a slot is held for a job."""
-
-    def steps(self, step_seconds: float, points: int) -> tuple[float, list[float]]:
-        """The same rounded to whole steps, 1 at least: their mean, and the probabilities of 0 to ``points`` steps."""
-
-    def cycles_after(
-        self, step_seconds: float, cycle_steps: int, first: int, points: int
-    ) -> list[float]:
-        """E[cycles that begin from ``first`` - 0, 1 … ``points`` steps after a job's start until it has ended].
-
-        Parameters
-        ----------
-        cycle_steps
-            Steps between the beginnings of two cycles.
-        first
-            Above ``points``.
-        """
+# A quotient that floating point cannot tell from a whole number is that: 3 * 0.1 / 0.1 is above 3.
+_ROUNDING = 1e-9
+_STEPS = 2000
+"""Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
+_BINS = 2000
+"""Run times of equal probability that stand for a law."""
+_MOST_SECONDS = 1e9
 
 
-class Law:
-    """A law with a density.
+def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
+    """Cycles from a job's start to the first at which its slot can get another, at least 1.
 
-    Parameters
-    ----------
-    longer
-        Seconds -> P(D > seconds).
-    excess
-        Seconds -> E[max(0, D - seconds)].
+    Raises
+    ------
+    ValueError
+        If either is not above 0, or there are more cycles than a float can count.
     """
-
-    resolution_seconds = 0.0
-
-    def __init__(self, longer: Callable[[float], float], excess: Callable[[float], float]) -> None:
-        self.mean_seconds = excess(0.0)
-        self.longer = longer
-        self.excess = excess
-
-    def cycles(self, cadence_seconds: float) -> float:
-        """See `RunTimes`."""
-        return self.cycles_from(0.0, cadence_seconds)
-
-    def cycles_from(self, seconds: float, cadence_seconds: float) -> float:
-        """P(D > s) + P(D > s + C) + …: cycles that begin from s on until the job has ended.
-
-        What comes after many terms is taken as their integral (Euler and Maclaurin, to the second
-        term).
-        """
-        total = 0.0
-        for number in range(_MOST_TERMS):
-            term = self.longer(seconds + number * cadence_seconds)
-            if term <= _NEGLIGIBLE:
-                return total
-            total += term
-        rest = seconds + _MOST_TERMS * cadence_seconds
-        return total + self.excess(rest) / cadence_seconds + self.longer(rest) / 2
-
-    def steps(self, step_seconds: float, points: int) -> tuple[float, list[float]]:
-        """See `RunTimes`. A job of x steps runs from x - 0.5 to x + 0.5 of them."""
-        longer = [1.0, *(self.longer((step + 0.5) * step_seconds) for step in range(1, points + 1))]
-        masses = [0.0, *(before - after for before, after in zip(longer, longer[1:]))]
-        return 1 + self.cycles_from(1.5 * step_seconds, step_seconds), masses
-
-    def cycles_after(
-        self, step_seconds: float, cycle_steps: int, first: int, points: int
-    ) -> list[float]:
-        """See `RunTimes`."""
-        after: list[float] = []
-        for back in range(points + 1):
-            seconds = (first - back + 0.5) * step_seconds
-            after.append(
-                self.cycles_from(seconds, step_seconds * cycle_steps)
-                if back < cycle_steps
-                else self.longer(seconds) + after[back - cycle_steps]
-            )
-        return after
+    for name, value in (("run time", run_time_seconds), ("cadence", cadence_seconds)):
+        if not (isfinite(value) and value > 0):
+            raise ValueError(f"{name} is {value!r}; write seconds above 0")
+    cycles = run_time_seconds / cadence_seconds
+    if not isfinite(cycles):
+        raise ValueError(f"{run_time_seconds!r} s are too many cycles of {cadence_seconds!r} s")
+    return max(1, _whole(cycles, ceil))
 
 
-class Exponential(Law):
-    """Jobs that end with the same probability in every second, however long they have run."""
-
-    def __init__(self, mean_seconds: float) -> None:
-        _check(mean=mean_seconds)
-        super().__init__(
-            lambda seconds: exp(-seconds / mean_seconds),
-            lambda seconds: mean_seconds * exp(-seconds / mean_seconds),
-        )
-
-    def cycles_from(self, seconds: float, cadence_seconds: float) -> float:
-        """See `Law`; the sum is geometric, hence closed."""
-        return self.longer(seconds) / -expm1(-cadence_seconds / self.mean_seconds)
+def loading_factor(run_time_seconds: float, cadence_seconds: float) -> float:
+    """Loading factor of jobs of one run time. Raises as `cycles_held`."""
+    held_seconds = cadence_seconds * cycles_held(run_time_seconds, cadence_seconds)
+    return min(1.0, run_time_seconds / held_seconds)
 
 
-def normal(mean_seconds: float, sd_seconds: float) -> Law:
-    """Normal law of which only what is above 0 is kept, scaled up to 1: D given that D > 0.
-
-    The mean that comes out is above ``mean_seconds``, noticeably so where ``sd_seconds`` is over a
-    third of it.
-    """
-    _check(mean=mean_seconds, sd=sd_seconds)
-    kept = _above(-mean_seconds / sd_seconds)
-
-    def longer(seconds: float) -> float:
-        return min(1.0, _above((seconds - mean_seconds) / sd_seconds) / kept)
-
-    def excess(seconds: float) -> float:
-        z = (seconds - mean_seconds) / sd_seconds
-        return max(0.0, sd_seconds * (exp(-z * z / 2) / sqrt(2 * pi) - z * _above(z)) / kept)
-
-    return Law(longer, excess)
+def jobs_of_claim(run_time_seconds: float, worklife_seconds: float) -> int:
+    """Jobs of one run time until one ends when the claim is older than its worklife."""
+    return _whole(worklife_seconds / run_time_seconds, floor) + 1
 
 
-def log_normal(mean_seconds: float, sd_seconds: float) -> Law:
-    """Law whose logarithm is normal; mean and standard deviation are the run times' own, not the logarithms'."""
-    _check(mean=mean_seconds, sd=sd_seconds)
-    spread = sqrt(log(1 + (sd_seconds / mean_seconds) ** 2))
-    middle = log(mean_seconds) - spread**2 / 2
-
-    def longer(seconds: float) -> float:
-        return _above((log(seconds) - middle) / spread) if seconds > 0 else 1.0
-
-    def excess(seconds: float) -> float:
-        if seconds <= 0:
-            return mean_seconds - seconds
-        z = (log(seconds) - middle) / spread
-        return max(0.0, mean_seconds * _above(z - spread) - seconds * _above(z))
-
-    return Law(longer, excess)
+def _whole(value: float, otherwise: Callable[[float], int]) -> int:
+    nearest = round(value)
+    same = nearest > 0 and abs(value - nearest) <= _ROUNDING * nearest
+    return nearest if same else otherwise(value)
 
 
-class Seen:
-    """Run times that were seen; one of them is a constant run time.
+class RunTimes:
+    """Distribution of run times.
 
     Parameters
     ----------
     weights
         Seconds, above 0 -> weight, above 0, such as jobs.
     resolution_seconds
-        See `RunTimes`.
+        Precision of the run times; 0 if they may be anything.
     """
 
     def __init__(self, weights: Mapping[float, float], resolution_seconds: float = 1.0) -> None:
         if not weights:
             raise ValueError("there is no run time")
-        _check(**{"shortest run time": min(weights), "longest run time": max(weights)})
         self.weights = dict(weights)
-        self.weight = sum(weights.values())
+        self.weight = float(sum(weights.values()))
         self.resolution_seconds = resolution_seconds
-        self.mean_seconds = (
-            sum(seconds * weight for seconds, weight in weights.items()) / self.weight
-        )
+        self.mean_seconds = float(sum(map(mul, weights, weights.values()))) / self.weight
 
-    def cycles(self, cadence_seconds: float) -> float:
-        """See `RunTimes`."""
+    def loading(self, cadence_seconds: float, worklife_seconds: float = 0) -> float:
+        """Expected loading factor, above 0 and at most 1.
+
+        Parameters
+        ----------
+        worklife_seconds
+            CLAIM_WORKLIFE. 0: one job a claim; below 0: claims do not age.
+        """
+        if worklife_seconds < 0:
+            return 1.0
+        if len(self.weights) == 1:
+            (seconds,) = self.weights
+            jobs = jobs_of_claim(seconds, worklife_seconds)
+            return loading_factor(seconds * jobs, cadence_seconds)
+        if worklife_seconds > 0:
+            return _claims_loading(
+                self, cadence_seconds, min(worklife_seconds, _STEPS * cadence_seconds)
+            )
         held = sum(
             cycles_held(seconds, cadence_seconds) * weight
             for seconds, weight in self.weights.items()
         )
-        return held / self.weight
+        return min(1.0, self.mean_seconds * self.weight / (cadence_seconds * held))
 
-    def steps(self, step_seconds: float, points: int) -> tuple[float, list[float]]:
-        """See `RunTimes`. Run times are rounded to the nearest step."""
-        masses = [0.0] * (points + 1)
-        mean = 0.0
-        for step, share in self._rounded(step_seconds):
-            mean += step * share
-            if step <= points:
-                masses[step] += share
-        return mean, masses
-
-    def cycles_after(
-        self, step_seconds: float, cycle_steps: int, first: int, points: int
-    ) -> list[float]:
-        """See `RunTimes`."""
-        # A longer job takes some whole cycles more and is otherwise like one of these: no list is
-        # as long as it.
-        masses = [0.0] * (first + cycle_steps + 1)
-        whole_cycles = 0.0
-        for step, share in self._rounded(step_seconds):
-            cycles = max(0, -((first + cycle_steps - step) // cycle_steps))
-            masses[step - cycles * cycle_steps] += share
-            whole_cycles += cycles * share
-        longer = [0.0] * len(masses)
-        for step in range(len(masses) - 2, -1, -1):
-            longer[step] = longer[step + 1] + masses[step + 1]
-        after: list[float] = []
-        for back in range(points + 1):
-            step = first - back
-            later = (
-                longer[step + cycle_steps] + whole_cycles
-                if back < cycle_steps
-                else after[back - cycle_steps]
-            )
-            after.append(longer[step] + later)
-        return after
-
-    def _rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
+    def rounded(self, step_seconds: float) -> Iterable[tuple[int, float]]:
+        """Run times in whole steps, 1 at least, and their probabilities."""
         for seconds, weight in self.weights.items():
             yield max(1, floor(seconds / step_seconds + 0.5)), weight / self.weight
 
 
-def _check(**seconds: float) -> None:
-    for name, value in seconds.items():
-        if not (isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value!r}; write seconds above 0")
+def _claims_loading(run_times: RunTimes, cadence_seconds: float, worklife_seconds: float) -> float:
+    """E[L] / (C * E[cycles of L]), on a lattice that the cycles' beginnings are part of."""
+    cycle_steps = ceil(
+        cadence_seconds / max(run_times.resolution_seconds, worklife_seconds / _STEPS)
+    )
+    step_seconds = cadence_seconds / cycle_steps
+    points = floor(worklife_seconds / step_seconds)
+    # Every claim lasts past all cycles that begin up to its worklife: later ones are in doubt.
+    sure_cycles = points // cycle_steps + 1
+    starts, mean_steps = _job_starts(run_times, step_seconds, points)
+    after = _cycles_after(run_times, step_seconds, cycle_steps, sure_cycles * cycle_steps, points)
+    held_cycles: float = sure_cycles + sum(map(mul, starts, after))
+    # Wald: a claim's jobs times their mean.
+    return min(1.0, sum(starts) * mean_steps / (cycle_steps * held_cycles))
 
 
-def _above(z: float) -> float:
-    """P(Z > z) of the standard normal law."""
-    return erfc(z / sqrt(2)) / 2
+@lru_cache(maxsize=256)
+def _job_starts(run_times: RunTimes, step_seconds: float, points: int) -> tuple[list[float], float]:
+    """Expected jobs that a claim starts after 0 to ``points`` steps, and a job's mean steps.
+
+    The renewal equation is the same for most intervals, and takes most of the time.
+    """
+    masses = [0.0] * (points + 1)
+    mean_steps = 0.0
+    for step, share in run_times.rounded(step_seconds):
+        mean_steps += step * share
+        if step <= points:
+            masses[step] += share
+    starts = [1.0]
+    for step in range(1, points + 1):
+        starts.append(sum(map(mul, masses[1 : step + 1], reversed(starts))))
+    return starts, mean_steps
+
+
+def _cycles_after(
+    run_times: RunTimes, step_seconds: float, cycle_steps: int, first: int, points: int
+) -> list[float]:
+    """Expected cycles from ``first`` - 0, 1 … ``points`` steps after a job's start to its end.
+
+    Cycles begin ``cycle_steps`` apart; ``first`` is above ``points``.
+    """
+    # A longer job takes some whole cycles more and is otherwise like one of these.
+    masses = [0.0] * (first + cycle_steps + 1)
+    whole_cycles = 0.0
+    for step, share in run_times.rounded(step_seconds):
+        cycles = max(0, -((first + cycle_steps - step) // cycle_steps))
+        masses[step - cycles * cycle_steps] += share
+        whole_cycles += cycles * share
+    longer = [0.0] * len(masses)
+    for step in range(len(masses) - 2, -1, -1):
+        longer[step] = longer[step + 1] + masses[step + 1]
+    after: list[float] = []
+    for back in range(points + 1):
+        step = first - back
+        later = (
+            longer[step + cycle_steps] + whole_cycles
+            if back < cycle_steps
+            else after[back - cycle_steps]
+        )
+        after.append(longer[step] + later)
+    return after
+
+
+def constant(seconds: float) -> RunTimes:
+    """One run time."""
+    return RunTimes({seconds: 1.0})
+
+
+def exponential(mean_seconds: float) -> RunTimes:
+    """Jobs that end with the same probability in every second, however long they have run."""
+    return _binned(
+        lambda share: -mean_seconds * log1p(-share),
+        lambda seconds: mean_seconds - (seconds + mean_seconds) * exp(-seconds / mean_seconds),
+        mean_seconds,
+    )
+
+
+def normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
+    """Normal law cut off at 0 and scaled up: its mean is above ``mean_seconds``."""
+    law = NormalDist(mean_seconds, sd_seconds)
+    cut = -mean_seconds / sd_seconds
+    kept = 1 - _below(cut)
+
+    def density(z: float) -> float:
+        return exp(-z * z / 2) / sqrt(2 * pi)
+
+    def up_to(seconds: float) -> float:
+        z = (seconds - mean_seconds) / sd_seconds
+        middle, spread = _below(z) - _below(cut), density(z) - density(cut)
+        return (mean_seconds * middle - sd_seconds * spread) / kept
+
+    return _binned(
+        lambda share: law.inv_cdf(1 - kept + share * kept),
+        up_to,
+        mean_seconds + sd_seconds * density(cut) / kept,
+    )
+
+
+def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
+    """Law whose logarithm is normal; mean and standard deviation are the run times' own."""
+    spread = sqrt(log1p((sd_seconds / mean_seconds) ** 2))
+    middle = log(mean_seconds) - spread**2 / 2
+    law = NormalDist(middle, spread)
+    return _binned(
+        lambda share: exp(law.inv_cdf(share)),
+        lambda seconds: mean_seconds * _below((log(seconds) - middle) / spread - spread),
+        mean_seconds,
+    )
+
+
+def _binned(
+    quantile: Callable[[float], float], up_to: Callable[[float], float], mean_seconds: float
+) -> RunTimes:
+    """Law as means of bins of equal probability.
+
+    Parameters
+    ----------
+    up_to
+        Seconds -> E[D; D <= seconds].
+    """
+    edges = (quantile(number / _BINS) for number in range(1, _BINS))
+    parts = [0.0, *map(up_to, edges), mean_seconds]
+    least = mean_seconds * 1e-12  # differences of small parts are rounded
+    weights: Counter[float] = Counter(
+        max(least, (after - before) * _BINS) for before, after in zip(parts, parts[1:])
+    )
+    return RunTimes(weights, resolution_seconds=0.0)
+
+
+def _below(z: float) -> float:
+    """P(Z < z) of the standard normal law."""
+    return erfc(-z / sqrt(2)) / 2
+
+
+_LAWS: Mapping[str, tuple[tuple[str, ...], Callable[..., RunTimes]]] = {
+    "constant": (("SECONDS",), constant),
+    "exponential": (("MEAN",), exponential),
+    "normal": (("MEAN", "SD"), normal),
+    "log-normal": (("MEAN", "SD"), log_normal),
+}
+
+
+def parse(text: str) -> RunTimes:
+    """Law by its name and parameters in seconds, such as ``normal:255,50``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such law; the message says what to write.
+    """
+    name, colon, rest = text.partition(":")
+    if name not in _LAWS or not colon:
+        forms = " ".join(f"{name}:{','.join(words)}" for name, (words, _) in _LAWS.items())
+        raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
+    words, law = _LAWS[name]
+    parts = rest.split(",")
+    if len(parts) != len(words):
+        raise ValueError(f"{text[:60]!r}: write {name}:{','.join(words)}, in seconds")
+    return law(*(_seconds(text, part) for part in parts))
+
+
+def _seconds(text: str, part: str) -> float:
+    try:
+        value = float(part)
+    except ValueError:
+        value = 0.0
+    if not 1 / _MOST_SECONDS <= value <= _MOST_SECONDS:
+        raise ValueError(
+            f"{text[:60]!r}: {part[:20]!r} is no run time; write seconds above 0, from "
+            f"{1 / _MOST_SECONDS:g} to {_MOST_SECONDS:.0f}, such as 255"
+        )
+    return value

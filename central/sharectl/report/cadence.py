@@ -1,32 +1,24 @@
-"""What an interval costs and which to choose, as JSON and for people.
-
-The saw-tooth: loading factor over run time, in seconds for some intervals and in cycles for any.
-
-Lines are told apart by style and marker, not by colour alone; the text chart needs no colour at
-all.
-
-What an interval costs and which to choose, for people.
-"""
+"""Costs of negotiation intervals and the choice of one: as JSON, as one table, as one figure."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Optional, TextIO
 
-from sharectl.cadence.choice import CHANGE, DAY_SECONDS, Beside, Choice, Knobs, Option
-from sharectl.cadence.loading import loading_factor
+from sharectl.cadence.choice import CHANGE, Beside, Choice, Comparison, Cost, Knobs, Option
 from sharectl.cadence.loads import Load
 from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
-from sharectl.report.tables import print_table, printable
+from sharectl.report.tables import WIDTH, print_table, printable
 from sharectl.words import counted
 
-_HOUR_SECONDS = 3600
-_COLUMNS = 80
+MOST_TEETH = 200
+_CYCLES = 8
+_FEW_DIGITS = 100
 _KNOBS = (
-    # name, field of `Knobs`, what it means
+    # name, field of `Knobs`, meaning
     (
         "NEGOTIATOR_INTERVAL",
         "interval_seconds",
@@ -40,88 +32,47 @@ _KNOBS = (
     (
         "NEGOTIATOR_MIN_INTERVAL",
         "min_interval_seconds",
-        (
-            "at least so long from the start of a cycle to the next when a schedd calls for one "
-            "(HTCondor 9.2)"
-        ),
+        "at least so long from the start of a cycle to the next when a schedd calls (HTCondor 9.2)",
     ),
 )
 
 
 @dataclass(frozen=True)
-class Cost:
-    """Some run times at some intervals."""
+class Facts:
+    """Run times, and facts of the pool that came with them."""
 
-    load: Load
-    alone: tuple[Option, ...]
-    """One job a claim."""
-    reused: tuple[Option, ...]
-    """Claims that are used again."""
-
-
-@dataclass(frozen=True)
-class Findings:
-    """All that is told."""
-
-    costs: tuple[Cost, ...]
-    worklife_seconds: float
-    cores: Optional[int]
-    duration_seconds: Optional[float]
-    """How long a cycle takes at most; None if it is not known."""
-    most_negotiating: float
-    tolerance: float
-    now: Optional[Option]
-    """What the negotiator's own configuration comes to."""
-    choice: Optional[Choice]
-    notes: tuple[str, ...]
-    """What was assumed, and what is not known."""
-
-    @property
-    def parts(self) -> tuple[Cost, ...]:
-        """The groups or sizes that the first of the costs, all jobs, is made of; none of laws."""
-        return self.costs[1:] if self.costs[0].load.jobs is not None else ()
-
-    @property
-    def basis(self) -> str:
-        """Column that the recommendation goes by."""
-        return (
-            "one job a claim"
-            if self.worklife_seconds == 0
-            else f"claims reused {age(self.worklife_seconds)}"
-        )
-
-    def idle_hours(self, cost: Cost, number: int, *, reused: bool) -> Optional[float]:
-        """Idle core-hours a day at the interval of that number; None if the cores are not known.
-
-        A group or size has a share of the cores: that of all core-seconds, idle ones too, that its
-        jobs hold.
-        """
-        if self.cores is None:
-            return None
-        option, every = (
-            (each.reused if reused else each.alone)[number] for each in (cost, self.costs[0])
-        )
-        share = self.share(cost) * every.loading / option.loading if cost in self.parts else 1.0
-        return idle_hours(option, self.cores * share)
-
-    def share(self, cost: Cost) -> float:
-        """Share of the core-seconds of all jobs that those of a group or size worked."""
-        return cost.load.work / self.costs[0].load.work
+    source: str
+    loads: tuple[Load, ...]
+    unasked: str = ""
+    """Option because of which no pool is asked; empty for the live pool."""
+    cores: Optional[int] = None
+    durations: tuple[float, ...] = ()
+    """Of the negotiator's last cycles, whole seconds."""
+    periods: tuple[float, ...] = ()
+    """From the start of the cycle before, seconds."""
+    jobs_waited: bool = False
+    """Whether jobs waited in those cycles."""
+    knobs: Mapping[str, int] = field(default_factory=dict)
+    """The negotiator's own."""
+    notes: Sequence[str] = ()
+    problems: tuple[str, ...] = ()
 
 
-def as_content(found: Findings) -> dict[str, Any]:
-    """Keys: claim_worklife_seconds, cores, cycle_duration_seconds, run_times, recommendation, notes."""
+def as_content(found: Comparison, facts: Facts) -> dict[str, Any]:
+    """Costs by load and interval, the recommendation (null if there is none) and notes."""
+    terms = found.terms
     return {
-        "claim_worklife_seconds": found.worklife_seconds,
-        "cores": found.cores,
-        "cycle_duration_seconds": found.duration_seconds,
-        "run_times": [_cost(cost, found) for cost in found.costs],
+        "source": facts.source,
+        "claim_worklife_seconds": terms.worklife_seconds,
+        "cores": terms.cores,
+        "cycle_duration_seconds": terms.duration_seconds,
+        "run_times": [_cost_data(cost, found) for cost in found.costs],
         "recommendation": _recommendation(found),
-        "notes": list(found.notes),
+        "notes": list(notes(found, facts)),
     }
 
 
-def _cost(cost: Cost, found: Findings) -> dict[str, Any]:
+def _cost_data(cost: Cost, found: Comparison) -> dict[str, Any]:
     return {
         "name": cost.load.name,
         "jobs": cost.load.jobs,
@@ -146,149 +97,247 @@ def _cost(cost: Cost, found: Findings) -> dict[str, Any]:
     }
 
 
-def _recommendation(found: Findings) -> Optional[dict[str, Any]]:
-    if found.choice is None:
+def _recommendation(found: Comparison) -> Optional[dict[str, Any]]:
+    choice = found.choice
+    if choice is None:
         return None
-    values = asdict(found.choice.knobs)
+    values = asdict(choice.knobs)
     return {
-        **{name: round(values[field]) for name, field, _ in _KNOBS},
-        "by_column": found.basis,
-        "loading_factor": found.choice.option.loading,
-        "idle_core_hours_per_day": idle_hours(found.choice.option, found.cores),
-        "negotiating_ratio": found.choice.option.negotiating,
-        "beside_default": asdict(found.choice.beside_default),
-        "worst_loading_factor": found.choice.worst_loading,
-        "depends_on_phase": found.choice.phase,
-        "why": reasons(found),
+        **{name: round(values[key]) for name, key, _ in _KNOBS},
+        "by_column": _basis(found),
+        "loading_factor": choice.option.loading,
+        "idle_core_hours_per_day": choice.option.idle_hours(found.terms.cores),
+        "negotiating_ratio": choice.option.negotiating,
+        "beside_default": asdict(choice.beside_default),
+        "worst_loading_factor": choice.worst_loading,
+        "depends_on_phase": choice.phase,
+        "why": list(reasons(found, choice)),
     }
 
 
-def idle_hours(option: Option, cores: Optional[float]) -> Optional[float]:
-    """Idle core-hours a day of so many cores; None if they are not known."""
-    return None if cores is None else option.idle * cores * DAY_SECONDS / _HOUR_SECONDS
+def print_findings(found: Comparison, facts: Facts, to: TextIO) -> None:
+    """Print the table, notes as comments, and the recommendation as configuration."""
+    several = len(found.costs) > 1
+    cores, worklife = found.terms.cores, found.terms.worklife_seconds
+    first = found.costs[0].load
+    alone = "" if several else f" of {first.name}, mean {brief(first.mean_seconds)} s"
+    idle = "idle core-h/day" if cores else "idle h/day of a core"
+    hours = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
+    print_table(
+        f"loading factor{alone}: share of their time that slots work while jobs wait{hours}",
+        (
+            *(("run times", "mean s") if several else ()),
+            "interval s",
+            "one job a claim %",
+            idle,
+            *((f"{_basis(found)} %", idle) if worklife else ()),
+            "in cycles",
+            "cycles/day",
+        ),
+        list(_rows(found)),
+        to,
+    )
+    for note in notes(found, facts):
+        print(_comment(note), file=to)
+    if found.choice is not None:
+        print("\n# For the central manager; nothing has been changed.", file=to)
+        for reason in reasons(found, found.choice):
+            print(_comment(reason), file=to)
+        values = asdict(found.choice.knobs)
+        for name, key, meaning in _KNOBS:
+            print(f"{_comment(f'{meaning}, s')}\n{name} = {values[key]:.0f}", file=to)
 
 
-def snippet(found: Findings) -> list[str]:
-    """Lines of HTCondor configuration with what is recommended, and why; none if nothing is."""
-    if found.choice is None:
-        return []
-    values: Mapping[str, float] = asdict(found.choice.knobs)
-    lines = ["", "# For the central manager; nothing has been changed."]
-    lines += map(comment, reasons(found))
-    for name, field, meaning in _KNOBS:
-        lines += [comment(f"{meaning}, s"), f"{name} = {values[field]:.0f}"]
-    return lines
+def _rows(found: Comparison) -> Iterator[Sequence[object]]:
+    """All jobs at each interval; groups or sizes at the one that is recommended, or the longest."""
+    several, reuse = len(found.costs) > 1, found.terms.worklife_seconds != 0
+    every = found.costs[0].reused
+    at = every.index(found.choice.option) if found.choice else len(every) - 1
+    for cost in found.costs:
+        for number, alone in enumerate(cost.alone):
+            if cost in found.parts and number != at:
+                continue
+            columns = (alone, cost.reused[number]) if reuse else (alone,)
+            yield (
+                *((cost.load.name, brief(cost.load.mean_seconds)) if several else ()),
+                brief(alone.interval_seconds),
+                *(
+                    cell
+                    for option in columns
+                    for cell in (
+                        round(100 * option.loading, 2),
+                        _hours(found, cost, number, option, reused=option is not alone),
+                    )
+                ),
+                "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
+                round(alone.cycles_per_day),
+            )
 
 
-def reasons(found: Findings) -> list[str]:
+def _hours(found: Comparison, cost: Cost, number: int, option: Option, *, reused: bool) -> str:
+    """Idle core-hours a day, or those of one core that works for the load."""
+    hours = found.idle_hours(cost, number, reused=reused)
+    return brief(option.idle_hours(1) if hours is None else hours)
+
+
+def notes(found: Comparison, facts: Facts) -> Iterator[str]:
+    """Assumptions, unknown values, and why nothing is recommended."""
+    terms, first = found.terms, found.costs[0]
+    duration = terms.duration_seconds
+    longest_allowed = terms.allows(max(terms.intervals))
+    unasked = f", as no pool is asked with {facts.unasked}" if facts.unasked else ""
+    yield from facts.notes
+    if not terms.cores:
+        yield (
+            f"how many cores the pool has is not known{unasked} (--cores): idle time is told for "
+            "one core"
+        )
+    elif found.parts:
+        yield (
+            "idle core-hours of a group or size are those of its share of the core-seconds that "
+            "all jobs hold, worked and idle; --json has all intervals"
+        )
+    if duration is None:
+        yield (
+            f"how long a negotiation cycle takes is not known{unasked} (--cycle-duration): no "
+            "interval is recommended, because the shortest that the negotiator can keep up with is "
+            "not known either"
+        )
+    elif not longest_allowed:
+        yield (
+            f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator "
+            f"negotiate for at most {_percent(terms.most_negotiating)} of its time; give longer "
+            "ones (--interval), or --most-negotiating"
+        )
+    yield from _cycle_notes(facts)
+    if duration is not None and found.several_laws:
+        yield "no interval is recommended for several laws together: give one --run-time"
+    late = [option for option in first.alone if option.late_seconds]
+    if late:
+        which = ", ".join(f"{option.interval_seconds:g}" for option in late)
+        yield (
+            f"NEGOTIATOR_INTERVAL = {which} cannot be kept: a cycle takes up to {duration:g} s and "
+            f"the next begins no sooner than NEGOTIATOR_CYCLE_DELAY = {terms.cycle_delay_seconds:g}"
+            f" s after it, so {late[0].late_seconds:g} s after its start; figures are those of "
+            "what then happens"
+        )
+    if duration is None or found.several_laws:
+        return
+    if found.choice is None and longest_allowed:
+        yield (
+            "no interval is recommended: each one that the negotiator can keep up with costs more "
+            "idle core-hours than it saves beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
+        )
+    without = found.alone_beside_default
+    if found.choice is not None and without is not None and without.costs_more_than_it_saves:
+        yield (
+            f"warning: claim reuse makes {brief(found.choice.option.interval_seconds)} s look "
+            f"cheap. A claim goes from job to job of one user {_age(terms.worklife_seconds)}, and "
+            "meanwhile other groups do not get its cores. With one job a claim this interval loses "
+            f"{_more_idle(without)} than HTCondor's default: if several groups wait, choose by "
+            "--claim-worklife 0"
+        )
+
+
+def _cycle_notes(facts: Facts) -> Iterator[str]:
+    if not facts.durations:
+        return
+    took = ", ".join(f"{seconds:g}" for seconds in facts.durations)
+    began = ", ".join(f"{seconds:g}" for seconds in facts.periods) or "?"
+    yield f"the negotiator's last cycles took {took} s, in whole seconds, and began {began} s apart"
+    if not facts.jobs_waited:
+        yield "no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)"
+
+
+def reasons(found: Comparison, choice: Choice) -> Iterator[str]:
     """Why this interval, in sentences."""
-    choice, duration = found.choice, found.duration_seconds
-    if choice is None or duration is None:
-        return []
-    share = in_percent(found.most_negotiating)
-    tolerance = f"at most {in_percent(found.tolerance)} of the cores' time more"
-    said = [
-        f"By the column '{found.basis}' (--claim-worklife).",
-        (
-            f"A cycle takes up to {brief(duration)} s, and is to take at most {share} of the "
-            "negotiator's time: "
-            f"{brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
-            f"{brief(duration / found.most_negotiating)} s on: {_loss(choice.best, found.cores)}."
-        ),
-        (
-            f"No longer one of them loses {tolerance}."
-            if choice.option == choice.best
-            else f"{brief(choice.option.interval_seconds)} s is the longest of them that loses {tolerance}: "
-            f"{_loss(choice.option, found.cores)}."
-        ),
-        (
-            f"The negotiator pays {choice.option.negotiating:.1%} of its time for it, in "
-            f"{choice.option.cycles_per_day:.0f} cycles a day."
-        ),
-    ]
-    said.append(_beside_default(choice))
+    terms, option = found.terms, choice.option
+    duration = terms.duration_seconds or 0.0
+    tolerance = f"at most {_percent(terms.tolerance)} of the cores' time more"
+    yield f"By the column '{_basis(found)}' (--claim-worklife)."
+    yield (
+        f"A cycle takes up to {brief(duration)} s, and is to take at most "
+        f"{_percent(terms.most_negotiating)} of the negotiator's time: "
+        f"{brief(choice.best.interval_seconds)} s is what loses least of the intervals from "
+        f"{brief(duration / terms.most_negotiating)} s on: {_loss(choice.best, terms.cores)}."
+    )
+    if option == choice.best:
+        yield f"No longer one of them loses {tolerance}."
+    else:
+        yield (
+            f"{brief(option.interval_seconds)} s is the longest of them that loses {tolerance}: "
+            f"{_loss(option, terms.cores)}."
+        )
+    yield (
+        f"The negotiator pays {option.negotiating:.1%} of its time for it, in "
+        f"{option.cycles_per_day:.0f} cycles a day."
+    )
+    usual = Knobs().interval_seconds
+    if option.interval_seconds == usual:
+        yield "It is HTCondor's default."
+    else:
+        hours = choice.beside_default.negotiating_hours_per_day
+        yield (
+            f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(usual)}, it loses "
+            f"{_more_idle(choice.beside_default)}, and the negotiator negotiates "
+            f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}."
+        )
     if choice.phase:
-        said.append(
+        yield (
             f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to "
-            f"{1 - choice.worst_loading:.1%}: "
-            "these jobs are so regular that it matters where in a cycle they end. "
-            "NEGOTIATOR_MIN_INTERVAL keeps cycles in "
-            "step."
+            f"{1 - choice.worst_loading:.1%}: these jobs are so regular that it matters where in a "
+            "cycle they end. NEGOTIATOR_MIN_INTERVAL keeps cycles in step."
         )
     busiest = choice.knobs.shortest_period_seconds(duration)
-    if busiest < choice.option.interval_seconds:
-        said.append(
-            "Schedds that call for a cycle after each submission get one every "
-            f"{brief(busiest)} s at the soonest "
-            f"({duration / busiest:.1%} of the negotiator's time); slots then wait less than "
-            "said here."
+    if busiest < option.interval_seconds:
+        yield (
+            f"Schedds that call for a cycle after each submission get one every {brief(busiest)} s "
+            f"at the soonest ({duration / busiest:.1%} of the negotiator's time); slots then wait "
+            "less than said here."
         )
     if found.now is not None:
-        said.append(
-            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} "
-            "s after the last: "
-            f"{_loss(found.now, found.cores)}."
+        yield (
+            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} s "
+            f"after the last: {_loss(found.now, terms.cores)}."
         )
-    return said
 
 
-def _beside_default(choice: Choice) -> str:
-    """What the choice costs beside HTCondor's default."""
-    if choice.option.interval_seconds == Knobs().interval_seconds:
-        return "It is HTCondor's default."
-    hours = choice.beside_default.negotiating_hours_per_day
-    spent = f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}"
-    return (
-        f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(Knobs().interval_seconds)}, "
-        "it loses "
-        f"{more_idle(choice.beside_default)}, and the negotiator negotiates {spent}."
-    )
+def _basis(found: Comparison) -> str:
+    """Column that the recommendation goes by."""
+    worklife = found.terms.worklife_seconds
+    if worklife == 0:
+        return "one job a claim"
+    return "claims reused for ever" if worklife < 0 else f"claims reused {brief(worklife)} s"
 
 
-def more_idle(cost: Beside) -> str:
-    """Idle core-hours a day more or less, or what part of the cores' time if the cores are not known."""
+def _age(worklife_seconds: float) -> str:
+    if worklife_seconds < 0:
+        return "for ever"
+    return f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
+
+
+def _more_idle(cost: Beside) -> str:
+    """Idle core-hours a day more or less, or a part of the cores' time."""
     word = "more" if cost.idle_ratio > 0 else "less"
     if cost.idle_core_hours_per_day is None:
         return f"{abs(cost.idle_ratio):.2%} of the cores' time {word}"
     return f"{brief(abs(cost.idle_core_hours_per_day))} idle core-hours a day {word}"
 
 
-def age_words(worklife_seconds: float) -> str:
-    """How long a claim goes from job to job."""
-    return (
-        "for ever" if worklife_seconds < 0 else f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
-    )
-
-
-def actual_period(knobs: Knobs, duration_seconds: float) -> Optional[str]:
-    """Why cycles do not begin as often as NEGOTIATOR_INTERVAL says; None if they do."""
-    period = knobs.period_seconds(duration_seconds)
-    if period <= knobs.interval_seconds:
-        return None
-    return (
-        f"NEGOTIATOR_INTERVAL = {brief(knobs.interval_seconds)} cannot be kept: a cycle of "
-        f"{brief(duration_seconds)} s, "
-        f"NEGOTIATOR_CYCLE_DELAY = {brief(knobs.cycle_delay_seconds)} and "
-        "NEGOTIATOR_MIN_INTERVAL = "
-        f"{brief(knobs.min_interval_seconds)} make it {brief(period)} s"
-    )
-
-
 def _loss(option: Option, cores: Optional[int]) -> str:
-    hours = idle_hours(option, cores)
     lost = f"{option.idle:.1%} of the cores' time"
-    return (
-        lost
-        if hours is None
-        else f"{lost}, {brief(hours)} idle {'core-hour' if brief(hours) == '1' else 'core-hours'} a day on {counted(cores or 0, 'core')}"
-    )
+    hours = option.idle_hours(cores)
+    if hours is None or cores is None:
+        return lost
+    unit = "core-hour" if brief(hours) == "1" else "core-hours"
+    return f"{lost}, {brief(hours)} idle {unit} a day on {counted(cores, 'core')}"
 
 
-def comment(text: str) -> str:
+def _comment(text: str) -> str:
     """Text as comments of HTCondor's configuration, none of which goes on in the next line."""
     return textwrap.fill(
         printable(text).rstrip("\\"),
-        _COLUMNS,
+        WIDTH,
         initial_indent="# ",
         subsequent_indent="# ",
         break_long_words=False,
@@ -296,40 +345,19 @@ def comment(text: str) -> str:
     )
 
 
-def age(worklife_seconds: float) -> str:
-    """For how long claims are reused."""
-    return "for ever" if worklife_seconds < 0 else f"{brief(worklife_seconds)} s"
-
-
-def percent(share: float) -> float:
-    """A share as shown in tables."""
-    return round(100 * share, 2)
-
-
-def in_percent(share: float) -> str:
-    """A share that was given, of whose digits none is lost but from the seventh on."""
+def _percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
 def brief(value: Optional[float]) -> str:
-    """A number with three digits at least, none of them in vain."""
-    assert value is not None  # noqa: S101 - callers have looked
-    return f"{value:.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"  # noqa: PLR2004
-
-
-MOST_TEETH = 200
-_CYCLES = 8
-_BLOCKS = " ▁▂▃▄▅▆▇█"
+    """A number with at least three digits, none of them in vain."""
+    if value is None:
+        return "?"
+    return f"{value:.0f}" if value >= _FEW_DIGITS or value == int(value) else f"{value:.3g}"
 
 
 def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[float, float]]:
-    """Corners of the saw-tooth: run time in seconds, loading factor; straight lines lie between them.
-
-    Parameters
-    ----------
-    longest_seconds
-        Run time that the line ends at, or after `MOST_TEETH` teeth.
-    """
+    """Corners of the saw-tooth: run time in seconds, loading factor; at most `MOST_TEETH` teeth."""
     corners = [(0.0, 0.0)]
     for tooth in range(1, MOST_TEETH + 1):
         end = min(tooth * interval_seconds, longest_seconds)
@@ -342,25 +370,12 @@ def sawteeth(interval_seconds: float, longest_seconds: float) -> list[tuple[floa
 
 
 def figure(intervals: Sequence[float]) -> str:
-    """SVG file of the saw-tooth over run times in seconds, and in cycles.
-
-    Parameters
-    ----------
-    intervals
-        Seconds, at least one.
-    """
+    """SVG file of the saw-tooth over run times in seconds, and in cycles."""
     longest = 4 * max(intervals)
     floors = [(float(cycles), cycles / (cycles + 1)) for cycles in range(_CYCLES + 1)]
-    return document(
-        [
-            _panel(
-                "seconds",
-                longest,
-                [(f"{interval:g} s", sawteeth(interval, longest)) for interval in intervals],
-            ),
-            _panel("cycles", _CYCLES, [("any", sawteeth(1.0, _CYCLES)), ("n/(n+1)", floors)]),
-        ]
-    )
+    teeth = [(f"{interval:g} s", sawteeth(interval, longest)) for interval in intervals]
+    in_cycles = [("any", sawteeth(1.0, _CYCLES)), ("n/(n+1)", floors)]
+    return document([_panel("seconds", longest, teeth), _panel("cycles", _CYCLES, in_cycles)])
 
 
 def _panel(
@@ -380,195 +395,3 @@ def _panel(
         ],
         across_words=words,
     )
-
-
-def chart(
-    interval_seconds: float, cycles: float, unit: str, *, blocks: bool, columns: int = 64
-) -> str:
-    """The saw-tooth as text, a column of characters for each run time.
-
-    Parameters
-    ----------
-    interval_seconds
-        1.0 for a chart in cycles.
-    cycles
-        What the chart ends at.
-    unit
-        Of the run time.
-    blocks
-        Whether the output can show block elements; ``#`` if not.
-    """
-    rows = 10
-    step = cycles * interval_seconds / columns
-    heights = [
-        rows * loading_factor((column + 1) * step, interval_seconds) for column in range(columns)
-    ]
-    lines = [f"loading factor over run time, {unit}"]
-    for row in range(rows - 1, -1, -1):
-        label = f"{(row + 1) / rows:4.1f}" if row % 2 else "    "
-        lines.append(
-            f"{label} |"
-            + "".join(_cell(height - row, blocks=blocks) for height in heights).rstrip()
-        )
-    ticks = "".join(
-        f"{tick * cycles / 4 * interval_seconds:>{columns // 4}g}" for tick in range(1, 5)
-    )
-    return "\n".join([*lines, "     +" + "-" * columns, f"    0 {ticks}"])
-
-
-def bars(offered: Sequence[Option], basis: str, *, blocks: bool, columns: int = 50) -> str:
-    """The loading factor at each interval as text, a bar for each.
-
-    Parameters
-    ----------
-    basis
-        What the factors are of.
-    blocks
-        Whether the output can show block elements; ``#`` if not.
-    """
-    lines = [f"loading factor at each interval, {basis}"]
-    for option in offered:
-        whole, rest = divmod(option.loading * columns, 1)
-        bar = ("█" if blocks else "#") * int(whole) + _cell(rest, blocks=blocks)
-        mark = "" if option.late_seconds is None else f"  cannot be kept: {option.late_seconds:g} s"
-        lines.append(
-            f"{option.interval_seconds:>6g} s |{bar:<{columns + 1}}{option.loading:6.1%}{mark}"
-        )
-    return "\n".join(lines)
-
-
-def _cell(filled: float, *, blocks: bool) -> str:
-    """One character, of which the fraction ``filled`` is full (from 0 to 1)."""
-    if not blocks:
-        return "#" if filled >= 0.5 else " "  # noqa: PLR2004 - half
-    return _BLOCKS[max(0, min(8, round(8 * filled)))]
-
-
-def print_findings(found: Findings, to: TextIO) -> None:
-    """Print the tables, the notes as comments, and what is recommended as configuration."""
-    reuse = found.worklife_seconds != 0
-    late = any(option.late_seconds for cost in found.costs for option in cost.alone)
-    idle = _idle(found)
-    shown = found.costs[:1] if found.parts else found.costs
-    alone = (
-        f" of {shown[0].load.name}, mean {brief(shown[0].load.mean_seconds)} s"
-        if len(shown) == 1
-        else ""
-    )
-    print_table(
-        f"loading factor{alone}: share of their time that slots work while jobs wait"
-        + (f"; idle core-hours a day of {counted(found.cores, 'core')}" if found.cores else ""),
-        (
-            *(() if alone else ("run times", "mean s")),
-            "interval s",
-            "one job a claim %",
-            idle,
-            *((f"claims reused {age(found.worklife_seconds)} %", idle) if reuse else ()),
-            "in cycles",
-            "cycles/day",
-            *(("remark",) if late else ()),
-        ),
-        _rows(shown, found.cores, reuse=reuse, late=late),
-        to,
-    )
-    if found.parts:
-        _print_parts(found, to, reuse=reuse)
-    for note in found.notes:
-        print(comment(note), file=to)
-    for line in snippet(found):
-        print(line, file=to)
-
-
-def _rows(
-    costs: Sequence[Cost], cores: Optional[int], *, reuse: bool, late: bool
-) -> Iterable[Sequence[object]]:
-    for cost in costs:
-        for alone, reused in zip(cost.alone, cost.reused):
-            yield (
-                *((cost.load.name, brief(cost.load.mean_seconds)) if len(costs) > 1 else ()),
-                brief(alone.interval_seconds),
-                percent(alone.loading),
-                brief(idle_hours(alone, cores or 1)),
-                *(
-                    (percent(reused.loading), brief(idle_hours(reused, cores or 1)))
-                    if reuse
-                    else ()
-                ),
-                "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
-                round(alone.cycles_per_day),
-                *((_remark(alone),) if late else ()),
-            )
-
-
-def _remark(option: Option) -> str:
-    return (
-        "-"
-        if option.late_seconds is None
-        else f"cannot be kept: cycles would begin {brief(option.late_seconds)} s apart"
-    )
-
-
-def _print_parts(found: Findings, to: TextIO, *, reuse: bool) -> None:
-    """Groups or sizes at one interval: all of them at all intervals are more than anybody reads."""
-    number, why = _interval_of_parts(found)
-    interval = brief(found.costs[0].alone[number].interval_seconds)
-    to.write("\n")
-    print_table(
-        f"the same by group or size at {interval} s, {why} (--json has all intervals)",
-        (
-            "run times",
-            "jobs",
-            "mean s",
-            "work %",
-            "one job a claim %",
-            _idle(found),
-            *((f"claims reused {age(found.worklife_seconds)} %", _idle(found)) if reuse else ()),
-        ),
-        [_part(found, cost, number, reuse=reuse) for cost in found.parts],
-        to,
-    )
-    if found.cores:
-        print(
-            comment(
-                "idle core-hours of a group or size are those of its share of the cores: its "
-                "share of the core-seconds that "
-                "all jobs hold, worked and idle"
-            ),
-            file=to,
-        )
-
-
-def _interval_of_parts(found: Findings) -> tuple[int, str]:
-    """Number of the interval to show parts at, and why that one."""
-    options = found.costs[0].reused
-    if found.choice is not None:
-        return options.index(found.choice.option), "which is recommended"
-    return len(options) - 1, "the longest of them"
-
-
-def _part(found: Findings, cost: Cost, number: int, *, reuse: bool) -> Sequence[object]:
-    return (
-        cost.load.name,
-        cost.load.jobs,
-        brief(cost.load.mean_seconds),
-        percent(found.share(cost)),
-        percent(cost.alone[number].loading),
-        _hours(found, cost, number, reused=False),
-        *(
-            (percent(cost.reused[number].loading), _hours(found, cost, number, reused=True))
-            if reuse
-            else ()
-        ),
-    )
-
-
-def _idle(found: Findings) -> str:
-    return "idle core-h/day" if found.cores else "idle h/day of a core"
-
-
-def _hours(found: Findings, cost: Cost, number: int, *, reused: bool) -> str:
-    """Idle core-hours a day of a group or size, or those of one core that works for it."""
-    hours = found.idle_hours(cost, number, reused=reused)
-    if hours is None:
-        hours = idle_hours((cost.reused if reused else cost.alone)[number], 1)
-    return brief(hours)

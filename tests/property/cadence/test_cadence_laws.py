@@ -6,19 +6,27 @@ from typing import Optional
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence.choice import Knobs, Option, beside, choose, default_option
-from sharectl.cadence.loading import combined, cycles_held, jobs_of_claim, loading_factor
-from sharectl.cadence.loads import expected_loading
-from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, normal
+from sharectl.cadence.choice import Knobs, Option, Terms, beside, choose, default_option
+from sharectl.cadence.loads import Load
+from sharectl.cadence.run_times import (
+    RunTimes,
+    constant,
+    cycles_held,
+    exponential,
+    jobs_of_claim,
+    loading_factor,
+    log_normal,
+    normal,
+)
 
 SECONDS = st.floats(1e-3, 1e7)
 WHOLE = st.integers(1, 100_000)
 SEEN = st.dictionaries(
     st.integers(1, 5000).map(float), st.floats(0.1, 100), min_size=1, max_size=12
-).map(Seen)
+).map(RunTimes)
 LAWS: st.SearchStrategy[RunTimes] = st.one_of(
     SEEN,
-    st.floats(1, 1e5).map(Exponential),
+    st.floats(1, 1e5).map(exponential),
     st.builds(normal, st.floats(1, 1e4), st.floats(0.5, 1e4)),
     st.builds(log_normal, st.floats(1, 1e4), st.floats(0.5, 3e4)),
 )
@@ -68,7 +76,7 @@ def test_scale(run_time: int, cadence: int, scale: float) -> None:
 @given(LAWS, CADENCES)
 def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
     """E[D] / (E[D] + C) <= expected loading factor <= 1: a job idles its slot for less than a cycle."""
-    factor = expected_loading(run_times, cadence)
+    factor = run_times.loading(cadence)
     assert 0 < factor <= 1
     assert factor >= run_times.mean_seconds / (run_times.mean_seconds + cadence) - CLOSE
 
@@ -78,26 +86,20 @@ def test_a_cadence_that_divides_another_is_no_worse(
     run_times: RunTimes, cadence: float, times: int
 ) -> None:
     """Cycles that are among those of another cadence never load more: loading(C) >= loading(n C)."""
-    assert (
-        expected_loading(run_times, cadence) >= expected_loading(run_times, times * cadence) - CLOSE
-    )
+    assert run_times.loading(cadence) >= run_times.loading(times * cadence) - CLOSE
 
 
 @given(SEEN, CADENCES)
-def test_the_expectation_is_work_over_held_time(run_times: Seen, cadence: float) -> None:
+def test_the_expectation_is_work_over_held_time(run_times: RunTimes, cadence: float) -> None:
     """Each run time by itself, combined by the work in it, is the expectation over them all."""
-    parts = [
-        (time * weight, loading_factor(time, cadence)) for time, weight in run_times.weights.items()
-    ]
-    together = combined(parts)
-    assert together is not None
-    assert abs(together - expected_loading(run_times, cadence)) < 1e-9
+    parts = tuple((time * weight, constant(time)) for time, weight in run_times.weights.items())
+    assert abs(Load("", parts).loading(cadence) - run_times.loading(cadence)) < 1e-9
 
 
 @given(SEEN, st.integers(5, 600).map(float), st.integers(0, 1500).map(float))
-def test_claims_bounds(run_times: Seen, cadence: float, worklife: float) -> None:
+def test_claims_bounds(run_times: RunTimes, cadence: float, worklife: float) -> None:
     """A claim is busy for longer than its worklife and then idle for less than a cycle: loading > W / (W + C)."""
-    factor = expected_loading(run_times, cadence, worklife)
+    factor = run_times.loading(cadence, worklife)
     assert factor <= 1
     assert factor >= worklife / (worklife + cadence) - CLOSE
 
@@ -110,7 +112,7 @@ def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) ->
     sure = floor(worklife / cadence) + 1
     held = cadence * (sure + exp(-(sure * cadence - worklife) / mean) / (1 - exp(-cadence / mean)))
     closed = (worklife + mean) / held
-    assert abs(expected_loading(Exponential(mean), cadence, worklife) - closed) < 0.005
+    assert abs(exponential(mean).loading(cadence, worklife) - closed) < 0.005
 
 
 @given(st.integers(1, 5000), st.integers(0, 20_000))
@@ -145,10 +147,7 @@ def test_the_choice_can_be_kept(
     choice = choose(
         offered,
         default,
-        cores,
-        duration,
-        most,
-        tolerance,
+        Terms((), 0, cores, duration, most, tolerance),
         lambda seconds: loading[seconds] - worse * 2 * tolerance,
     )
     possible = [option for option in offered if duration <= most * option.interval_seconds]

