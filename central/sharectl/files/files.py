@@ -1,9 +1,4 @@
-"""Files that readers see whole or not at all.
-
-One cycle at a time.
-
-Files that somebody names, which may be pipes: a writer is waited for, but not for ever.
-"""
+"""Files: replaced whole, grown line by line, locked, and read without waiting for ever."""
 
 from __future__ import annotations
 
@@ -26,9 +21,10 @@ from typing import Any, Optional, TextIO
 from sharectl.errors import LockedError, StateError
 
 PAGE_BYTES = mmap.PAGESIZE
-
 LEFTOVER_SECONDS = 3600
 """Age of a half-written file whose writer has been killed: no writing takes so long."""
+PATIENCE_SECONDS = 60.0
+"""Longest silence of a pipe: a command that asks a whole pool may write into it."""
 
 _KINDS = {
     stat.S_IFLNK: "a symbolic link",
@@ -39,9 +35,17 @@ _KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 _WORTH_KEEPING = (stat.S_IFDIR, stat.S_IFCHR, stat.S_IFBLK)
-"""What no new file takes the place of: a rename would destroy /dev/null. A link or a FIFO gives way, or else whoever
-can put one there would stop the publishing until somebody comes; a link is not followed, it may
-lead anywhere."""
+"""Files that none replaces: a rename would destroy /dev/null.
+
+A link or a FIFO gives way: otherwise whoever puts one there stops the publishing. A link is not
+followed.
+"""
+_POLL_SECONDS = 0.1
+_descriptors: set[int] = set()
+"""Descriptors of the locks that this process holds or waits for."""
+
+
+# ---- writing
 
 
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
@@ -49,8 +53,6 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
 
     Parameters
     ----------
-    path
-        Its folder must exist.
     chunks
         The text, in pieces so that a large one need not be held in memory.
     mode
@@ -59,8 +61,8 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     Raises
     ------
     StateError
-        If that fails, or a device or folder is there; the old file is then untouched and nothing is
-        left beside it.
+        If that fails, or a device or folder is there. The old file is untouched then, and nothing
+        is left beside it.
     """
     _refuse(path, _WORTH_KEEPING)
     with _as_state_error(path):
@@ -77,81 +79,50 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
             with contextlib.suppress(FileNotFoundError):
                 Path(name).unlink()
             raise
-        _sync_folder(path.parent)
-
-
-def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_result]:
-    """At most so many bytes of a file, and what it is; None instead of bytes if it is no regular file.
-
-    Nothing is waited for: neither a writer of a FIFO nor a device. Raises OSError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        facts = os.fstat(descriptor)
-        if not stat.S_ISREG(facts.st_mode):
-            return None, facts
-        with open(descriptor, "rb", closefd=False) as file:
-            return file.read(most_bytes), facts
-    finally:
-        os.close(descriptor)
-
-
-def lines_of(file: TextIO, most: int) -> Iterator[str]:
-    """Lines of a file, each cut to ``most`` characters: one without an end is not held in memory."""
-    while line := file.readline(most + 1):
-        yield line[:most]
-        while len(line) > most and not line.endswith("\n"):
-            line = file.readline(most + 1)
+        with _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
+            os.fsync(folder)
 
 
 def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: str = "#") -> None:
-    """Add lines to the end of a file so that a reader never sees half of one.
+    """Add lines to the end of a file, which is made if it is missing; no reader sees half a line.
 
-    A write becomes visible page by page, so no line is laid across two: where one would be, a line
-    of ``filler`` and blanks fills the page first. What a crash or a full disk left of a line is cut
-    off.
+    A write becomes visible page by page, so no line crosses the end of a page: a line of ``filler``
+    and blanks fills the page first. Half a line of a crash or a full disk is cut off.
 
     Parameters
     ----------
-    path
-        Made if it is not there.
     lines
         Without their newline, each shorter than a page.
     filler
-        What readers of the file take for nothing, such as a comment.
+        Text that readers of the file skip, such as a comment.
 
     Raises
     ------
     StateError
-        If that fails, or there is something that is no regular file; the file then ends where it
-        ended before.
+        If that fails, or something other than a regular file is there; nothing is added then.
     """
     _refuse(path, _KINDS)
-    with _as_state_error(path):
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
+    with _as_state_error(path), _opened(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode) as file:
+        own_as_folder(file, path.parent)
+        os.fchmod(file, mode)
+        _cut_half_line(file)
+        start = os.lseek(file, 0, os.SEEK_END)
         try:
-            own_as_folder(descriptor, path.parent)
-            os.fchmod(descriptor, mode)
-            _cut_half_line(descriptor)
-            start = os.lseek(descriptor, 0, os.SEEK_END)
-            try:
-                for piece in _within_pages(lines, start, filler.encode()):
-                    _write_whole(descriptor, piece)
-                os.fsync(descriptor)
-            except BaseException:
-                os.ftruncate(descriptor, start)
-                raise
-        finally:
-            os.close(descriptor)
+            for piece in _within_pages(lines, start, filler.encode()):
+                _write_whole(file, piece)
+            os.fsync(file)
+        except BaseException:
+            os.ftruncate(file, start)
+            raise
 
 
 def rotate(path: Path, max_bytes: int, keep: int) -> None:
-    """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, once it has reached ``max_bytes``.
+    """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, if it has ``max_bytes``.
 
     Parameters
     ----------
     keep
-        How many old files remain, >= 0.
+        Old files that remain, >= 0.
 
     Raises
     ------
@@ -164,13 +135,13 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
             return
         names = [path, *(path.with_name(f"{path.name}.{number}") for number in range(1, keep + 1))]
         names[-1].unlink(missing_ok=True)
-        for older, newer in zip(reversed(names), list(reversed(names))[1:]):
+        for newer, older in reversed(list(zip(names, names[1:]))):
             if newer.exists():
                 newer.replace(older)
 
 
 def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
-    """Name beside ``path`` for what is broken there at Unix time ``now``; with none of ``ends`` is it taken."""
+    """Free name beside a file that is broken at Unix time ``now``, with each of ``ends``."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     ends = tuple(ends)
     number = 0
@@ -182,21 +153,17 @@ def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
 
 
 def make_folder(folder: Path, mode: int = 0o750) -> None:
-    """Make a folder if it is not there, for the owner of the one that it is in. Raises OSError."""
-    if folder.is_dir():
-        return
-    folder.mkdir(mode=mode, exist_ok=True)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        own_as_folder(descriptor, folder.parent)
-    finally:
-        os.close(descriptor)
+    """Make a folder if it is missing, for the owner of the one that it is in. Raises OSError."""
+    if not folder.is_dir():
+        folder.mkdir(mode=mode, exist_ok=True)
+        with _opened(folder, os.O_RDONLY | os.O_DIRECTORY) as descriptor:
+            own_as_folder(descriptor, folder.parent)
 
 
 def make_state_folder(folder: Path) -> None:
-    """Make ``state_directory``, if the folder that it is in is there: a whole path is more likely to be misspelt.
+    """Make ``state_directory`` if only its last part is missing: a longer path may be misspelt.
 
-    Its mode is 0755, as systemd makes it, because nodes may read what is published there.
+    Its mode is 0755, as systemd makes it, because nodes may read targets there.
     """
     if folder.parent.is_dir():
         make_folder(folder, 0o755)
@@ -210,21 +177,21 @@ def own_as_folder(descriptor: int, folder: Path) -> None:
 
 
 def _refuse(path: Path, kinds: Container[int]) -> None:
-    """StateError if one of ``kinds`` is there, file types of `stat`."""
+    """Raise StateError if one of ``kinds``, file types of `stat`, is there."""
     with _as_state_error(path):
         try:
-            mode = os.lstat(path).st_mode
+            kind = stat.S_IFMT(os.lstat(path).st_mode)
         except FileNotFoundError:
             return
-    if stat.S_IFMT(mode) in kinds:
+    if kind in kinds:
         raise StateError(
-            f"{path}: not written: there is {_KINDS[stat.S_IFMT(mode)]}; name another path in "
-            "the configuration, or remove it"
+            f"{path}: not written: there is {_KINDS[kind]}; name another path in the "
+            "configuration, or remove it"
         )
 
 
 def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
-    """Pieces to write one by one from ``position`` on, none of them across the end of a page."""
+    """Pieces to write from ``position`` on, none of them across the end of a page."""
     least = len(filler) + 1
     for line in lines:
         text = line.encode()
@@ -232,25 +199,22 @@ def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterato
             raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
         room = PAGE_BYTES - position % PAGE_BYTES
         if len(text) + 1 > room:
-            yield (
-                filler + b" " * (room - least) + b"\n"
-                if room >= least
-                else b" " * (room - 1) + b"\n"
-            )
+            begin = filler if room >= least else b""
+            yield begin.ljust(room - 1) + b"\n"
             position, room = position + room, PAGE_BYTES
-        left = room - len(text) - 1
-        # Blanks at the end rather than a rest of the page that no filler fits into.
-        piece = text + b" " * (left if left < least else 0) + b"\n"
+        rest = room - len(text) - 1
+        # Blanks at the end of the line rather than a rest of the page that is no room for filler.
+        piece = text + b" " * (rest if rest < least else 0) + b"\n"
         yield piece
         position += len(piece)
 
 
 def _remove_leftovers(path: Path, now: float) -> None:
-    """Remove what writers of ``path`` that were killed left beside it, once it is surely nobody's any more."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+    """Remove old files that killed writers of ``path`` left beside it."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.????????"):
         with contextlib.suppress(OSError):
-            if now - left.lstat().st_mtime > LEFTOVER_SECONDS:
-                left.unlink()
+            if now - leftover.lstat().st_mtime > LEFTOVER_SECONDS:
+                leftover.unlink()
 
 
 def _write_whole(descriptor: int, piece: bytes) -> None:
@@ -265,10 +229,11 @@ def _cut_half_line(descriptor: int) -> None:
         os.ftruncate(descriptor, end - len(tail) + tail.rfind(b"\n") + 1)
 
 
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+@contextlib.contextmanager
+def _opened(path: Path, flags: int, mode: int = 0o644) -> Iterator[int]:
+    descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -279,30 +244,19 @@ def _as_state_error(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StateError(
-            f"{path}: cannot be written: {error.strerror or error}; "
-            "make the folder, give this user the right to write there, or make room"
+            f"{path}: cannot be written: {error.strerror or error}; make the folder, give this "
+            "user the right to write there, or make room"
         ) from error
 
 
-_POLL_SECONDS = 0.1
-_descriptors: set[int] = set()
-"""Of the locks that this process holds or waits for."""
-
-
-def _close_in_child() -> None:
-    """Leave the locks to the parent: a process that it forks must not hold them on when it dies."""
-    while _descriptors:
-        os.close(_descriptors.pop())
-
-
-os.register_at_fork(after_in_child=_close_in_child)
+# ---- locks
 
 
 @contextlib.contextmanager
 def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
     """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
 
-    Its folder is ``state_directory``, which is made: `files.make_state_folder`.
+    Its folder is ``state_directory``, which is made as by `make_state_folder`.
 
     Raises
     ------
@@ -335,14 +289,12 @@ def _lock_as_state_error(path: Path, folder: Path) -> Iterator[None]:
     except FileNotFoundError as error:
         raise StateError(
             f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p "
-            f"{shlex.quote(str(folder))} "
-            "(or correct state_directory)"
+            f"{shlex.quote(str(folder))} (or correct state_directory)"
         ) from error
     except OSError as error:
         raise StateError(
             f"{path}: cannot be opened: {error.strerror}; give this user the right to write in "
-            f"{folder}, or check "
-            "state_directory"
+            f"{folder}, or check state_directory"
         ) from error
 
 
@@ -353,7 +305,7 @@ def _held(descriptor: int, path: Path, wait_seconds: float) -> Iterator[None]:
         _acquire(descriptor, path, time.monotonic() + wait_seconds)
         yield
     finally:
-        if descriptor in _descriptors:  # not in a process that was forked meanwhile
+        if descriptor in _descriptors:  # not in a child that was forked meanwhile
             _descriptors.remove(descriptor)
             os.close(descriptor)
 
@@ -372,44 +324,67 @@ def _acquire(descriptor: int, path: Path, deadline: float) -> None:
             return
 
 
-PATIENCE_SECONDS = 60.0
-"""How long a pipe may be silent: a command that asks a whole pool writes into it."""
+def _close_in_child() -> None:
+    """Leave the locks to the parent: a child that hangs must not hold them when that dies."""
+    while _descriptors:
+        os.close(_descriptors.pop())
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
+# ---- reading
+
+
+def read_regular(path: Path, most_bytes: int) -> tuple[Optional[bytes], os.stat_result]:
+    """Up to so many bytes of a file, and its stat; None instead of bytes if it is not regular.
+
+    Waits neither for a writer of a FIFO nor for a device. Raises OSError.
+    """
+    with _opened(path, os.O_RDONLY | os.O_NONBLOCK) as descriptor:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            return None, facts
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most_bytes), facts
+
+
+def lines_of(file: TextIO, most: int) -> Iterator[str]:
+    """Lines of a file, each cut to ``most`` characters: one without an end fits into memory."""
+    while line := file.readline(most + 1):
+        yield line[:most]
+        while len(line) > most and not line.endswith("\n"):
+            line = file.readline(most + 1)
 
 
 def open_text(
     path: Path, patience_seconds: float = PATIENCE_SECONDS, errors: str = "strict"
 ) -> io.TextIOWrapper:
-    """UTF-8 text of a regular file or a pipe; reading raises TimeoutError once a pipe was silent for so long.
+    """Open a regular file or a pipe to read UTF-8. Errors as of `open_bytes`."""
+    return io.TextIOWrapper(open_bytes(path, patience_seconds), encoding="utf-8", errors=errors)
+
+
+def open_bytes(path: Path, patience_seconds: float = PATIENCE_SECONDS) -> io.BufferedReader:
+    """Open a regular file or a pipe; reading raises TimeoutError if a pipe is silent for so long.
 
     Raises
     ------
     OSError
         If it cannot be opened or is something else, such as a device: that may have no end.
     """
-    return io.TextIOWrapper(open_bytes(path, patience_seconds), encoding="utf-8", errors=errors)
-
-
-def open_bytes(path: Path, patience_seconds: float = PATIENCE_SECONDS) -> io.BufferedReader:
-    """Bytes of the same. Raises as `open_text`."""
     # Without O_NONBLOCK, opening waits for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        _refuse_others(os.fstat(descriptor).st_mode)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode) or stat.S_ISFIFO(mode):
         return io.BufferedReader(_Patient(descriptor, patience_seconds))
-    except BaseException:
-        os.close(descriptor)
-        raise
-
-
-def _refuse_others(mode: int) -> None:
+    os.close(descriptor)
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
+    raise OSError(errno.EINVAL, "it is neither a regular file nor a pipe")
 
 
 class _Patient(io.RawIOBase):
-    """A descriptor that is waited for."""
+    """A descriptor whose silence has an end."""
 
     def __init__(self, descriptor: int, patience_seconds: float) -> None:
         super().__init__()
@@ -421,7 +396,7 @@ class _Patient(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Bytes read into ``buffer``; 0 at the end."""
+        """Read bytes into ``buffer``; returns their number, 0 at the end."""
         poll = select.poll()
         poll.register(self.descriptor, select.POLLIN)
         if not poll.poll(1000 * self.patience_seconds):

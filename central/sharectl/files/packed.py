@@ -1,4 +1,4 @@
-"""Where rows of a log come from: files, packed by logrotate too, and pipes, which are kept since they are read twice."""
+"""Sources of log rows: files, also packed by gzip, and pipes, which are kept to be read twice."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from sharectl.files import files
 
 STANDARD_INPUT = Path("-")
 MOST_BYTES = 2**30
-"""Of what a pipe gives and of what a packed file holds: either may have no end."""
+"""Most bytes of a pipe, and of an unpacked file: either may have no end."""
 
 _PACKED = b"\x1f\x8b"
 _PIECE_BYTES = 2**20
-_NO_TEXT = "it is no text: a log is text, or such packed by gzip"
-_WHY = {
+_REMEDIES = {
     errno.ENOENT: "there is no such file; look how it is written",
     errno.ENOTDIR: "there is no such file; look how it is written",
-    errno.EACCES: "this user may not read it; give it the right to, or run this as a user that has it",
+    errno.EACCES: (
+        "this user may not read it; give it the right to, or run this as a user that has it"
+    ),
     errno.EISDIR: "it is a folder; name the files in it",
 }
-"""Number of an error -> in words, with what to do."""
+"""Number of an error -> fault and remedy."""
 
 
 @dataclass(frozen=True)
 class LogSource:
-    """What can be read as often as is needed."""
+    """A log that can be read as often as is needed."""
 
     name: str
-    """For messages."""
     begin: Callable[[], io.BufferedReader]
     """Opens it at its begin; raises OSError."""
 
@@ -51,7 +51,7 @@ def file_source(path: Path) -> LogSource:
 
 @contextlib.contextmanager
 def sources(paths: Sequence[Path], standard_input: BinaryIO) -> Iterator[list[LogSource]]:
-    """A source for each path; `STANDARD_INPUT` stands for that.
+    """Source for each path, of which `STANDARD_INPUT` is one.
 
     Raises
     ------
@@ -59,53 +59,20 @@ def sources(paths: Sequence[Path], standard_input: BinaryIO) -> Iterator[list[Lo
         If a pipe cannot be read, or gives more than `MOST_BYTES`.
     """
     with contextlib.ExitStack() as stack:
-        found = []
-        for path in paths:
-            if path == STANDARD_INPUT:
-                found.append(_kept(stack, "standard input", standard_input))
-            elif _is_pipe(path):
-                with text_errors(str(path)), files.open_bytes(path) as pipe:
-                    found.append(_kept(stack, str(path), pipe))
-            else:
-                found.append(file_source(path))
-        yield found
+        yield [_source(path, standard_input, stack) for path in paths]
 
 
-@contextlib.contextmanager
-def opened(source: LogSource, most_bytes: int = MOST_BYTES) -> Iterator[io.TextIOWrapper]:
-    """Text of a source, unpacked if it was packed.
-
-    What goes wrong in the body's reading is an InputError too.
-    """
-    with text_errors(source.name), source.begin() as file:
-        if file.peek(len(_PACKED))[: len(_PACKED)] != _PACKED:
-            yield io.TextIOWrapper(file, encoding="utf-8")
-            return
-        with gzip.GzipFile(fileobj=file) as unpacked:
-            yield io.TextIOWrapper(
-                io.BufferedReader(_Bounded(unpacked, most_bytes)), encoding="utf-8"
-            )
-
-
-@contextlib.contextmanager
-def text_errors(name: str) -> Iterator[None]:
-    """What can be wrong with a log as InputError."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        raise InputError([f"{name}: cannot be read: {_NO_TEXT}"]) from error
-    except (OSError, EOFError, zlib.error) as error:
-        why = _WHY.get(getattr(error, "errno", None) or 0, str(error))
-        raise InputError([f"{name}: cannot be read: {why}"]) from error
-
-
-def _is_pipe(path: Path) -> bool:
+def _source(path: Path, standard_input: BinaryIO, stack: contextlib.ExitStack) -> LogSource:
+    if path == STANDARD_INPUT:
+        return _kept("standard input", standard_input, stack)
     with contextlib.suppress(OSError):
-        return stat.S_ISFIFO(path.stat().st_mode)
-    return False
+        if stat.S_ISFIFO(path.stat().st_mode):
+            with text_errors(str(path)), files.open_bytes(path) as pipe:
+                return _kept(str(path), pipe, stack)
+    return file_source(path)
 
 
-def _kept(stack: contextlib.ExitStack, name: str, file: BinaryIO) -> LogSource:
+def _kept(name: str, file: BinaryIO, stack: contextlib.ExitStack) -> LogSource:
     kept = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     with text_errors(name):
         while piece := file.read(_PIECE_BYTES):
@@ -121,22 +88,47 @@ def _kept(stack: contextlib.ExitStack, name: str, file: BinaryIO) -> LogSource:
     return LogSource(name, begin)
 
 
+@contextlib.contextmanager
+def opened(source: LogSource, most_bytes: int = MOST_BYTES) -> Iterator[io.TextIOWrapper]:
+    """Text of a source, unpacked if it was packed; errors of the body's reading are InputErrors."""
+    with text_errors(source.name), source.begin() as file:
+        if file.peek(len(_PACKED))[: len(_PACKED)] != _PACKED:
+            yield io.TextIOWrapper(file, encoding="utf-8")
+            return
+        with gzip.GzipFile(fileobj=file) as unpacked:
+            bounded = io.BufferedReader(_Bounded(unpacked, most_bytes))
+            yield io.TextIOWrapper(bounded, encoding="utf-8")
+
+
+@contextlib.contextmanager
+def text_errors(name: str) -> Iterator[None]:
+    """Raise errors of a log's bytes and file as InputError."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        problem = f"{name}: cannot be read: it is no text: a log is text, or such packed by gzip"
+        raise InputError([problem]) from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = _REMEDIES.get(getattr(error, "errno", None) or 0, str(error))
+        raise InputError([f"{name}: cannot be read: {reason}"]) from error
+
+
 class _Bounded(io.RawIOBase):
-    """What a packed file holds, which is refused beyond ``most_bytes``."""
+    """Content of a packed file, refused beyond ``most_bytes``."""
 
     def __init__(self, file: gzip.GzipFile, most_bytes: int) -> None:
         super().__init__()
         self.file = file
-        self.most_bytes = self.left = most_bytes
+        self.most_bytes = self.room = most_bytes
 
     def readable(self) -> bool:
         """Return True."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Bytes read into ``buffer``; 0 at the end."""
-        many = self.file.readinto(buffer)
-        self.left -= many
-        if self.left < 0:
+        """Read bytes into ``buffer``; returns their number, 0 at the end."""
+        count = self.file.readinto(buffer)
+        self.room -= count
+        if self.room < 0:
             raise OSError(f"it unpacks to more than {self.most_bytes} bytes: import it in parts")
-        return many
+        return count

@@ -1,4 +1,4 @@
-"""The folder that a report is written to."""
+"""Folder of a report."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from sharectl.files import files
 
 INDEX = "index.html"
 _MOST_BYTES = 4096
-"""Within this the mark stands."""
+"""The mark stands within these."""
 
 
 def put(folder: Path, page: str, mark: str) -> Path:
-    """Path of the page in ``folder``, which is made if it is missing; an older report there is replaced at once.
+    """Write the page into ``folder``, which is made if it is missing; returns the page's path.
 
     Parameters
     ----------
     mark
-        Text near the begin of every report: a file without it is somebody else's.
+        Text near the begin of every report: a file without it is foreign, and is not replaced.
 
     Raises
     ------
     StateError
-        If it cannot be written, or something else is there; nothing is changed then.
+        If it cannot be written, or something foreign is there; nothing is changed then.
     """
     path = folder / INDEX
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        foreign = _is_foreign(path, mark)
+        foreign = path.is_symlink() or (path.exists() and not _has(path, mark))
     except FileExistsError as error:
         raise StateError(
             f"{folder}: is a file and not a folder: name a folder; the page becomes {INDEX} in it"
@@ -36,27 +36,18 @@ def put(folder: Path, page: str, mark: str) -> Path:
     except OSError as error:
         raise StateError(
             f"{error.filename or folder}: no report can be written there: "
-            f"{error.strerror or error}; name another folder, or "
-            "give this user the right to write there"
+            f"{error.strerror or error}; name another folder, or give this user the right to write "
+            "there"
         ) from error
     if foreign:
         raise StateError(
-            f"{path}: not replaced: it is no report of sharectl; name another folder, or move "
-            "it away"
+            f"{path}: not replaced: it is no report of sharectl; name another folder, or move it "
+            "away"
         )
     files.replace(path, [page])
     return path
 
 
-def _is_foreign(path: Path, mark: str) -> bool:
-    """Whether something is there that is not a report; a link is foreign wherever it leads.
-
-    Raises OSError.
-    """
-    if path.is_symlink():
-        return True
-    try:
-        start, _facts = files.read_regular(path, _MOST_BYTES)
-    except FileNotFoundError:
-        return False
-    return start is None or mark.encode() not in start
+def _has(path: Path, mark: str) -> bool:
+    start, _facts = files.read_regular(path, _MOST_BYTES)
+    return start is not None and mark.encode() in start
