@@ -1,4 +1,4 @@
-"""How much longer it takes to explain a decision than to make it, and what memory a replay takes of ever more cycles.
+"""Time of explanations, as ratios to one decision, and memory of replays of ever more cycles.
 
 Each is measured in a process of its own, explanations by the processor's time. ``--nodes`` and
 ``--groups`` say how large the pool of the explanations is.
@@ -41,7 +41,7 @@ REPLAY_CYCLES = (50, 400)
 
 
 def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
-    """Processor seconds of a decision, of the explanation of a group, a node and a cycle, and how much was found."""
+    """Processor seconds of a decision and of explanations, and the number of changes found."""
     config, record = _decided(strategy, nodes, groups)
     found = of_ledger(record, None, config, NOTHING_KNOWN)
     decision_seconds, _ = _timed(found.case.decided)

@@ -1,4 +1,4 @@
-"""The screens of `sharectl explain`, `plan --diff` and `replay`, byte for byte, each on one screen."""
+"""Screens of `sharectl explain`, `plan --diff` and `replay`: byte for byte, within one screen."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tests.ledgers import PERIOD_SECONDS, busy, law, write
 
 FOLDER = Path(__file__).parent / "explain"
 CONFIG = """
-groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
+groups:
+  alice: {{pledge_hs06: 71400}}
+  atlas: {{pledge_hs06: 105300}}
+  cms: {{pledge_hs06: 87100}}
 # Cores stand free and no job comes: what is explained are other limits.
 control: {{strategy: pair, max_nodes: 4, give_up_seconds: 604800, probe_blocks: 1000}}
 state_directory: {folder}

@@ -84,7 +84,7 @@ JOBS = {
 
 @pytest.fixture(scope="module")
 def waiting(open_box: OpenBox) -> Iterator[Waiting]:
-    """A node with a target, one in grace, one whose own START asks for more, and a job for each reason to wait."""
+    """A node with a target, one in grace, one with its own START; a job for each reason to wait."""
     spec = BoxSpec(
         execute_points=(
             ExecutePoint(TARGETED, 8, config=DEPLOYED),

@@ -1,4 +1,4 @@
-"""After real cycles, `explain`, `plan --diff` and `replay` name what happened, by the ledger and by the node's own word."""
+"""After a real cycle `explain`, `plan --diff` and `replay` name what happened."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WAITING = 3
 
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
-    """Two nodes full of the one group's jobs, while large ones of the other wait, and one cycle that published."""
+    """Two nodes full of one group's jobs, while large ones of the other wait."""
     with open_box(spec_of(NODES)) as box:
         box.submit(described(HELD_BACK, 1, CORES * len(NODES), 3600))
         still(box, CORES * len(NODES))

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from sharectl.cli import options, wiring
 from sharectl.cli.explain import complete_before, recorded
@@ -19,18 +18,17 @@ from sharectl.control.laws import LAWS
 from sharectl.errors import AbsentError, SettingError
 from sharectl.explain.again import Replay, replayed, state_after
 from sharectl.ledger.ledger import Ledger
-from sharectl.plan.plan import PlanConfig
 from sharectl.plan.records import CycleRecord
 from sharectl.report import plans
 from sharectl.times import FORMS
 
 _PAGE_SECONDS = 86_400
 """The ledger is read in pages, so that cycles can write to it meanwhile."""
-_EPILOG = f"""A replay is an open loop: each cycle is decided on the pool as it was then, and the pool does not react. Targets and
-controllers' states are carried from cycle to cycle as they would have been; what was running and waiting is what the decisions of
-then made of it. So it tells how a law or a strategy differs from what was decided, not how the pool would have fared.
-Run times are those known today and jobs' ages are rounded in the ledger, so decisions can differ where nothing was changed: of nodes
-about alike another one is chosen, whose target then stands in the cycles after. TIME is {FORMS}."""
+_EPILOG = f"""A replay is an open loop: each cycle is decided on the pool as it was then, which does
+not react. Targets and controllers' states are carried from cycle to cycle. So it tells how a law or
+a strategy differs from what was decided, not how the pool would have fared. Run times are those
+known today and jobs' ages are rounded in the ledger, so decisions can differ where nothing was
+changed. TIME is {FORMS}."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,10 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be given several times: "
-        f"{', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)}), and with "
-        "--pledges configured what says "
-        "the pledges",
+        help="a key of the configuration that is otherwise, such as control.pid.gain=0.5; may be "
+        f"given several times: {', '.join(REPLAYED)}, groups.NAME.({'|'.join(REPLAYED_OF_GROUPS)})"
+        ", and with --pledges configured what says the pledges",
     )
     parser.add_argument(
         "--with",
@@ -68,41 +65,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pledges",
         choices=("recorded", "configured"),
         default="recorded",
-        help="pledges that each cycle went by (default), or those of the configuration that decides",
+        help="pledges that each cycle went by (default), or those of the configuration",
     )
     parser.add_argument("--csv", action="store_true", help="print CSV, a row a cycle")
     parser.add_argument(
-        "--all",
-        action="store_true",
-        help="a row for each cycle, not only for those that differ most",
+        "--all", action="store_true", help="a row for each cycle, not only for those that differ"
     )
     parser.epilog = _EPILOG
     parser.set_defaults(usage_error=parser.error)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what would have been decided beside what was, cycle by cycle and in sum."""
+    """Print cycles as they were beside what would have been decided, and their sums."""
     if arguments.csv and arguments.json:
         arguments.usage_error("--csv and --json are two forms of the same: choose one")
     config = options.config_of(arguments)
-    decides = _deciding(arguments, config)
+    own_pledges = arguments.pledges == "configured"
+    decides = _deciding(arguments, config, own_pledges=own_pledges)
+    law = wiring.plan_config(decides, None if own_pledges else UNASKED)
     ledger = ledger_of(config)
-    since, until = _span(arguments, ledger)
-    law = _law(arguments, decides)
-    earlier = complete_before(ledger, since)
-    how = Replay(
-        config=law,
-        known=known_of(config),
-        own_pledges=arguments.pledges == "configured",
-        withdraws=decides.control.incomplete == "withdraw",
-    )
-    cycles = replayed(
-        how, _pages(ledger, since, until), earlier, state_after(earlier, law.validity_seconds)
-    )
+    since, until = _period(arguments, ledger)
+    before = complete_before(ledger, since)
+    withdraws = decides.control.incomplete == "withdraw"
+    how = Replay(law, known_of(config), own_pledges=own_pledges, withdraws=withdraws)
+    records = _pages(ledger, since, until)
+    cycles = replayed(how, records, before, state_after(before, law.validity_seconds))
+    file = f" of {arguments.other}" if arguments.other else ""
+    words = (f"law {decides.control.law}, strategy {law.strategy}{file}", *arguments.settings)
     heading = {
         "from": since,
         "to": until,
-        "decides": _decides(arguments, decides, law),
+        "decides": ", ".join(words),
         "pledges": arguments.pledges,
     }
     kind = "json" if arguments.json else "csv" if arguments.csv else None
@@ -113,24 +106,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _deciding(arguments: argparse.Namespace, config: Config) -> Config:
+def _deciding(arguments: argparse.Namespace, config: Config, *, own_pledges: bool) -> Config:
     """The configuration that decides."""
     shorthands = {"control.law": arguments.law, "control.strategy": arguments.strategy}
     settings = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
-    decides = overridden(
-        load(arguments.other) if arguments.other else config, [*settings, *arguments.settings]
-    )
-    idle = idle_in_replay(arguments.settings, own_pledges=arguments.pledges == "configured")
+    base = load(arguments.other) if arguments.other else config
+    decides = overridden(base, [*settings, *arguments.settings])
+    idle = idle_in_replay(arguments.settings, own_pledges=own_pledges)
     if idle:
         raise SettingError(idle)
     return decides
 
 
-def _law(arguments: argparse.Namespace, decides: Config) -> PlanConfig:
-    return wiring.plan_config(decides, UNASKED if arguments.pledges == "recorded" else None)
-
-
-def _span(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
+def _period(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
+    """First and last Unix second, the last one excluded."""
     span = ledger.span()
     if span is None:
         recorded(ledger, None, None)
@@ -146,9 +135,3 @@ def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
     end = min(until, last[1] + 1) if last else until
     for page in range(since, end, _PAGE_SECONDS):
         yield from ledger.with_nodes(page, min(page + _PAGE_SECONDS, end))
-
-
-def _decides(arguments: argparse.Namespace, decides: Config, law: PlanConfig) -> Any:
-    own = f" of {arguments.other}" if arguments.other else ""
-    set_too = "".join(f", {setting}" for setting in arguments.settings)
-    return f"law {decides.control.law}, strategy {law.strategy}{own}{set_too}"

@@ -198,10 +198,8 @@ class Sums:
         self.pairs += outcome.pairs
         self.moved_hs06 += outcome.moved_hs06
         self.with_targets += outcome.targets > 0
-        if self.idle_core_seconds is None or outcome.idle_core_seconds is None:
-            self.idle_core_seconds = None
-        else:
-            self.idle_core_seconds += outcome.idle_core_seconds
+        sums = (self.idle_core_seconds, outcome.idle_core_seconds)
+        self.idle_core_seconds = None if None in sums else fsum(filter(None, sums))
 
 
 @dataclass
@@ -222,15 +220,14 @@ class Summary:
     def add(self, cycle: ReplayedCycle) -> None:
         """Count one cycle."""
         self.cycles += 1
-        self.first_at = cycle.taken_at if self.first_at is None else self.first_at
+        self.first_at = self.first_at or cycle.taken_at
         self.last_at = cycle.taken_at
-        if cycle.would is None:
-            return
-        self.compared += 1
-        self.identical += cycle.same_nodes == cycle.either_nodes
-        self.agreement_sum += cycle.agreement_ratio
-        self.was.add(cycle.was)
-        self.would.add(cycle.would)
+        if cycle.would is not None:
+            self.compared += 1
+            self.identical += cycle.same_nodes == cycle.either_nodes
+            self.agreement_sum += cycle.agreement_ratio
+            self.was.add(cycle.was)
+            self.would.add(cycle.would)
 
     @property
     def agreement_ratio(self) -> Optional[float]:

@@ -418,7 +418,7 @@ def _requests(asking: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
 
 
 def _taken(asking: _Job, slot: Any, name: str) -> Optional[float]:
-    """Amount that the job takes by its request or the slot's consumption policy; None if unclear."""
+    """Amount by the job's request or the slot's consumption policy; None if unclear."""
     request = f"Request{name}"
     if f"Consumption{name}" in slot and evaluated(slot, "PartitionableSlot") is True:
         return _amount(value_of(expression(f"MY.Consumption{name}"), slot, asking.ad))

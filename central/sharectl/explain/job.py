@@ -16,7 +16,8 @@ HELD, RUNNING, COMPLETED, REMOVED = "held", "running", "completed", "removed"
 NO_SLOT, UNKNOWN, NOT_EVALUATED = "no-slot", "unknown", "not-evaluated"
 
 VERDICTS: Mapping[str, str] = {
-    COULD_NOW: "it could run now: the negotiator has not come to it, or gives the place to others (priority, quota)",
+    COULD_NOW: "it could run now: the negotiator has not come to it, or gives the place to others "
+    "(priority, quota)",
     NOT_NOW: "it cannot run now, and could on an empty node",
     COULD_NEVER: "no node would take it, were it empty, without target and grace",
     HELD: "it is held, and nothing starts it until it is released",
@@ -25,7 +26,8 @@ VERDICTS: Mapping[str, str] = {
     REMOVED: "it was removed",
     NO_SLOT: "it needs no slot: jobs of its universe run on the access point or elsewhere",
     UNKNOWN: "no access point knows it, neither in its queue nor in its history",
-    NOT_EVALUATED: "HTCondor's library could not evaluate the expressions of the job and the nodes in time",
+    NOT_EVALUATED: "HTCondor's library could not evaluate the expressions of the job and the nodes "
+    "in time",
 }
 """Code -> state of the job."""
 

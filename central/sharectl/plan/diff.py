@@ -1,7 +1,4 @@
-"""What another set of targets would change: node by node, and in power that changes hands.
-
-What a publication changes, node by node: what the audit tells.
-"""
+"""Changes from some targets to others: for the audit, ``plan --diff`` and explanations."""
 
 from __future__ import annotations
 
@@ -16,6 +13,18 @@ from sharectl.plan.records import NodeRecord
 
 EXPIRED = "expired"
 """Reason of a change that no plan made: the plan before ran out and was not renewed in time."""
+
+KINDS = {
+    "added": "the node gets a target",
+    "kept": "the node's target stays as it is",
+    "moved": "the target goes to another node: the same groups and size of jobs there",
+    "altered": "the node's target becomes another one",
+    "dropped": "the node has no target any more",
+}
+"""Kind of a change -> its sentence."""
+
+ESTIMATING = frozenset({"many"})
+"""Strategies that estimate how long cores will stand idle."""
 
 
 @dataclass(frozen=True)
@@ -36,22 +45,22 @@ class Change:
 
 @dataclass(frozen=True)
 class ChangeRecord:
-    """The changes of one publication, and why."""
+    """Changes of one publication."""
 
     changes: tuple[Change, ...]
     plan: Plan
     reason: str
     """One of `sharectl.plan.plan.REASONS`, or `EXPIRED`."""
     text: str = ""
-    """What an operator gave as his reason."""
+    """An operator's reason."""
     snapshot: Optional[Snapshot] = None
-    """What it was decided on; None if that takes none."""
+    """Snapshot of the decision; None if that takes none."""
     recovered: bool = False
     """Whether the publication before was not recorded: the changes are those of both."""
 
 
 def changes(before: Iterable[Standing], after: Iterable[Standing]) -> tuple[Change, ...]:
-    """Nodes whose target is another one after than before, by name."""
+    """Nodes whose target differs, by name."""
     old = {stood.target.node: stood.target for stood in before}
     new = {stood.target.node: stood.target for stood in after}
     return tuple(
@@ -59,19 +68,6 @@ def changes(before: Iterable[Standing], after: Iterable[Standing]) -> tuple[Chan
         for node in sorted(old.keys() | new.keys())
         if old.get(node) != new.get(node)
     )
-
-
-KINDS = {
-    "added": "the node gets a target",
-    "kept": "the node's target stays as it is",
-    "moved": "the target goes to another node: the same groups and size of jobs there",
-    "altered": "the node's target becomes another one",
-    "dropped": "the node has no target any more",
-}
-"""Kind of a change -> what it is."""
-
-ESTIMATING = frozenset({"many"})
-"""Strategies that say how long cores will stand idle."""
 
 
 @dataclass(frozen=True)
@@ -91,28 +87,27 @@ class TargetChange:
 
 @dataclass(frozen=True)
 class Effect:
-    """What targets would do on the nodes as they are now, all but those that are kept."""
+    """Effect of all targets but the kept ones, on the nodes as they are now."""
 
     power_hs06: Mapping[str, float]
-    """Group -> power that it gains by them, HS06; below 0: that it loses."""
+    """Group -> power that it gains, HS06; below 0: that it loses."""
     idle_core_seconds: Optional[float]
-    """Cores that are expected to stand idle for the targets that come, times seconds; None if the strategy does not say."""
+    """Expected for the targets that come; None if the strategy has no estimate."""
     spared_idle_core_seconds: Optional[float]
-    """The same for those that go; None if that is not known of all of them."""
+    """Expected for the targets that go; None if one of them is not known."""
     unknown_nodes: int = 0
-    """Nodes of targets of which nothing is known: their effect is left out."""
+    """Nodes that are left out because nothing is known of them."""
 
 
 @dataclass(frozen=True)
 class PlanDiff:
-    """All changes, each node in one of them, and what they do together."""
+    """All changes, each node in one of them, and their effect."""
 
     changes: tuple[TargetChange, ...]
     effect: Effect
-    """That of the targets after, less that of those before."""
 
     def count(self, kind: str) -> int:
-        """How many changes of that kind there are."""
+        """Number of changes of a kind."""
         return sum(change.kind == kind for change in self.changes)
 
 
@@ -123,60 +118,62 @@ def plan_diff(
     idle_before_core_seconds: Mapping[str, float],
     strategy: str,
 ) -> PlanDiff:
-    """Changes from ``before`` to ``after``, at most one target a node each: what moves and alters first, by node.
+    """Changes from ``before`` to ``after``, which have one target a node.
 
     Parameters
     ----------
     nodes
-        Node -> what it holds, and what its target of ``after`` costs.
+        Node -> what it holds, and the costs of its target of ``after``.
     idle_before_core_seconds
-        Node -> what its target of ``before`` costs, where that is known.
+        Node -> costs of its target of ``before``, where they are known.
     strategy
-        Of ``after``; whether it estimates costs is in `ESTIMATING`.
+        Strategy of ``after``.
     """
     old = {target.node: target for target in before}
     new = {target.node: target for target in after}
-    return PlanDiff(
-        _changes(old, new), _effect(old, new, nodes, idle_before_core_seconds, strategy)
-    )
+    effect = _effect(old, new, nodes, idle_before_core_seconds, estimated=strategy in ESTIMATING)
+    return PlanDiff(_target_changes(old, new), effect)
 
 
 def power_moved_hs06(target: Target, node: NodeRecord) -> tuple[float, float]:
-    """Power that the held-back group is still to lose by ``target``, and that the helped one gains in whole jobs, HS06."""
+    """Power that the held-back group is still to lose, and that whole jobs of the helped gain."""
     held = sum(jobs.jobs * jobs.cores for jobs in node.held if jobs.group == target.held_back)
     freed, idle = max(0, held - target.cap_cores), node.idle_cores
     jobs_more = (idle + freed) // target.request_cores - idle // target.request_cores
     return freed * node.hs06_per_core, jobs_more * target.request_cores * node.hs06_per_core
 
 
-def _changes(old: Mapping[str, Target], new: Mapping[str, Target]) -> tuple[TargetChange, ...]:
-    gone = [old[node] for node in sorted(old) if node not in new]
-    come = [new[node] for node in sorted(new) if node not in old]
-    moved = _moved(gone, come)
-    left = {target.node for target in moved}
-    arrived = {target.node for target in moved.values()}
-    both = [(old[node], new[node]) for node in sorted(old) if node in new]
+def _target_changes(
+    old: Mapping[str, Target], new: Mapping[str, Target]
+) -> tuple[TargetChange, ...]:
+    """Moved and altered targets first, then by node."""
+    come: defaultdict[tuple[str, str, int], list[Target]] = defaultdict(list)
+    for node in sorted(new.keys() - old.keys()):
+        come[_purpose(new[node])].append(new[node])
+    moved, dropped = [], []
+    for node in sorted(old.keys() - new.keys()):
+        arrivals = come[_purpose(old[node])]
+        if arrivals:
+            moved.append(TargetChange("moved", old[node], arrivals.pop(0)))
+        else:
+            dropped.append(TargetChange("dropped", old[node], None))
+    both = [(old[node], new[node]) for node in sorted(old.keys() & new.keys())]
+    added = sorted((target for targets in come.values() for target in targets), key=_node)
     return (
-        *(TargetChange("moved", was, is_now) for was, is_now in moved.items()),
-        *(TargetChange("altered", was, is_now) for was, is_now in both if was != is_now),
-        *(TargetChange("added", None, target) for target in come if target.node not in arrived),
-        *(TargetChange("dropped", target, None) for target in gone if target.node not in left),
-        *(TargetChange("kept", was, is_now) for was, is_now in both if was == is_now),
+        *moved,
+        *(TargetChange("altered", was, now) for was, now in both if was != now),
+        *(TargetChange("added", None, target) for target in added),
+        *dropped,
+        *(TargetChange("kept", was, now) for was, now in both if was == now),
     )
-
-
-def _moved(gone: Iterable[Target], come: Iterable[Target]) -> dict[Target, Target]:
-    """Target that goes -> the one that comes for it: of the same groups and size, by name of node."""
-    waiting: defaultdict[tuple[str, str, int], list[Target]] = defaultdict(list)
-    for target in come:
-        waiting[_purpose(target)].append(target)
-    return {
-        target: waiting[_purpose(target)].pop(0) for target in gone if waiting.get(_purpose(target))
-    }
 
 
 def _purpose(target: Target) -> tuple[str, str, int]:
     return (target.held_back, target.helped, target.request_cores)
+
+
+def _node(target: Target) -> str:
+    return target.node
 
 
 def _effect(
@@ -184,25 +181,23 @@ def _effect(
     new: Mapping[str, Target],
     nodes: Mapping[str, NodeRecord],
     idle_before: Mapping[str, float],
-    strategy: str,
+    *,
+    estimated: bool,
 ) -> Effect:
     different = [node for node in sorted({*old, *new}) if old.get(node) != new.get(node)]
     known = [node for node in different if node in nodes]
     gains: defaultdict[str, list[float]] = defaultdict(list)
     for sign, targets in ((-1.0, old), (1.0, new)):
-        for node in known:
-            target = targets.get(node)
-            if target is not None:
-                lost, gained = power_moved_hs06(target, nodes[node])
-                gains[target.held_back].append(-sign * lost)
-                gains[target.helped].append(sign * gained)
-    going = [node for node in different if node in old]
-    spared = [idle_before[node] for node in going if node in idle_before]
+        for node in filter(targets.__contains__, known):
+            target = targets[node]
+            lost, gained = power_moved_hs06(target, nodes[node])
+            gains[target.held_back].append(-sign * lost)
+            gains[target.helped].append(sign * gained)
+    come = fsum(nodes[node].idle_core_seconds for node in known if node in new)
+    spared = [idle_before.get(node) for node in different if node in old]
     return Effect(
         {group: fsum(parts) for group, parts in sorted(gains.items())},
-        fsum(nodes[node].idle_core_seconds for node in known if node in new)
-        if strategy in ESTIMATING
-        else None,
-        fsum(spared) if len(spared) == len(going) else None,
+        come if estimated else None,
+        None if None in spared else fsum(idle or 0.0 for idle in spared),
         len(different) - len(known),
     )

@@ -66,7 +66,7 @@ def replay(folder: Path, config: PlanConfig, since: int) -> list[ReplayedCycle]:
 def test_a_replay_by_the_same_law_decides_what_was_decided(
     config: PlanConfig, drawn: list[tuple[list[dict[str, int]], int, int]]
 ) -> None:
-    """From the first cycle on, the same law and strategy come to the same targets in every cycle of a ledger."""
+    """The same law and strategy come to the same targets in every cycle of a ledger."""
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), config, looks(drawn))
         cycles = replay(Path(name), config, NOW)
@@ -105,7 +105,7 @@ def test_a_summary_counts_each_cycle_once(
 def test_what_the_record_before_left_is_enough_for_controllers(
     drawn: list[tuple[list[dict[str, int]], int, int]],
 ) -> None:
-    """A replay that begins at the second cycle goes on with the controllers' states of the first."""
+    """A replay from the second cycle on goes on with the controllers' states of the first."""
     config = replace(law("pair"), steering=SteeringConfig(Control(law="ewma")))
     with tempfile.TemporaryDirectory() as name:
         write(Path(name), config, looks(drawn))
@@ -127,7 +127,7 @@ def test_every_code_of_a_decision_has_its_sentence(
     hampered: bool,  # noqa: FBT001 - drawn
     setpoint: str,
 ) -> None:
-    """Whatever a decision says of plan, nodes, limits and controllers is in the closed set of codes."""
+    """Codes of plan, nodes, limits and controllers are in the closed set."""
     (taken,) = looks([drawn])
     first, *rest = taken.nodes or (Node("cn-0", "cn-0", 8, 10.0, controlled=True),)
     odd = replace(first, refusal=refusal, draining=hampered, reserved=hampered)

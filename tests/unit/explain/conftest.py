@@ -15,7 +15,10 @@ from tests.ledgers import busy, law, write
 
 CYCLES = 3
 CONFIG = """
-groups: {{alice: {{pledge_hs06: 71400}}, atlas: {{pledge_hs06: 105300}}, cms: {{pledge_hs06: 87100}}}}
+groups:
+  alice: {{pledge_hs06: 71400}}
+  atlas: {{pledge_hs06: 105300}}
+  cms: {{pledge_hs06: 87100}}
 control: {{strategy: pair, max_nodes: {max_nodes}, give_up_seconds: 604800, probe_blocks: 1000}}
 state_directory: {folder}
 """

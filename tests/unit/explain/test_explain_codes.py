@@ -1,4 +1,4 @@
-"""The set of codes is closed: whatever a module emits has its sentence, and the page has every one."""
+"""The set of codes is closed: every code that a module emits has its sentence, here and in docs."""
 
 from __future__ import annotations
 

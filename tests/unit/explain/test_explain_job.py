@@ -85,7 +85,8 @@ TARGET = {
     "t1_Targetcores": "{2, 8}",
     "t1_TargetUntil": str(NOW + 600),
     "t1_TargetActive": "t1_TargetUntil > 0",
-    "t1_TargetAdmits": "MY.t1_TargetActive =!= True || TARGET.AccountingGroup =?= MY.t1_TargetGroups[1]",
+    "t1_TargetAdmits": "MY.t1_TargetActive =!= True "
+    "|| TARGET.AccountingGroup =?= MY.t1_TargetGroups[1]",
 }
 
 

@@ -1,4 +1,4 @@
-"""Changes that would change a decision: each comes to what is said of it, and no smaller one does."""
+"""Changes that would change a decision: each does what is said of it, and no smaller one does."""
 
 from __future__ import annotations
 
