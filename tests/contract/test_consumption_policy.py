@@ -8,7 +8,7 @@ from typing import Optional
 import pytest
 
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.consumption.asks import matches, supports
+from sharectl.consumption.asks import matches, tried_slots
 from sharectl.consumption.cost import Match, Refusal, SlotKind
 
 SLOT = {
@@ -55,9 +55,8 @@ def matched(
     process: CondorProcess,
     slot: Mapping[str, str],
     job: Mapping[str, str],
-    num_claims: Optional[int] = None,
 ) -> Match:
-    ((match,),) = matches(process, [slot], [job], num_claims=[num_claims])
+    ((_, (match,)),) = matches(process, [slot], [job])
     return match
 
 
@@ -96,9 +95,9 @@ def whys(match: Match) -> list[Refusal]:
 def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
     process: CondorProcess, slot: dict[str, str], kind: SlotKind
 ) -> None:
-    (support,) = supports(process, [slot])
-    assert support.kind is kind
-    assert support.supported is (kind is SlotKind.POLICY) is not bool(support.why_not)
+    (tried,) = tried_slots(process, [slot])
+    assert tried.kind is kind
+    assert (kind is SlotKind.POLICY) is not bool(tried.no_policy_because)
 
 
 # ---- what a job takes
@@ -235,15 +234,10 @@ def test_the_weight_may_not_be_lost_on_the_way(process: CondorProcess) -> None:
     assert match.fits == 9
 
 
-def test_num_claims_is_the_most_for_one_cycle(process: CondorProcess) -> None:
-    assert matched(process, SLOT, JOB, num_claims=2).fits == 2
-    assert matched(process, SLOT, JOB, num_claims=0).refused[0].why is Refusal.NUM_CLAIMS
-
-
 def test_counting_ends_where_it_is_told_to(process: CondorProcess) -> None:
-    ((match,),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=4)
+    ((_, (match,)),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=4)
     assert (match.fits, match.at_least) == (4, True)
-    ((match,),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=10)
+    ((_, (match,)),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=10)
     assert (match.fits, match.at_least) == (10, False)
 
 
@@ -327,7 +321,7 @@ def test_ads_are_the_same_again_after_each_question(process: CondorProcess) -> N
     ]
     apart = [matched(process, {**SLOT, **WITHIN}, job) for job in jobs for _ in range(2)]
     together = matches(process, [{**SLOT, **WITHIN}] * 2, jobs)
-    assert apart[::2] == apart[1::2] == together[0] == together[1]
+    assert apart[::2] == apart[1::2] == together[0][1] == together[1][1]
 
 
 def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:

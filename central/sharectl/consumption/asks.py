@@ -39,10 +39,9 @@ from sharectl.consumption.cost import (
     PricedJobs,
     PricedSlots,
     Refusal,
-    Slot,
     SlotKind,
-    Support,
     Trial,
+    TriedSlot,
     again_and_again,
     whole_if_it_is,
 )
@@ -52,7 +51,6 @@ from sharectl.shares.groups import without_user
 from sharectl.words import Problems, counted
 
 Ad = Mapping[str, str]
-NumClaims = Optional[Sequence[Optional[int]]]
 
 MOST_CLAIMS = 10_000
 """Matches that are counted on one slot at most: a policy may charge next to nothing."""
@@ -80,90 +78,71 @@ _OF_CUSTOM = "ifThenElse(isUndefined(TARGET.Request{asset}), 0, TARGET.Request{a
 # ---- slots with jobs
 
 
-def supports(process: CondorProcess, slots: Sequence[Ad]) -> list[Support]:
-    """Policy of each slot, or what it lacks for one."""
+def tried_slots(process: CondorProcess, slots: Sequence[Ad]) -> list[TriedSlot]:
+    """Kind of each slot, its assets, and what it lacks for a policy."""
     asked = [{"ad": dict(slot), "charges": _POLICY, "overrides": True} for slot in slots]
-    return [_support(fact) for fact in process.keep(asked, [], DEFAULT_WEIGHT)]
+    return [_tried(fact) for fact in process.keep(asked, [], DEFAULT_WEIGHT)]
+
+
+def _tried(fact: Mapping[str, Any]) -> TriedSlot:
+    partitionable = fact["partitionable"]
+    is_partitionable = isinstance(partitionable, (bool, int, float)) and bool(partitionable)
+    because = [] if is_partitionable else ["PartitionableSlot is not true"]
+    because += [] if fact["resources"] is not None else ["MachineResources is no text"]
+    because += [
+        f"no Consumption{asset}" for asset in fact["assets"] if asset not in fact["charged"]
+    ]
+    without = SlotKind.PARTITIONABLE if is_partitionable else SlotKind.STATIC
+    assets = {
+        name: None if amount is None else whole_if_it_is(amount)
+        for name, amount in fact["assets"].items()
+    }
+    return TriedSlot(without if because else SlotKind.POLICY, assets, tuple(because))
 
 
 def matches(
-    process: CondorProcess,
-    slots: Sequence[Ad],
-    jobs: Sequence[Ad],
-    *,
-    most: int = MOST_CLAIMS,
-    num_claims: NumClaims = None,
-) -> list[list[Match]]:
-    """Match of each slot, as it is, with each job: a list for each slot.
+    process: CondorProcess, slots: Sequence[Ad], jobs: Sequence[Ad], *, most: int = MOST_CLAIMS
+) -> list[tuple[TriedSlot, list[Match]]]:
+    """Each slot, and its match, as it is, with each job.
 
     Parameters
     ----------
     most
         Count no more jobs than this; 1 if only costs are wanted.
-    num_claims
-        For each slot, claim ids for a cycle; None where they are unknown.
 
     Raises
     ------
     sharectl.condor.library.UnreadableConfigurationError
         If the library ended, or did not answer by its deadline.
     """
-    kept = _keep(process, slots, jobs, num_claims)
-    trials = [
-        (number, again_and_again(slot, job, most))
-        for number, slot in enumerate(kept)
-        for job in range(len(jobs))
-    ]
-    found = _results(process, trials)
-    return [found[start : start + len(jobs)] for start in range(0, len(found), len(jobs) or 1)]
-
-
-def _support(fact: Mapping[str, Any]) -> Support:
-    partitionable = fact["partitionable"]
-    is_partitionable = isinstance(partitionable, (bool, int, float)) and bool(partitionable)
-    why_not = [] if is_partitionable else ["PartitionableSlot is not true"]
-    why_not += [] if fact["resources"] is not None else ["MachineResources is no text"]
-    why_not += [
-        f"no Consumption{asset}" for asset in fact["assets"] if asset not in fact["charged"]
-    ]
-    without = SlotKind.PARTITIONABLE if is_partitionable else SlotKind.STATIC
-    return Support(without if why_not else SlotKind.POLICY, fact["assets"], tuple(why_not))
-
-
-def _keep(
-    process: CondorProcess, slots: Sequence[Ad], jobs: Sequence[Ad], num_claims: NumClaims
-) -> list[Slot]:
-    """The slots, which the child keeps; those without policy with the amounts of leftovers."""
-    found = supports(process, slots)
+    tried = tried_slots(process, slots)
     asked = [
         {
-            "ad": {**slot, **_leftovers_of(support)},
-            "charges": _POLICY if support.supported else _LEFTOVER,
-            "overrides": support.supported,
+            "ad": {**ad, **_leftovers_of(slot)},
+            "charges": _POLICY if slot.has_policy else _LEFTOVER,
+            "overrides": slot.has_policy,
         }
-        for slot, support in zip(slots, found)
+        for ad, slot in zip(slots, tried)
     ]
     process.keep(asked, jobs, DEFAULT_WEIGHT)
-    return [
-        Slot(
-            {name: whole_if_it_is(n) for name, n in support.assets.items() if n is not None},
-            support.supported,
-            support.kind is not SlotKind.STATIC,
-            {SlotKind.STATIC: 1, SlotKind.POLICY: claims}.get(support.kind),
-        )
-        for support, claims in zip(found, num_claims or [None] * len(slots))
+    trials = [
+        (number, again_and_again(slot, job, most))
+        for number, slot in enumerate(tried)
+        for job in range(len(jobs))
     ]
+    found = iter(_results(process, trials))
+    return [(slot, [next(found) for _ in jobs]) for slot in tried]
 
 
-def _leftovers_of(support: Support) -> dict[str, str]:
+def _leftovers_of(slot: TriedSlot) -> dict[str, str]:
     """Amounts that a job takes of a slot without policy: all of a static one."""
-    if support.supported:
+    if slot.has_policy:
         return {}
-    if support.kind is SlotKind.STATIC:
-        return {f"{_LEFTOVER}{asset}": asset for asset in support.assets}
+    if slot.kind is SlotKind.STATIC:
+        return {f"{_LEFTOVER}{asset}": asset for asset in slot.assets}
     return {
         f"{_LEFTOVER}{asset}": _LEFTOVERS.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
-        for asset in support.assets
+        for asset in slot.assets
     }
 
 
@@ -314,11 +293,13 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAI
     with evaluating("these slots and jobs") as process:
         for start in range(0, len(slot_kinds) if jobs else 0, _SLOTS_AT_ONCE):
             some = slot_kinds[start : start + _SLOTS_AT_ONCE]
-            supported = supports(process, [kind.ad for kind in some])
             rows = matches(process, [kind.ad for kind in some], shapes, most=most)
-            if_empty = matches(process, [emptied(kind.ad) for kind in some], shapes, most=1)
-            for kind, support, row, empty_row in zip(some, supported, rows, if_empty):
-                priced = _slots_of(kind, slots, support, row[0].weight)
+            # Devices that come free with the slot are in attributes that nothing refers to.
+            bare = [emptied(slot_ads[kind.members[0]]) for kind in some]
+            for kind, (slot, row), (_, empty_row) in zip(
+                some, rows, matches(process, bare, shapes, most=1)
+            ):
+                priced = _slots_of(kind, slots, slot, row[0].weight_before)
                 number = len(of_slots)
                 of_slots.append(priced)
                 for job, match in enumerate(row):
@@ -333,15 +314,15 @@ _TOTAL = "totalslot"
 
 
 def _slots_of(
-    kind: Kind, slots: Sequence[AdOfFile], support: Support, weight: Optional[float]
+    kind: Kind, slots: Sequence[AdOfFile], slot: TriedSlot, weight: Optional[float]
 ) -> PricedSlots:
     state = text_of(kind.ad, "State")
     return PricedSlots(
         names=tuple(name_of(slots[member]) for member in kind.members),
+        slot=slot,
         slot_type=_whole(kind.ad, "SlotTypeID"),
         state="" if state in FREE_STATES else state,
-        num_claims=_whole(kind.ad, "NumClaims") if support.supported else None,
-        support=support,
+        num_claims=_whole(kind.ad, "NumClaims") if slot.has_policy else None,
         weight=weight,
     )
 
@@ -375,8 +356,7 @@ def _smallest(priced: Priced, number: int) -> Optional[Offer]:
     for job in range(len(priced.jobs)):
         match = priced.matches[number, job]
         if all(reason.why is Refusal.SHORT for reason in match.refused):
-            is_static = kind.support.kind is SlotKind.STATIC
-            return Offer(len(kind.names), match, kind.support.supported, not is_static)
+            return Offer(len(kind.names), match, kind.slot.kind)
     return None
 
 

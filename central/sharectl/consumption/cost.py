@@ -32,16 +32,12 @@ class Refusal(Enum):
     NO_ASSET = "slot has no such asset: a negotiator that sees a policy ends"
     NOT_A_NUMBER = "what the job takes is no number"
     NEGATIVE = "what the job takes is negative"
-    ALL_ZERO = "the job takes nothing of any asset"
     SHORT = "not enough is left"
     NEVER = "more than the slot has when it is empty"
+    ALL_ZERO = "the job takes nothing of any asset"
     WEIGHT = "SlotWeight is no number after the match: the negotiator ends"
     SLOT_REQUIREMENTS = "slot's Requirements"
     JOB_REQUIREMENTS = "job's Requirements"
-    ONE_CLAIM = (
-        "slot has one match a cycle; the rest of it is for its schedd (leftovers), or for later"
-    )
-    NUM_CLAIMS = "slot has no claim id left in this cycle"
 
 
 @dataclass(frozen=True)
@@ -54,6 +50,30 @@ class Refused:
     def __str__(self) -> str:
         """Words for people."""
         return f"{', '.join(self.assets)}: {self.why.value}" if self.assets else self.why.value
+
+
+class SlotKind(Enum):
+    """Treatment of a slot by the negotiator."""
+
+    POLICY = "consumption policy"
+    PARTITIONABLE = "partitionable, no policy"
+    STATIC = "static"
+
+
+@dataclass(frozen=True)
+class TriedSlot:
+    """A slot that jobs are tried on."""
+
+    kind: SlotKind
+    assets: Mapping[str, Optional[Amount]]
+    """Asset of MachineResources, without Swap -> amount; None if it is no number."""
+    no_policy_because: tuple[str, ...] = ()
+    """Reasons why the negotiator sees no policy, for people."""
+
+    @property
+    def has_policy(self) -> bool:
+        """The negotiator follows a consumption policy."""
+        return self.kind is SlotKind.POLICY
 
 
 @dataclass(frozen=True)
@@ -77,8 +97,8 @@ class Match:
     """See `Look`."""
     refused: tuple[Refused, ...] = ()
     """Reasons against the match; empty if it is made."""
-    weight: Optional[float] = None
-    """SlotWeight before the match; None if it is no number."""
+    weight_before: Optional[float] = None
+    """SlotWeight; None if it is no number."""
     weight_after: Optional[float] = None
     remaining: Mapping[str, Amount] = field(default_factory=dict)
     """Asset -> rest after the match."""
@@ -94,39 +114,22 @@ class Match:
     """SlotWeight of the dynamic slot: the charge from the next cycle on; None if it is unknown."""
 
 
-@dataclass(frozen=True)
-class Slot:
-    """A slot that jobs are tried on."""
-
-    assets: Mapping[str, Amount]
-    """Without those that are no numbers."""
-    has_policy: bool = True
-    partitionable: bool = True
-    most_claims: Optional[int] = None
-    """Claim ids for one cycle (NUM_CLAIMS, 1 of a static slot); None if they are unknown."""
-
-
 Ask = tuple[int, Optional[Mapping[str, Amount]]]
 """Number of a job, and assets that are left when it is tried; None for the slot as it is."""
 Trial = Generator[Ask, Look, Match]
 """Questions for looks, one at a time; returns the match."""
 
 
-def refusals(
-    slot: Slot, assets: Mapping[str, Amount], look: Look, claims: int = 0
-) -> tuple[Refused, ...]:
-    """Reasons against a job on a slot with so many claims in this cycle and ``assets`` left."""
-    if slot.most_claims is not None and claims >= slot.most_claims:
-        return (Refused(Refusal.NUM_CLAIMS if slot.has_policy else Refusal.ONE_CLAIM),)
-    amounts = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
-    missing = [asset for asset in look.consumed if asset not in assets]
+def refusals(slot: TriedSlot, assets: Mapping[str, Amount], look: Look) -> tuple[Refused, ...]:
+    """Reasons against a job on a slot with ``assets`` left."""
+    taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
     by_assets = {
-        Refusal.NO_ASSET: missing,
-        Refusal.NOT_A_NUMBER: [asset for asset in look.consumed if asset not in amounts],
-        Refusal.NEGATIVE: [asset for asset, amount in amounts.items() if amount < 0],
-        Refusal.SHORT: [a for a, amount in amounts.items() if a in assets and assets[a] < amount],
+        Refusal.NO_ASSET: [asset for asset in look.consumed if asset not in assets],
+        Refusal.NOT_A_NUMBER: [asset for asset in look.consumed if asset not in taken],
+        Refusal.NEGATIVE: [asset for asset, amount in taken.items() if amount < 0],
+        Refusal.SHORT: [a for a, amount in taken.items() if a in assets and assets[a] < amount],
     }
-    all_zero = len(amounts) == len(look.consumed) and not any(amounts.values())
+    all_zero = len(taken) == len(look.consumed) and not any(taken.values())
     by_slot = {
         Refusal.ALL_ZERO: slot.has_policy and all_zero,
         Refusal.WEIGHT: slot.has_policy and look.weight is None,
@@ -139,22 +142,12 @@ def refusals(
     )
 
 
-def whole_if_it_is(amount: float) -> Amount:
-    """``amount`` as the negotiator writes it into the slot: an integer if it is one."""
-    return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
-
-
-def cost(slot: Slot, before: Optional[float], after: Optional[float]) -> Optional[float]:
-    """Charge of a match; None if a weight of a slot with policy is unknown."""
-    if not slot.has_policy:
-        return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
-    return before - after if before is not None and after is not None else None
-
-
-def again_and_again(slot: Slot, job: int, most: int) -> Trial:
+def again_and_again(slot: TriedSlot, job: int, most: int) -> Trial:
     """Match of a job with a fresh slot, and the number of its like that fit, up to ``most``."""
+    most = 1 if slot.kind is SlotKind.STATIC else most
     look = yield job, None
-    assets = slot.assets
+    whole = {name: amount for name, amount in slot.assets.items() if amount is not None}
+    assets = whole
     refused = refusals(slot, assets, look)
     match = Match(look.consumed, refused, look.weight, remaining=assets)
     while not refused and match.fits < most:
@@ -164,30 +157,35 @@ def again_and_again(slot: Slot, job: int, most: int) -> Trial:
             refused = (Refused(Refusal.WEIGHT),)
             break
         if not match.fits:
-            charge = cost(slot, match.weight, look.weight)
+            charge = _cost(slot, match.weight_before, look.weight)
             match = replace(match, weight_after=look.weight, remaining=assets, cost=charge)
         match = replace(match, fits=match.fits + 1, weight_after_all=look.weight)
-        refused = refusals(slot, assets, look, match.fits)
+        refused = refusals(slot, assets, look)
     if not match.fits:
         return replace(match, refused=refused)
-    usage = match.weight
-    if slot.partitionable:
-        usage = (yield job, {**slot.assets, **_dynamic(match)}).weight
+    if slot.kind is SlotKind.STATIC:
+        return replace(match, usage=match.weight_before)
+    dynamic = {
+        name: max(whole_if_it_is(amount or 0), STARTD_LEAST.get(name.lower(), 0))
+        for name, amount in match.consumed.items()
+    }
+    usage = (yield job, {**whole, **dynamic}).weight
     return replace(match, at_least=not refused and most > 1, usage=usage)
 
 
 def _left(assets: Mapping[str, Amount], look: Look) -> dict[str, Amount]:
-    taken = {name: amount for name, amount in look.consumed.items() if amount is not None}
-    return {name: whole_if_it_is(assets[name] - amount) for name, amount in taken.items()}
+    return {n: whole_if_it_is(assets[n] - (amount or 0)) for n, amount in look.consumed.items()}
 
 
-def _dynamic(match: Match) -> dict[str, Amount]:
-    """Assets of the dynamic slot that the startd makes for a match."""
-    return {
-        name: max(whole_if_it_is(amount), STARTD_LEAST.get(name.lower(), 0))
-        for name, amount in match.consumed.items()
-        if amount is not None
-    }
+def whole_if_it_is(amount: float) -> Amount:
+    """``amount`` as the negotiator writes it into the slot: an integer if it is one."""
+    return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
+
+
+def _cost(slot: TriedSlot, before: Optional[float], after: Optional[float]) -> Optional[float]:
+    if not slot.has_policy:
+        return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
+    return before - after if before is not None and after is not None else None
 
 
 def told_apart(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
@@ -207,43 +205,19 @@ def told_apart(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
     return tuple(reasons)
 
 
-class SlotKind(Enum):
-    """Treatment of a slot by the negotiator."""
-
-    POLICY = "consumption policy"
-    PARTITIONABLE = "partitionable, no policy"
-    STATIC = "static"
-
-
-@dataclass(frozen=True)
-class Support:
-    """Policy of a slot, or what it lacks."""
-
-    kind: SlotKind
-    assets: Mapping[str, Optional[Amount]]
-    """Asset of MachineResources, without Swap -> amount; None if it is no number."""
-    why_not: tuple[str, ...]
-    """Reasons why the negotiator sees no policy, for people."""
-
-    @property
-    def supported(self) -> bool:
-        """The negotiator follows a consumption policy."""
-        return self.kind is SlotKind.POLICY
-
-
 @dataclass(frozen=True)
 class PricedSlots:
     """Slots of one kind."""
 
     names: tuple[str, ...]
-    slot_type: Optional[int]
+    slot: TriedSlot
+    slot_type: Optional[int] = None
     """SLOT_TYPE_<N> of the startd; None if the ad does not have it."""
-    state: str
+    state: str = ""
     """State in which they have no claims to give, else empty."""
-    num_claims: Optional[int]
+    num_claims: Optional[int] = None
     """Claim ids for one cycle, where there is a policy; None if they are unknown."""
-    support: Support
-    weight: Optional[float]
+    weight: Optional[float] = None
     """SlotWeight of one of them as it is; None if it is no number."""
 
 
@@ -263,16 +237,17 @@ class Offer:
 
     slots: int
     match: Match
-    has_policy: bool
-    partitionable: bool = True
+    kind: SlotKind = SlotKind.POLICY
 
     @property
     def usage_each(self) -> float:
         """Least lasting charge of a claim: mean cost in its cycle, or usage from the next on."""
-        match = self.match
-        usage = [match.usage] if match.usage is not None else []
-        if self.has_policy and match.weight is not None and match.weight_after_all is not None:
-            usage.append((match.weight - match.weight_after_all) / match.fits)
+        match, usage = self.match, []
+        if match.usage is not None:
+            usage.append(match.usage)
+        before, after = match.weight_before, match.weight_after_all
+        if self.kind is SlotKind.POLICY and before is not None and after is not None:
+            usage.append((before - after) / match.fits)
         return min(usage, default=match.cost or 0.0)
 
 
@@ -290,12 +265,7 @@ class Priced:
     def offers(self, job: int) -> list[Offer]:
         """Answers of slots that have claims to give and take jobs of a kind."""
         return [
-            Offer(
-                len(slots.names),
-                self.matches[number, job],
-                slots.support.supported,
-                slots.support.kind is not SlotKind.STATIC,
-            )
+            Offer(len(slots.names), self.matches[number, job], slots.slot.kind)
             for number, slots in enumerate(self.slots)
             if not slots.state and not self.matches[number, job].refused
         ]
@@ -332,7 +302,7 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
     split = sorted(
         (offer.match.cost or 0.0, offer.slots, offer.match.fits, offer.usage_each)
         for offer in offers
-        if offer.partitionable
+        if offer.kind is not SlotKind.STATIC
     )
     for each, slots, fits, of_claim in split:
         if room <= _ROUNDING:
@@ -356,9 +326,7 @@ class GroupCost:
     group: Group
     jobs: int
     jobs_without_slot: int
-    """Without those that a slot takes as it is."""
-    jobs_without_empty_slot: int
-    """Without those that a slot takes when nothing runs on it."""
+    """Jobs that no slot takes as it is."""
     cost: Optional[float]
     """Each job on its cheapest slot, a lower bound if `cost_differs`; None without a match."""
     cost_differs: Optional[tuple[float, float]]
@@ -401,20 +369,18 @@ def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: 
     taken = {job: offers for job in jobs if (offers := priced.offers(job))}
     costs = {job: _ends(offer.match.cost for offer in offers) for job, offers in taken.items()}
     usages = {job: _ends(offer.match.usage for offer in offers) for job, offers in taken.items()}
-    apart = [(ends[0], ends[1]) for ends in costs.values() if ends and _are_apart(ends)]
-    weights = (offer.match.weight for offers in taken.values() for offer in offers)
+    apart = [ends for ends in costs.values() if ends and _are_apart(ends)]
+    weights = (offer.match.weight_before for offers in taken.values() for offer in offers)
     runs = [(0.0, 0)]
     for job, offers in taken.items() if leftovers and group.room is not None else ():
         claims, usage = leftover_claims(group.room or 0.0, offers)
         made = min(claims, counts[job])
         runs.append((usage * made / claims if claims else 0.0, made))
     leftover_usage, claims = max(runs)
-    without = [job for job in jobs if job not in taken]
     return GroupCost(
         group=group,
         jobs=sum(counts.values()),
-        jobs_without_slot=sum(counts[job] for job in without),
-        jobs_without_empty_slot=sum(counts[job] for job in without if not priced.fits_empty(job)),
+        jobs_without_slot=sum(count for job, count in counts.items() if job not in taken),
         cost=_sum(counts, costs),
         cost_differs=max(apart, key=lambda ends: ends[1] - ends[0], default=None),
         smallest_cost=min((ends[0] for ends in costs.values() if ends), default=None),
@@ -426,8 +392,11 @@ def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: 
     )
 
 
-def _ends(amounts: Iterable[Optional[float]]) -> Optional[tuple[float, float]]:
-    """Least and most; None if one is unknown."""
+Ends = Optional[tuple[float, float]]
+"""Least and most; None if an amount is unknown."""
+
+
+def _ends(amounts: Iterable[Optional[float]]) -> Ends:
     every = list(amounts)
     known = [amount for amount in every if amount is not None]
     return (min(known), max(known)) if every and len(known) == len(every) else None
@@ -437,14 +406,12 @@ def _are_apart(ends: tuple[float, float]) -> bool:
     return ends[1] - ends[0] > _ROUNDING
 
 
-def _sum(
-    counts: Mapping[int, int], ends: Mapping[int, Optional[tuple[float, float]]]
-) -> Optional[float]:
+def _sum(counts: Mapping[int, int], ends: Mapping[int, Ends]) -> Optional[float]:
     """Least sum over all jobs; None without any, or if one is unknown."""
-    known = {job: pair for job, pair in ends.items() if pair}
+    known = {job: pair[0] for job, pair in ends.items() if pair}
     if not known or len(known) < len(ends):
         return None
-    return sum(counts[job] * pair[0] for job, pair in known.items())
+    return sum(counts[job] * least for job, least in known.items())
 
 
 def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from sharectl.config.fields import Section, wrong
-from sharectl.config.problems import Sections, fault_of
+from sharectl.config.problems import Sections, fault_at, fault_of
 from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
@@ -46,7 +46,20 @@ MAX_CHARACTERS = 2000
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
-_AS_REQUESTED = Requested(zero_allowed=True)
+_WAYS: Mapping[str, tuple[str, ...]] = {
+    "minimum_charge": ("charge",),
+    "quanta_all": ("levels",),
+    "quanta_any": ("levels",),
+    "fixed_claims": ("even", "always", "request"),
+    "expressions": ("request", "always", "whole", "expression"),
+}
+"""Model -> keys of an asset, of which it has one."""
+_BESIDE = {
+    "quanta_all": {"total": "levels"},
+    "quanta_any": {"total": "levels"},
+    "expressions": {"step": "request", "missing": "request"},
+}
+"""Model -> further key of an asset -> key that it belongs to."""
 
 
 def _one_line(text: str) -> str:
@@ -57,222 +70,49 @@ def _one_line(text: str) -> str:
     return text.strip()
 
 
-def _asset_name(name: str) -> str:
-    if name.lower() == "swap":
-        raise wrong("HTCondor leaves swap out of consumption policies; remove it")
-    if not _ASSET_NAME.fullmatch(name):
-        raise wrong(
-            f"{quoted(name)} is an invalid asset; write letters, digits and _, a letter first"
-        )
-    return name
-
-
-Count = Annotated[int, Field(ge=1, le=MAX_CLAIMS)]
-MaybeCount = Annotated[Optional[int], Field(ge=1, le=MAX_CLAIMS)]
-MaybeUnits = Annotated[Optional[int], Field(ge=1, le=MAX_UNITS)]
+Count = Annotated[Optional[int], Field(ge=1, le=MAX_CLAIMS)]
+Units = Annotated[Optional[int], Field(ge=1, le=MAX_UNITS)]
 Expression = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(_one_line)]
-AssetName = Annotated[str, AfterValidator(_asset_name)]
 
 
-class _Asset(Section):
-    declare: MaybeCount = None
+class AssetConfig(Section):
+    """An asset, and the amount of it that a claim takes."""
 
-    def rule(self, name: str) -> Rule:
-        """Amount that a claim takes of the asset ``name``, in lower case."""
-        raise NotImplementedError
-
-
-class ChargeAsset(_Asset):
-    """Asset of `minimum_charge`."""
-
-    charge: int = Field(ge=1, le=MAX_UNITS)
-
-    def rule(self, _name: str) -> Rule:
-        """See `_Asset.rule`."""
-        return LeastCharge(self.charge)
-
-
-class LevelsAsset(_Asset):
-    """Asset of `quanta_all` and `quanta_any`."""
-
-    levels: Count
-    total: MaybeUnits = None
-
-    def rule(self, _name: str) -> Rule:
-        """See `_Asset.rule`."""
-        return Levels(self.levels, self.total)
-
-
-class _OneWay(_Asset):
-    request: bool = False
+    charge: Units = None
+    levels: Count = None
+    total: Units = None
+    even: Optional[bool] = None
     always: Optional[int] = Field(None, ge=0, le=MAX_UNITS)
-
-    @model_validator(mode="after")
-    def _has_one_way(self) -> _OneWay:
-        """Refuse keys that contradict each other."""
-        written = {way: getattr(self, way) for way in self.ways()}
-        ways = [way for way, value in written.items() if value is not None and value is not False]
-        if len(ways) > 1 or not (ways or isinstance(self, SharedAsset)):
-            choice = ", ".join(self.ways())
-            raise wrong(f"has {len(ways) or 'none'} of {choice}; write one, such as request: true")
-        return self
-
-    @classmethod
-    def ways(cls) -> list[str]:
-        """Keys of which an asset has one."""
-        return [key for key in cls.model_fields if key not in ("declare", "step", "missing")]
-
-
-class SharedAsset(_OneWay):
-    """Asset of `fixed_claims`."""
-
-    even: bool = False
-
-    def rule(self, name: str) -> Rule:
-        """See `_Asset.rule`."""
-        if self.request:
-            return Requested(zero_allowed=_may_be_zero(name))
-        return Even() if self.always is None else Always(self.always)
-
-
-class ExpressionAsset(_OneWay):
-    """Asset of `expressions`."""
-
-    whole: bool = False
-    expression: Optional[Expression] = None
-    step: MaybeUnits = None
+    request: Optional[bool] = None
+    step: Units = None
     missing: Optional[int] = Field(None, ge=0, le=0)
+    whole: Optional[bool] = None
+    expression: Optional[Expression] = None
+    declare: Count = None
 
-    @model_validator(mode="after")
-    def _step_is_of_request(self) -> ExpressionAsset:
-        """Refuse ``step`` and ``missing`` where they have no effect."""
-        if (self.step is not None or self.missing is not None) and not self.request:
-            raise wrong("step and missing belong to request; write request: true beside them")
-        return self
-
-    def rule(self, name: str) -> Rule:
-        """See `_Asset.rule`."""
-        if self.expression is not None:
-            return Written(self.expression)
-        if self.whole:
-            return Whole()
-        if self.always is not None:
-            return Always(self.always)
-        zero = self.missing is not None or (self.step is None and _may_be_zero(name))
-        return Requested(self.step or 1, zero)
-
-
-def _may_be_zero(name: str) -> bool:
-    """A claim may take none: the startd gives it a core and 1 MiB in any case."""
-    return name not in ("cpus", "memory")
+    def keys(self) -> list[str]:
+        """Keys with an effect, but ``declare``."""
+        written = {key: getattr(self, key) for key in type(self).model_fields if key != "declare"}
+        return [key for key, value in written.items() if value is not None and value is not False]
 
 
 class SlotConfig(Section):
     """Slots of one type, or of the whole startd."""
 
     model: ModelName
+    assets: Mapping[str, AssetConfig] = Field({})
+    weight: Optional[Expression] = None
+    num_claims: Count = None
+    claims: Count = None
     resources: Optional[Expression] = None
     slots: Optional[int] = Field(None, ge=1, le=1000)
-
-    @model_validator(mode="after")
-    def _slots_have_resources(self) -> SlotConfig:
-        """Refuse a number of slots without their size."""
-        if self.slots is not None and self.resources is None:
-            raise wrong("needs resources beside it; write them, or remove this line", "slots")
-        return self
-
-
-class WithPolicy(SlotConfig):
-    """Slots with a consumption policy."""
-
-    weight: Optional[Expression] = None
-    num_claims: MaybeCount = None
-    claims: MaybeCount = None
-    assets: Mapping[AssetName, Any] = Field({})
-
-    @model_validator(mode="after")
-    def _has_the_standard_assets(self) -> WithPolicy:
-        """Refuse a policy that leaves out an asset of every slot, or has one twice."""
-        names = [name.lower() for name in self.assets]
-        if missing := [name for name in STANDARD if name not in names]:
-            words = " and ".join(missing)
-            raise wrong(f"without {words}, of which every slot has some; add it", "assets")
-        for number, name in enumerate(self.assets):
-            if names.index(names[number]) < number:
-                raise wrong("is in the file twice, case does not count; keep one", "assets", name)
-            if names[number] in STANDARD and getattr(self.assets[name], "declare", None):
-                raise wrong("declare is for custom resources; remove it", "assets", name)
-        return self
-
-    @model_validator(mode="after")
-    def _counts_claims_if_fixed(self) -> WithPolicy:
-        """Refuse ``claims`` of another model, and ``fixed_claims`` without."""
-        if self.model == "fixed_claims" and self.claims is None:
-            raise wrong("claims is missing; write such as claims: 20, the claims of one slot")
-        if self.model != "fixed_claims" and self.claims is not None:
-            raise wrong("only fixed_claims counts claims; remove this line", "claims")
-        if self.model == "fixed_claims" and CLAIMS in map(str.lower, self.assets):
-            raise wrong(f"{CLAIMS} is what fixed_claims counts in; choose another name", "assets")
-        if self.model == "expressions" and self.weight in (None, "model"):
-            raise wrong(
-                "expressions have no model that counts claims; write weight: with an asset, or a "
-                "ClassAd expression of MY. attributes"
-            )
-        return self
-
-
-class Charges(WithPolicy):
-    """`minimum_charge`."""
-
-    assets: Mapping[AssetName, ChargeAsset] = Field({})
-
-
-class Quanta(WithPolicy):
-    """`quanta_all` and `quanta_any`."""
-
-    assets: Mapping[AssetName, LevelsAsset] = Field({})
-
-
-class FixedClaims(WithPolicy):
-    """`fixed_claims`."""
-
-    assets: Mapping[AssetName, SharedAsset] = Field({})
-
-
-class Expressions(WithPolicy):
-    """`expressions`."""
-
-    assets: Mapping[AssetName, ExpressionAsset] = Field({})
-
-
-MODELS: Mapping[str, tuple[type[SlotConfig], type[_Asset]]] = {
-    "fixed_claims": (FixedClaims, SharedAsset),
-    "quanta_all": (Quanta, LevelsAsset),
-    "quanta_any": (Quanta, LevelsAsset),
-    "minimum_charge": (Charges, ChargeAsset),
-    "expressions": (Expressions, ExpressionAsset),
-    "none": (SlotConfig, _Asset),
-}
-"""Model -> keys of a policy, and keys of its assets."""
 
 
 class FileConfig(Section):
     """Keys at the top: one of the two, or both."""
 
     startd: Optional[Mapping[str, Any]] = None
-    slot_types: Optional[Mapping[str, Any]] = Field(None, min_length=1)
-
-    @model_validator(mode="after")
-    def _is_for_some_slot(self) -> FileConfig:
-        """Refuse a file without a policy, and a policy of all slots that has the size of some."""
-        if self.startd is None and self.slot_types is None:
-            raise wrong("write startd, for every slot of the node, or slot_types, or both")
-        if self.startd is not None and "resources" in self.startd:
-            raise wrong("belongs to a slot type; write it there", "startd", "resources")
-        for number in self.slot_types or ():
-            if not _SLOT_TYPE.fullmatch(number):
-                raise wrong("write the number N of SLOT_TYPE_<N>, from 1 on", "slot_types", number)
-        return self
+    slot_types: Optional[Mapping[str, Any]] = None
 
 
 def load(name: str) -> Consumption:
@@ -305,7 +145,7 @@ def parse(text: str, name: str) -> Consumption:
     elif not faults:
         message = f"the file is no mapping of keys to values; {LEAST}"
         checked = "HTCondor's configuration is for `sharectl consumption check`"
-        faults = [Fault(tree.values.get((), 0), (), f"{message} ({checked})")]
+        faults = [fault_at((), f"{message} ({checked})", tree)]
     if faults:
         raise ConfigError(problem_lines(name, text, yaml.not_following(faults, tree.refused)))
     return _consumption(slots, tree)
@@ -315,17 +155,41 @@ def _slots(tree: Tree, faults: list[Fault]) -> Iterator[tuple[ValuePath, SlotCon
     """Policies that are sound, by their paths; the others' faults go to ``faults``."""
     faults += _faults_of(FileConfig, tree.data, tree, ())
     types, default = tree.data.get("slot_types"), tree.data.get("startd")
+    if not types and default is None:
+        message = "write startd, for every slot of the node, or slot_types, or both"
+        faults.append(fault_at((), message, tree))
     written: dict[ValuePath, Any] = {("startd",): default} if default is not None else {}
     for number, content in types.items() if isinstance(types, dict) else ():
         written["slot_types", number] = _with_default(content, default)
+        if not _SLOT_TYPE.fullmatch(number):
+            message = "write the number N of SLOT_TYPE_<N>, from 1 on"
+            faults.append(fault_at(("slot_types", number), message, tree))
     for path, content in written.items():
-        model = content.get("model") if isinstance(content, dict) else None
-        section, _ = MODELS.get(str(model), (WithPolicy, _Asset))
-        if found := _faults_of(section, content, tree, path):
-            # What a slot type has from startd is at fault there.
-            faults += [fault for fault in found if _is_own(fault, path, tree)]
+        found = _faults_of(SlotConfig, content, tree, path)
+        try:
+            slot = SlotConfig.model_validate(_without(content, found, path))
+        except ValidationError:
+            problems: list[Problem] = []
         else:
-            yield path, section.model_validate(content)
+            problems = [*_slot_problems(slot, path), *_asset_problems(slot)]
+            yield path, slot
+        others = (fault_at((*path, *at), message, tree) for at, message in problems)
+        found += yaml.not_following(others, [fault.path or () for fault in found])
+        # What a slot type has from startd is at fault there.
+        faults += [fault for fault in found if _is_own(fault, path, tree)]
+
+
+def _without(content: Any, faults: list[Fault], path: ValuePath) -> Any:
+    """Content of a policy without the keys and assets that are at fault."""
+    wrong_ones = {(fault.path or ())[len(path) :][:2] for fault in faults}
+    if not isinstance(content, dict) or not wrong_ones:
+        return content
+    keys = {at[0] for at in wrong_ones if at and at[0] != "assets"}
+    sound = {key: value for key, value in content.items() if key not in keys}
+    if isinstance(sound.get("assets"), dict):
+        assets = sound["assets"].items()
+        sound["assets"] = {name: v for name, v in assets if ("assets", name) not in wrong_ones}
+    return sound
 
 
 def _with_default(content: Any, default: Any) -> Any:
@@ -345,11 +209,10 @@ def _with_default(content: Any, default: Any) -> Any:
 
 
 def _faults_of(section: type[Section], content: Any, tree: Tree, path: ValuePath) -> list[Fault]:
-    asset = next((asset for slot, asset in MODELS.values() if slot is section), _Asset)
-    sections: Sections = {(): FileConfig, path: section, (*path, "assets", "*"): asset}
     try:
         section.model_validate(content)
     except ValidationError as error:
+        sections: Sections = {(): FileConfig, path: section, (*path, "assets", "*"): AssetConfig}
         return [fault_of(one, tree, sections, path) for one in error.errors(include_url=False)]
     return []
 
@@ -360,46 +223,102 @@ def _is_own(fault: Fault, path: ValuePath, tree: Tree) -> bool:
     return path == ("startd",) or at in tree.keys or in_default not in tree.keys
 
 
+Problem = tuple[ValuePath, str]
+"""Path within a policy, and the message."""
+
+
+def _slot_problems(slot: SlotConfig, path: ValuePath) -> Iterator[Problem]:
+    if path == ("startd",) and slot.resources is not None:
+        yield ("resources",), "belongs to a slot type; write it there"
+    if slot.slots is not None and slot.resources is None:
+        yield ("slots",), "needs resources beside it; write them, or remove this line"
+    if slot.model == "none":
+        for key in ("assets", "weight", "num_claims", "claims"):
+            if getattr(slot, key):
+                yield (key,), "belongs to a policy; remove this line, or choose another model"
+        return
+    if slot.model == "fixed_claims" and slot.claims is None:
+        yield (), "claims is missing; write such as claims: 20, the claims of one slot"
+    if slot.model != "fixed_claims" and slot.claims is not None:
+        yield ("claims",), "only fixed_claims counts claims; remove this line"
+    if slot.model == "expressions" and slot.weight in (None, "model"):
+        message = "expressions have no model that counts claims; write weight: with an asset, or a"
+        yield (), f"{message} ClassAd expression of MY. attributes"
+
+
+def _asset_problems(slot: SlotConfig) -> Iterator[Problem]:
+    names = [name.lower() for name in slot.assets]
+    missing = [name for name in STANDARD if name not in names]
+    if missing and slot.model != "none":
+        every = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
+        yield ("assets",), f"{every} missing, of which every slot has some; add it"
+    ways, beside = _WAYS.get(slot.model, ()), _BESIDE.get(slot.model, {})
+    for number, (name, asset) in enumerate(slot.assets.items()):
+        at = ("assets", name)
+        if not _ASSET_NAME.fullmatch(name) or name.lower() == "swap":
+            yield at, "no asset of a policy; write letters, digits and _, a letter first, not swap"
+        if slot.model == "fixed_claims" and name.lower() == CLAIMS:
+            yield at, "fixed_claims counts in this one; choose another name"
+        if names.index(name.lower()) < number:
+            yield at, "is in the file twice, case does not count; keep one"
+        if name.lower() in STANDARD and asset.declare is not None:
+            yield (*at, "declare"), "belongs to custom resources; remove it"
+        keys = asset.keys()
+        chosen = [key for key in keys if key in ways]
+        if ways and (len(chosen) > 1 or (not chosen and "even" not in ways)):
+            message = f"has {len(chosen) or 'none'} of {', '.join(ways)}"
+            yield at, f"{message}; write one, as in `sharectl consumption examples`"
+        for key in keys:
+            if ways and key not in ways and beside.get(key) not in chosen:
+                owner = beside.get(key)
+                message = f"write {owner} beside it" if owner else "choose another model"
+                yield (*at, key), f"has no effect here; remove it, or {message}"
+
+
 def _consumption(slots: Mapping[ValuePath, SlotConfig], tree: Tree) -> Consumption:
-    with_policy = {path: slot for path, slot in slots.items() if isinstance(slot, WithPolicy)}
-    named = [name.lower() for slot in with_policy.values() for name in slot.assets]
-    named += [
-        name.lower()
-        for slot in slots.values()
-        for name in by_name(slot.resources or "")
-        if name.lower() in UNITS
+    every = [
+        (name.lower(), asset) for slot in slots.values() for name, asset in slot.assets.items()
     ]
+    shares = [name.lower() for slot in slots.values() for name in by_name(slot.resources or "")]
+    named = [*(name for name, _ in every), *(name for name in shares if name in UNITS)]
     custom = [name for name in dict.fromkeys(named) if name not in STANDARD]
     return Consumption(
         tuple(_policy(path, slot, custom) for path, slot in slots.items()),
-        {
-            name.lower(): asset.declare
-            for slot in with_policy.values()
-            for name, asset in slot.assets.items()
-            if asset.declare is not None
-        },
-        {
-            (*path[:-1], str(path[-1]).lower()): tree.line(index)
-            for path, index in tree.keys.items()
-        },
+        {name: asset.declare for name, asset in every if asset.declare is not None},
+        {(*at[:-1], str(at[-1]).lower()): tree.line(index) for at, index in tree.keys.items()},
     )
 
 
 def _policy(path: ValuePath, slot: SlotConfig, custom: list[str]) -> SlotPolicy:
-    number = int(path[1]) if len(path) > 1 else None
-    resources = slot.resources or ""
-    if not isinstance(slot, WithPolicy):
-        return SlotPolicy(number, slot.model, resources=resources, slots=slot.slots)
-    rules = {name.lower(): asset.rule(name.lower()) for name, asset in slot.assets.items()}
-    # HTCondor has a custom resource on slots of every type: claims take what jobs request.
-    others = {name: _AS_REQUESTED for name in custom if name not in rules}
+    rules = {name.lower(): _rule_of(name.lower(), asset) for name, asset in slot.assets.items()}
+    if slot.model != "none":
+        # HTCondor has a custom resource on slots of every type: claims take what jobs request.
+        others = (name for name in custom if name not in rules)
+        rules.update(dict.fromkeys(others, Requested(zero_allowed=True)))
     return SlotPolicy(
-        number,
+        int(path[1]) if len(path) > 1 else None,
         slot.model,
-        {**rules, **others},
+        rules,
         slot.weight or "model",
         slot.num_claims,
         slot.claims or 0,
-        resources,
+        slot.resources or "",
         slot.slots,
     )
+
+
+def _rule_of(name: str, asset: AssetConfig) -> Rule:
+    """Amount that a claim takes of the asset ``name``, in lower case."""
+    if asset.charge is not None:
+        return LeastCharge(asset.charge)
+    if asset.levels is not None:
+        return Levels(asset.levels, asset.total)
+    if asset.expression is not None:
+        return Written(asset.expression)
+    if asset.always is not None:
+        return Always(asset.always)
+    if not asset.request:
+        return Whole() if asset.whole else Even()
+    # The startd gives every claim a core and 1 MiB in any case.
+    may_be_zero = asset.step is None and name not in ("cpus", "memory")
+    return Requested(asset.step or 1, zero_allowed=asset.missing is not None or may_be_zero)

@@ -119,9 +119,8 @@ def _slots(slots: PricedSlots) -> dict[str, Any]:
         "count": len(slots.names),
         "slot_type": slots.slot_type,
         "state": slots.state or None,
-        "kind": slots.support.kind.value,
-        "no_policy_because": list(slots.support.why_not),
-        "assets": dict(slots.support.assets),
+        **asdict(slots.slot),
+        "kind": slots.slot.kind.value,
         "num_claims": slots.num_claims,
     }
 
@@ -139,7 +138,7 @@ def _match(found: Priced, pair: tuple[int, int]) -> dict[str, Any]:
     return {
         "consumed": dict(match.consumed),
         "cost": match.cost,
-        "weight_before": match.weight,
+        "weight_before": match.weight_before,
         "weight_after": match.weight_after,
         "remaining": dict(match.remaining),
         "fits": match.fits,
@@ -157,7 +156,7 @@ def _match(found: Priced, pair: tuple[int, int]) -> dict[str, Any]:
 
 def _in_a_cycle(slots: PricedSlots, match: Match) -> int:
     """Jobs of one cycle; without a policy the negotiator makes one match, and leftovers follow."""
-    most = slots.num_claims if slots.support.supported else 1
+    most = slots.num_claims if slots.slot.has_policy else 1
     return match.fits if most is None else min(match.fits, most)
 
 
@@ -191,7 +190,7 @@ def _of_type(members: Smallest) -> dict[str, Any]:
     ]
     return {
         "slots": sum(len(slots.names) for slots, _ in members),
-        "policy_slots": sum(len(s.names) for s, _ in members if s.support.supported),
+        "policy_slots": sum(len(s.names) for s, _ in members if s.slot.has_policy),
         "claims": _sum(_claims(*pair) for pair in members),
         "weight": _sum(weights),
     }

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.consumption.file import MODELS, parse
-from sharectl.consumption.policy import Consumption
+from sharectl.consumption.file import parse
+from sharectl.consumption.policy import Consumption, ModelName
 from sharectl.consumption.render import snippet
 from sharectl.errors import ConfigError
 
+MODELS = get_args(ModelName)
 PROBLEM = re.compile(r"FILE:(\d+):(?:(\d+):)? \S.*")
 KEYS = [
     "startd",

@@ -18,8 +18,9 @@ from sharectl.consumption.cost import (
     Match,
     Offer,
     Refusal,
-    Slot,
+    SlotKind,
     Trial,
+    TriedSlot,
     again_and_again,
     claims_within,
     leftover_claims,
@@ -47,8 +48,9 @@ class Policy:
         taken = {asset: -(-job[asset] // self.steps[asset]) * self.steps[asset] for asset in ASSETS}
         return Look(self.weight(left), taken)
 
-    def match(self, job: Mapping[str, int], most: int, num_claims: Optional[int] = None) -> Match:
-        return self.played(again_and_again(Slot(self.assets, most_claims=num_claims), 0, most), job)
+    def match(self, job: Mapping[str, int], most: int) -> Match:
+        slot = TriedSlot(SlotKind.POLICY, self.assets)
+        return self.played(again_and_again(slot, 0, most), job)
 
     def played(self, trial: Trial, job: Mapping[str, int]) -> Match:
         _, assets = next(trial)
@@ -108,14 +110,6 @@ def test_as_many_fit_as_are_matched_one_after_another(
     assert counted.at_least is (made == most > 1 and not left.match(job, 1).refused)
 
 
-@given(POLICIES, JOBS, st.integers(0, 5))
-def test_no_more_than_num_claims_are_matched(
-    policy: Policy, job: dict[str, int], claims: int
-) -> None:
-    """With so many claim ids there are that many matches, or as many as there would be without."""
-    assert policy.match(job, 100, claims).fits == min(policy.match(job, 100).fits, claims)
-
-
 @given(POLICIES, JOBS)
 def test_taking_nothing_at_all_is_refused(policy: Policy, job: dict[str, int]) -> None:
     """A job that takes nothing of any asset is refused, and only that is refused for that."""
@@ -130,9 +124,9 @@ def offer(slots: int, fits: int, cost: int, has_policy: bool) -> Offer:  # noqa:
     weight = float(fits * cost)
     charge = float(cost if has_policy else weight)
     match = Match(
-        {}, weight=weight, cost=charge, fits=fits, weight_after_all=0.0, usage=float(cost)
+        {}, weight_before=weight, cost=charge, fits=fits, weight_after_all=0.0, usage=float(cost)
     )
-    return Offer(slots, match, has_policy)
+    return Offer(slots, match, SlotKind.POLICY if has_policy else SlotKind.PARTITIONABLE)
 
 
 OFFERS = st.lists(

@@ -18,7 +18,7 @@ from sharectl.consumption.cost import (
     PricedJobs,
     PricedSlots,
     SlotKind,
-    Support,
+    TriedSlot,
     claims_within,
     group_cost,
     leftover_claims,
@@ -278,7 +278,7 @@ def test_jobs_that_never_fit_are_told_from_those_that_wait(files: Files) -> None
     )
     assert refused == [[never], [waits], []] * 2
     cms = files.group("cms", "--leftovers", "off")
-    assert (cms["jobs_without_slot"], cms["jobs_without_empty_slot"]) == (2, 1)
+    assert cms["jobs_without_slot"] == 2
     shapes = files.json("capacity", "--request", "12", "--request", "8")["jobs"][:2]
     assert [(job["claims"], job["fits_empty_slot"]) for job in shapes] == [(0, False), (0, True)]
 
@@ -409,7 +409,7 @@ def made(cost: float, fits: int, usage: float, weight: Optional[float] = None) -
     before = fits * cost if weight is None else weight
     return Match(
         {},
-        weight=before,
+        weight_before=before,
         weight_after=before - cost,
         cost=cost,
         fits=fits,
@@ -420,25 +420,27 @@ def made(cost: float, fits: int, usage: float, weight: Optional[float] = None) -
 
 def test_claims_of_a_group_are_bound_by_what_is_charged_for_good() -> None:
     # Costs 2 in its cycle, 1 afterwards: the quota fills in a few cycles.
-    assert claims_within(3, [Offer(1, made(2, 10, 1), has_policy=True)]) == 3
+    assert claims_within(3, [Offer(1, made(2, 10, 1))]) == 3
     # Costs nothing in its cycle.
-    assert claims_within(3, [Offer(1, made(0, 10, 1, weight=1), has_policy=True)]) == 10
+    assert claims_within(3, [Offer(1, made(0, 10, 1, weight=1))]) == 10
     # Each match of a slot without policy costs all of it, until the next cycle.
-    assert claims_within(3, [Offer(1, made(10, 10, 1, weight=10), has_policy=False)]) == 3
-    assert claims_within(0, [Offer(1, made(1, 10, 1), has_policy=True)]) == 0
+    assert claims_within(3, [Offer(1, made(10, 10, 1, weight=10), SlotKind.PARTITIONABLE)]) == 3
+    assert claims_within(0, [Offer(1, made(1, 10, 1))]) == 0
 
 
 def test_leftovers_fill_what_was_matched() -> None:
-    assert leftover_claims(1, [Offer(3, made(10, 10, 1, weight=10), has_policy=False)]) == (10, 10)
-    static = Offer(1, made(10, 1, 10), has_policy=False, partitionable=False)
+    assert leftover_claims(1, [Offer(3, made(10, 10, 1, weight=10), SlotKind.PARTITIONABLE)]) == (
+        10,
+        10,
+    )
+    static = Offer(1, made(10, 1, 10), SlotKind.STATIC)
     assert leftover_claims(1, [static]) == (0, 0)
 
 
 def priced(match: Match, slots: int = 2, jobs: int = 4) -> Priced:
-    support = Support(SlotKind.POLICY, {}, ())
     names = tuple(map(str, range(slots)))
     return Priced(
-        (PricedSlots(names, 1, "", None, support, match.weight),),
+        (PricedSlots(names, TriedSlot(SlotKind.POLICY, {})),),
         (PricedJobs(("job",), jobs, "cms"),),
         {(0, 0): match},
         {},
@@ -463,7 +465,7 @@ def test_what_is_not_known_is_not_told(group: Group, expected: tuple[Optional[bo
 def test_jobs_without_a_slot_have_no_known_cost() -> None:
     none = Priced((), (PricedJobs(("job",), 4, "cms"),), {}, {})
     cost = group_cost(Group("cms", 3.0, 0.0, "no"), none, [0], leftovers=True)
-    assert (cost.jobs_without_slot, cost.jobs_without_empty_slot) == (4, 4)
+    assert cost.jobs_without_slot == 4
     assert (cost.cost, cost.usage, cost.smallest_weight) == (None, None, None)
 
 
