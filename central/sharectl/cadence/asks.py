@@ -129,19 +129,13 @@ class Tally:
             name = f"group {group}" if group >= 0 else "no group"
             self.counted[name, max(1, cores), seconds] += 1
 
-    def jobs(self) -> JobsRun:
-        """Jobs that were counted."""
-        limit = self.limit if self.full else None
-        return JobsRun(dict(self.counted), dict(self.left_out), limit)
-
-    def jobs_of(self, path: Path) -> JobsRun:
-        """Jobs that were counted in a file; raises InputError if there is none."""
-        if not self.counted:
+    def jobs(self, path: Optional[Path] = None) -> JobsRun:
+        """Jobs that were counted; raises InputError if ``path`` has none."""
+        if path is not None and not self.counted:
             reasons = ", ".join(f"{jobs} left out: {why}" for why, jobs in self.left_out.items())
-            raise InputError(
-                [f"{path}: no job with a known run time is in it ({reasons or 'no job'})"]
-            )
-        return self.jobs()
+            fault = f"no job with a known run time is in it ({reasons or 'no job'})"
+            raise InputError([f"{path}: {fault}"])
+        return JobsRun(self.counted, self.left_out, self.limit if self.full else None)
 
 
 def history_read(path: Path, groups: Groups = None, limit: int = FILE_MOST_JOBS) -> JobsRun:
@@ -158,7 +152,7 @@ def history_read(path: Path, groups: Groups = None, limit: int = FILE_MOST_JOBS)
             tally.add_ad(ad.get, groups)
             if tally.full:
                 break
-    return tally.jobs_of(path)
+    return tally.jobs(path)
 
 
 def _objects(path: Path, text: TextIO) -> Iterator[dict[str, Any]]:
@@ -182,14 +176,8 @@ def _objects(path: Path, text: TextIO) -> Iterator[dict[str, Any]]:
         if len(pending) > _MOST_AD:
             break
     if pending:
-        raise InputError(
-            [
-                (
-                    f"{path}:{line}: {pending[:20]!r} begins no job, or one that does not end; "
-                    f"make the file with {COMMAND}"
-                )
-            ]
-        )
+        fault = f"{pending[:20]!r} begins no job, or one that does not end"
+        raise InputError([f"{path}:{line}: {fault}; make the file with {COMMAND}"])
 
 
 def _between(text: str, at: int) -> int:
@@ -231,7 +219,7 @@ def swf_read(path: Path, limit: int = FILE_MOST_JOBS) -> JobsRun:
                 problems.add(f"{path}:{line_number}", str(error))
     if problems:
         raise InputError(problems.lines())
-    return tally.jobs_of(path)
+    return tally.jobs(path)
 
 
 def _whole(name: str, text: str, most: int) -> int:
@@ -248,22 +236,6 @@ def _whole(name: str, text: str, most: int) -> int:
 
 
 @dataclass(frozen=True)
-class Access:
-    """Way to the pool."""
-
-    collector: Optional[str] = None
-    """Address; None for the pool of this machine's HTCondor configuration."""
-    groups: Groups = None
-    negotiator: Optional[str] = None
-    """Name, where there are several."""
-    limit: int = POOL_MOST_JOBS
-    """Jobs of each schedd, the newest."""
-    collector_deadline_seconds: float = 20
-    schedd_deadline_seconds: float = 60
-    """The negotiator's too: it answers between cycles."""
-
-
-@dataclass(frozen=True)
 class PoolCadence:
     """Answers of a pool; empty or None where a daemon did not answer."""
 
@@ -276,20 +248,41 @@ class PoolCadence:
     """Schedds that answered."""
 
 
-def ask(access: Access) -> PoolCadence:
+def ask(
+    *,
+    collector: Optional[str] = None,
+    groups: Groups = None,
+    negotiator: Optional[str] = None,
+    limit: int = POOL_MOST_JOBS,
+    collector_deadline_seconds: float = 20,
+    schedd_deadline_seconds: float = 60,
+) -> PoolCadence:
     """Ask the collector, then all schedds and the negotiator at once.
+
+    Parameters
+    ----------
+    collector
+        Address; None for the pool of this machine's HTCondor configuration.
+    negotiator
+        Name, where there are several.
+    limit
+        Jobs of each schedd, the newest.
+    schedd_deadline_seconds
+        The negotiator's too: it answers between cycles.
 
     Raises
     ------
     PoolUnavailableError
         If the collector does not answer, or there are several negotiators and none was named.
     """
-    seconds, address = access.collector_deadline_seconds, access.collector
-    of_negotiators = partial(locations, kind="Negotiator")
+    at_first: dict[str, Callable[[Any], Any]] = {
+        "collector": look,
+        "negotiators": partial(locations, kind="Negotiator"),
+    }
     first = ask_all(
         {
-            "collector": collector_question(address, seconds, look),
-            "negotiators": collector_question(address, seconds, of_negotiators),
+            name: collector_question(collector, collector_deadline_seconds, ask_it)
+            for name, ask_it in at_first.items()
         }
     )
     pool: Optional[CollectorAnswer] = first["collector"].value
@@ -298,24 +291,24 @@ def ask(access: Access) -> PoolCadence:
             f"collector: {first['collector'].source.problem}; see --config, or CONDOR_CONFIG. "
             "Without a pool, give --run-time, --history or --swf"
         )
-    negotiator = _chosen(first["negotiators"].value or [], access.negotiator)
+    location = _chosen(first["negotiators"].value or [], negotiator)
     schedds = schedd_questions(
         [location for location in pool.schedds if "Name" in location],
-        access.schedd_deadline_seconds,
-        partial(_history, groups=access.groups, limit=access.limit),
+        schedd_deadline_seconds,
+        partial(_history, groups=groups, limit=limit),
     )
-    answers = ask_all({**schedds, **_of_negotiator(negotiator, access.schedd_deadline_seconds)})
+    answers = ask_all({**schedds, **_of_negotiator(location, schedd_deadline_seconds)})
     histories = [answers[name].value for name in schedds if answers[name].value is not None]
     sources = [first["collector"].source, *(answer.source for answer in answers.values())]
-    if negotiator is None:
-        sources.append(no_negotiator(first["negotiators"], access.negotiator))
+    if location is None:
+        sources.append(no_negotiator(first["negotiators"], negotiator))
     cycles, knobs = (
         answers[name].value if name in answers else None
         for name in ("negotiator", "negotiator's configuration")
     )
     return PoolCadence(
         cores=sum(slot.cores for slot in pool.slots) or None,
-        jobs=_together(histories, access.limit),
+        jobs=_together(histories, limit),
         cycles=tuple(cycles or ()),
         knobs=knobs or {},
         sources=tuple(sources),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional
@@ -42,21 +41,12 @@ Nothing is changed anywhere: what is recommended is printed as configuration of 
 exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
 the others told is printed all the same), 78 configuration"""
 
-_NO_POOL = "no pool is asked (--cores and --cycle-duration say what it would tell)"
-_WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
-    "--run-time": {
-        "--by": "a law has no sizes or groups",
-        "--limit": "a law is no list of jobs",
-        "--config": f"a law has no groups, and {_NO_POOL}",
-        "--negotiator": _NO_POOL,
-    },
-    "--history": {"--negotiator": _NO_POOL},
-    "--swf": {
-        "--config": f"groups of such a log are numbers, and {_NO_POOL}",
-        "--negotiator": _NO_POOL,
-    },
+_WITHOUT_EFFECT = {
+    "--run-time": ("--by", "--limit", "--config", "--negotiator"),
+    "--history": ("--negotiator",),
+    "--swf": ("--config", "--negotiator"),
 }
-"""Source of run times -> option without effect beside it -> why."""
+"""Source of run times -> options without effect: no pool is asked, and laws have no groups."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -265,7 +255,7 @@ def _facts(arguments: argparse.Namespace) -> Facts:
         access["collector"] = config.pool.collector
         access["collector_deadline_seconds"] = config.pool.collector_deadline_seconds
         access["schedd_deadline_seconds"] = config.pool.schedd_deadline_seconds
-    pool = asks.ask(asks.Access(**access))
+    pool = asks.ask(**access)
     problems = tuple(
         f"{source.name}: {source.problem}" for source in pool.sources if source.problem
     )
@@ -321,16 +311,16 @@ def _own_knobs(facts: Facts) -> Optional[Knobs]:
 
 
 def _without_effect(arguments: argparse.Namespace) -> list[str]:
-    """Options that would change nothing, and why."""
+    """Options that would change nothing."""
 
     def is_set(option: str) -> bool:
         return getattr(arguments, option[2:].replace("-", "_")) is not None
 
     return [
-        f"{option} does nothing with {source}: {why}; leave {option} out"
+        f"{option} does nothing with {source}; leave {option} out"
         for source, options in _WITHOUT_EFFECT.items()
         if is_set(source)
-        for option, why in options.items()
+        for option in options
         if is_set(option)
     ]
 

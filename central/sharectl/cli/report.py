@@ -93,7 +93,6 @@ def run(arguments: argparse.Namespace) -> int:
         config.pool.name or "",
         arguments.now,
         config.control.deadband_hs06,
-        _local_note(arguments.now),
         _notes(span, wanted),
         asked,
         ledger.last_complete(*max(asked)),
@@ -141,16 +140,3 @@ def _periods(arguments: argparse.Namespace) -> list[tuple[int, int]]:
         if since >= until:
             arguments.usage_error(f"{first} is not before {last}: write the earlier time first")
     return [period for _first, _last, period in asked]
-
-
-def _local_note(now: int) -> str:
-    """What the time zone of this machine makes of UTC; empty if it is UTC."""
-    local = time.localtime(now)
-    hours, minutes = divmod(abs(local.tm_gmtoff) // 60, 60)
-    if not local.tm_gmtoff:
-        return ""
-    sign = "+" if local.tm_gmtoff > 0 else "\u2212"
-    return (
-        f"Where the page was made the clock showed UTC {sign} {hours}:{minutes:02} h "
-        f"({local.tm_zone})."
-    )

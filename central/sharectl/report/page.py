@@ -67,8 +67,6 @@ class Subject:
     """Unix seconds."""
     deadband_hs06: float = 0.0
     """Of the configuration as it is now."""
-    local_note: str = ""
-    """Local time of the machine beside UTC."""
     problems: Sequence[str] = ()
     """Limits of the ledger, for the reader."""
     asked: Sequence[tuple[int, int]] = ()
@@ -170,7 +168,6 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         deadband=f" by more than the deadband as it is configured now, {deadband}"
         if subject.deadband_hs06
         else "",
-        local_note=f" {subject.local_note}" if subject.local_note else "",
         made_at=minute(subject.made_at),
     )
 
@@ -188,7 +185,7 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
         "deadband_hs06": subject.deadband_hs06,
         "waits_taken_at": last.taken_at if last else None,
         "waits": [asdict(waits) for waits in last.waits] if last else [],
-        "multicore_only": asdict(alone) if alone else None,
+        "multicore_only": alone,
         "periods": [
             period.content()
             for period in _summaries(sorted(periods, key=lambda series: series.since), subject)
@@ -244,10 +241,10 @@ def _multicore_words(last: Optional[CycleRecord]) -> str:
     if last is None or alone is None:
         return ""
     return (
-        f"At the last complete cycle, {minute(last.taken_at)} UTC, {counted(alone.nodes, 'node')} "
-        f"took multicore jobs alone (t1_MulticoreOnly), with {counted(alone.cores, 'core')}: "
-        f"{alone.multi_cores} held by multicore jobs, {alone.single_cores} by single-core jobs, "
-        f"{alone.idle_cores} idle."
+        f"At the last complete cycle, {minute(last.taken_at)} UTC, "
+        f"{counted(alone['nodes'], 'node')} took multicore jobs alone (t1_MulticoreOnly), with "
+        f"{counted(alone['cores'], 'core')}: {alone['multi_cores']} held by multicore jobs, "
+        f"{alone['single_cores']} by single-core jobs, {alone['idle_cores']} idle."
     )
 
 

@@ -353,32 +353,19 @@ def _pool(series: Series) -> PoolSummary:
     )
 
 
-@dataclass(frozen=True)
-class MulticoreOnly:
-    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and their cores in one cycle."""
-
-    nodes: int
-    cores: int
-    multi_cores: int
-    """Held by jobs of more than one core."""
-    single_cores: int
-    """Held by jobs of one core, which started before."""
-    idle_cores: int
-
-
-def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[MulticoreOnly]:
-    """Nodes that take multicore jobs alone; None if there are none."""
+def multicore_only(nodes: Iterable[NodeRecord]) -> Optional[dict[str, int]]:
+    """Nodes that take multicore jobs alone (t1_MulticoreOnly), and their cores; None if none do."""
     alone = [node for node in nodes if node.multicore_only]
     held = [jobs for node in alone for jobs in node.held]
     if not alone:
         return None
-    return MulticoreOnly(
-        nodes=len(alone),
-        cores=sum(node.cores for node in alone),
-        multi_cores=sum(jobs.jobs * jobs.cores for jobs in held if jobs.cores > 1),
-        single_cores=sum(jobs.jobs for jobs in held if jobs.cores == 1),
-        idle_cores=sum(node.idle_cores for node in alone),
-    )
+    return {
+        "nodes": len(alone),
+        "cores": sum(node.cores for node in alone),
+        "multi_cores": sum(jobs.jobs * jobs.cores for jobs in held if jobs.cores > 1),
+        "single_cores": sum(jobs.jobs for jobs in held if jobs.cores == 1),
+        "idle_cores": sum(node.idle_cores for node in alone),
+    }
 
 
 def mean_of_known(weighted: Iterable[tuple[Optional[float], int]]) -> Optional[float]:
