@@ -36,7 +36,7 @@ from sharectl.words import MAX_SHOWN, counted
 from sharectl.words import shown as printable
 
 if TYPE_CHECKING:
-    from sharectl.explain.asks import FoundJob
+    from sharectl.explain.asks import LocatedJob
     from sharectl.shares.quotas import Group
 
 LATEST = "latest"
@@ -201,8 +201,8 @@ def _group(arguments: argparse.Namespace) -> int:
         near = get_close_matches(name[:MAX_SHOWN], groups, 1)
         remedy = f"did you mean {near[0]}?" if near else f"its groups are {', '.join(groups)}"
         raise AbsentError(f"no group {printable(arguments.name)!r} there; {remedy}")
-    found = explain_group(explained, name)
-    _print(group_page(explained, found, everything=arguments.all), arguments)
+    why = explain_group(explained, name)
+    _print(group_page(explained, why, everything=arguments.all), arguments)
     return 0
 
 
@@ -211,22 +211,22 @@ def _node(arguments: argparse.Namespace) -> int:
     explained = _explained(arguments, config)
     node = _node_named(arguments.name, explained.record.nodes)
     since = _since(explained, node, config)
-    found = explain_node(explained, node, since, _words(arguments, node.node, config))
-    _print(node_page(explained, found, everything=arguments.all), arguments)
+    why = explain_node(explained, node, since, _words(arguments, node.node, config))
+    _print(node_page(explained, why, everything=arguments.all), arguments)
     return 0
 
 
 def _node_named(name: str, records: Sequence[NodeRecord]) -> NodeRecord:
     nodes = {node.node.lower(): node for node in records}
     wanted = name.lower()
-    found = nodes.get(wanted) or nodes.get(wanted.split(".")[0])
-    if found is None:
+    node = nodes.get(wanted) or nodes.get(wanted.split(".")[0])
+    if node is None:
         near = get_close_matches(wanted, list(nodes), 3)
         some = f"; nodes there are {listed(list(nodes), _NODES_NAMED)}" if nodes else ""
         remedy = f"; did you mean {' or '.join(near)}?" if near else some
         count = counted(len(nodes), "node")
         raise AbsentError(f"no node {printable(name)!r} among {count}{remedy}")
-    return found
+    return node
 
 
 def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[Since]:
@@ -269,8 +269,8 @@ def _cycle(arguments: argparse.Namespace) -> int:
     record = recorded(ledger, *arguments.which)
     before = complete_before(ledger, record.taken_at)
     again = _decided_again(record, before, config) if _is_complete(record) else None
-    found = explain_cycle(record, before, again)
-    _print(cycle_page(found, everything=arguments.all), arguments)
+    why = explain_cycle(record, before, again)
+    _print(cycle_page(why, everything=arguments.all), arguments)
     return 0
 
 
@@ -377,27 +377,29 @@ def _job(arguments: argparse.Namespace) -> int:
         arguments.usage_error(str(error))
     now, pool = int(time.time()), config.pool
     places = asks.schedds(pool.collector, pool.collector_deadline_seconds, wanted.schedd)
-    found = asks.find(places, wanted, pool.schedd_deadline_seconds)
-    if found is None:
+    located = asks.find(places, wanted, pool.schedd_deadline_seconds)
+    if located is None:
         explained = job.JobExplanation(str(wanted), now, job.UNKNOWN)
     else:
-        explained = _job_explained(str(wanted), found, config, now)
+        explained = _job_explained(str(wanted), located, config, now)
     _print(job_page(explained, everything=arguments.all), arguments)
     return 1 if explained.code in (job.UNKNOWN, job.NOT_EVALUATED) else 0
 
 
-def _job_explained(name: str, found: FoundJob, config: Config, now: int) -> job.JobExplanation:
-    from sharectl.explain.asks import judged
+def _job_explained(name: str, located: LocatedJob, config: Config, now: int) -> job.JobExplanation:
+    from sharectl.explain.asks import matched
 
-    facts, code = found.facts, job.state_of(found.facts.status, found.facts.universe)
+    facts, code = located.facts, job.state_of(located.facts.status, located.facts.universe)
     if code not in (None, job.HELD):
         return job.JobExplanation(name, now, code or "", facts)
     # The longer of the two deadlines: the expressions are evaluated within it too.
-    says, problem = judged(config.pool.collector, found, now, config.pool.schedd_deadline_seconds)
-    if says is None:
+    match, problem = matched(
+        config.pool.collector, located, now, config.pool.schedd_deadline_seconds
+    )
+    if match is None:
         return job.JobExplanation(name, now, code or job.NOT_EVALUATED, facts, problem=problem)
-    verdict = job.verdict(says.findings)
-    quotas = job.quotas_of(facts.accounting_group, says.groups)
+    verdict = job.verdict(match.findings)
+    quotas = job.quotas_of(facts.accounting_group, match.groups)
     headroom = _headroom(facts.accounting_group, config, quotas, now)
     return job.JobExplanation(name, now, code or verdict.code, facts, verdict, headroom)
 
@@ -417,7 +419,11 @@ def _headroom(
         silent = ", ".join(source.name for source in snapshot.problems)
         return job.Headroom(group, quotas, problem=f"use is not known: no answer from {silent}")
     rows = group_errors(usage_by_group(snapshot, pledges), pledges)
-    return job.Headroom(group, quotas, next((row for row in rows if row.group == group), None))
+    row = next((row for row in rows if row.group == group), None)
+    if row is None:
+        return job.Headroom(group, quotas)
+    power_hs06 = row.usage.power_hs06
+    return job.Headroom(group, quotas, row.pledge_hs06, power_hs06, row.error_hs06)
 
 
 def _codes(arguments: argparse.Namespace) -> int:

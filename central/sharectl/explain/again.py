@@ -71,7 +71,7 @@ class Otherwise:
     tried_all: bool = True
 
     @property
-    def told(self) -> bool:
+    def applies(self) -> bool:
         """Whether ``flips`` are those of the recorded decision."""
         return self.alike or (self.explained is not None and self.explained.overruled)
 

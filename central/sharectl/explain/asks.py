@@ -95,7 +95,7 @@ class JobId:
 
 
 @dataclass(frozen=True)
-class FoundJob:
+class LocatedJob:
     """A job in a queue, or in a history."""
 
     facts: JobFacts
@@ -104,7 +104,7 @@ class FoundJob:
 
 
 @dataclass(frozen=True)
-class PoolSays:
+class PoolMatch:
     """What the pool makes of a job."""
 
     findings: tuple[SlotFinding, ...]
@@ -140,19 +140,21 @@ def schedds(
     PoolUnavailableError
         If the collector does not answer, or knows no such schedd.
     """
-    known: list[dict[str, str]] = ask_collector(
-        collector, deadline_seconds, lambda asked: locations(asked, "Schedd")
+    all_schedds: list[dict[str, str]] = ask_collector(
+        collector, deadline_seconds, lambda daemon: locations(daemon, "Schedd")
     )
-    chosen = [place for place in known if wanted is None or place["Name"].lower() == wanted.lower()]
+    chosen = [
+        place for place in all_schedds if wanted is None or place["Name"].lower() == wanted.lower()
+    ]
     if not chosen:
-        names = ", ".join(sorted(place["Name"] for place in known)) or "none"
+        names = ", ".join(sorted(place["Name"] for place in all_schedds)) or "none"
         raise PoolUnavailableError(
             f"the collector knows no schedd {wanted or ''}; it knows {names}"
         )
     return [*chosen]
 
 
-def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Optional[FoundJob]:
+def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Optional[LocatedJob]:
     """The job, from a queue, else from a history; None if no access point knows it.
 
     Raises
@@ -164,15 +166,15 @@ def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Opt
     """
     for look in (_in_queue, _in_history):
         answers = ask_all(schedd_questions(places, deadline_seconds, partial(look, job)))
-        found: list[FoundJob] = [
+        jobs: list[LocatedJob] = [
             answer.value for answer in answers.values() if answer.value is not None
         ]
-        if len(found) > 1:
-            names = ", ".join(one.facts.schedd for one in found)
+        if len(jobs) > 1:
+            names = ", ".join(located.facts.schedd for located in jobs)
             several = f"{job}: several access points have a job of this number: {names}"
             raise InputError([f"{several}; add --schedd NAME"])
-        if found:
-            return found[0]
+        if jobs:
+            return jobs[0]
         silent = [answer.source for answer in answers.values() if answer.source.problem]
         if silent:
             raise PoolUnavailableError(
@@ -181,9 +183,9 @@ def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Opt
     return None
 
 
-def judged(
-    collector: Optional[str], found: FoundJob, now: int, deadline_seconds: float
-) -> tuple[Optional[PoolSays], Optional[str]]:
+def matched(
+    collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
+) -> tuple[Optional[PoolMatch], Optional[str]]:
     """What the pool makes of the job at Unix time ``now``, or why that is not known.
 
     Raises
@@ -191,31 +193,33 @@ def judged(
     PoolUnavailableError
         If the pool has no slots.
     """
-    answer = collector_answer(collector, deadline_seconds, partial(_judged, found.ad or "[]", now))
+    answer = collector_answer(
+        collector, deadline_seconds, partial(_matched, located.ad or "[]", now)
+    )
     if answer.value is not None and not answer.value.findings:
         raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
     return answer.value, answer.source.problem
 
 
-def _judged(ad: str, now: int, collector: Any) -> PoolSays:
+def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
     limit_memory(MOST_MEMORY_BYTES)
     groups = [
         AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
         for group in query(collector, "Accounting", ACCOUNTING_GROUP)
     ]
-    return PoolSays(findings(ad_of_text(ad), slots(collector), now), tuple(groups_of(groups)))
+    return PoolMatch(findings(ad_of_text(ad), slots(collector), now), tuple(groups_of(groups)))
 
 
-def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[FoundJob]:
+def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
     for ad in schedd.query(constraint=_of(job), limit=1):
         facts = facts_of(ad, name)
-        return FoundJob(facts if facts.rejected else _rejected_alike(schedd, ad, facts), repr(ad))
+        return LocatedJob(facts if facts.rejected else _rejected_alike(schedd, ad, facts), repr(ad))
     return None
 
 
-def _in_history(job: JobId, schedd: Any, name: str) -> Optional[FoundJob]:
+def _in_history(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
     for ad in schedd.history(_of(job), _PAST, match=1):
-        return FoundJob(facts_of(ad, name), None)
+        return LocatedJob(facts_of(ad, name), None)
     return None
 
 
@@ -353,28 +357,28 @@ def _obstacles(
     """Obstacles and shortages; none in a free slot if both accept."""
     partitionable = evaluated(slot, "PartitionableSlot") is True
     claimed = not partitionable and evaluated(slot, "State") in _CLAIMED
-    found = [Obstacle("claimed", "")] if claimed else []
+    obstacles = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
-        return found, []
+        return obstacles, []
     short, unclear = _requests(asking, slot)
     for shortage in short:
         request = f"Request{shortage.resource} = {shortage.requested:.15g}"
-        found.append(Obstacle(code_of_resource(shortage.resource), request))
-    found += [Obstacle("bad-request", request) for request in unclear]
+        obstacles.append(Obstacle(code_of_resource(shortage.resource), request))
+    obstacles += [Obstacle("bad-request", request) for request in unclear]
     if not job_accepts:
         named = {shortage.resource.lower() for shortage in short}
-        found += [
+        obstacles += [
             Obstacle("job-requirements", _cut(clause.text))
             for clause, resource, tree in asking.own
             if resource not in named and not _true(tree, asking.ad, slot)
         ]
     if not slot_accepts:
-        found += _slot_clauses(asking.ad, slot, limits_named=bool(short or unclear))
-    if not found:
+        obstacles += _slot_clauses(asking.ad, slot, limits_named=bool(short or unclear))
+    if not obstacles:
         # Requirements can be false though each of their clauses is true.
         ad, code = (asking.ad, "job-requirements") if slot_accepts else (slot, "slot-requirements")
-        found.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
-    return found, short
+        obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
+    return obstacles, short
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> list[Obstacle]:
@@ -382,15 +386,15 @@ def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> list[Obstacle]:
     draining = is_draining(slot)
     if draining and (_written(slot, "Requirements") or "").strip().lower() == "false":
         return [Obstacle("draining", "")]
-    found = []
+    obstacles = []
     for clause in _clauses(slot):
         limits = _LIMITS in clause.through or name_of(clause.text) == _LIMITS
         if (limits and limits_named) or _true(expression(clause.text), slot, job):
             continue
         code = code_of(clause)
         code = "draining" if draining and code == "site-start" else code
-        found.append(Obstacle(code, _cut(clause.text)))
-    return found
+        obstacles.append(Obstacle(code, _cut(clause.text)))
+    return obstacles
 
 
 def _clauses(ad: Any) -> tuple[Clause, ...]:

@@ -97,14 +97,12 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
         if node.target is not None:
             purpose = (node.target.held_back, node.target.helped, node.target.request_cores)
             by_purpose[purpose].append(node)
-    found = []
+    rows = []
     for purpose, nodes in by_purpose.items():
         moved = [power_moved_hs06(node.target, node) for node in nodes if node.target is not None]
         lost, gained = map(fsum, zip(*moved))
-        found.append(Exchange(*purpose, tuple(node.node for node in nodes), lost, gained))
-    return tuple(
-        sorted(found, key=lambda e: (-e.lost_hs06, e.held_back, e.helped, e.request_cores))
-    )
+        rows.append(Exchange(*purpose, tuple(node.node for node in nodes), lost, gained))
+    return tuple(sorted(rows, key=lambda e: (-e.lost_hs06, e.held_back, e.helped, e.request_cores)))
 
 
 def is_withheld(control: GroupControl) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
-from sharectl.model import GroupError
 from sharectl.shares.quotas import Group
 from sharectl.times import shown
 
@@ -201,11 +200,8 @@ class ObstacleCount:
     """Those of them without another obstacle."""
     example: str
     """Host name of one of them."""
-
-    @property
-    def ours(self) -> bool:
-        """Whether sharectl makes the obstacle."""
-        return self.code in OURS
+    ours: bool
+    """Whether sharectl makes the obstacle."""
 
 
 @dataclass(frozen=True)
@@ -234,9 +230,10 @@ class ShortageCount:
 class Verdict:
     """What all slots make of the job. A node counts by the slot with the fewest obstacles."""
 
+    total: int
+    """Nodes."""
     code: str
     """`COULD_NOW`, `NOT_NOW` or `COULD_NEVER`."""
-    nodes: int
     fitting_nodes: int
     """Nodes on which it could run now."""
     fitting_if_empty: int
@@ -247,7 +244,7 @@ class Verdict:
     """Obstacles of empty nodes."""
     targets: tuple[TargetCount, ...]
     shortages: tuple[ShortageCount, ...]
-    grace_until: tuple[int, int]
+    grace_ends: Mapping[str, int]
     """First and last end of grace, Unix seconds; zeros if unknown."""
     slots: Mapping[str, int]
     """Slots in total, refused by the job, refusing it, matching: as condor_q -better-analyze."""
@@ -274,13 +271,14 @@ class Headroom:
     """Use of a job's group, and what it may use."""
 
     group: str
-    """Configured group, or ``other``."""
+    """Configured group, or ``other``, whose pledge, power and error are None."""
     quotas: tuple[Group, ...] = ()
     """HTCondor's accounting groups that the job counts for, the outermost first."""
-    error: Optional[GroupError] = None
-    """None of ``other``, and where the pool did not answer in full."""
+    pledge_hs06: Optional[float] = None
+    power_hs06: Optional[float] = None
+    error_hs06: Optional[float] = None
     problem: Optional[str] = None
-    """Why the error is not known."""
+    """Why they are not known."""
 
 
 @dataclass(frozen=True)
@@ -313,14 +311,14 @@ def verdict(findings: Iterable[SlotFinding]) -> Verdict:
     ends = [node.grace_until for node in kept_out if node.grace_until]
     return Verdict(
         code=COULD_NOW if fitting else NOT_NOW if len(never) < len(nodes) else COULD_NEVER,
-        nodes=len(nodes),
+        total=len(nodes),
         fitting_nodes=fitting,
         fitting_if_empty=len(nodes) - len(never),
         obstacles=_counted({node.node: node.obstacles for node in kept_out}),
         never=_counted({node.node: node.empty_obstacles for node in never}),
         targets=_targets(kept_out),
         shortages=_shortages(kept_out),
-        grace_until=(min(ends, default=0), max(ends, default=0)),
+        grace_ends={"first": min(ends, default=0), "last": max(ends, default=0)},
         slots={
             "total": len(findings),
             "refused_by_job": refused,
@@ -352,7 +350,14 @@ def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, 
             nodes[obstacle].append(node)
             alone[obstacle] += len(set(obstacles)) == 1
     counts = (
-        ObstacleCount(obstacle.code, obstacle.clause, len(names), alone[obstacle], min(names))
+        ObstacleCount(
+            obstacle.code,
+            obstacle.clause,
+            len(names),
+            alone[obstacle],
+            min(names),
+            ours=obstacle.code in OURS,
+        )
         for obstacle, names in nodes.items()
     )
     return tuple(sorted(counts, key=lambda row: (-row.nodes, -row.alone, row.code, row.clause)))

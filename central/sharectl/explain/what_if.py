@@ -1,4 +1,4 @@
-"""Changes that would change a decision, found by making it again with one thing changed."""
+"""Changes that would change a decision, flips by making it again with one thing changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State
 from sharectl.words import counted
 
 PRECISION = 0.005
-"""Part of a range to which a change is found that is no whole number."""
+"""Part of a range to which a change is flips that is no whole number."""
 MORE_JOBS = 1000
 """As many more waiting jobs are tried."""
 MOST_GROUPS = 3
@@ -74,7 +74,7 @@ class Flip:
     name: str
     value: Optional[float]
     becomes: Optional[float]
-    """Smallest change that was found to do; None without a value."""
+    """Smallest change that was flips to do; None without a value."""
     outcome: str
 
 
@@ -100,7 +100,7 @@ class Trials:
         """
         present = outcome(self.decision)
         extremes = [(knob, self._at(knob, knob.extreme)) for knob in knobs]
-        found: list[Flip] = []
+        flips: list[Flip] = []
         for knob, extreme in extremes:
             if outcome(extreme) == present:
                 continue
@@ -108,11 +108,11 @@ class Trials:
             narrower = knob.narrower(extreme) if knob.narrower is not None else None
             near = self._at(narrower, narrower.extreme) if narrower else self.decision
             if narrower is None or outcome(near) == present:
-                found.append(wide)
+                flips.append(wide)
                 continue
             small = self._smallest(narrower, near, outcome)
-            found += [small] if small.outcome == wide.outcome else [small, wide]
-        return tuple(found)
+            flips += [small] if small.outcome == wide.outcome else [small, wide]
+        return tuple(flips)
 
     def together(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
         """Those of ``knobs`` that change the outcome together; none that is not needed for it."""
@@ -219,7 +219,7 @@ LIFTED: Mapping[str, tuple[str, str, Any]] = {
 class Switch(NamedTuple):
     """A change that lets nodes have targets."""
 
-    one: str
+    single: str
     """Words for one node."""
     every: str
     """Words for all nodes."""
@@ -295,7 +295,7 @@ def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
 def node_conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
     """Everything that keeps a node from targets: its own state and the limits."""
     for code in _switches_of(node, _reasons(decision).get(node.name)):
-        yield _switched(code, {node.name}, SWITCHES[code].one.format("the node"))
+        yield _switched(code, {node.name}, SWITCHES[code].single.format("the node"))
     yield from limit_knobs(case, decision)
 
 
@@ -305,13 +305,13 @@ def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
     limits = list(limit_knobs(case, decision, stepwise=True))
     switches = list(_pool_switches(case, decision))
     knobs = (*limits, *switches, *_pool_inputs(case, decision))
-    found = trials.flips(knobs, targets_in_all)
-    if {flip.code for flip in found} & {knob.code for knob in limits}:
-        return found
+    flips = trials.flips(knobs, targets_in_all)
+    if {flip.code for flip in flips} & {knob.code for knob in limits}:
+        return flips
     # Several things at once may do what none does alone.
     if decision.plan.targets:
         more = trials.together(limits, targets_in_all) if decision.plan.limits else ()
-    elif found and not decision.plan.limits:
+    elif flips and not decision.plan.limits:
         more = ()
     else:
         jobs = (
@@ -319,7 +319,7 @@ def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
             for knob in _more_jobs(case, decision, most=1)
         )
         more = trials.together((*limits, *switches, *jobs), any_target)
-    return (*found, *more)
+    return (*flips, *more)
 
 
 def limit_knobs(case: Case, decision: Decision, *, stepwise: bool = False) -> Iterator[Knob]:
@@ -389,7 +389,7 @@ def _pool_switches(case: Case, decision: Decision) -> Iterator[Knob]:
 def _first_of(code: str, names: set[str]) -> Callable[[Decision], Optional[Knob]]:
     def narrower(decision: Decision) -> Optional[Knob]:
         targets = sorted(names.intersection(target.node for target in decision.plan.targets))
-        words = SWITCHES[code].one
+        words = SWITCHES[code].single
         return _switched(code, {targets[0]}, words.format(targets[0])) if targets else None
 
     return narrower

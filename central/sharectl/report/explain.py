@@ -78,18 +78,18 @@ class Page:
             print_screen(self.title, self.rows, to, everything=everything)
 
 
-def group_page(explained: Explained, found: GroupExplanation, *, everything: bool) -> Page:
+def group_page(explained: Explained, why: GroupExplanation, *, everything: bool) -> Page:
     """Page of a group."""
-    record, control = explained.record, found.control
+    record, control = explained.record, why.control
     rows = [
         *_use_rows(record, control),
-        *((f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in found.formulas),
+        *((f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in why.formulas),
         *(("acted", _spoken("acted", code)) for code in control.acted),
-        *_decision_rows(record, found, everything=everything),
+        *_decision_rows(record, why, everything=everything),
         *_plan_rows(record),
-        *_note_rows(record, found.otherwise, "nodes"),
+        *_note_rows(record, why.otherwise, "nodes"),
         *_limit_rows(record),
-        *_flip_rows(found.otherwise),
+        *_flip_rows(why.otherwise),
     ]
     usage, reason = control.error.usage, record.group_reasons.get(control.group)
     data = {
@@ -113,111 +113,111 @@ def group_page(explained: Explained, found: GroupExplanation, *, everything: boo
         "law": _coded("law", control.law),
         "state": dict(control.state),
         "acted": [_coded("acted", code) for code in control.acted],
-        "formulas": [asdict(formula) for formula in found.formulas],
+        "formulas": [asdict(formula) for formula in why.formulas],
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
         "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
-        "gives": [asdict(exchange) for exchange in found.gives],
-        "receives": [asdict(exchange) for exchange in found.receives],
+        "gives": [asdict(exchange) for exchange in why.gives],
+        "receives": [asdict(exchange) for exchange in why.receives],
         "limits": _limits_data(record),
-        **_otherwise_data(found.otherwise),
+        **_otherwise_data(why.otherwise),
     }
     return Page("group", _title(explained, f"group {control.group}"), rows, data)
 
 
-def node_page(explained: Explained, found: NodeExplanation, *, everything: bool) -> Page:
+def node_page(explained: Explained, why: NodeExplanation, *, everything: bool) -> Page:
     """Page of a node."""
-    node, record, words = found.node, explained.record, found.says
+    node, record, words = why.node, explained.record, why.says
     rows = [
         *_holds_rows(node, everything=everything),
-        *_target_rows(found, record),
+        *_target_rows(why, record),
         *([("because", _spoken("node", node.reason))] if node.reason else []),
         *_plan_rows(record),
-        *_note_rows(record, found.otherwise, "nodes"),
+        *_note_rows(record, why.otherwise, "nodes"),
         *_limit_rows(record),
         *(("says now", text) for text in (_says(words, record.sequence) if words else ())),
-        *_flip_rows(found.otherwise),
+        *_flip_rows(why.otherwise),
     ]
     data = {
         **_origin(explained),
         **{key: value for key, value in asdict(node).items() if key != "reason"},
         "held": [held._asdict() for held in node.held],
-        **({} if found.estimated else {"wait_seconds": None, "idle_core_seconds": None}),
+        **({} if why.estimated else {"wait_seconds": None, "idle_core_seconds": None}),
         "idle_cores": node.idle_cores,
         "reason": _coded("node", node.reason),
         "plan_reason": _coded("plan", record.reason),
-        "since": asdict(found.since) if found.since else None,
-        "lost_hs06": found.lost_hs06,
-        "gained_hs06": found.gained_hs06,
+        "since": asdict(why.since) if why.since else None,
+        "lost_hs06": why.lost_hs06,
+        "gained_hs06": why.gained_hs06,
         "says": _says_data(words) if words else None,
         "limits": _limits_data(record),
-        **_otherwise_data(found.otherwise),
+        **_otherwise_data(why.otherwise),
     }
     return Page("node", _title(explained, f"node {node.node}"), rows, data)
 
 
-def cycle_page(found: CycleExplanation, *, everything: bool) -> Page:
+def cycle_page(why: CycleExplanation, *, everything: bool) -> Page:
     """Page of a cycle."""
-    record, before, known = found.record, found.before, not found.record.imported
-    again = found.otherwise.explained if found.otherwise else None
+    record, before, with_outputs = why.record, why.before, not why.record.imported
+    again = why.otherwise.explained if why.otherwise else None
     data = {
         "cycle": record.number or None,
         "taken_at": record.taken_at,
-        "seconds": record.seconds if known else None,
+        "seconds": record.seconds if with_outputs else None,
         "complete": record.complete,
         "imported": record.imported,
         "sources": [asdict(source) for source in record.sources],
         "problems": list(record.problems),
         "configuration": record.configuration,
-        "configuration_changed": found.configuration_changed,
+        "configuration_changed": why.configuration_changed,
         "strategy": _coded("strategy", record.strategy),
         "setpoint": _coded("setpoint", record.setpoint),
         "reason": _coded("plan", record.reason),
         "sequence": record.sequence,
         "published": list(record.published),
         "targets": [asdict(node.target) for node in record.nodes if node.target],
-        "exchanges": [asdict(exchange) for exchange in found.exchanges],
+        "exchanges": [asdict(exchange) for exchange in why.exchanges],
         "limits": _limits_data(record),
-        "groups": [_control_data(control, known=known) for control in record.groups],
+        "groups": [_control_data(control, with_outputs=with_outputs) for control in record.groups],
         "nodes": len(record.nodes),
         "node_reasons": [
             {"code": code, "says": says("node", code), "nodes": nodes}
-            for code, nodes in found.node_reasons.items()
+            for code, nodes in why.node_reasons.items()
         ],
-        "idle_cores": record.idle_cores if record.complete and known else None,
+        "idle_cores": record.idle_cores if record.complete and with_outputs else None,
         "idle_target_cores": record.idle_target_cores,
         "idle_grace_cores": record.idle_grace_cores,
         "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
-        "changes": changes_data(found.diff) if found.diff else None,
+        "changes": changes_data(why.diff) if why.diff else None,
         "agrees": again.agrees if again else None,
-        **_otherwise_data(found.otherwise),
+        **_otherwise_data(why.otherwise),
     }
-    took = f", took {record.seconds:.1f} s" if known else ""
+    took = f", took {record.seconds:.1f} s" if with_outputs else ""
     title = f"cycle {record.number}: {shown(record.taken_at)}{took}"
-    return Page("cycle", title, list(_cycle_rows(found, everything=everything)), data)
+    return Page("cycle", title, list(_cycle_rows(why, everything=everything)), data)
 
 
-def job_page(found: JobExplanation, *, everything: bool) -> Page:
+def job_page(why: JobExplanation, *, everything: bool) -> Page:
     """Page of a job."""
-    facts, verdict, headroom = found.facts, found.verdict, found.headroom
-    sentence = VERDICTS[found.code]
-    title = f"job {found.job}: {found.code}: {sentence}"
+    facts, verdict, headroom = why.facts, why.verdict, why.headroom
+    sentence = VERDICTS[why.code]
+    title = f"job {why.job}: {why.code}: {sentence}"
     if facts is not None:
         owner = f", {facts.owner}" if facts.owner else ""
         group = facts.accounting_group or "no accounting group"
-        title = f"job {found.job} of {facts.schedd}{owner}, {group}"
+        title = f"job {why.job} of {facts.schedd}{owner}, {group}"
     data = {
-        "job": found.job,
-        "now": found.now,
-        "code": found.code,
+        "job": why.job,
+        "now": why.now,
+        "code": why.code,
         "says": sentence,
         "access_point": asdict(facts) if facts else None,
-        "problem": found.problem,
+        "problem": why.problem,
         "nodes": _verdict_data(verdict) if verdict else None,
-        "group": _headroom_data(headroom) if headroom else None,
+        "group": asdict(headroom) if headroom else None,
     }
-    return Page("job", title, list(_job_rows(found, everything=everything)), data)
+    return Page("job", title, list(_job_rows(why, everything=everything)), data)
 
 
 def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
@@ -270,7 +270,7 @@ def _note_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator
 def _flip_rows(
     otherwise: Otherwise, most: int = FLIPS_LISTED, *, everything: bool = True
 ) -> Iterator[Row]:
-    if not otherwise.told:
+    if not otherwise.applies:
         yield "otherwise", _LEFT_OUT
         return
     rows = [("otherwise", _flip_words(flip)) for flip in otherwise.flips]
@@ -299,7 +299,7 @@ def _plain(value: float) -> str:
 
 def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
     changes = None
-    if otherwise is not None and otherwise.told:
+    if otherwise is not None and otherwise.applies:
         changes = [
             {
                 "code": flip.code,
@@ -402,17 +402,17 @@ def _wait_words(times: WaitTimes) -> str:
 
 
 def _decision_rows(
-    record: CycleRecord, found: GroupExplanation, *, everything: bool
+    record: CycleRecord, why: GroupExplanation, *, everything: bool
 ) -> Iterator[Row]:
-    group, reason = found.control.group, record.group_reasons.get(found.control.group)
-    for exchange in found.gives:
+    group, reason = why.control.group, record.group_reasons.get(why.control.group)
+    for exchange in why.gives:
         words = _side(group, exchange.held_back, f"to {exchange.helped}")
         yield "gives", f"{words} {_moved(exchange, exchange.lost_hs06, everything=everything)}"
-    for exchange in found.receives:
+    for exchange in why.receives:
         words = _side(group, exchange.helped, f"from {exchange.held_back}")
         yield "receives", f"{words} {_moved(exchange, exchange.gained_hs06, everything=everything)}"
     if reason is None:
-        if not found.gives and not found.receives:
+        if not why.gives and not why.receives:
             yield "decided", "it neither gives nor receives"
         return
     yield "decided", _spoken("group", reason.code)
@@ -457,17 +457,17 @@ def _holds_rows(node: NodeRecord, *, everything: bool) -> Iterator[Row]:
     yield from _first(rows or [("holds", "no job")], HELD_LISTED, "kind", everything=everything)
 
 
-def _target_rows(found: NodeExplanation, record: CycleRecord) -> Iterator[Row]:
-    target = found.node.target
+def _target_rows(why: NodeExplanation, record: CycleRecord) -> Iterator[Row]:
+    target = why.node.target
     if target is None:
         yield "target", "none"
         return
     since = ""
-    if found.since is not None:
-        bound = "since" if found.since.exact else "since before"
-        since = f", {bound} {shown(found.since.at)} ({span(record.taken_at - found.since.at)})"
+    if why.since is not None:
+        bound = "since" if why.since.exact else "since before"
+        since = f", {bound} {shown(why.since.at)} ({span(record.taken_at - why.since.at)})"
     yield "target", f"{target_words(target)}{since}"
-    lost, gained = f"{found.lost_hs06:.0f} HS06", f"{found.gained_hs06:.0f} HS06"
+    lost, gained = f"{why.lost_hs06:.0f} HS06", f"{why.gained_hs06:.0f} HS06"
     yield "moves", f"{lost} from {target.held_back} still, {gained} to {target.helped}"
     kept = (target.node, target.helped, target.request_cores)
     blocks = (block for block in record.blocks.open if (block.node, *block.kind) == kept)
@@ -476,14 +476,14 @@ def _target_rows(found: NodeExplanation, record: CycleRecord) -> Iterator[Row]:
         free = span(max(0, record.taken_at - free_since))
         cores = f"{target.request_cores} cores kept free for {target.helped} for {free}"
         yield "free", f"{cores}, no job came"
-    yield "costs", _costs(found, record.strategy, is_free=free_since is not None)
+    yield "costs", _costs(why, record.strategy, is_free=free_since is not None)
 
 
-def _costs(found: NodeExplanation, strategy: str, *, is_free: bool) -> str:
-    node = found.node
+def _costs(why: NodeExplanation, strategy: str, *, is_free: bool) -> str:
+    node = why.node
     if strategy not in ESTIMATING:
         return f"not known: strategy {strategy} does not estimate it"
-    if not found.estimated:
+    if not why.estimated:
         return "not estimated"
     idle, wait = f"{node.idle_core_seconds:.0f} idle core-seconds", span(node.wait_seconds)
     if is_free:
@@ -525,12 +525,12 @@ def _says_data(words: NodeWords) -> dict[str, Any]:
     }
 
 
-def _cycle_rows(found: CycleExplanation, *, everything: bool) -> Iterator[Row]:
-    record, otherwise = found.record, found.otherwise
+def _cycle_rows(why: CycleExplanation, *, everything: bool) -> Iterator[Row]:
+    record, otherwise = why.record, why.otherwise
     if not record.imported:
         yield from _source_rows(record, everything=everything)
     yield from (("problem", problem) for problem in record.problems)
-    if found.configuration_changed:
+    if why.configuration_changed:
         yield "note", "the configuration that decides is another one than in the cycle before"
     if record.imported:
         yield "note", "from a shares_Error.log: nodes, outputs and plan are not known"
@@ -538,27 +538,29 @@ def _cycle_rows(found: CycleExplanation, *, everything: bool) -> Iterator[Row]:
         yield "plan", _published(record)
     if record.reason == "no-fit":
         yield "fits", unfit_words(record)
-    pairs = (("pair", _pair(exchange, everything=everything)) for exchange in found.exchanges)
+    pairs = (("pair", _pair(exchange, everything=everything)) for exchange in why.exchanges)
     yield from _first(pairs, PAIRS_LISTED, "pair", everything=everything)
     if record.groups and not record.imported:
         yield from _limit_rows(record)
     if otherwise is not None:
         yield from _note_rows(record, otherwise, "targets")
         yield from _flip_rows(otherwise, everything=everything)
-    yield from _change_rows(found, everything=everything)
+    yield from _change_rows(why, everything=everything)
     groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
-    rows = (("groups", _control_words(control, known=not record.imported)) for control in groups)
+    rows = (
+        ("groups", _control_words(control, with_outputs=not record.imported)) for control in groups
+    )
     yield from _first(rows, GROUPS_LISTED, "group", everything=everything)
     target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
     if target or grace:
         others = record.idle_cores - target - grace
         idle = f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace"
         yield "idle", f"{idle}, {others} others"
-    reasons = ", ".join(f"{code} {nodes}" for code, nodes in found.node_reasons.items())
+    reasons = ", ".join(f"{code} {nodes}" for code, nodes in why.node_reasons.items())
     if reasons:
         yield "nodes", f"{len(record.nodes)}: {reasons}"
     if everything:
-        yield from (("", _spoken("node", code)) for code in found.node_reasons)
+        yield from (("", _spoken("node", code)) for code in why.node_reasons)
 
 
 def _source_rows(record: CycleRecord, *, everything: bool) -> Iterator[Row]:
@@ -594,26 +596,26 @@ def _pair(exchange: Exchange, *, everything: bool) -> str:
     )
 
 
-def _change_rows(found: CycleExplanation, *, everything: bool) -> Iterator[Row]:
-    if found.before is None:
+def _change_rows(why: CycleExplanation, *, everything: bool) -> Iterator[Row]:
+    if why.before is None:
         yield "changes", "the ledger has no complete cycle before it"
         return
-    ago = span(found.record.taken_at - found.before.taken_at)
-    beside = f"beside cycle {found.before.number}, {ago} before"
-    if found.diff is None:
+    ago = span(why.record.taken_at - why.before.taken_at)
+    beside = f"beside cycle {why.before.number}, {ago} before"
+    if why.diff is None:
         yield "changes", f"none {beside}: nothing was decided"
         return
-    yield "changes", ", ".join(f"{found.diff.count(kind)} {kind}" for kind in KINDS) + f" {beside}"
-    changed = [change for change in found.diff.changes if change.kind != "kept"]
+    yield "changes", ", ".join(f"{why.diff.count(kind)} {kind}" for kind in KINDS) + f" {beside}"
+    changed = [change for change in why.diff.changes if change.kind != "kept"]
     for change in changed if everything else changed[:CHANGES_LISTED]:
         before, after = target_words(change.before), target_words(change.after)
         yield "", f"{change.kind} {' -> '.join(change.nodes)}: {before} -> {after}"
 
 
-def _control_words(control: GroupControl, *, known: bool) -> str:
-    """Power, setpoint and error of a group; its output, if ``known``."""
-    output = f", output {control.output_hs06:+.0f}" if known else ""
-    if known and is_withheld(control):
+def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
+    """Power, setpoint and error of a group; its output, if ``with_outputs``."""
+    output = f", output {control.output_hs06:+.0f}" if with_outputs else ""
+    if with_outputs and is_withheld(control):
         output = f", of which the law is given {number(given_hs06(control), 0)}{output}"
     acted = f" ({', '.join(control.acted)})" if control.acted else ""
     return (
@@ -623,7 +625,7 @@ def _control_words(control: GroupControl, *, known: bool) -> str:
     )
 
 
-def _control_data(control: GroupControl, *, known: bool) -> dict[str, Any]:
+def _control_data(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
@@ -631,9 +633,9 @@ def _control_data(control: GroupControl, *, known: bool) -> dict[str, Any]:
         "error_hs06": control.error.error_hs06,
         "setpoint_hs06": control.setpoint_hs06,
         "control_error_hs06": control.control_error_hs06,
-        "given_hs06": given_hs06(control) if known else None,
-        "output_hs06": control.output_hs06 if known else None,
-        "law": _coded("law", control.law) if known else None,
+        "given_hs06": given_hs06(control) if with_outputs else None,
+        "output_hs06": control.output_hs06 if with_outputs else None,
+        "law": _coded("law", control.law) if with_outputs else None,
         "acted": [_coded("acted", code) for code in control.acted],
     }
 
@@ -645,43 +647,43 @@ _REQUEST = re.compile(
 )
 
 
-def _job_rows(found: JobExplanation, *, everything: bool) -> Iterator[Row]:
-    facts, verdict = found.facts, found.verdict
+def _job_rows(why: JobExplanation, *, everything: bool) -> Iterator[Row]:
+    facts, verdict = why.facts, why.verdict
     if facts is None:
         return
-    yield "verdict", f"{found.code}: {VERDICTS[found.code]}"
-    yield from _state_rows(found, facts)
+    yield "verdict", f"{why.code}: {VERDICTS[why.code]}"
+    yield from _state_rows(why, facts)
     requests = (
         _request(name, text, facts.request_values.get(name))
         for name, text in facts.requests.items()
     )
     if facts.requests:
         yield "asks for", ", ".join(requests)
-    if found.problem:
-        yield "problem", found.problem
+    if why.problem:
+        yield "problem", why.problem
     if verdict is not None:
-        could = "once released, " if found.code == HELD else ""
+        could = "once released, " if why.code == HELD else ""
         now, empty = verdict.fitting_nodes, verdict.fitting_if_empty
         yield (
             "nodes",
-            f"{could}{now} of {verdict.nodes} would take it now, {empty} if nothing ran there",
+            f"{could}{now} of {verdict.total} would take it now, {empty} if nothing ran there",
         )
-        yield from _verdict_rows(verdict, found.now, everything=everything)
-        yield from _negotiator_rows(facts, found.now)
-    if found.headroom is not None:
-        yield from _headroom_rows(found.headroom)
+        yield from _verdict_rows(verdict, why.now, everything=everything)
+        yield from _negotiator_rows(facts, why.now)
+    if why.headroom is not None:
+        yield from _headroom_rows(why.headroom)
     if verdict is not None:
         yield "priority", "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
 
 
-def _state_rows(found: JobExplanation, facts: JobFacts) -> Iterator[Row]:
-    ago = f" for {span(max(0, found.now - facts.since))}" if facts.since else ""
-    if found.code == HELD:
+def _state_rows(why: JobExplanation, facts: JobFacts) -> Iterator[Row]:
+    ago = f" for {span(max(0, why.now - facts.since))}" if facts.since else ""
+    if why.code == HELD:
         yield "held", f"{facts.hold_reason or 'without a reason'} (code {facts.hold_code}){ago}"
-        yield "change", f"condor_release {found.job}, once the reason is gone"
-    elif found.code == RUNNING:
+        yield "change", f"condor_release {why.job}, once the reason is gone"
+    elif why.code == RUNNING:
         yield "runs on", f"{facts.host or '?'}{ago}"
-    elif found.code in (COMPLETED, REMOVED):
+    elif why.code in (COMPLETED, REMOVED):
         code = "-" if facts.exit_code is None else f"exit code {facts.exit_code}"
         at = f", {shown(facts.since)}" if facts.since else ""
         yield "ended", f"{facts.remove_reason or code}{at}"
@@ -724,7 +726,7 @@ def _verdict_rows(verdict: Verdict, now: int, *, everything: bool) -> Iterator[R
         yield from _obstacle_rows("in the way", verdict.obstacles, everything=everything)
         targets = (("target", _job_target(count, now)) for count in verdict.targets)
         yield from _first(targets, TARGETS_LISTED, "target", everything=everything)
-        last = verdict.grace_until[1]
+        last = verdict.grace_ends["last"]
         if last:
             yield "grace", f"ends in {span(max(0, last - now))} at the latest"
     elif verdict.never != verdict.obstacles:
@@ -779,19 +781,18 @@ def _negotiator_rows(facts: JobFacts, now: int) -> Iterator[Row]:
 
 
 def _headroom_rows(headroom: Headroom) -> Iterator[Row]:
-    error = headroom.error
-    if error is None:
+    power, off, pledge = headroom.power_hs06, headroom.error_hs06, headroom.pledge_hs06
+    if power is None or off is None:
         problem = headroom.problem or "no configured group, so it has no pledge"
         yield "group", f"{headroom.group}: {problem}"
     else:
-        power, off = error.usage.power_hs06, error.error_hs06
         side = "over" if off > 0 else "under"
         use = f"{headroom.group} uses {power:.0f} HS06 and is due {power - off:.0f} HS06"
-        pledge = f"pledge {error.pledge_hs06:.0f} HS06"
-        yield "group", f"{use}: {abs(off):.0f} HS06 {side}; {pledge}"
+        yield "group", f"{use}: {abs(off):.0f} HS06 {side}; pledge {pledge:.0f} HS06"
     for quota in headroom.quotas:
-        limit = "?" if quota.quota is None else f"{quota.quota:.15g}"
-        used = "?" if quota.used is None else f"{quota.used:.15g}"
+        used, limit = (
+            "?" if amount is None else f"{amount:.15g}" for amount in (quota.used, quota.quota)
+        )
         surplus = "" if quota.surplus in (None, "no") else f", may go beyond ({quota.surplus})"
         use = f"{quota.name}: {used} of {limit} in use"
         yield "quota", f"{use}, as the negotiator weighs slots{surplus}"
@@ -800,38 +801,17 @@ def _headroom_rows(headroom: Headroom) -> Iterator[Row]:
 def _verdict_data(verdict: Verdict) -> dict[str, Any]:
     def obstacles(rows: Iterable[ObstacleCount]) -> list[dict[str, Any]]:
         return [
-            {
-                **asdict(row),
-                "ours": row.ours,
-                "says": OBSTACLES[row.code],
-                "remedy": verdict.remedy(row),
-            }
+            {**asdict(row), "says": OBSTACLES[row.code], "remedy": verdict.remedy(row)}
             for row in rows
         ]
 
-    data = asdict(verdict)
-    first, last = data.pop("grace_until")
     return {
-        "total": data.pop("nodes"),
-        **data,
+        **asdict(verdict),
         "obstacles": obstacles(verdict.obstacles),
         "never": obstacles(verdict.never),
         "targets": [
             {**asdict(count), "says": TARGET_KINDS[count.target.kind]} for count in verdict.targets
         ],
-        "grace_ends": {"first": first, "last": last},
-    }
-
-
-def _headroom_data(headroom: Headroom) -> dict[str, Any]:
-    error = headroom.error
-    return {
-        "group": headroom.group,
-        "pledge_hs06": error.pledge_hs06 if error else None,
-        "power_hs06": error.usage.power_hs06 if error else None,
-        "error_hs06": error.error_hs06 if error else None,
-        "problem": headroom.problem,
-        "quotas": [asdict(quota) for quota in headroom.quotas],
     }
 
 

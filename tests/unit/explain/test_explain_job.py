@@ -25,7 +25,6 @@ from sharectl.explain.job import (
     SlotTarget,
     verdict,
 )
-from sharectl.model import GroupError, GroupUsage
 from sharectl.report.explain import Page, job_page
 from tests.fakes import NOW
 
@@ -173,7 +172,7 @@ def test_a_node_counts_by_its_nearest_slot() -> None:
     far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(cpus, memory))
     free = SlotFinding("b", "1@b", job_accepts=True, slot_accepts=True)
     found = verdict([far, near, free])
-    assert (found.code, found.nodes, found.fitting_nodes, found.fitting_if_empty) == (
+    assert (found.code, found.total, found.fitting_nodes, found.fitting_if_empty) == (
         *("could-now", 2, 1, 2),
     )
     (count,) = found.obstacles
@@ -305,8 +304,7 @@ def test_a_target_is_first_waited_for_and_then_switched_off_on_a_node() -> None:
 
 def test_the_screen_has_units_and_what_else_is_known(golden: Callable[[str, str], None]) -> None:
     long = "ifthenelse(MemoryUsage isnt undefined,MemoryUsage,( ImageSize + 1023 ) / 1024)"
-    usage = GroupUsage(power_hs06=386.0)
-    headroom = Headroom("lhcb", error=GroupError("lhcb", 200.0, 13.0, 173.0, 186.0, usage))
+    headroom = Headroom("lhcb", pledge_hs06=200.0, power_hs06=386.0, error_hs06=173.0)
     told = replace(
         FACTS,
         requests={**FACTS.requests, "RequestGPUs": "nowhere", "RequestMemory": long},
