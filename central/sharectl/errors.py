@@ -1,4 +1,4 @@
-"""What can go wrong, by who can mend it. Every message names the place and what to do there."""
+"""Errors, by who can mend them. Every message names the place and what to do there."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 EXIT_CODES = {
     0: "ok",
-    1: "failure or findings; or what was asked for is not there: a group, a node, a job, a cycle, or any cycle in a period",
+    1: "failure or findings; or what was asked for is not there: a group, a node, a job, a cycle, "
+    "or any cycle in a period",
     2: "usage",
     65: "bad input file",
     69: "an extra is not installed",
@@ -16,22 +17,22 @@ EXIT_CODES = {
     78: "configuration",
     130: "interrupted by Ctrl-C",
 }
-"""Exit code of every command and its meaning; they follow sysexits."""
+"""Exit code of every command -> meaning, as in sysexits."""
 
 INTERNAL, INTERRUPTED = 70, 130
 
 
 class SharectlError(Exception):
-    """Base of all errors that sharectl reports to its user in one line, without a traceback.
+    """Base of all errors that sharectl reports in lines, without a traceback.
 
-    ``exit_code`` is one of `EXIT_CODES`: what a timer unit or a script may tell apart.
+    ``exit_code`` is one of `EXIT_CODES`.
     """
 
     exit_code = 1
 
 
 class AbsentError(SharectlError):
-    """A group, node, job or cycle that a command names is not there, or no cycle is in the period."""
+    """A group, node, job or cycle that a command names is missing, or a period has no cycle."""
 
 
 class MissingExtraError(SharectlError):
@@ -47,7 +48,7 @@ class MissingExtraError(SharectlError):
 
 
 class ConfigError(SharectlError):
-    """The configuration is wrong; ``problems`` holds all that was found, one line each."""
+    """The configuration is wrong; ``problems`` has all of it, one line each."""
 
     exit_code = 78
 
@@ -63,7 +64,7 @@ class SettingError(ConfigError):
 
 
 class InputError(SharectlError):
-    """A file given to a command does not hold what it should; ``problems`` as for `ConfigError`."""
+    """A file of a command is invalid; ``problems`` as for `ConfigError`."""
 
     exit_code = 65
 
@@ -73,7 +74,7 @@ class InputError(SharectlError):
 
 
 class PoolUnavailableError(SharectlError):
-    """A daemon of the pool did not answer, or not with what was asked."""
+    """A daemon of the pool did not answer, or its answer was useless."""
 
     exit_code = 75
 
@@ -86,7 +87,7 @@ class StateError(SharectlError):
     def __init__(self, message: str, supersedes: str = "") -> None:
         super().__init__(message)
         self.supersedes = supersedes
-        """What was said of the same before, and need not be said now: this message tells what became of it."""
+        """Earlier message about the same, which need not be reported beside this one."""
 
 
 class NoLedgerError(StateError):
@@ -96,7 +97,7 @@ class NoLedgerError(StateError):
 
 
 class BrokenStateError(StateError):
-    """What the last cycle left cannot be understood: ``fact``; what is published next has a sequence above ``sequence``."""
+    """The state of the last cycle is invalid: ``fact``; later plans are above ``sequence``."""
 
     def __init__(self, fact: str, remedy: str, sequence: int) -> None:
         super().__init__(f"{fact}; {remedy}")
@@ -109,13 +110,12 @@ class PublishError(StateError):
 
 
 class UnsignedError(PublishError):
-    """A plan without targets has arrived at ``place``, without the signature that the configuration asks for."""
+    """A plan without targets has arrived at ``place``, unsigned although it should be signed."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(
             f"{place}: targets are withdrawn, unsigned: {problem}; nodes that have a key refuse "
-            "what is not signed and "
-            "have no target either (reason unsigned)"
+            "what is not signed and have no target either (reason unsigned)"
         )
         self.place = place
 

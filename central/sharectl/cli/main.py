@@ -29,7 +29,8 @@ VERBS = {
     "enable": "let cycles publish targets again",
     "status": "the last cycle, what is published, and what the nodes make of it",
     "pledges": "each group's pledge, where it is from and how old it is",
-    "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change it",
+    "explain": "why a group, a node, a cycle or a job is treated as it is, and what would change "
+    "it",
     "replay": "what another law or strategy would have decided in the ledger's cycles (open loop)",
     "report": "draw the ledger as one page: work against pledge, jobs by size, errors, targets",
     "ledger": "what was recorded of every cycle: its size, export, import, check",

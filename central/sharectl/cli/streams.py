@@ -1,4 +1,4 @@
-"""Standard streams as a command may be given them: closed, full, or in a locale that has not every character."""
+"""Standard streams that are closed, full, or in a locale that lacks characters."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ import sys
 
 
 def open_missing() -> None:
-    """Put /dev/null where a standard stream is closed, and let no character be impossible to print.
+    """Put /dev/null where a standard stream is closed, and make every character printable.
 
-    Otherwise the next file that is opened gets the stream's number, and whatever a library prints
-    goes into it.
+    Otherwise the next file that is opened gets the stream's number, and the output of libraries.
     """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is what it gets.
+            # It gets the lowest free number.
             os.open(os.devnull, os.O_RDWR)
         if getattr(sys, name) is None:
             raw = io.FileIO(number, mode, closefd=False)
@@ -39,7 +38,7 @@ def complain(message: str) -> None:
 
 
 def reader_is_gone() -> bool:
-    """Whether nobody reads standard output any more, which is a pipe or a socket."""
+    """Return whether standard output is a pipe or a socket without a reader."""
     poll = select.poll()
     try:
         poll.register(sys.stdout, 0)
@@ -49,7 +48,7 @@ def reader_is_gone() -> bool:
 
 
 def end_output() -> None:
-    """Let what standard output does not take go nowhere: Python would say so when it ends."""
+    """Drop the rest of the output if standard output fails: Python would complain at its end."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -58,5 +57,5 @@ def end_output() -> None:
 
 
 def _printable(line: str) -> str:
-    """``line`` without control characters: what a job or a file wrote must not steer a terminal."""
+    """``line`` without control characters: text of a job or a file must not steer a terminal."""
     return "".join(character if character.isprintable() else "?" for character in line)

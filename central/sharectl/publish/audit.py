@@ -1,6 +1,6 @@
-"""``ledger/changes.jsonl`` in the state directory: each change of a node's target, a JSON object a line.
+"""``ledger/changes.jsonl`` in the state directory: changes of nodes' targets, a JSON object a line.
 
-A line ``{}``, with blanks, says nothing: it fills a page, so that no reader sees half a line.
+A line ``{}``, with blanks, fills a page, so that no reader sees half a line.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _WAIT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Who:
-    """Who makes changes."""
+    """Author of changes."""
 
     user: str
     sudo_user: Optional[str]
-    """Who became that user by sudo, as SUDO_USER says."""
+    """SUDO_USER: user who became that one by sudo."""
     host: str
     verb: str
-    """The verb of ``sharectl`` that runs."""
+    """Verb of ``sharectl``."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Who:
 
 
 def who_runs(verb: str, environment: Mapping[str, str]) -> Who:
-    """Whoever runs this process."""
+    """Author of the changes of this process."""
     sudo_user = environment.get("SUDO_USER")
     return Who(
         user=printable(user_name(os.geteuid()), _MAX_NAME),
@@ -58,7 +58,7 @@ def who_runs(verb: str, environment: Mapping[str, str]) -> Who:
 
 
 class AuditFile:
-    """The record of changes; see `sharectl.cycle.ports.Audit`."""
+    """Record of changes; see `sharectl.cycle.ports.Audit`."""
 
     def __init__(
         self,
@@ -136,13 +136,13 @@ class AuditFile:
 
 
 def digest(data: Any) -> str:
-    """SHA-256 of ``data`` as canonical JSON: sorted keys, no blanks, ASCII; the same on every machine."""
+    """SHA-256 of ``data`` as canonical JSON: sorted keys, no blanks, ASCII."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return sha256(text.encode("ascii")).hexdigest()
 
 
 def canonical(snapshot: Snapshot) -> dict[str, Any]:
-    """``snapshot`` as plain data, whatever order daemons answered in and however long they took."""
+    """Plain data of a snapshot, without the order and the durations of daemons' answers."""
     return {
         "taken_at": snapshot.taken_at,
         "collector_started_at": snapshot.collector_started_at,
@@ -154,7 +154,7 @@ def canonical(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
-    """Fields of each record, which are names and numbers; not by `asdict`, which copies each of them deeply."""
+    """Fields of each record; not by `asdict`, which copies each name and number deeply."""
     return [
         vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))
     ]

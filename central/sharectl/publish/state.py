@@ -1,4 +1,4 @@
-"""``state.json`` in the state directory: state between cycles, and the last cycle for ``status``."""
+"""``state.json`` in the state directory: state between cycles, and the last one for ``status``."""
 
 from __future__ import annotations
 

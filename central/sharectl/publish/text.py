@@ -89,9 +89,10 @@ def _plan_problems(plan: Plan) -> Iterator[str]:
         yield "valid_until is not after generated_at"
 
 
-FORMAT = 1
-"""Version of the metadata; a reader refuses one that it does not know."""
+# ---- sharectl.txt
 
+FORMAT = 1
+"""Version of the metadata; readers refuse any other."""
 TEXT_MAX_BYTES = 2**20
 """Size of a file that is still read, here and by ``job_ctl``."""
 
@@ -100,19 +101,22 @@ _METADATA = re.compile(
 )
 _NUMBERS = ("sharectl", "sequence", "generated", "valid_until", "targets")
 _WHOLE = re.compile(r"[0-9]{1,15}")
+_COLUMNS = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
 _MAX_PROBLEMS = 20
+_SHOWN = 80
+"""Characters of the file that a message shows."""
 
 
 @dataclass(frozen=True)
 class Seal:
-    """What is published with every plan, whatever is in it."""
+    """Pool and signature of every text."""
 
     pool: Optional[str] = None
-    """The pool's name, for nodes that are told one."""
+    """Name of the pool, for nodes that are told one."""
     key: Optional[Key] = None
-    """What signs the text; None leaves it unsigned."""
+    """Signing key; None leaves the text unsigned."""
     key_problem: Optional[str] = None
-    """Why there is no key although there should be one: then only withdrawals are published, unsigned."""
+    """Problem with the key that should sign: only withdrawals are published then, unsigned."""
 
 
 UNSEALED = Seal()
@@ -120,7 +124,7 @@ UNSEALED = Seal()
 
 @dataclass(frozen=True)
 class SharectlFile:
-    """What a published file says. Numbers are None where the file has no such metadata."""
+    """Content of a published file. Numbers are None where the file lacks that metadata."""
 
     targets: tuple[Target, ...]
     sequence: Optional[int]
@@ -133,22 +137,19 @@ class SharectlFile:
 
 
 class FilePublisher:
-    """Publishes plans as a file, on a file system that the nodes share or that is copied to them."""
+    """Lines of targets: node, held-back group, cap in cores, helped group, request in cores."""
 
     def __init__(self, path: Path, seal: Seal = UNSEALED) -> None:
         self.path = path
         self.seal = seal
 
     def publish(self, plan: Plan) -> str:
-        """Replace the file by ``plan``; returns its path.
-
-        Raises as `sharectl.cycle.ports.Publisher`.
-        """
+        """Replace the file by ``plan``; returns its path."""
         self.write(plan)
         return self.arrived_at(str(self.path))
 
     def arrived_at(self, place: str) -> str:
-        """``place``; raises UnsignedError if what is there should be signed."""
+        """Return ``place``, or raise UnsignedError if the text there should be signed."""
         if self.seal.key_problem is not None:
             raise UnsignedError(place, self.seal.key_problem)
         return place
@@ -168,48 +169,48 @@ class FilePublisher:
         text = render(plan, self.seal)
         if len(text) > TEXT_MAX_BYTES:
             raise PublishError(
-                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes "
-                f"read {TEXT_MAX_BYTES}; bound "
-                "them by control.max_nodes, or publish by collector"
+                f"{self.path}: {len(plan.targets)} targets make {len(text)} bytes, and nodes read "
+                f"{TEXT_MAX_BYTES}; bound them by control.max_nodes, or publish by collector"
             )
         files.replace(self.path, [text], mode=0o644)
 
 
 def target_lines(plan: Plan) -> list[str]:
-    """Lines of the plan's targets: node, held-back group, its cap in cores, helped group, request in cores."""
+    """Lines of targets: node, held-back group, its cap in cores, helped group, request in cores."""
     return [
         f"{t.node} {t.held_back} {t.cap_cores} {t.helped} {t.request_cores}" for t in plan.targets
     ]
 
 
 def render(plan: Plan, seal: Seal = UNSEALED) -> str:
-    """Whole text of the file for ``plan``: metadata, then targets, then the signature."""
-    lines = [
-        f"# sharectl: {FORMAT}",
-        f"# sequence: {plan.sequence}",
-        *([f"# pool: {seal.pool}"] if seal.pool is not None else []),
+    """Text of the file for ``plan``: metadata, then targets, then the signature."""
+    lines = [f"# sharectl: {FORMAT}", f"# sequence: {plan.sequence}"]
+    if seal.pool is not None:
+        lines.append(f"# pool: {seal.pool}")
+    lines += [
         f"# generated: {plan.generated_at}",
         f"# valid_until: {plan.valid_until}",
         f"# groups: {','.join(plan.groups)}",
-        *(
-            [f"# multicore_pending: {plan.multicore_pending:d}"]
-            if plan.multicore_pending is not None
-            else []
-        ),
-        f"# targets: {len(plan.targets)}",
-        *target_lines(plan),
     ]
+    if plan.multicore_pending is not None:
+        lines.append(f"# multicore_pending: {plan.multicore_pending:d}")
+    lines += [f"# targets: {len(plan.targets)}", *target_lines(plan)]
     text = "".join(f"{line}\n" for line in lines)
     return text if seal.key is None else f"{text}{signing.line(text.encode('ascii'), seal.key)}\n"
 
 
+def read(path: Path) -> SharectlFile:
+    """Content of the file at ``path``, signed by anybody. Raises as `content_of`, `parse_text`."""
+    return parse_text(content_of(path), str(path))
+
+
 def content_of(path: Path) -> bytes:
-    """Bytes of the file at ``path``, which `parse` takes.
+    """Bytes of the file at ``path``, for `parse_text`.
 
     Raises
     ------
     InputError
-        If it cannot be read, is no regular file or is too large.
+        If it cannot be read, or is no regular file.
     """
     try:
         content, _ = files.read_regular(path, TEXT_MAX_BYTES + 1)
@@ -220,81 +221,62 @@ def content_of(path: Path) -> bytes:
     return content
 
 
-def read(path: Path) -> SharectlFile:
-    """What the file at ``path`` says; whoever signed it. Raises as `content_of` and `parse`."""
-    return parse_text(content_of(path), str(path))
-
-
 def parse_text(content: bytes, name: str) -> SharectlFile:
-    """What a published text says; ``name`` is what messages call its place.
+    """Content of a published text; ``name`` is its place in messages.
 
     Raises
     ------
     InputError
-        If it is no such text; the first `_MAX_PROBLEMS` problems at once.
+        If it is invalid; the first `_MAX_PROBLEMS` problems at once.
     """
     if len(content) > TEXT_MAX_BYTES:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])
+    remedy = "publish a new one with `sharectl cycle`"
     try:
         body, signature = signing.split(content)
         *lines, rest = body.decode("ascii").split("\n")
     except ValueError as error:
-        raise InputError([f"{name}: {error}; publish a new one with `sharectl cycle`"]) from error
+        raise InputError([f"{name}: {error}; {remedy}"]) from error
     metadata = {m[1]: m[2] for line in reversed(lines) if (m := _METADATA.fullmatch(line))}
-    rows = [
-        (number, line) for number, line in enumerate(lines, start=1) if line[:1] not in ("", "#")
-    ]
+    rows = {
+        number: line.split(" ") for number, line in enumerate(lines, 1) if line[:1] not in ("", "#")
+    }
     problems = [*_metadata_problems(metadata, len(rows)), *_row_problems(rows)]
     if rest:
-        problems.append(f": the last line has no end: {rest[:80]!r}")
+        problems.append(f": the last line has no end: {rest[:_SHOWN]!r}")
     if problems:
-        advice = "publish a new one with `sharectl cycle`"
-        raise InputError([f"{name}{problem}; {advice}" for problem in problems[:_MAX_PROBLEMS]])
+        raise InputError([f"{name}{problem}; {remedy}" for problem in problems[:_MAX_PROBLEMS]])
+    numbers = {key: int(metadata[key]) for key in _NUMBERS if key in metadata}
     return SharectlFile(
-        targets=tuple(_target(line) for _, line in rows),
-        sequence=_whole(metadata.get("sequence")),
-        generated_at=_whole(metadata.get("generated")),
-        valid_until=_whole(metadata.get("valid_until")),
+        targets=tuple(
+            Target(node, held_back, int(cap), helped, int(request))
+            for node, held_back, cap, helped, request in rows.values()
+        ),
+        sequence=numbers.get("sequence"),
+        generated_at=numbers.get("generated"),
+        valid_until=numbers.get("valid_until"),
         pool=metadata.get("pool"),
         signature=signature,
     )
 
 
-def _metadata_problems(metadata: dict[str, str], rows: int) -> list[str]:
-    wrong = [name for name in _NUMBERS if name in metadata and not _WHOLE.fullmatch(metadata[name])]
-    problems = [f": # {name}: {metadata[name][:80]!r} is no number" for name in wrong]
-    if not wrong and int(metadata.get("sharectl", FORMAT)) != FORMAT:
-        problems.append(
-            f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
-        )
-    if metadata.get("multicore_pending", "0") not in ("0", "1"):
-        problems.append(
-            f": # multicore_pending: {metadata['multicore_pending'][:80]!r} is neither 0 nor 1"
-        )
-    if not wrong and int(metadata.get("targets", rows)) != rows:
-        problems.append(f": # targets: {metadata['targets']}, but there are {rows}")
-    return problems
+def _metadata_problems(metadata: dict[str, str], rows: int) -> Iterator[str]:
+    pending = metadata.get("multicore_pending", "0")
+    if pending not in ("0", "1"):
+        yield f": # multicore_pending: {pending[:_SHOWN]!r} is neither 0 nor 1"
+    invalid = [key for key in _NUMBERS if key in metadata and not _WHOLE.fullmatch(metadata[key])]
+    for key in invalid:
+        yield f": # {key}: {metadata[key][:_SHOWN]!r} is no number"
+    if invalid:
+        return
+    if int(metadata.get("sharectl", FORMAT)) != FORMAT:
+        yield f": # sharectl: {metadata['sharectl']} is a format that this sharectl does not know"
+    if int(metadata.get("targets", rows)) != rows:
+        yield f": # targets: {metadata['targets']}, but there are {rows}"
 
 
-def _row_problems(rows: list[tuple[int, str]]) -> list[str]:
-    return [
-        f":{number}: is not node, group, cap, group, cores: {line[:80]!r}"
-        for number, line in rows
-        if not _is_target(line.split(" "))
-    ]
-
-
-def _is_target(columns: list[str]) -> bool:
-    forms = (HOST_NAME, NESTED_GROUP_NAME, _WHOLE, NESTED_GROUP_NAME, _WHOLE)
-    return len(columns) == len(forms) and all(
-        form.fullmatch(column) for form, column in zip(forms, columns)
-    )
-
-
-def _target(line: str) -> Target:
-    node, held_back, cap, helped, request = line.split(" ")
-    return Target(node, held_back, int(cap), helped, int(request))
-
-
-def _whole(text: Optional[str]) -> Optional[int]:
-    return None if text is None else int(text)
+def _row_problems(rows: dict[int, list[str]]) -> Iterator[str]:
+    for number, row in rows.items():
+        if len(row) != len(_COLUMNS) or not all(map(re.Pattern.fullmatch, _COLUMNS, row)):
+            line = " ".join(row)[:_SHOWN]
+            yield f":{number}: is not node, group, cap, group, cores: {line!r}"
