@@ -1,4 +1,4 @@
-"""Run times of jobs and durations of cycles: from the live pool, from histories and from job logs."""
+"""Run times and durations of cycles: from the live pool, from histories and from job logs."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Tally:
 
     @property
     def full(self) -> bool:
-        """Whether no more jobs are counted."""
+        """True if no more jobs are counted."""
         return self.seen >= self.limit
 
     def add_ad(self, value: Callable[[str], Any], groups: Groups) -> None:
@@ -113,8 +113,8 @@ class Tally:
         fields = line.split()
         if len(fields) != _FIELDS:
             raise ValueError(
-                f"not {_FIELDS} fields but {len(fields)}; a job of the Standard Workload Format has {_FIELDS} "
-                "numbers. Write --history for a file of condor_history"
+                f"not {_FIELDS} fields but {len(fields)}; a job of the Standard Workload Format "
+                f"has {_FIELDS} numbers. Write --history for a file of condor_history"
             )
         seconds = _whole("run time", fields[_RUN_TIME], _MOST_SECONDS)
         if fields[_STATUS] in _PARTS:
@@ -329,13 +329,14 @@ def _of_negotiator(
 ) -> dict[str, Question]:
     if location is None:
         return {}
-    asked = {
+    questions = {
         "negotiator": negotiators.last_cycles,
         "negotiator's configuration": negotiators.knobs,
     }
     why = partial(why_daemon, location, "NEGOTIATOR")
     return {
-        name: Question(partial(ask, location), deadline_seconds, why) for name, ask in asked.items()
+        name: Question(partial(ask, location), deadline_seconds, why)
+        for name, ask in questions.items()
     }
 
 

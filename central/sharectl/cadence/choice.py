@@ -103,7 +103,7 @@ class Beside:
 
     @property
     def costs_more_than_it_saves(self) -> bool:
-        """Whether it loses more core-hours than it saves; of unknown cores, whether any."""
+        """True if it loses more core-hours than it saves, or any of unknown cores."""
         if self.idle_core_hours_per_day is None:
             return self.idle_ratio > _ROUNDING
         return self.idle_core_hours_per_day + self.negotiating_hours_per_day > _ROUNDING
@@ -122,7 +122,7 @@ class Choice:
     worst_loading: float
     """Least loading factor if run times came out up to `CHANGE` shorter or longer."""
     phase: bool
-    """Whether that is clearly worse: it matters where in a cycle jobs end."""
+    """True if that is clearly worse: it matters where in a cycle jobs end."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Comparison:
 
     @property
     def several_laws(self) -> bool:
-        """Whether loads are laws of which none is the pool's."""
+        """True if loads are laws, none of which is the pool's."""
         return len(self.costs) > 1 and self.costs[0].load.jobs is None
 
     @property

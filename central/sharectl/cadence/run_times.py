@@ -1,16 +1,16 @@
-"""Loading factor: share of its time that a slot works when it gets jobs at negotiation cycles only.
+"""Loading factor: share of its time that a slot works if it gets jobs at negotiation cycles only.
 
 A job runs for D seconds, its slot then stays empty until the next cycle begins, and cycles begin
-every C seconds: the loading factor of one run time is D / (C * ceil(D / C)). A slot reaches it while
-jobs wait for it all the time.
+every C seconds: the loading factor of one run time is D / (C * ceil(D / C)). A slot reaches it
+while jobs wait for it all the time.
 
-Where run times vary it is a ratio of expectations (renewal and reward), E[D] / (C * E[ceil(D / C)]).
-The mean of the jobs' own factors is something else: in it a short job, which wastes most of a cycle,
-counts as much as a long one.
+Where run times vary it is a ratio of expectations (renewal and reward), E[D] / (C * E[ceil(D/C)]).
+The mean of the jobs' own factors is something else: in it a short job, which wastes most of a
+cycle, counts as much as a long one.
 
-With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older than
-W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there is
-always one more that may use the claim.
+With CLAIM_WORKLIFE W > 0 a claim runs jobs back to back until one ends when the claim is older
+than W. D is then L, the time of all jobs of a claim. Jobs are independent of each other, and there
+is always one more that may use the claim.
 """
 
 from __future__ import annotations

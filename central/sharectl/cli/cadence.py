@@ -22,24 +22,27 @@ _DAY_SECONDS = 86400
 _MOST_INTERVALS = 30
 _MOST = 10**9
 _FEW_JOBS = 100
-_SOURCES = """from one of these; without any, from the live pool. With a law or a file no pool is
-asked: cores and durations of cycles are then unknown, unless --cores and --cycle-duration say them"""
+_SOURCES = """\
+from one of these; without any, from the live pool. With a law or a file no pool is asked: cores and
+durations of cycles are then unknown, unless --cores and --cycle-duration give them"""
 
 _EPILOG = """\
-The loading factor of jobs that run for D seconds, at cycles every C seconds, is D / (C * ceil(D / C)): a slot that
-becomes free stays idle until the next cycle begins. Where run times vary it is the ratio of the means of both, the
-share of their time that slots work. docs/cadence.md tells more.
+The loading factor of jobs that run for D seconds, at cycles every C seconds, is
+D / (C * ceil(D / C)): a slot that becomes free stays idle until the next cycle begins. Where run
+times vary it is the ratio of the means of both, the share of their time that slots work.
+docs/cadence.md has more.
 
-  sharectl cadence                                     the live pool: its jobs, its negotiator, and what to choose
+  sharectl cadence                            the live pool: its jobs, its negotiator, a choice
   sharectl cadence --run-time constant:255 --interval 60,300
-  sharectl cadence --history jobs.json --by group      jobs.json made by: {command}
+  sharectl cadence --history jobs.json --by group     jobs.json is the output of
+      {command}
   sharectl cadence --swf LOG.swf.gz --cores 5000 --cycle-duration 12
   sharectl cadence --run-time exponential:900 --interval 60,300 --plot teeth.svg
 
-Nothing is changed anywhere: what is recommended is printed as configuration of the central manager.
+Nothing is changed anywhere: the recommendation is configuration of the central manager.
 
-exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool did not answer (what
-the others told is printed all the same), 78 configuration"""
+exit codes: 0 ok, 2 usage, 65 bad input file, 74 a plot cannot be written, 75 a daemon of the pool
+did not answer (answers of the others are used all the same), 78 configuration"""
 
 _WITHOUT_EFFECT = {
     "--run-time": ("--by", "--limit", "--config", "--negotiator"),
@@ -73,8 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_sources(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("run times", _SOURCES)
-    one = group.add_mutually_exclusive_group()
-    one.add_argument(
+    source = group.add_mutually_exclusive_group()
+    source.add_argument(
         "--run-time",
         type=_law,
         action="append",
@@ -83,19 +86,19 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
         "log-normal:MEAN,SD, mean and standard deviation of the run times themselves, all in "
         "seconds up to 1e9; may be repeated",
     )
-    one.add_argument(
+    source.add_argument(
         "--history",
         type=Path,
         metavar="FILE",
         help="what `condor_history -json` printed; may be packed by gzip",
     )
-    one.add_argument(
+    source.add_argument(
         "--swf",
         type=Path,
         metavar="FILE",
         help="a job log in Standard Workload Format; may be packed by gzip",
     )
-    one.add_argument(
+    source.add_argument(
         "--live",
         action="store_true",
         help="history of all schedds, and the negotiator's last cycles (default)",
@@ -208,11 +211,11 @@ def run(arguments: argparse.Namespace) -> int:
             facts.knobs.get("NEGOTIATOR_CYCLE_DELAY", Terms.cycle_delay_seconds)
         ),
     )
-    found = compare(facts.loads, terms, _own_knobs(facts))
+    comparison = compare(facts.loads, terms, _own_knobs(facts))
     if arguments.json:
-        print(as_json.dumps("cadence", cadence.as_content(found, facts)))
+        print(as_json.dumps("cadence", cadence.as_content(comparison, facts)))
     else:
-        cadence.print_findings(found, facts, sys.stdout)
+        cadence.print_findings(comparison, facts, sys.stdout)
     for problem in facts.problems:
         print(f"sharectl: {printable(problem)}", file=sys.stderr)
     return 75 if facts.problems else 0

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Optional
 
 from sharectl.cli import options
 from sharectl.cli.options import moment, no_cycle
@@ -23,10 +21,12 @@ TIME is {FORMS}.
   sharectl report --from 2022-01-01 --to 2022-02-01 -o january
   sharectl report --from -30d --compare 2021-04-01 2021-05-01 -o before-and-after
 
-The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and loads nothing, so that it can
-be mailed, printed, or served as a file. It is replaced at once; a file of that name that is no report is left alone.
+The page is DIR/index.html and nothing else: figures and style are within it, it runs no script and
+loads nothing, so that it can be mailed, printed, or served as a file. It is replaced at once; a
+file of that name that is no report stays.
 
-exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the ledger cannot be read or the page not be written, 78 configuration"""
+exit codes: 0 ok, 1 no cycle in a period (no page is written), 2 usage, 74 the ledger cannot be read
+or the page not be written, 78 configuration"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +41,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=moment(now),
         default=now - _DEFAULT_DAYS * _DAY_SECONDS,
         metavar="TIME",
-        help=f"begin of the period (default: -{_DEFAULT_DAYS}d, or the first cycle of the ledger if that is later)",
+        help=f"begin of the period (default: -{_DEFAULT_DAYS}d, or the first cycle of the ledger "
+        "if that is later)",
     )
     parser.add_argument(
         "--to",
@@ -75,68 +76,53 @@ def run(arguments: argparse.Namespace) -> int:
     from sharectl.config.files import refuse_output
     from sharectl.files import page_folder
     from sharectl.report import as_json, page
-    from sharectl.report.page import GENERATOR
     from sharectl.words import counted
 
     wanted = _periods(arguments)
     config = options.config_of(arguments)
     refuse_output(arguments.output / page_folder.INDEX, config, arguments.config)
     ledger = ledger_of(config)
-    span = ledger.span()
-    asked = [_known(period, span) for period in wanted]
-    for option, (since, until) in zip(("", "--compare: "), asked):
+    recorded = ledger.span()
+    first = recorded[0] if recorded else 0
+    # The page begins with the first cycle at the soonest.
+    spans = [(first if since < first < until else since, until) for since, until in wanted]
+    for option, (since, until) in zip(("", "--compare: "), spans):
         if next(ledger.cycles(since, until), None) is None:
-            raise AbsentError(f"{option}{no_cycle(span)}; no page was written")
-    asked.sort()
-    periods = [ledger.series(since, until, page.POINTS) for since, until in asked]
+            raise AbsentError(f"{option}{no_cycle(recorded)}; no page was written")
+    spans.sort()
+    asked_for = min(wanted)[0]
+    notes = (
+        f"The ledger begins at {shown(first)}, and the page with it: {shown(asked_for)} was asked "
+        "for."
+    )
     subject = page.Subject(
         config.pool.name or "",
         arguments.now,
         config.control.deadband_hs06,
-        _notes(span, wanted),
-        asked,
-        ledger.last_complete(*max(asked)),
+        [notes] if asked_for < first else [],
+        spans,
+        ledger.last_complete(*spans[-1]),
     )
-    path = page_folder.put(arguments.output, page.report(periods, subject), GENERATOR)
+    periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
+    path = page_folder.put(arguments.output, page.report(periods, subject), page.GENERATOR)
     content = page.as_content(periods, subject)
     if arguments.json:
         print(as_json.dumps("report", {"page": str(path), **content}))
-    else:
-        for period in content["periods"]:
-            groups = counted(len(period["groups"]), "group")
-            cycles = counted(period["pool"]["cycles"], "cycle")
-            print(
-                f"{path}: {shown(period['since'])} to {shown(period['until'])}: {cycles}, {groups}"
-            )
+        return 0
+    for period in content["periods"]:
+        groups = counted(len(period["groups"]), "group")
+        cycles = counted(period["pool"]["cycles"], "cycle")
+        begin, end = shown(period["since"]), shown(period["until"])
+        print(f"{path}: {begin} to {end}: {cycles}, {groups}")
     return 0
 
 
-def _known(period: tuple[int, int], span: Optional[tuple[int, int]]) -> tuple[int, int]:
-    """The part of a period that the ledger can know: it begins with the first cycle at the soonest."""
-    since, until = period
-    return (span[0], until) if span is not None and since < span[0] < until else period
-
-
-def _notes(span: Optional[tuple[int, int]], wanted: Sequence[tuple[int, int]]) -> list[str]:
-    """What the reader should know of a ledger that does not reach as far as the periods."""
-    if span is None:
-        return ["The ledger is empty."]
-    first = min(wanted)[0]
-    if first < span[0]:
-        return [
-            (
-                f"The ledger begins at {shown(span[0])}, and the page with it: {shown(first)} was "
-                "asked for."
-            )
-        ]
-    return []
-
-
 def _periods(arguments: argparse.Namespace) -> list[tuple[int, int]]:
-    asked = [("--from", "--to", (arguments.since, arguments.until))]
+    """Begin and end of each period, Unix seconds."""
+    periods = {("--from", "--to"): (arguments.since, arguments.until)}
     if arguments.compare:
-        asked.append(("FROM of --compare", "TO", tuple(arguments.compare)))
-    for first, last, (since, until) in asked:
+        periods["FROM of --compare", "TO"] = tuple(arguments.compare)
+    for (begin, end), (since, until) in periods.items():
         if since >= until:
-            arguments.usage_error(f"{first} is not before {last}: write the earlier time first")
-    return [period for _first, _last, period in asked]
+            arguments.usage_error(f"{begin} is not before {end}: write the earlier time first")
+    return list(periods.values())

@@ -1,4 +1,4 @@
-"""Folder of a report."""
+"""The folder of a report."""
 
 from __future__ import annotations
 
@@ -13,41 +13,43 @@ _MOST_BYTES = 4096
 
 
 def put(folder: Path, page: str, mark: str) -> Path:
-    """Write the page into ``folder``, which is made if it is missing; returns the page's path.
+    """Write the page into ``folder``, made if missing, over an older report; return its path.
 
     Parameters
     ----------
     mark
-        Text near the begin of every report: a file without it is foreign, and is not replaced.
+        Text near the begin of every report: a file without it is foreign.
 
     Raises
     ------
     StateError
-        If it cannot be written, or something foreign is there; nothing is changed then.
+        If it cannot be written, or a foreign file is there; nothing is changed then.
     """
     path = folder / INDEX
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        foreign = path.is_symlink() or (path.exists() and not _has(path, mark))
-    except FileExistsError as error:
-        raise StateError(
-            f"{folder}: is a file and not a folder: name a folder; the page becomes {INDEX} in it"
-        ) from error
+        foreign = _is_foreign(path, mark)
     except OSError as error:
         raise StateError(
             f"{error.filename or folder}: no report can be written there: "
-            f"{error.strerror or error}; name another folder, or give this user the right to write "
-            "there"
+            f"{error.strerror or error}; name another folder, or give this user the right to "
+            "write there"
         ) from error
     if foreign:
         raise StateError(
-            f"{path}: not replaced: it is no report of sharectl; name another folder, or move it "
-            "away"
+            f"{path}: not replaced: it is no report of sharectl; name another folder, or move "
+            "it away"
         )
     files.replace(path, [page])
     return path
 
 
-def _has(path: Path, mark: str) -> bool:
-    start, _facts = files.read_regular(path, _MOST_BYTES)
-    return start is not None and mark.encode() in start
+def _is_foreign(path: Path, mark: str) -> bool:
+    """Return whether a file is no report; a link is foreign wherever it leads. Raises OSError."""
+    if path.is_symlink():
+        return True
+    try:
+        start, _facts = files.read_regular(path, _MOST_BYTES)
+    except FileNotFoundError:
+        return False
+    return start is None or mark.encode() not in start

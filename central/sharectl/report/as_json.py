@@ -71,16 +71,16 @@ def plan(decided: Plan) -> dict[str, Any]:
 
 
 def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
-    """Group, code, says, closed_nodes and other_sizes_closed_nodes of each group whose reason is known."""
+    """Keys: group, code, says, closed_nodes, other_sizes_closed_nodes; of groups with a reason."""
     return [
         {"group": group, "says": GROUP_REASONS[reason.code], **reason._asdict()}
         for group, reason in record.group_reasons.items()
     ]
 
 
-def waits(found: Iterable[JobWaits]) -> list[dict[str, Any]]:
-    """Group, cores, pending and started of each group and size; null where that is not known."""
-    return [asdict(each) for each in found]
+def waits(jobs: Iterable[JobWaits]) -> list[dict[str, Any]]:
+    """Keys: group, cores, pending and started (null where unknown); by group and size."""
+    return [asdict(row) for row in jobs]
 
 
 def _usage(used: GroupUsage) -> dict[str, Any]:

@@ -51,33 +51,33 @@ class Facts:
     periods: tuple[float, ...] = ()
     """From the start of the cycle before, seconds."""
     jobs_waited: bool = False
-    """Whether jobs waited in those cycles."""
+    """True if jobs waited in those cycles."""
     knobs: Mapping[str, int] = field(default_factory=dict)
     """The negotiator's own."""
     notes: Sequence[str] = ()
     problems: tuple[str, ...] = ()
 
 
-def as_content(found: Comparison, facts: Facts) -> dict[str, Any]:
+def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     """Costs by load and interval, the recommendation (null if there is none) and notes."""
-    terms = found.terms
+    terms = comparison.terms
     return {
         "source": facts.source,
         "claim_worklife_seconds": terms.worklife_seconds,
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
-        "run_times": [_cost_data(cost, found) for cost in found.costs],
-        "recommendation": _recommendation(found),
-        "notes": list(notes(found, facts)),
+        "run_times": [_cost_data(cost, comparison) for cost in comparison.costs],
+        "recommendation": _recommendation(comparison),
+        "notes": list(notes(comparison, facts)),
     }
 
 
-def _cost_data(cost: Cost, found: Comparison) -> dict[str, Any]:
+def _cost_data(cost: Cost, comparison: Comparison) -> dict[str, Any]:
     return {
         "name": cost.load.name,
         "jobs": cost.load.jobs,
         "mean_seconds": cost.load.mean_seconds,
-        "share_of_core_seconds": found.share(cost) if cost.load.jobs is not None else None,
+        "share_of_core_seconds": comparison.share(cost) if cost.load.jobs is not None else None,
         "intervals": [
             {
                 "interval_seconds": alone.interval_seconds,
@@ -85,8 +85,8 @@ def _cost_data(cost: Cost, found: Comparison) -> dict[str, Any]:
                 "cycles_begin_seconds_apart": alone.late_seconds or alone.interval_seconds,
                 "loading_factor": alone.loading,
                 "loading_factor_claims_reused": reused.loading,
-                "idle_core_hours_per_day": found.idle_hours(cost, number, reused=False),
-                "idle_core_hours_per_day_claims_reused": found.idle_hours(
+                "idle_core_hours_per_day": comparison.idle_hours(cost, number, reused=False),
+                "idle_core_hours_per_day_claims_reused": comparison.idle_hours(
                     cost, number, reused=True
                 ),
                 "negotiating_ratio": alone.negotiating,
@@ -97,29 +97,29 @@ def _cost_data(cost: Cost, found: Comparison) -> dict[str, Any]:
     }
 
 
-def _recommendation(found: Comparison) -> Optional[dict[str, Any]]:
-    choice = found.choice
+def _recommendation(comparison: Comparison) -> Optional[dict[str, Any]]:
+    choice = comparison.choice
     if choice is None:
         return None
     values = asdict(choice.knobs)
     return {
         **{name: round(values[key]) for name, key, _ in _KNOBS},
-        "by_column": _basis(found),
+        "by_column": _basis(comparison),
         "loading_factor": choice.option.loading,
-        "idle_core_hours_per_day": choice.option.idle_hours(found.terms.cores),
+        "idle_core_hours_per_day": choice.option.idle_hours(comparison.terms.cores),
         "negotiating_ratio": choice.option.negotiating,
         "beside_default": asdict(choice.beside_default),
         "worst_loading_factor": choice.worst_loading,
         "depends_on_phase": choice.phase,
-        "why": list(reasons(found, choice)),
+        "why": list(reasons(comparison, choice)),
     }
 
 
-def print_findings(found: Comparison, facts: Facts, to: TextIO) -> None:
+def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     """Print the table, notes as comments, and the recommendation as configuration."""
-    several = len(found.costs) > 1
-    cores, worklife = found.terms.cores, found.terms.worklife_seconds
-    first = found.costs[0].load
+    several = len(comparison.costs) > 1
+    cores, worklife = comparison.terms.cores, comparison.terms.worklife_seconds
+    first = comparison.costs[0].load
     alone = "" if several else f" of {first.name}, mean {brief(first.mean_seconds)} s"
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     hours = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
@@ -130,32 +130,32 @@ def print_findings(found: Comparison, facts: Facts, to: TextIO) -> None:
             "interval s",
             "one job a claim %",
             idle,
-            *((f"{_basis(found)} %", idle) if worklife else ()),
+            *((f"{_basis(comparison)} %", idle) if worklife else ()),
             "in cycles",
             "cycles/day",
         ),
-        list(_rows(found)),
+        list(_rows(comparison)),
         to,
     )
-    for note in notes(found, facts):
+    for note in notes(comparison, facts):
         print(_comment(note), file=to)
-    if found.choice is not None:
+    if comparison.choice is not None:
         print("\n# For the central manager; nothing has been changed.", file=to)
-        for reason in reasons(found, found.choice):
+        for reason in reasons(comparison, comparison.choice):
             print(_comment(reason), file=to)
-        values = asdict(found.choice.knobs)
+        values = asdict(comparison.choice.knobs)
         for name, key, meaning in _KNOBS:
             print(f"{_comment(f'{meaning}, s')}\n{name} = {values[key]:.0f}", file=to)
 
 
-def _rows(found: Comparison) -> Iterator[Sequence[object]]:
+def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
     """All jobs at each interval; groups or sizes at the one that is recommended, or the longest."""
-    several, reuse = len(found.costs) > 1, found.terms.worklife_seconds != 0
-    every = found.costs[0].reused
-    at = every.index(found.choice.option) if found.choice else len(every) - 1
-    for cost in found.costs:
+    several, reuse = len(comparison.costs) > 1, comparison.terms.worklife_seconds != 0
+    every = comparison.costs[0].reused
+    at = every.index(comparison.choice.option) if comparison.choice else len(every) - 1
+    for cost in comparison.costs:
         for number, alone in enumerate(cost.alone):
-            if cost in found.parts and number != at:
+            if cost in comparison.parts and number != at:
                 continue
             columns = (alone, cost.reused[number]) if reuse else (alone,)
             yield (
@@ -166,7 +166,7 @@ def _rows(found: Comparison) -> Iterator[Sequence[object]]:
                     for option in columns
                     for cell in (
                         round(100 * option.loading, 2),
-                        _hours(found, cost, number, option, reused=option is not alone),
+                        _hours(comparison, cost, number, option, reused=option is not alone),
                     )
                 ),
                 "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
@@ -174,15 +174,15 @@ def _rows(found: Comparison) -> Iterator[Sequence[object]]:
             )
 
 
-def _hours(found: Comparison, cost: Cost, number: int, option: Option, *, reused: bool) -> str:
+def _hours(comparison: Comparison, cost: Cost, number: int, option: Option, *, reused: bool) -> str:
     """Idle core-hours a day, or those of one core that works for the load."""
-    hours = found.idle_hours(cost, number, reused=reused)
+    hours = comparison.idle_hours(cost, number, reused=reused)
     return brief(option.idle_hours(1) if hours is None else hours)
 
 
-def notes(found: Comparison, facts: Facts) -> Iterator[str]:
+def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
     """Assumptions, unknown values, and why nothing is recommended."""
-    terms, first = found.terms, found.costs[0]
+    terms, first = comparison.terms, comparison.costs[0]
     duration = terms.duration_seconds
     longest_allowed = terms.allows(max(terms.intervals))
     unasked = f", as no pool is asked with {facts.unasked}" if facts.unasked else ""
@@ -192,7 +192,7 @@ def notes(found: Comparison, facts: Facts) -> Iterator[str]:
             f"how many cores the pool has is not known{unasked} (--cores): idle time is told for "
             "one core"
         )
-    elif found.parts:
+    elif comparison.parts:
         yield (
             "idle core-hours of a group or size are those of its share of the core-seconds that "
             "all jobs hold, worked and idle; --json has all intervals"
@@ -210,7 +210,7 @@ def notes(found: Comparison, facts: Facts) -> Iterator[str]:
             "ones (--interval), or --most-negotiating"
         )
     yield from _cycle_notes(facts)
-    if duration is not None and found.several_laws:
+    if duration is not None and comparison.several_laws:
         yield "no interval is recommended for several laws together: give one --run-time"
     late = [option for option in first.alone if option.late_seconds]
     if late:
@@ -221,17 +221,17 @@ def notes(found: Comparison, facts: Facts) -> Iterator[str]:
             f" s after it, so {late[0].late_seconds:g} s after its start; figures are those of "
             "what then happens"
         )
-    if duration is None or found.several_laws:
+    if duration is None or comparison.several_laws:
         return
-    if found.choice is None and longest_allowed:
+    if comparison.choice is None and longest_allowed:
         yield (
             "no interval is recommended: each one that the negotiator can keep up with costs more "
             "idle core-hours than it saves beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
         )
-    without = found.alone_beside_default
-    if found.choice is not None and without is not None and without.costs_more_than_it_saves:
+    without = comparison.alone_beside_default
+    if comparison.choice is not None and without is not None and without.costs_more_than_it_saves:
         yield (
-            f"warning: claim reuse makes {brief(found.choice.option.interval_seconds)} s look "
+            f"warning: claim reuse makes {brief(comparison.choice.option.interval_seconds)} s look "
             f"cheap. A claim goes from job to job of one user {_age(terms.worklife_seconds)}, and "
             "meanwhile other groups do not get its cores. With one job a claim this interval loses "
             f"{_more_idle(without)} than HTCondor's default: if several groups wait, choose by "
@@ -249,12 +249,12 @@ def _cycle_notes(facts: Facts) -> Iterator[str]:
         yield "no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)"
 
 
-def reasons(found: Comparison, choice: Choice) -> Iterator[str]:
+def reasons(comparison: Comparison, choice: Choice) -> Iterator[str]:
     """Why this interval, in sentences."""
-    terms, option = found.terms, choice.option
+    terms, option = comparison.terms, choice.option
     duration = terms.duration_seconds or 0.0
     tolerance = f"at most {_percent(terms.tolerance)} of the cores' time more"
-    yield f"By the column '{_basis(found)}' (--claim-worklife)."
+    yield f"By the column '{_basis(comparison)}' (--claim-worklife)."
     yield (
         f"A cycle takes up to {brief(duration)} s, and is to take at most "
         f"{_percent(terms.most_negotiating)} of the negotiator's time: "
@@ -295,16 +295,17 @@ def reasons(found: Comparison, choice: Choice) -> Iterator[str]:
             f"at the soonest ({duration / busiest:.1%} of the negotiator's time); slots then wait "
             "less than said here."
         )
-    if found.now is not None:
+    if comparison.now is not None:
+        period = brief(comparison.now.interval_seconds)
         yield (
-            f"As it is configured now, a cycle begins up to {brief(found.now.interval_seconds)} s "
-            f"after the last: {_loss(found.now, terms.cores)}."
+            f"As it is configured now, a cycle begins up to {period} s after the last: "
+            f"{_loss(comparison.now, terms.cores)}."
         )
 
 
-def _basis(found: Comparison) -> str:
+def _basis(comparison: Comparison) -> str:
     """Column that the recommendation goes by."""
-    worklife = found.terms.worklife_seconds
+    worklife = comparison.terms.worklife_seconds
     if worklife == 0:
         return "one job a claim"
     return "claims reused for ever" if worklife < 0 else f"claims reused {brief(worklife)} s"

@@ -69,8 +69,8 @@ class Subject:
     """Of the configuration as it is now."""
     problems: Sequence[str] = ()
     """Limits of the ledger, for the reader."""
-    asked: Sequence[tuple[int, int]] = ()
-    """Begin and end, Unix seconds, of each period as asked for; buckets may reach further."""
+    spans: Sequence[tuple[int, int]] = ()
+    """Begin and end, Unix seconds, of each period; buckets may reach further."""
     last: Optional[CycleRecord] = None
     """The last complete cycle of the later period; None if there is none."""
 
@@ -195,10 +195,11 @@ def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:
 
 def _summaries(periods: Sequence[Series], subject: Subject) -> list[PeriodSummary]:
     """Summaries with the ends that were asked for: buckets may begin earlier and end later."""
-    found = [summarized(series, subject.deadband_hs06) for series in periods]
-    asked = sorted(subject.asked) or [(period.since, period.until) for period in found]
+    summaries = [summarized(series, subject.deadband_hs06) for series in periods]
+    spans = sorted(subject.spans) or [(period.since, period.until) for period in summaries]
     return [
-        replace(period, since=since, until=until) for period, (since, until) in zip(found, asked)
+        replace(period, since=since, until=until)
+        for period, (since, until) in zip(summaries, spans)
     ]
 
 

@@ -233,12 +233,12 @@ def drawings(
             Figure(
                 key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
                 title=f"{subject}: {kind.title}{f', {name}' if name else ''}",
-                description=_description(kind, series, found),
+                description=_description(kind, series, drawn),
                 across=(series.since, series.since + seconds),
                 ticks=time_ticks(series.since, series.since + seconds, _TIME_TICKS),
                 up=limits,
                 unit=unit_of(max(map(abs, limits[:2])), kind.words, whole=kind.whole),
-                curves=_layers_in_use(found) if kind.stacked else found,
+                curves=_layers_in_use(drawn) if kind.stacked else drawn,
                 stacked=kind.stacked,
                 gaps=[*curves.gaps(series), *_beyond(series, seconds)],
                 crosses=curves.incomplete(series) if kind.crosses else (),
@@ -249,7 +249,7 @@ def drawings(
             kind.says(series),
             recorded=bool(series.buckets),
         )
-        for number, (series, found, name) in enumerate(zip(periods, shown, names), start=1)
+        for number, (series, drawn, name) in enumerate(zip(periods, shown, names), start=1)
     ]
 
 
@@ -276,8 +276,8 @@ def side_by_side(kind: Kind, periods: Sequence[Series], names: Sequence[str]) ->
             before = shown[curve.style].values if curve.style in shown else ()
             shown[curve.style] = curve._replace(values=[*before, *moved])
         place = series.until + shift + between
-    found = list(shown.values())
-    limits = limits_of([found])
+    drawn = list(shown.values())
+    limits = limits_of([drawn])
     words = f"{kind.title}, {kind.words}"
     figure = Figure(
         key=f"all-{kind.key}",
@@ -287,7 +287,7 @@ def side_by_side(kind: Kind, periods: Sequence[Series], names: Sequence[str]) ->
         ticks=ticks,
         up=limits,
         unit=unit_of(max(map(abs, limits[:2])), kind.words),
-        curves=found,
+        curves=drawn,
         gaps=gaps,
         note=kind.note,
         marks=marks if len(periods) > 1 else (),

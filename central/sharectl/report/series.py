@@ -73,23 +73,23 @@ def points_of(periods: Iterable[Series], group: Optional[str] = None) -> list[Gr
 
 
 def sizes_known(periods: Iterable[Series]) -> bool:
-    """Return whether the size of every pending job is known: then cores can be counted."""
+    """True if the size of every pending job is known: then cores can be counted."""
     return not any(point.pending_by_size.get(UNKNOWN_SIZE) for point in points_of(periods))
 
 
 def gaps(series: Series) -> list[tuple[float, float]]:
     """Begin and end, Unix seconds, of each time for which no complete cycle stands."""
-    found = []
+    unrecorded: list[tuple[float, float]] = []
     ended: float = series.since
     for bucket in series.buckets:
         if bucket.pool.complete_cycles:
             begun = bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS)
             if begun > ended:
-                found.append((ended, float(begun)))
+                unrecorded.append((ended, float(begun)))
             ended = bucket.start + series.bucket_seconds
     if series.until > ended:
-        found.append((ended, float(series.until)))
-    return found
+        unrecorded.append((ended, float(series.until)))
+    return unrecorded
 
 
 def incomplete(series: Series) -> list[float]:

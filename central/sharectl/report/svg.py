@@ -287,15 +287,15 @@ def _mean(values: Sequence[float]) -> float:
 def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list[Point]]:
     """Stretches of values; None ends one, and so does a place of ``breaks``."""
     stops = sorted(breaks)
-    found: list[list[Point]] = [[]]
+    stretches: list[list[Point]] = [[]]
     passed = 0
     for place, value in readings:
         if value is None or bisect_left(stops, place) > passed:
-            found.append([])
+            stretches.append([])
         passed = bisect_left(stops, place)
         if value is not None:
-            found[-1].append((place, value))
-    return [run for run in found if run]
+            stretches[-1].append((place, value))
+    return [run for run in stretches if run]
 
 
 def simplified(points: Sequence[Point], tolerance: float = TOLERANCE) -> list[Point]:

@@ -344,7 +344,7 @@ def test_the_title_has_what_was_asked_for_and_no_date_is_cut() -> None:
     page = report([ten_minutes({"cms": 1.35})], SUBJECT)
     assert "<title>Shares of t1, 2021-04-01 00:00 to 2021-04-01 00:10</title>" in page
     asked = [(APRIL + 40 * DAY + 60, APRIL + 43 * DAY), (APRIL + 1800, APRIL + 5 * DAY - 1800)]
-    page = report([series(5), series(3, since=APRIL + 40 * DAY)], replace(SUBJECT, asked=asked))
+    page = report([series(5), series(3, since=APRIL + 40 * DAY)], replace(SUBJECT, spans=asked))
     assert "2021-04-01 to 2021-04-05 beside 2021-05-11 to 2021-05-14</title>" in page
     assert ", 4 d 23 h." in page
     head = page[page.index("<h1>") : page.index("</h1>")]
