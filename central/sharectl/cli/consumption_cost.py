@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Callable, TextIO
 
 if TYPE_CHECKING:
     from sharectl.condor.ad_files import AdOfFile
-    from sharectl.consumption.asks import Jobs, PoolAds, PoolPlace
+    from sharectl.config.model import PoolConfig
+    from sharectl.consumption.asks import Jobs, PoolAds
     from sharectl.shares.quotas import Group
 
 _EPILOG = """\
@@ -236,8 +237,8 @@ class _Subject:
         if path is None:
             restricted([], constraint, "--job-constraint")
             schedds = self._pool.schedds
-            found, self._missing = pending(self._place, schedds, self.slots, constraint)
-            return found
+            jobs, self._missing = pending(self._place, schedds, self.slots, constraint)
+            return jobs
         every = checked(read(path), of_slots=False)
         waiting = [ad for ad in every if waits(ad)]
         if others := len(every) - len(waiting):
@@ -272,13 +273,13 @@ class _Subject:
         arguments = self._arguments
         if arguments.leftovers is not None:
             return bool(arguments.leftovers == "on")
-        known = leftovers(self._place, self._pool.schedds) if arguments.slots is None else None
-        if known is None:
+        setting = leftovers(self._place, self._pool.schedds) if arguments.slots is None else None
+        if setting is None:
             self._notes.append(
                 "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say "
                 "--leftovers off if it is not"
             )
-        return known is not False
+        return setting is not False
 
     def show(
         self, name: str, content: dict[str, Any], tables: Callable[[Any, TextIO], None]
@@ -308,13 +309,9 @@ class _Subject:
         return look(self._place, constraint)
 
     @cached_property
-    def _place(self) -> PoolPlace:
+    def _place(self) -> PoolConfig:
         from sharectl.config.load import load
-        from sharectl.consumption.asks import PoolPlace
+        from sharectl.config.model import PoolConfig
 
-        if self._arguments.config is None:
-            return PoolPlace()
-        pool = load(self._arguments.config).pool
-        return PoolPlace(
-            pool.collector, pool.collector_deadline_seconds, pool.schedd_deadline_seconds
-        )
+        path = self._arguments.config
+        return PoolConfig() if path is None else load(path).pool

@@ -31,6 +31,7 @@ from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.empty_slot import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
     Look,
     Match,
@@ -80,8 +81,8 @@ _OF_CUSTOM = "ifThenElse(isUndefined(TARGET.Request{asset}), 0, TARGET.Request{a
 
 def tried_slots(process: CondorProcess, slots: Sequence[Ad]) -> list[TriedSlot]:
     """Kind of each slot, its assets, and what it lacks for a policy."""
-    asked = [{"ad": dict(slot), "charges": _POLICY, "overrides": True} for slot in slots]
-    return [_tried(fact) for fact in process.keep(asked, [], DEFAULT_WEIGHT)]
+    kept = [{"ad": dict(slot), "charges": _POLICY, "overrides": True} for slot in slots]
+    return [_tried(fact) for fact in process.keep(kept, [], DEFAULT_WEIGHT)]
 
 
 def _tried(fact: Mapping[str, Any]) -> TriedSlot:
@@ -116,7 +117,7 @@ def matches(
         If the library ended, or did not answer by its deadline.
     """
     tried = tried_slots(process, slots)
-    asked = [
+    kept = [
         {
             "ad": {**ad, **_leftovers_of(slot)},
             "charges": _POLICY if slot.has_policy else _LEFTOVER,
@@ -124,14 +125,14 @@ def matches(
         }
         for ad, slot in zip(slots, tried)
     ]
-    process.keep(asked, jobs, DEFAULT_WEIGHT)
+    process.keep(kept, jobs, DEFAULT_WEIGHT)
     trials = [
         (number, again_and_again(slot, job, most))
         for number, slot in enumerate(tried)
         for job in range(len(jobs))
     ]
-    found = iter(_results(process, trials))
-    return [(slot, [next(found) for _ in jobs]) for slot in tried]
+    results = iter(_results(process, trials))
+    return [(slot, [next(results) for _ in jobs]) for slot in tried]
 
 
 def _leftovers_of(slot: TriedSlot) -> dict[str, str]:
@@ -175,14 +176,8 @@ def _finite(value: Optional[float]) -> Optional[float]:
 
 # ---- kinds of slots and jobs
 
-_SEEN_OF_SLOTS = (
-    "partitionableslot",
-    "machineresources",
-    "slotweight",
-    "requirements",
-    "numclaims",
-)
-_REQUESTS = ("request", "_condor_request")
+_SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", "numclaims")
+_SEEN_PREFIXES = ("consumption", "request", "_condor_request")
 EVERYTHING = "eval"
 """The function that can see attributes whose names are not in the expression."""
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
@@ -200,7 +195,7 @@ class Kind:
 
 
 def kinds(
-    slots: Sequence[Ad], jobs: Sequence[Ad], apart: Sequence[str] = ()
+    slots: Sequence[Ad], jobs: Sequence[Ad], apart: Iterable[str] = ()
 ) -> tuple[list[Kind], list[Kind]]:
     """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
 
@@ -209,46 +204,40 @@ def kinds(
     Parameters
     ----------
     apart
-        Attributes, in lower case, that set slots or jobs apart though nothing refers to them.
+        Attributes, in lower case, that set ads apart though nothing refers to them.
     """
-    of_slots = _Seen(slots, (*_SEEN_OF_SLOTS, *apart), ("consumption",))
-    of_jobs = _Seen(jobs, ("requirements", *apart), _REQUESTS)
-    words: set[str] = set()
-    while not (grown := of_slots.words(words) | of_jobs.words(words)) <= words:
-        requests = {word for word in grown if word.startswith("request")}
-        words |= grown | {word[len("request") :] for word in requests}
-    return of_slots.kinds(words), of_jobs.kinds(words)
+    names = _seen([*slots, *jobs], apart)
+    return _kinds(slots, names), _kinds(jobs, names)
 
 
-class _Seen:
-    """Ads, and their attributes that can be seen: by name, by a prefix, or from what is seen."""
+def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
+    """Names, in lower case, that expressions may refer to; or all, and `EVERYTHING`."""
+    texts: dict[str, set[str]] = {}
+    for ad in ads:
+        for name, text in ad.items():
+            texts.setdefault(name.lower(), set()).add(text)
+    names = {*_SEEN, *apart, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
+    while True:
+        every = {text for name in names for text in texts.get(name, ())}
+        words = {word for text in every for word in words_of_text(text)}
+        words |= {word[len("request") :] for word in words if word.startswith("request")}
+        if EVERYTHING in words:
+            return {*texts, EVERYTHING}
+        if words <= names:
+            return names
+        names |= words
 
-    def __init__(self, ads: Sequence[Ad], names: Iterable[str], prefixes: tuple[str, ...]) -> None:
-        self.ads = ads
-        self.texts: dict[str, set[str]] = {}
-        for ad in ads:
-            for name, text in ad.items():
-                self.texts.setdefault(name.lower(), set()).add(text)
-        self.first = {name for name in self.texts if name in names or name.startswith(prefixes)}
 
-    def seen(self, words: set[str]) -> set[str]:
-        return set(self.texts) if EVERYTHING in words else self.first | (words & set(self.texts))
-
-    def words(self, words: set[str]) -> set[str]:
-        texts = {text for name in self.seen(words) for text in self.texts[name]}
-        return {word for text in texts for word in words_of_text(text)}
-
-    def kinds(self, words: set[str]) -> list[Kind]:
-        seen = self.seen(words)
-        members: dict[tuple[tuple[str, str], ...], list[int]] = {}
-        for number, ad in enumerate(self.ads):
-            key = sorted((name, _step(name, ad)) for name in ad if name.lower() in seen)
-            members.setdefault(tuple(key), []).append(number)
-        return [self._kind([name for name, _ in key], alike) for key, alike in members.items()]
-
-    def _kind(self, names: Iterable[str], members: Sequence[int]) -> Kind:
-        least = self.ads[min(members, key=lambda member: number_of(self.ads[member], "disk"))]
-        return Kind({name: least[name] for name in names}, tuple(members))
+def _kinds(ads: Sequence[Ad], names: set[str]) -> list[Kind]:
+    members: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, ad in enumerate(ads):
+        visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
+        members.setdefault(tuple(visible), []).append(number)
+    result = []
+    for key, alike in members.items():
+        least = ads[min(alike, key=lambda number: number_of(ads[number], "disk"))]
+        result.append(Kind({name: least[name] for name, _ in key}, tuple(alike)))
+    return result
 
 
 def _step(name: str, ad: Ad) -> str:
@@ -288,7 +277,7 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAI
     slot_kinds, job_kinds = kinds(slot_ads, job_ads, apart)
     shapes = [kind.ad for kind in job_kinds]
     of_slots: list[PricedSlots] = []
-    found: dict[tuple[int, int], Match] = {}
+    as_is: dict[tuple[int, int], Match] = {}
     empty: dict[tuple[int, int], Match] = {}
     with evaluating("these slots and jobs") as process:
         for start in range(0, len(slot_kinds) if jobs else 0, _SLOTS_AT_ONCE):
@@ -303,10 +292,10 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAI
                 number = len(of_slots)
                 of_slots.append(priced)
                 for job, match in enumerate(row):
-                    found[number, job] = match
+                    as_is[number, job] = match
                     if match.refused or priced.state:
                         empty[number, job] = empty_row[job]
-    return Priced(tuple(of_slots), tuple(_jobs_of(kind, jobs) for kind in job_kinds), found, empty)
+    return Priced(tuple(of_slots), tuple(_jobs_of(kind, jobs) for kind in job_kinds), as_is, empty)
 
 
 _GROUP = "_sharectl_group"
@@ -471,17 +460,7 @@ class PoolAds:
     """Locations."""
 
 
-@dataclass(frozen=True)
-class PoolPlace:
-    """Address of a pool, and deadlines of its daemons."""
-
-    collector: Optional[str] = None
-    """Address; None for the pool of this machine's HTCondor configuration."""
-    collector_deadline_seconds: float = 20
-    schedd_deadline_seconds: float = 60
-
-
-def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
+def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
     """Slots that meet ``constraint``, groups and schedds.
 
     Raises
@@ -490,7 +469,7 @@ def look(place: PoolPlace, constraint: Optional[str]) -> PoolAds:
         If the collector does not answer.
     """
     ask = partial(_ads, constraint=constraint)
-    return ask_collector(place.collector, place.collector_deadline_seconds, ask)
+    return ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
 
 
 def _ads(collector: Any, constraint: Optional[str]) -> PoolAds:
@@ -506,7 +485,7 @@ def _ad(sort: str, ad: Any) -> AdOfFile:
 
 
 def pending(
-    place: PoolPlace,
+    pool: PoolConfig,
     schedds: Iterable[Mapping[str, str]],
     slots: Iterable[AdOfFile],
     constraint: Optional[str],
@@ -520,44 +499,40 @@ def pending(
     """
     keys = job_keys([slot.attributes for slot in slots], constraint)
     ask = partial(job_kinds_of, keys=keys, constraint=constraint)
-    found: list[Jobs] = []
+    every: list[Jobs] = []
     problems: list[str] = []
-    questions = schedd_questions(schedds, place.schedd_deadline_seconds, ask)
+    questions = schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
     for name, answer in ask_all(questions).items():
         if answer.value is None:
             problems.append(f"{name}: {answer.source.problem}; its jobs are missing here")
             continue
         jobs, left_out = answer.value
-        found += jobs
+        every += jobs
         if left_out:
             rarer = f"{left_out} of rarer kinds left out"
             problems.append(f"{name}: {rarer}; restrict it with --job-constraint")
-    return found, problems
+    return every, problems
 
 
 def job_keys(slots: Sequence[Ad], constraint: Optional[str]) -> list[str]:
     """Attributes of jobs that policies and Requirements may see; with `EVERYTHING` for all."""
-    of_slots = _Seen(slots, _SEEN_OF_SLOTS, ("consumption",))
-    words: set[str] = set()
-    while not (grown := of_slots.words(words)) <= words:
-        words |= grown
-    resources = of_slots.texts.get("machineresources", ())
-    words |= {f"request{name}" for text in resources for name in words_of_text(text)}
+    resources = {text_of(slot, "MachineResources").lower() for slot in slots}
+    requests = {f"request{name}" for text in resources for name in words_of_text(text)}
     # The schedd applies the constraint to its rows too: attributes of it must be keys.
-    others = (words | words_of_text(constraint or "")) - {name.lower() for name in _KEYS}
-    return [*_KEYS, *sorted(others)]
+    others = _seen(slots) | requests | words_of_text(constraint or "")
+    return [*_KEYS, *sorted(others - {name.lower() for name in _KEYS})]
 
 
 def job_kinds_of(
     schedd: Any, name: str, keys: Sequence[str], constraint: Optional[str]
 ) -> tuple[list[Jobs], str]:
     """Pending jobs by kinds, those with the most jobs, and how many are left out, in words."""
-    asked = f"({_PENDING}) && ({constraint})" if constraint else _PENDING
+    which = f"({_PENDING}) && ({constraint})" if constraint else _PENDING
     most = MOST_ROWS
-    rows = [] if EVERYTHING in keys else grouped(schedd, asked, keys, limit=most)
+    rows = [] if EVERYTHING in keys else grouped(schedd, which, keys, limit=most)
     if EVERYTHING in keys or any(EVERYTHING in words_of_text(ad.printOld()) for ad in rows):
         most = MOST_ALONE
-        rows = schedd.query(constraint=asked, limit=most)
+        rows = schedd.query(constraint=which, limit=most)
     in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)
@@ -573,10 +548,10 @@ def _job_ad(ad: Any, schedd: str) -> AdOfFile:
     return AdOfFile(f"job {number} of {schedd}", from_long(ad.printOld()))
 
 
-def leftovers(place: PoolPlace, schedds: Iterable[Mapping[str, str]]) -> Optional[bool]:
+def leftovers(pool: PoolConfig, schedds: Iterable[Mapping[str, str]]) -> Optional[bool]:
     """CLAIM_PARTITIONABLE_LEFTOVERS: True if an access point has it on, None if that is unknown."""
     questions = {
-        schedd["Name"]: Question(partial(_leftovers, schedd), place.schedd_deadline_seconds)
+        schedd["Name"]: Question(partial(_leftovers, schedd), pool.schedd_deadline_seconds)
         for schedd in schedds
     }
     answers = [answer.value for answer in ask_all(questions).values()]

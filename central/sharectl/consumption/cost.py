@@ -151,7 +151,7 @@ def again_and_again(slot: TriedSlot, job: int, most: int) -> Trial:
     refused = refusals(slot, assets, look)
     match = Match(look.consumed, refused, look.weight, remaining=assets)
     while not refused and match.fits < most:
-        assets = {**assets, **_left(assets, look)}
+        assets = {**assets, **_rest(assets, look)}
         look = yield job, assets
         if slot.has_policy and look.weight is None:
             refused = (Refused(Refusal.WEIGHT),)
@@ -173,7 +173,7 @@ def again_and_again(slot: TriedSlot, job: int, most: int) -> Trial:
     return replace(match, at_least=not refused and most > 1, usage=usage)
 
 
-def _left(assets: Mapping[str, Amount], look: Look) -> dict[str, Amount]:
+def _rest(assets: Mapping[str, Amount], look: Look) -> dict[str, Amount]:
     return {n: whole_if_it_is(assets[n] - (amount or 0)) for n, amount in look.consumed.items()}
 
 
@@ -188,7 +188,7 @@ def _cost(slot: TriedSlot, before: Optional[float], after: Optional[float]) -> O
     return before - after if before is not None and after is not None else None
 
 
-def told_apart(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
+def reasons_against(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
     """Reasons against a match; assets that the empty slot has not enough of either are `NEVER`."""
     short = {
         asset
@@ -282,14 +282,14 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
     The negotiator lets the last match go over the limit, if anything of the limit is left.
     """
     count = 0
-    for each, most in sorted(
+    for charge, most in sorted(
         (offer.usage_each, offer.slots * offer.match.fits) for offer in offers
     ):
         if room <= _ROUNDING:
             break
-        made = _made(room, each, most)
+        made = _made(room, charge, most)
         count += made
-        room -= made * each
+        room -= made * charge
     return count
 
 
@@ -304,19 +304,19 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
         for offer in offers
         if offer.kind is not SlotKind.STATIC
     )
-    for each, slots, fits, of_claim in split:
+    for charge, slots, fits, of_claim in split:
         if room <= _ROUNDING:
             break
-        matched = _made(room, each, slots)
-        room -= matched * each
+        matched = _made(room, charge, slots)
+        room -= matched * charge
         claims += matched * fits
         usage += matched * fits * of_claim
     return claims, usage
 
 
-def _made(room: float, each: float, most: int) -> int:
+def _made(room: float, price: float, most: int) -> int:
     """Matches at a price until the room is used up; the last may go beyond."""
-    return most if each <= 0 or each * most <= room else ceil(room / each - _ROUNDING)
+    return most if price <= 0 or price * most <= room else ceil(room / price - _ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -398,8 +398,10 @@ Ends = Optional[tuple[float, float]]
 
 def _ends(amounts: Iterable[Optional[float]]) -> Ends:
     every = list(amounts)
-    known = [amount for amount in every if amount is not None]
-    return (min(known), max(known)) if every and len(known) == len(every) else None
+    if not every or None in every:
+        return None
+    sure = [amount for amount in every if amount is not None]
+    return min(sure), max(sure)
 
 
 def _are_apart(ends: tuple[float, float]) -> bool:
@@ -408,10 +410,10 @@ def _are_apart(ends: tuple[float, float]) -> bool:
 
 def _sum(counts: Mapping[int, int], ends: Mapping[int, Ends]) -> Optional[float]:
     """Least sum over all jobs; None without any, or if one is unknown."""
-    known = {job: pair[0] for job, pair in ends.items() if pair}
-    if not known or len(known) < len(ends):
+    least = {job: pair[0] for job, pair in ends.items() if pair}
+    if not least or len(least) < len(ends):
         return None
-    return sum(counts[job] * least for job, least in known.items())
+    return sum(counts[job] * amount for job, amount in least.items())
 
 
 def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:
@@ -419,16 +421,16 @@ def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[G
 
     Those are the root if there are groups, else each of the names.
     """
-    known = [group.name for group in groups]
-    of_jobs = [group_of(name, known) if groups else name or ROOT for name in sorted(names)]
-    others = {name.lower(): name for name in of_jobs if name not in known}.values()
+    named = [group.name for group in groups]
+    of_jobs = [group_of(name, named) if groups else name or ROOT for name in sorted(names)]
+    others = {name.lower(): name for name in of_jobs if name not in named}.values()
     by_name = sorted(others, key=lambda name: (name == ROOT, name.lower()))
     return [*groups, *(Group(name, None, None, None) for name in by_name)]
 
 
 def group_of(name: str, groups: Iterable[str]) -> str:
     """Group of jobs of an accounting group ``a.b``: the longest that begins it, or `ROOT`."""
-    known = {group.lower(): group for group in groups}
+    spelt = {group.lower(): group for group in groups}
     parts = name.lower().split(".")
     beginnings = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
-    return next((known[part] for part in beginnings if part in known), ROOT)
+    return next((spelt[part] for part in beginnings if part in spelt), ROOT)

@@ -165,30 +165,30 @@ def _slots(tree: Tree, faults: list[Fault]) -> Iterator[tuple[ValuePath, SlotCon
             message = "write the number N of SLOT_TYPE_<N>, from 1 on"
             faults.append(fault_at(("slot_types", number), message, tree))
     for path, content in written.items():
-        found = _faults_of(SlotConfig, content, tree, path)
+        at_fault = _faults_of(SlotConfig, content, tree, path)
         try:
-            slot = SlotConfig.model_validate(_without(content, found, path))
+            slot = SlotConfig.model_validate(_without(content, at_fault, path))
         except ValidationError:
             problems: list[Problem] = []
         else:
             problems = [*_slot_problems(slot, path), *_asset_problems(slot)]
             yield path, slot
         others = (fault_at((*path, *at), message, tree) for at, message in problems)
-        found += yaml.not_following(others, [fault.path or () for fault in found])
+        at_fault += yaml.not_following(others, [fault.path or () for fault in at_fault])
         # What a slot type has from startd is at fault there.
-        faults += [fault for fault in found if _is_own(fault, path, tree)]
+        faults += [fault for fault in at_fault if _is_own(fault, path, tree)]
 
 
 def _without(content: Any, faults: list[Fault], path: ValuePath) -> Any:
     """Content of a policy without the keys and assets that are at fault."""
-    wrong_ones = {(fault.path or ())[len(path) :][:2] for fault in faults}
-    if not isinstance(content, dict) or not wrong_ones:
+    bad = {(fault.path or ())[len(path) :][:2] for fault in faults}
+    if not isinstance(content, dict) or not bad:
         return content
-    keys = {at[0] for at in wrong_ones if at and at[0] != "assets"}
+    keys = {at[0] for at in bad if at and at[0] != "assets"}
     sound = {key: value for key, value in content.items() if key not in keys}
     if isinstance(sound.get("assets"), dict):
         assets = sound["assets"].items()
-        sound["assets"] = {name: v for name, v in assets if ("assets", name) not in wrong_ones}
+        sound["assets"] = {name: v for name, v in assets if ("assets", name) not in bad}
     return sound
 
 

@@ -72,10 +72,10 @@ class Levels:
         """See `LeastCharge.taken`."""
         total, least = (f"$({name})" for name in self.macros(policy, asset))
         request = _request(asset)
-        asked = f"ceiling({request})"
+        units = f"ceiling({request})"
         if policy.model == "quanta_all":
-            asked = f"max({{{least}, {asked}}})"
-        count = f"(({asked} * {self.levels} + {total} - 1) / {total})"
+            units = f"max({{{least}, {units}}})"
+        count = f"(({units} * {self.levels} + {total} - 1) / {total})"
         quanta = f"ifThenElse({request} > {total}, {request}, {total} * {count} / {self.levels})"
         taken = _guarded(asset, _if_partitionable(quanta, request))
         if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
@@ -197,12 +197,12 @@ def weight(policy: SlotPolicy) -> str:
     if policy.model == "fixed_claims":
         return f"MY.{attribute_of(CLAIMS)}"
     chosen = "max" if policy.model == "quanta_any" else "min"
-    left = [
+    counts = [
         rule.claims_left(policy, asset)
         for asset, rule in policy.assets.items()
         if isinstance(rule, (LeastCharge, Levels))
     ]
-    return f"{chosen}({{{', '.join(left)}}})"
+    return f"{chosen}({{{', '.join(counts)}}})"
 
 
 def macros(policy: SlotPolicy) -> dict[str, str]:

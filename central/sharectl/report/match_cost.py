@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Optional, TextIO
+from typing import Any, Callable, Optional, TextIO, Union
 
 from sharectl.consumption.cost import (
     STARTD_LEAST,
@@ -16,30 +16,32 @@ from sharectl.consumption.cost import (
     PricedSlots,
     claims_within,
     leftover_claims,
-    told_apart,
+    reasons_against,
 )
 from sharectl.report.tables import print_table, printable
 from sharectl.shares.quotas import ROOT, Group
 
 UNKNOWN, NONE = "?", "-"
-_REQUIREMENTS = "Requirements"
+Cell = Callable[[Mapping[str, Any]], str]
+Columns = Mapping[str, Union[str, Cell]]
+"""Heading -> key of the row, or a function of the row."""
 
 # ---- JSON content
 
 
-def priced(found: Priced) -> dict[str, Any]:
+def priced(prices: Priced) -> dict[str, Any]:
     """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes."""
     counted_to = {
-        slots: match.fits for (slots, _), match in found.matches.items() if match.at_least
+        slots: match.fits for (slots, _), match in prices.matches.items() if match.at_least
     }
     return {
-        "slots": [_slots(slots) for slots in found.slots],
-        "jobs": [_jobs(jobs) for jobs in found.jobs],
+        "slots": [_slots(slots) for slots in prices.slots],
+        "jobs": [_jobs(jobs) for jobs in prices.jobs],
         "matches": [
-            {"slots": pair[0], "jobs": pair[1], **_match(found, pair)}
-            for pair in sorted(found.matches)
+            {"slots": pair[0], "jobs": pair[1], **_match(prices, pair)}
+            for pair in sorted(prices.matches)
         ],
-        "notes": [_counted_to(found.slots[slots], most) for slots, most in counted_to.items()],
+        "notes": [_counted_to(prices.slots[slots], most) for slots, most in counted_to.items()],
     }
 
 
@@ -57,33 +59,33 @@ def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
     ]
 
 
-Smallest = Sequence[tuple[PricedSlots, Optional[Offer]]]
-"""Each kind of slot, and its offer to the smallest request; None if that takes nothing."""
-
-
 def capacity(
-    smallest: Smallest, known: Sequence[Group], *, leftovers: bool, empty: bool
+    smallest: Sequence[tuple[PricedSlots, Optional[Offer]]],
+    groups: Sequence[Group],
+    *,
+    leftovers: bool,
+    empty: bool,
 ) -> dict[str, Any]:
     """Keys: claims, types, leftovers, groups, slots, notes: claims of the smallest request.
 
     Parameters
     ----------
+    smallest
+        Each kind of slot, and its offer to the smallest request; None if that takes nothing.
     leftovers
         Schedds use the rest of slots.
     empty
         Slots are taken as they are when nothing runs on them.
     """
-    free = [offer for slots, offer in smallest if offer is not None and not slots.state]
-    by_type: dict[Optional[int], list[tuple[PricedSlots, Optional[Offer]]]] = {}
-    for slots, offer in smallest:
-        by_type.setdefault(slots.slot_type, []).append((slots, offer))
-    in_order = sorted(by_type.items(), key=lambda item: (item[0] is None, item[0] or 0))
+    offers = [offer for slots, offer in smallest if offer is not None and not slots.state]
+    rows = [{**_slots(slots), **_smallest(slots, offer, empty)} for slots, offer in smallest]
+    types = sorted({row["slot_type"] for row in rows}, key=lambda number: (number is None, number))
     return {
-        "claims": _sum(_claims(*pair) for pair in smallest),
-        "types": [{"slot_type": number, **_of_type(members)} for number, members in in_order],
-        "leftovers": leftovers if known else None,
-        "groups": [_room(group, free, leftovers=leftovers) for group in known],
-        "slots": [{**_slots(slots), **_smallest(slots, offer, empty)} for slots, offer in smallest],
+        "claims": _sum(row["claims"] for row in rows),
+        "types": [_of_type(number, rows) for number in types],
+        "leftovers": leftovers if groups else None,
+        "groups": [_room(group, offers, leftovers=leftovers) for group in groups],
+        "slots": rows,
         "notes": [
             _counted_to(slots, offer.match.fits)
             for slots, offer in smallest
@@ -92,7 +94,7 @@ def capacity(
     }
 
 
-def shapes(found: Priced, named: Sequence[Optional[Group]]) -> list[dict[str, Any]]:
+def shapes(prices: Priced, named: Sequence[Optional[Group]]) -> list[dict[str, Any]]:
     """Each kind of jobs, with its group: claims on all slots as they are, and within the quota."""
     return [
         {
@@ -100,12 +102,12 @@ def shapes(found: Priced, named: Sequence[Optional[Group]]) -> list[dict[str, An
             "quota_group": group.name if group is not None else None,
             "slots": sum(offer.slots for offer in offers),
             "claims": sum(offer.slots * offer.match.fits for offer in offers),
-            "fits_empty_slot": found.fits_empty(number),
+            "fits_empty_slot": prices.fits_empty(number),
             "costs": sorted({o.match.cost for o in offers if o.match.cost is not None}),
             "claims_within_quota": _room(group, offers)["claims"] if group is not None else None,
         }
-        for number, (jobs, group) in enumerate(zip(found.jobs, named))
-        for offers in [found.offers(number)]
+        for number, (jobs, group) in enumerate(zip(prices.jobs, named))
+        for offers in [prices.offers(number)]
     ]
 
 
@@ -133,8 +135,8 @@ def _jobs(jobs: PricedJobs) -> dict[str, Any]:
     }
 
 
-def _match(found: Priced, pair: tuple[int, int]) -> dict[str, Any]:
-    match, slots = found.matches[pair], found.slots[pair[0]]
+def _match(prices: Priced, pair: tuple[int, int]) -> dict[str, Any]:
+    match, slots = prices.matches[pair], prices.slots[pair[0]]
     return {
         "consumed": dict(match.consumed),
         "cost": match.cost,
@@ -150,7 +152,7 @@ def _match(found: Priced, pair: tuple[int, int]) -> dict[str, Any]:
             for asset, amount in match.consumed.items()
             if amount is not None and 0 <= amount < STARTD_LEAST.get(asset.lower(), 0)
         ],
-        "refused": [str(reason) for reason in told_apart(match, found.empty.get(pair))],
+        "refused": [str(reason) for reason in reasons_against(match, prices.empty.get(pair))],
     }
 
 
@@ -160,39 +162,31 @@ def _in_a_cycle(slots: PricedSlots, match: Match) -> int:
     return match.fits if most is None else min(match.fits, most)
 
 
-def _claims(slots: PricedSlots, offer: Optional[Offer]) -> Optional[int]:
-    """Claims of the smallest request; None if they cannot be counted."""
-    return 0 if slots.state else None if offer is None else offer.slots * offer.match.fits
-
-
 def _smallest(slots: PricedSlots, offer: Optional[Offer], empty: bool) -> dict[str, Any]:  # noqa: FBT001
+    row: dict[str, Any] = {"cost": None, "weight": slots.weight, "consumed": {}}
     if offer is None or slots.state:
-        nothing = dict.fromkeys(
-            ("claims_each", "claims", "claims_in_a_cycle"), _claims(slots, offer)
-        )
-        because = slots.state or "no smallest request is matched"
-        return {**nothing, "cost": None, "weight": slots.weight, "consumed": {}, "because": because}
+        # Claims that cannot be counted are unknown, not 0.
+        claims = dict.fromkeys(_CLAIMS, 0 if slots.state else None)
+        return {**claims, **row, "because": slots.state or "no smallest request is matched"}
     match = offer.match
-    return {
-        "claims_each": match.fits,
-        "claims": _claims(slots, offer),
-        "claims_in_a_cycle": _in_a_cycle(slots, match),
-        "cost": match.cost,
-        "weight": slots.weight,
-        "consumed": dict(match.consumed),
-        "because": "; ".join(map(str, told_apart(match, match if empty else None))),
-    }
+    reasons = reasons_against(match, match if empty else None)
+    claims = dict(zip(_CLAIMS, (match.fits, match.fits * offer.slots, _in_a_cycle(slots, match))))
+    row.update(cost=match.cost, consumed=dict(match.consumed))
+    return {**claims, **row, "because": "; ".join(map(str, reasons))}
 
 
-def _of_type(members: Smallest) -> dict[str, Any]:
-    weights = [
-        None if slots.weight is None else len(slots.names) * slots.weight for slots, _ in members
-    ]
+_CLAIMS = ("claims_each", "claims", "claims_in_a_cycle")
+
+
+def _of_type(number: Optional[int], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    members = [row for row in rows if row["slot_type"] == number]
+    weights = ((row["weight"], row["count"]) for row in members)
     return {
-        "slots": sum(len(slots.names) for slots, _ in members),
-        "policy_slots": sum(len(s.names) for s, _ in members if s.slot.has_policy),
-        "claims": _sum(_claims(*pair) for pair in members),
-        "weight": _sum(weights),
+        "slot_type": number,
+        "slots": sum(row["count"] for row in members),
+        "policy_slots": sum(row["count"] for row in members if not row["no_policy_because"]),
+        "claims": _sum(row["claims"] for row in members),
+        "weight": _sum(None if weight is None else weight * count for weight, count in weights),
     }
 
 
@@ -205,12 +199,12 @@ def _sum(amounts: Iterable[Any]) -> Any:
 def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool = False) -> dict[str, Any]:
     """Claims of a group: its room by cost, or all that slots have; for the root group all."""
     room = group.room if group.has_quota_of_its_own else float("inf")
-    known = {**asdict(group), "room": group.room}
+    row = {**asdict(group), "room": group.room}
     if room is None:
-        return {**known, "claims": None, "leftover_claims": None, "past_quota": None}
+        return {**row, "claims": None, "leftover_claims": None, "past_quota": None}
     unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
     return {
-        **known,
+        **row,
         "claims": claims_within(room, offers),
         "leftover_claims": unasked,
         "past_quota": max(0.0, usage - room) if group.has_quota_of_its_own else None,
@@ -219,103 +213,144 @@ def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool = False) -> 
 
 # ---- tables
 
+Row = Mapping[str, Any]
 
-def cost_tables(content: Mapping[str, Any], to: TextIO) -> None:
+
+def _name(row: Row) -> str:
+    """The first name, and the number of them."""
+    first, count = str(row["names"][0]), row["count"]
+    return f"{first} ({count} alike)" if count > 1 else first
+
+
+def _amounts(key: str) -> Cell:
+    return lambda row: " ".join(f"{k}={shown_number(v)}" for k, v in row[key].items()) or NONE
+
+
+def _if(condition: str, key: str) -> Cell:
+    """The value of a key, where another one is not 0."""
+    return lambda row: shown_number(row[key]) if row[condition] else NONE
+
+
+def _bound(key: str, differs: str = "") -> Cell:
+    """A figure of the jobs of a group that match a slot, and if it is a lower bound."""
+
+    def cell(row: Row) -> str:
+        if row["jobs"] == row["jobs_without_slot"]:
+            return NONE
+        is_bound = differs and row[differs] and row[key] is not None
+        return f"{'>= ' if is_bound else ''}{shown_number(row[key])}"
+
+    return cell
+
+
+def _past_quota(row: Row) -> str:
+    return NONE if row["name"] == ROOT else shown_number(row["past_quota"])
+
+
+def _reasons(row: Row) -> str:
+    """Reasons against a match; Requirements mostly refuse because something else is short."""
+    others = [reason for reason in row["refused"] if not reason.endswith("Requirements")]
+    return "; ".join(others or row["refused"]) or NONE
+
+
+def _costs(row: Row) -> str:
+    costs = row["costs"]
+    return " to ".join(map(shown_number, dict.fromkeys((*costs[:1], *costs[-1:])))) or NONE
+
+
+_MATCHES: Columns = {
+    "slots": "slots",
+    "jobs": "jobs",
+    "takes": _amounts("consumed"),
+    "cost": _if("fits", "cost"),
+    "usage": _if("fits", "usage"),
+    "remains": lambda row: _amounts("remaining")(row) if row["fits"] else NONE,
+    "fit": lambda row: f"{'>= ' if row['at_least'] else ''}{row['fits']}",
+    "in a cycle": "fits_in_a_cycle",
+    "refused": _reasons,
+}
+_GROUPS: Columns = {
+    "group": "name",
+    "quota": "quota",
+    "used": "used",
+    "surplus": "surplus",
+    "jobs": "jobs",
+    "no slot": "jobs_without_slot",
+    "their cost": _bound("cost", "cost_differs"),
+    "usage later": _bound("usage", "usage_differs"),
+    "least cost": _bound("smallest_cost"),
+    "least weight": _bound("smallest_weight"),
+    "past quota": _past_quota,
+}
+_TYPES: Columns = {
+    "slot type": "slot_type",
+    "slots": "slots",
+    "with policy": "policy_slots",
+    "claims": "claims",
+    "weight": "weight",
+}
+_ROOMS: Columns = {
+    "group": "name",
+    "quota": "quota",
+    "used": "used",
+    "surplus": "surplus",
+    "claims": "claims",
+    "through leftovers": _if("leftovers", "leftover_claims"),
+    "past quota": _past_quota,
+}
+_SHAPES: Columns = {
+    "jobs": _name,
+    "of them": "count",
+    "group": "quota_group",
+    "slots": "slots",
+    "claims": "claims",
+    "within quota": "claims_within_quota",
+    "cost": _costs,
+    "on an empty slot": lambda row: "fits" if row["fits_empty_slot"] else "never fits",
+}
+_SLOTS: Columns = {
+    "slots": _name,
+    "kind": "kind",
+    "weight": "weight",
+    "claims each": "claims_each",
+    "in a cycle": "claims_in_a_cycle",
+    "cost of one": _if("claims_each", "cost"),
+    "takes": _amounts("consumed"),
+    "because": lambda row: row["because"] or NONE,
+}
+
+
+def cost_tables(content: Row, to: TextIO) -> None:
     """Print `priced`, or `groups` in its place."""
+    slots, jobs = content["slots"], content["jobs"]
     if "groups" in content:
-        print_table(
-            "groups, in weighted slots",
-            (
-                *("group", "quota", "used", "surplus", "jobs", "no slot", "their cost"),
-                *("usage later", "least cost", "least weight", "past quota"),
-            ),
-            [_group_row(group) for group in content["groups"]],
-            to,
-        )
-    elif content["jobs"]:
-        slots, jobs = content["slots"], content["jobs"]
+        _print("groups, in weighted slots", _GROUPS, content["groups"], to)
+    elif jobs:
         state = "empty slot" if content.get("empty") else "slot as it is"
-        print_table(
-            f"matches, each job with each {state}",
-            ("slots", "jobs", "takes", "cost", "usage", "remains", "fit", "in a cycle", "refused"),
-            [
-                (_some(slots[match["slots"]]), _some(jobs[match["jobs"]]), *_match_row(match))
-                for match in content["matches"]
-            ],
-            to,
-        )
+        rows = [
+            {**match, "slots": _name(slots[match["slots"]]), "jobs": _name(jobs[match["jobs"]])}
+            for match in content["matches"]
+        ]
+        _print(f"matches, each job with each {state}", _MATCHES, rows, to)
         for slot in slots:
             if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
                 reasons = ", ".join(slot["no_policy_because"])
-                to.write(f"{printable(_some(slot))}: no policy: {printable(reasons)}\n")
-    if not content["jobs"]:
-        _no_job(content, to)
-    to.writelines(f"note: {printable(note)}\n" for note in content["notes"])
+                to.write(f"{printable(_name(slot))}: no policy: {printable(reasons)}\n")
+    _end(content, to)
 
 
-def capacity_tables(content: Mapping[str, Any], to: TextIO) -> None:
+def capacity_tables(content: Row, to: TextIO) -> None:
     """Print `capacity` and `shapes`."""
     state = "on empty slots" if content.get("empty") else "now"
-    print_table(
-        f"claims of the smallest request {state}: {shown_number(content['claims'])}",
-        ("slot type", "slots", "with policy", "claims", "weight"),
-        [_cells(row, "slot_type slots policy_slots claims weight") for row in content["types"]],
-        to,
-    )
+    total = f"claims of the smallest request {state}: {shown_number(content['claims'])}"
+    _print(total, _TYPES, content["types"], to)
     if content["groups"]:
-        print_table(
-            "by group's quota, in weighted slots",
-            ("group", "quota", "used", "surplus", "claims", "through leftovers", "past quota"),
-            [
-                (
-                    *_cells(group, "name quota used surplus claims"),
-                    shown_number(group["leftover_claims"]) if content["leftovers"] else NONE,
-                    _past_quota(group),
-                )
-                for group in content["groups"]
-            ],
-            to,
-        )
+        rows = [{**group, "leftovers": content["leftovers"]} for group in content["groups"]]
+        _print("by group's quota, in weighted slots", _ROOMS, rows, to)
     if content.get("jobs"):
-        print_table(
-            "jobs that were asked for",
-            (
-                *("jobs", "of them", "group", "slots", "claims", "within quota", "cost"),
-                "on an empty slot",
-            ),
-            [
-                (
-                    _some(job),
-                    *_cells(job, "count quota_group slots claims claims_within_quota"),
-                    " to ".join(map(shown_number, sorted({*job["costs"][:1], *job["costs"][-1:]})))
-                    or NONE,
-                    "fits" if job["fits_empty_slot"] else "never fits",
-                )
-                for job in content["jobs"]
-            ],
-            to,
-        )
-    elif "jobs" in content:
-        _no_job(content, to)
-    print_table(
-        "by slot",
-        (
-            *("slots", "kind", "weight", "claims each", "in a cycle", "cost of one", "takes"),
-            "because",
-        ),
-        [
-            (
-                _some(slot),
-                *_cells(slot, "kind weight claims_each claims_in_a_cycle"),
-                shown_number(slot["cost"]) if slot["claims_each"] else NONE,
-                _amounts(slot["consumed"]),
-                slot["because"] or NONE,
-            )
-            for slot in content["slots"]
-        ],
-        to,
-    )
-    to.writelines(f"note: {printable(note)}\n" for note in content["notes"])
+        _print("jobs that were asked for", _SHAPES, content["jobs"], to)
+    _print("by slot", _SLOTS, content["slots"], to)
+    _end(content, to)
 
 
 def shown_number(value: Any) -> str:
@@ -323,64 +358,20 @@ def shown_number(value: Any) -> str:
     return UNKNOWN if value is None else f"{value:.6g}" if type(value) is float else str(value)
 
 
-def _cells(row: Mapping[str, Any], keys: str) -> list[str]:
-    return [shown_number(row[key]) for key in keys.split()]
-
-
-def _no_job(content: Mapping[str, Any], to: TextIO) -> None:
-    constraint = content.get("job_constraint")
-    which = "that waits for a slot meets --job-constraint" if constraint else "waits for a slot"
-    to.write(f"no job {which}: there is nothing to match\n")
-
-
-def _group_row(group: Mapping[str, Any]) -> list[str]:
-    figures = [
-        (key, differs and group[differs])
-        for key, differs in (
-            ("cost", "cost_differs"),
-            ("usage", "usage_differs"),
-            ("smallest_cost", ""),
-            ("smallest_weight", ""),
-        )
+def _print(title: str, columns: Columns, rows: Iterable[Row], to: TextIO) -> None:
+    cells = [
+        [
+            shown_number(row[cell]) if isinstance(cell, str) else cell(row)
+            for cell in columns.values()
+        ]
+        for row in rows
     ]
-    matched = group["jobs"] > group["jobs_without_slot"]
-    return [
-        *_cells(group, "name quota used surplus jobs jobs_without_slot"),
-        *(
-            f"{'>= ' if bound and group[key] is not None else ''}{shown_number(group[key])}"
-            if matched
-            else NONE
-            for key, bound in figures
-        ),
-        _past_quota(group),
-    ]
+    print_table(title, list(columns), cells, to)
 
 
-def _match_row(match: Mapping[str, Any]) -> list[str]:
-    others = [reason for reason in match["refused"] if not reason.endswith(_REQUIREMENTS)]
-    # Requirements mostly refuse because something is short.
-    reasons = "; ".join(others or match["refused"])
-    if reasons:
-        return [_amounts(match["consumed"]), *[NONE] * 3, "0", "0", reasons]
-    return [
-        _amounts(match["consumed"]),
-        *_cells(match, "cost usage"),
-        _amounts(match["remaining"]),
-        f"{'>= ' if match['at_least'] else ''}{match['fits']}",
-        str(match["fits_in_a_cycle"]),
-        NONE,
-    ]
-
-
-def _past_quota(group: Mapping[str, Any]) -> str:
-    return NONE if group["name"] == ROOT else shown_number(group["past_quota"])
-
-
-def _some(kind: Mapping[str, Any]) -> str:
-    """The first name, and the number of them."""
-    first, count = str(kind["names"][0]), kind["count"]
-    return f"{first} ({count} alike)" if count > 1 else first
-
-
-def _amounts(amounts: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={shown_number(value)}" for name, value in amounts.items()) or NONE
+def _end(content: Row, to: TextIO) -> None:
+    if content.get("jobs") == []:
+        constraint = content.get("job_constraint")
+        which = "that waits for a slot meets --job-constraint" if constraint else "waits for a slot"
+        to.write(f"no job {which}: there is nothing to match\n")
+    to.writelines(f"note: {printable(note)}\n" for note in content["notes"])
