@@ -1,4 +1,4 @@
-"""What the page of a year costs: 30 groups, a cycle every 17 minutes, as `sharectl report` reads, draws and writes it.
+"""What the page of a year costs: 30 groups, a cycle every 5 minutes, as `sharectl report` reads, draws and writes it.
 
 The ledger is that of bench/ledger.py with fewer nodes, which no figure shows. Each command is a
 process of its own, with one thread; what is required is of its processor time, so that other work
@@ -16,14 +16,17 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(CHECKOUT), str(CHECKOUT / "central")]
 
-from bench.ledger import BEGIN, SLICE, WARM_UP, fill  # noqa: E402 - a script finds the checkout by itself
-from bench.ledger_pool import PERIOD_SECONDS, SyntheticPool  # noqa: E402
+from bench.ledger import (  # noqa: E402 - a script finds the checkout by itself
+    PERIOD_SECONDS,
+    SLICE,
+    cycles_of_slice,
+    fill,
+)
 from sharectl.ledger.ledger import PLACE, Ledger  # noqa: E402
 
 NODES, GROUPS, DAYS = 100, 30, 365
@@ -88,9 +91,7 @@ def main() -> int:
 def build(path: Path) -> int:
     """Fill a ledger; returns Unix seconds of its end."""
     ledger = Ledger(path)
-    for record, snapshot in islice(
-        SyntheticPool(NODES, GROUPS, seed=5).cycles(BEGIN, WARM_UP + SLICE), WARM_UP, None
-    ):
+    for record, snapshot in cycles_of_slice(NODES):
         ledger.record(record, snapshot)
     fill(path, round(DAYS * 86400 / PERIOD_SECONDS / SLICE))
     span = ledger.span()

@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 
 from poolbox import Box, BoxSpec
-from sharectl.ledger import logs
+from sharectl.ledger import jobs_file
 from sharectl.publish import text
 from tests.pool.looking import FIRST, MODES, SECOND, SEED_COMMAND, SPEC, described, still, table
 from tests.pool.sharectl_command import GROUPS, Sharectl
@@ -89,7 +89,7 @@ def test_jobs_that_lie_stay_within_the_table(sharectl: Sharectl) -> None:
     for mode in MODES:
         sharectl.run("cycle", pool={"mode": mode})
         text.read(sharectl.targets)
-        rows = logs.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
+        rows = jobs_file.read_jobs(sharectl.jobs_file, frozenset(GROUPS))
         assert sum(jobs.jobs for jobs in rows.pending) == len(HOSTILE_POWER) + len(HOSTILE_CORES)
     printed = sharectl.folder / "from-condor_q.txt"
     printed.write_text(box.run(["/bin/sh", "-c", SEED_COMMAND]).stdout)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sharectl.cli import options, wiring
-from sharectl.ledger import logs
+from sharectl.ledger import error_log
 from sharectl.report import as_json
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import with_subgroups
@@ -33,6 +33,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("errors", as_json.errors(snapshot.taken_at, rows)))
     else:
-        for line in (logs.HEADER, *logs.rows(snapshot.taken_at, rows)):
+        for line in (error_log.HEADER, *error_log.rows(snapshot.taken_at, rows)):
             print(line)
     return 0

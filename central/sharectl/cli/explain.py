@@ -241,10 +241,10 @@ def _since(explained: Explained, node: NodeRecord, config: Config) -> Optional[S
     if explained.record.number == 0 or not ledger.is_readable():
         return Since(taken_at, exact=True)
     since = taken_at
-    for look in reversed(ledger.node_history(node.node, taken_at - _SINCE_SECONDS, taken_at + 1)):
-        if look.node.target != node.target:
+    for earlier, target in ledger.targets_of(node.node, taken_at - _SINCE_SECONDS, taken_at + 1):
+        if target != node.target:
             return Since(since, exact=True)
-        since = look.taken_at
+        since = earlier
     return Since(since, exact=False)
 
 

@@ -114,10 +114,10 @@ def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
 
 
 def _offline(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
-    from sharectl.ledger import logs
+    from sharectl.ledger import jobs_file
     from sharectl.plan.nodes import ControlledConstraint, controlled_machines
 
-    rows = logs.read_jobs(path, frozenset(config.tree.names))
+    rows = jobs_file.read_jobs(path, frozenset(config.tree.names))
     notes = {
         "no job is in it: if the pool was not empty, it is no list of jobs": not (
             rows.running or rows.pending
@@ -139,12 +139,12 @@ def _offline(path: Path, taken_at: Optional[int], config: Config) -> Snapshot:
     ]
     if problems:
         raise ConfigError(problems)
-    machines = sorted({job.node for job in rows.running} - {logs.PENDING_NODE})
+    machines = sorted({job.node for job in rows.running} - {jobs_file.PENDING_NODE})
     controlled, reserved = (
         frozenset() if nodes is None else controlled_machines(nodes, machines, frozenset())
         for nodes in chosen.values()
     )
-    return logs.as_snapshot(
+    return jobs_file.as_snapshot(
         rows,
         taken_at if taken_at is not None else int(path.stat().st_mtime),
         {machine: machine in controlled for machine in machines},

@@ -134,4 +134,4 @@ def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
     last = ledger.span()
     end = min(until, last[1] + 1) if last else until
     for page in range(since, end, _PAGE_SECONDS):
-        yield from ledger.with_nodes(page, min(page + _PAGE_SECONDS, end))
+        yield from ledger.cycles(page, min(page + _PAGE_SECONDS, end), with_nodes=True)

@@ -29,8 +29,8 @@ from sharectl.cycle.cycle import Ports
 from sharectl.cycle.ports import Pledges, Publisher
 from sharectl.cycle.publication import Outlets, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
+from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Keep, Ledger
-from sharectl.ledger.logs import Histories, HistoryFiles
 from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import DAY_SECONDS, NestedPledges, Wanted, WrittenPledges
@@ -56,13 +56,14 @@ _LEFT_SECONDS = 10.0
 def ports_of(config: Config) -> Ports:
     """World of a cycle: the pool, the outlets of its plan, and the history."""
     outlets, history = outlets_of(config, "cycle"), config.history
-    files = HistoryFiles(
+    histories = Histories(
         history.jobs_file,
         history.errors_log,
         history.errors_log_max_bytes,
         history.errors_log_keep,
+        ledger_of(config),
     )
-    return Ports(**vars(outlets), pool=pool_of(config), history=Histories(files, ledger_of(config)))
+    return Ports(**vars(outlets), pool=pool_of(config), history=histories)
 
 
 def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets:
@@ -119,7 +120,8 @@ def pool_of(config: Config) -> CondorPool:
 
 def ledger_of(config: Config) -> Ledger:
     """Ledger in the state directory."""
-    keep = Keep(config.ledger.keep_days, config.ledger.max_bytes)
+    kept = config.ledger
+    keep = Keep(kept.keep_days, kept.keep_nodes_days, kept.max_bytes)
     return Ledger(config.state_directory / PLACE, keep)
 
 

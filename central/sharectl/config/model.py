@@ -45,6 +45,13 @@ class LedgerConfig(Section):
         le=36500,
         description="Age from which cycles are removed, the oldest first.",
     )
+    keep_nodes_days: int = Field(
+        KEEP_DEFAULT.nodes_days,
+        ge=1,
+        le=36500,
+        description="Age from which the nodes of a cycle are removed, with their jobs and targets; the figures of "
+        "groups stay.",
+    )
     max_bytes: int = Field(
         KEEP_DEFAULT.max_bytes,
         ge=2**20,

@@ -1,13 +1,4 @@
-"""``ledger/ledger.sqlite`` in the state directory: every cycle, to be explained, replayed and drawn.
-
-What the ledger lets go of: the oldest first, some of it a cycle.
-
-Deleting frees pages inside the file, and new cycles use them; `PRAGMA incremental_vacuum` gives a
-bounded number of them back to the disk. A full VACUUM would write the whole file anew, which takes
-minutes and as much room again; automatic vacuum in full would move pages at each cycle for nothing.
-
-What is in a ledger, and whether it is in order.
-"""
+"""``ledger/ledger.sqlite`` in the state directory: every cycle, to be explained, replayed and drawn."""
 
 from __future__ import annotations
 
@@ -15,20 +6,17 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from math import isclose
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import StateError
-from sharectl.ledger import cycles as ledger_cycles
-from sharectl.ledger import sums
+from sharectl.ledger import cycles, run_times, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     PLACE,
-    VERSION,
     CorruptError,
-    Lists,
     errors_of,
     open_to_read,
     open_to_write,
@@ -36,122 +24,60 @@ from sharectl.ledger.database import (
     set_aside,
     transaction,
 )
-from sharectl.ledger.nodes import CYCLES_A_CHAIN, Nodes, first_cycle, remove_before
 from sharectl.ledger.series import DAY_SECONDS, Series
-from sharectl.model import Snapshot
+from sharectl.model import Snapshot, Target
 from sharectl.plan.plan import Known
-from sharectl.plan.records import CycleRecord, NodeRecord
+from sharectl.plan.records import CycleRecord
 
-PAGES_A_TIME = 4096
-"""Pages that are given back at most when a cycle is added."""
+__all__ = ["PLACE", "Keep", "Ledger"]
+
+MOST_PROBLEMS = 20
+LAST_CYCLES = 200
+"""Cycles that `problems` reads unless it reads all."""
+
+_PAGES_A_TIME = 16384
+"""Pages that a cycle gives back to the disk at most."""
+_PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
+_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
+_BROKEN = (
+    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, "
+    "the plans of cycles are not; {remedy}. To begin a new one now, move the file and its -wal and "
+    "-shm away while no cycle runs"
+)
+_COUNTS = {
+    "cycles": "SELECT count(*) FROM cycles",
+    "complete_cycles": "SELECT count(*) FROM cycles WHERE complete",
+    "imported_cycles": "SELECT count(*) FROM cycles WHERE imported",
+    "first_at": "SELECT min(taken_at) FROM cycles",
+    "last_at": "SELECT max(taken_at) FROM cycles",
+    "groups": "SELECT count(DISTINCT name) FROM group_sums",
+    "first_cycle_with_nodes": "SELECT min(cycle) FROM nodes",
+    "schema_version": "PRAGMA user_version",
+    "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
+    "free_bytes": "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size",
+}
 
 
 @dataclass(frozen=True)
 class Keep:
-    """What is kept."""
+    """Retention."""
 
     days: int = 730
+    nodes_days: int = 60
+    """Days for which nodes and their jobs are kept."""
     max_bytes: int = 2 * 2**30
-    """Largest size of the file; what nodes held goes first, then whole cycles."""
+    """Largest size of the file; nodes of old cycles go first, then whole cycles."""
     cycles_a_time: int = 200
-    """So many cycles go at most when one is added."""
+    """Cycles that go at most when one is added."""
     doubted_cycles: int = 50
-    """Age is told from the cycle so many before the newest: a clock that is wrong for some hours removes nothing."""
+    """Age counts from the cycle so many before the newest: a wrong clock removes nothing."""
 
 
 KEEP_DEFAULT = Keep()
 
 
-def prune(connection: sqlite3.Connection, keep: Keep) -> None:
-    """Remove what is too old or too much, within a transaction."""
-    now = connection.execute(
-        "SELECT min(taken_at) FROM (SELECT taken_at FROM cycles ORDER BY number DESC LIMIT ?)",
-        (keep.doubted_cycles,),
-    ).fetchone()[0]
-    if now is None:
-        return
-    horizon = now - keep.days * DAY_SECONDS
-    _remove_cycles(connection, horizon, keep.cycles_a_time)
-    connection.execute("DELETE FROM remaining_times WHERE day < ?", (horizon // DAY_SECONDS,))
-    if used_bytes(connection) > keep.max_bytes and not _remove_nodes(
-        connection, keep.cycles_a_time
-    ):
-        _remove_cycles(connection, now, keep.cycles_a_time)
-
-
-def shrink(connection: sqlite3.Connection, keep: Keep) -> None:
-    """Give free pages back to the disk where the file is too large or an eighth of it is free; no transaction is open."""
-    pages, free, size = _pages(connection)
-    if free and (pages * size > keep.max_bytes or free * 8 > pages):
-        # Each step of this statement gives back one page, and `execute` makes one step of what has
-        # no columns.
-        connection.executescript(f"PRAGMA incremental_vacuum({PAGES_A_TIME})")
-
-
-def used_bytes(connection: sqlite3.Connection) -> int:
-    """Bytes of the file that hold something."""
-    pages, free, size = _pages(connection)
-    return (pages - free) * size
-
-
-def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
-    pages, free, size = (
-        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
-        for name in ("page_count", "freelist_count", "page_size")
-    )
-    return pages, free, size
-
-
-def _remove_nodes(connection: sqlite3.Connection, most: int) -> bool:
-    """Whether any blocks of nodes were left to remove: those of the oldest cycles go."""
-    first = first_cycle(connection)
-    newest = connection.execute("SELECT max(number) FROM cycles").fetchone()[0]
-    return (
-        first is not None
-        and remove_before(connection, min(first + max(most, CYCLES_A_CHAIN), newest)) > 0
-    )
-
-
-def _remove_cycles(connection: sqlite3.Connection, before: int, most: int) -> None:
-    rows = connection.execute(
-        "SELECT number, taken_at FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
-        (before, most),
-    ).fetchall()
-    for number, _ in rows:
-        for table, column in (
-            ("group_cycles", "cycle"),
-            ("group_sizes", "cycle"),
-            ("cycles", "number"),
-        ):
-            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (number,))  # noqa: S608 - ours
-    if rows:
-        first = "SELECT coalesce(min(number), 0) FROM cycles WHERE NOT imported"
-        remove_before(connection, connection.execute(first).fetchone()[0])
-        left = connection.execute("SELECT min(taken_at) FROM cycles").fetchone()[0]
-        for table in ("pool_rollups", "group_rollups", "size_rollups"):
-            # A day that is only partly gone keeps its sums until it is.
-            connection.execute(
-                f"DELETE FROM {table} WHERE start < ?",  # noqa: S608 - ours
-                (left // DAY_SECONDS * DAY_SECONDS,),
-            )
-
-
-__all__ = ["PLACE", "Keep", "Ledger", "NodeMoment"]
-
-
-@dataclass(frozen=True)
-class NodeMoment:
-    """What one node held and was told in one cycle."""
-
-    number: int
-    """Of the cycle."""
-    taken_at: int
-    """Unix seconds."""
-    node: NodeRecord
-
-
 class Ledger:
-    """The ledger at a path. Whatever goes wrong is a StateError that names it."""
+    """The ledger at a path. Its methods raise StateError, which names the path and the remedy."""
 
     def __init__(
         self, path: Path, keep: Keep = KEEP_DEFAULT, busy_seconds: float = BUSY_SECONDS
@@ -161,10 +87,9 @@ class Ledger:
         self.busy_seconds = busy_seconds
 
     def record(self, record: CycleRecord, snapshot: Snapshot) -> int:
-        """Number under which a cycle is kept from now on, with its nodes and what its snapshot tells of jobs.
+        """Record a cycle, its nodes and the ends of jobs; returns its number.
 
-        A ledger that is broken is moved aside under a name with the date, and a new one is begun:
-        the cycle is kept.
+        A broken ledger is moved aside under a name with the date, and a new one has the cycle.
         """
         try:
             return self._record(record, snapshot)
@@ -173,8 +98,7 @@ class Ledger:
             self._record(record, snapshot)
             raise StateError(
                 f"{error.fact}: moved to {aside}, and a new ledger was begun, which has this "
-                "cycle; docs/ledger.md tells how "
-                "to get out of the old one what can be read",
+                "cycle; docs/ledger.md tells how to get out of the old one what can be read",
                 supersedes=str(error),
             ) from error
 
@@ -182,244 +106,207 @@ class Ledger:
         """Whether there is a ledger, and this user may read it."""
         return os.access(self.path, os.R_OK)
 
-    def cycles(self, since: int, until: int) -> Iterator[CycleRecord]:
-        """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first, without their nodes."""
-        with self._reading() as (connection, lists):
-            where = "WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number"
-            yield from ledger_cycles.read(connection, lists, where, (since, until))
-
-    def with_nodes(self, since: int, until: int) -> Iterator[CycleRecord]:
-        """The same with their nodes."""
-        with self._reading() as (connection, lists):
-            where = "WHERE taken_at >= ? AND taken_at < ? ORDER BY taken_at, number"
-            nodes = Nodes(connection, lists)
-            for record in ledger_cycles.read(connection, lists, where, (since, until)):
-                yield replace(record, nodes=nodes.read(record.number))
+    def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
+        """Cycles from ``since`` until before ``until``, Unix seconds, the oldest first."""
+        with self.reading() as connection:
+            where = f"{_PERIOD} ORDER BY taken_at, number"
+            yield from cycles.read(connection, where, (since, until), with_nodes=with_nodes)
 
     def last_complete(self, since: int, until: int) -> Optional[CycleRecord]:
-        """The last complete cycle from ``since`` until before ``until``, with its nodes; None if there is none."""
-        where = (
-            "WHERE complete AND NOT imported AND taken_at >= ? AND taken_at < ? ORDER BY taken_at "
-            "DESC LIMIT 1"
-        )
-        return self._one(where, (since, until))
+        """Last complete cycle from ``since`` until before ``until``, with its nodes."""
+        where = f"{_PERIOD} AND complete AND NOT imported ORDER BY taken_at DESC LIMIT 1"
+        return self._one(where, since, until)
 
     def cycle(self, number: int) -> Optional[CycleRecord]:
-        """Cycle of that number, complete or not, with its nodes; None if there is none."""
-        return self._one("WHERE number = ?", (number,))
+        """Cycle of that number, complete or not, with its nodes."""
+        return self._one("WHERE number = ?", number)
 
     def cycle_at(self, until: int) -> Optional[CycleRecord]:
-        """The last cycle at or before those Unix seconds, complete or not, with its nodes; None if there is none."""
-        return self._one(
-            "WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", (until,)
-        )
+        """Last cycle at or before ``until``, complete or not, with its nodes."""
+        return self._one("WHERE taken_at <= ? ORDER BY taken_at DESC, number DESC LIMIT 1", until)
 
     def latest(self) -> Optional[CycleRecord]:
-        """The last cycle, complete or not, with its nodes; None if there is none."""
+        """Last cycle, complete or not, with its nodes."""
         # A cycle later than the one recorded last had a clock that was ahead.
         last = "SELECT taken_at FROM cycles WHERE NOT imported ORDER BY number DESC LIMIT 1"
         return self._one(
-            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1",
-            (),
+            f"WHERE imported OR taken_at <= ({last}) ORDER BY taken_at DESC, number DESC LIMIT 1"
         )
 
-    def node_history(self, node: str, since: int, until: int) -> tuple[NodeMoment, ...]:
-        """What a node held in each cycle from ``since`` until before ``until`` that knows it, the oldest first."""
-        with self._reading() as (connection, lists):
-            found = Nodes(connection, lists).history(node, since, until)
-            return tuple(NodeMoment(number, taken_at, record) for number, taken_at, record in found)
+    def targets_of(
+        self, node: str, since: int, until: int
+    ) -> Iterator[tuple[int, Optional[Target]]]:
+        """Unix seconds of each cycle that has the node, the newest first, and its target then."""
+        with self.reading() as connection:
+            rows = connection.execute(
+                f"SELECT cycle, taken_at FROM nodes {_PERIOD} ORDER BY taken_at DESC, cycle DESC",
+                (since, until),
+            )
+            for number, taken_at in rows:
+                targets = cycles.targets(connection, number)
+                if node in targets:
+                    yield taken_at, targets[node]
 
     def known(self, groups: Iterable[str]) -> Known:
-        """What is known of the run times of these groups; nothing while there is no ledger."""
+        """Run times of these groups; nothing while there is no ledger."""
         with errors_of(self.path):
             if not self.path.exists():
                 return Known()
-        # A cycle asks before it brings an older file up to date.
-        with self._reading(at_once=True, oldest=ledger_cycles.SINCE_VERSION) as (connection, lists):
-            return ledger_cycles.known(connection, lists, groups)
+        with self.reading(at_once=True) as connection:
+            return run_times.known(connection, groups)
 
     def series(self, since: int, until: int, points: int = 500) -> Series:
         """Figures for about ``points`` points; see `sharectl.ledger.series.layout`."""
-        with self._reading() as (connection, lists):
-            return sums.series(connection, lists, since, until, points)
+        with self.reading() as connection:
+            return sums.series(connection, since, until, points)
 
     def span(self) -> Optional[tuple[int, int]]:
         """Unix seconds of the first and the last cycle; None if there is none."""
-        with self._reading() as (connection, _):
+        with self.reading() as connection:
             first, last = connection.execute(
                 "SELECT min(taken_at), max(taken_at) FROM cycles"
             ).fetchone()
-            return None if first is None else (int(first), int(last))
+            return None if first is None else (first, last)
 
-    def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
+    def info(self) -> dict[str, Any]:
+        """Numbers of the ledger, by name."""
+        with self.reading() as connection:
+            counts = {
+                name: connection.execute(query).fetchone()[0] for name, query in _COUNTS.items()
+            }
+            newest = connection.execute("SELECT max(cycle) FROM nodes").fetchone()[0]
+            counts["nodes"] = len(cycles.nodes(connection, newest or 0))
+        broken = self.path.parent.glob(f"{self.path.name}.broken-*")
+        return {
+            "path": str(self.path),
+            **counts,
+            "keep_days": self.keep.days,
+            "keep_nodes_days": self.keep.nodes_days,
+            "max_bytes": self.keep.max_bytes,
+            "broken": sorted(
+                str(path) for path in broken if not path.name.endswith(("-wal", "-shm"))
+            ),
+        }
+
+    def problems(self, *, every_cycle: bool) -> list[str]:
+        """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
+        with errors_of(self.path), contextlib.closing(open_to_read(self.path)) as connection:
+            connection.execute("BEGIN")
+            rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
+            faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
+            if faults:
+                many = f"at {len(faults)} places{' or more' * (len(faults) >= MOST_PROBLEMS)}"
+                places = "at one place" if len(faults) == 1 else many
+                faults.insert(0, _BROKEN.format(places=places, remedy=remedy_of(self.path)))
+            else:
+                faults = list(islice(_wrong_cycles(connection, every_cycle), MOST_PROBLEMS))
+        return [f"{self.path}: {fault}" for fault in faults]
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Connection that may write; no transaction is open."""
         with (
             errors_of(self.path),
             contextlib.closing(open_to_write(self.path, self.busy_seconds)) as connection,
         ):
-            lists = Lists(connection)
-            with transaction(connection):
-                number = ledger_cycles.write(connection, lists, record)
-                Nodes(connection, lists).write(number, record)
-                if record.complete:
-                    ledger_cycles.learn(connection, lists, snapshot)
-                sums.refresh(connection, record.taken_at, record.taken_at + 1)
-                prune(connection, self.keep)
-            shrink(connection, self.keep)
-            return number
-
-    def _one(self, where: str, values: tuple[int, ...]) -> Optional[CycleRecord]:
-        with self._reading() as (connection, lists):
-            for record in ledger_cycles.read(connection, lists, where, values):
-                return replace(record, nodes=Nodes(connection, lists).read(record.number))
-            return None
+            yield connection
 
     @contextlib.contextmanager
-    def _reading(
-        self, *, at_once: bool = False, oldest: int = VERSION
-    ) -> Iterator[tuple[sqlite3.Connection, Lists]]:
+    def reading(self, *, at_once: bool = False) -> Iterator[sqlite3.Connection]:
+        """Connection in one transaction; ``at_once`` as for `open_to_read`."""
         with (
             errors_of(self.path),
             contextlib.closing(
-                open_to_read(self.path, self.busy_seconds, at_once=at_once, oldest=oldest)
+                open_to_read(self.path, self.busy_seconds, at_once=at_once)
             ) as connection,
         ):
-            # One transaction: what a cycle adds or removes meanwhile is seen whole or not at all.
+            # In one transaction a reader sees all of a cycle that is written meanwhile, or nothing.
             connection.execute("BEGIN")
             try:
-                yield connection, Lists(connection)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                yield connection
+            except _UNREADABLE as error:
                 raise StateError(
                     f"{self.path}: what is in it cannot be read: {error}; see `sharectl ledger "
                     "check`"
                 ) from error
 
+    def shrink(self, connection: sqlite3.Connection) -> None:
+        """Give free pages back to the disk if the file is too large or an eighth of it is free.
 
-MOST_PROBLEMS = 20
-LAST_CYCLES = 200
-"""Cycles that are read whole unless all are to be."""
+        New cycles use free pages. A full VACUUM would write the whole file again.
+        """
+        pages, free, size = _pages(connection)
+        if free and (pages * size > self.keep.max_bytes or free * 8 > pages):
+            # `execute` would make one step of this statement, which gives back one page.
+            connection.executescript(f"PRAGMA incremental_vacuum({_PAGES_A_TIME})")
 
-_BROKEN = (
-    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, "
-    "the plans of cycles "
-    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while "
-    "no cycle runs"
-)
+    def _record(self, record: CycleRecord, snapshot: Snapshot) -> int:
+        with self.writing() as connection:
+            with transaction(connection):
+                number = cycles.write(connection, record)
+                if record.complete:
+                    run_times.learn(connection, snapshot)
+                sums.renew(connection, record.taken_at, record.taken_at)
+                self._prune(connection)
+            self.shrink(connection)
+            return number
 
-_COUNTS = {
-    "cycles": "SELECT count(*) FROM cycles",
-    "complete_cycles": "SELECT count(*) FROM cycles WHERE complete",
-    "imported_cycles": "SELECT count(*) FROM cycles WHERE imported",
-    "first_at": "SELECT min(taken_at) FROM cycles",
-    "last_at": "SELECT max(taken_at) FROM cycles",
-    "groups": "SELECT count(DISTINCT group_id) FROM group_rollups",
-    "nodes": "SELECT count(*) FROM nodes",
-    "first_cycle_with_nodes": "SELECT min(id) / 65536 FROM node_blocks",
-    "schema_version": "PRAGMA user_version",
-    "pages": "PRAGMA page_count",
-    "free_pages": "PRAGMA freelist_count",
-    "page_bytes": "PRAGMA page_size",
-}
+    def _one(self, where: str, *values: int) -> Optional[CycleRecord]:
+        with self.reading() as connection:
+            return next(cycles.read(connection, where, values, with_nodes=True), None)
 
+    def _prune(self, connection: sqlite3.Connection) -> None:
+        """Remove what is too old or too much, within a transaction."""
+        newest = "SELECT taken_at FROM cycles ORDER BY number DESC LIMIT ?"
+        now = connection.execute(
+            f"SELECT min(taken_at) FROM ({newest})",
+            (self.keep.doubted_cycles,),
+        ).fetchone()[0]
+        oldest_day = now // DAY_SECONDS - run_times.WINDOW_DAYS
+        connection.execute("DELETE FROM remaining_times WHERE day < ?", (oldest_day,))
+        self._remove_cycles(connection, now - self.keep.days * DAY_SECONDS)
+        self._remove_nodes(connection, now - self.keep.nodes_days * DAY_SECONDS)
+        if used_bytes(connection) > self.keep.max_bytes:
+            removed = self._remove_nodes(connection, now)
+            if removed < self.keep.cycles_a_time and used_bytes(connection) > self.keep.max_bytes:
+                self._remove_cycles(connection, now)
 
-def info(ledger: Ledger) -> dict[str, Any]:
-    """Numbers of a ledger, by name. Raises StateError."""
-    with errors_of(ledger.path), contextlib.closing(open_to_read(ledger.path)) as connection:
-        said = {name: connection.execute(query).fetchone()[0] for name, query in _COUNTS.items()}
-    pages, free, size = (said.pop(name) for name in ("pages", "free_pages", "page_bytes"))
-    return {
-        "path": str(ledger.path),
-        **said,
-        "bytes": pages * size,
-        "free_bytes": free * size,
-        "keep_days": ledger.keep.days,
-        "max_bytes": ledger.keep.max_bytes,
-        "broken": [str(path) for path in broken_ones(ledger.path)],
-    }
+    def _remove_nodes(self, connection: sqlite3.Connection, before: int) -> int:
+        """How many cycles lost their nodes."""
+        return connection.execute(
+            "DELETE FROM nodes WHERE cycle IN (SELECT cycle FROM nodes WHERE taken_at < ? ORDER BY "
+            "taken_at LIMIT ?)",
+            (before, self.keep.cycles_a_time),
+        ).rowcount
 
-
-def broken_ones(path: Path) -> list[Path]:
-    """Ledgers that were put aside since they were broken, the oldest first."""
-    found = path.parent.glob(f"{path.name}.broken-*")
-    return sorted(one for one in found if not one.name.endswith(("-wal", "-shm")))
-
-
-def problems(ledger: Ledger, *, every_cycle: bool) -> list[str]:
-    """What is not in order, one line each, the first `MOST_PROBLEMS`. Raises StateError."""
-    with errors_of(ledger.path), contextlib.closing(open_to_read(ledger.path)) as connection:
-        found = [f"SQLite: {said}" for said in _integrity(connection)]
-        if found:
-            found.insert(
-                0, _BROKEN.format(places=_places(len(found)), remedy=remedy_of(ledger.path))
-            )
-        else:
-            connection.execute("BEGIN")
-            for part in (
-                _rollups(connection),
-                _cycles(connection, None if every_cycle else LAST_CYCLES),
-            ):
-                found += [line for line, _ in zip(part, range(MOST_PROBLEMS))]
-    return [f"{ledger.path}: {line}" for line in found[: MOST_PROBLEMS + 1]]
+    def _remove_cycles(self, connection: sqlite3.Connection, before: int) -> None:
+        rows = connection.execute(
+            "SELECT number FROM cycles WHERE taken_at < ? ORDER BY taken_at, number LIMIT ?",
+            (before, self.keep.cycles_a_time),
+        ).fetchall()
+        if rows:
+            cycles.remove(connection, (number for (number,) in rows))
+            oldest = connection.execute("SELECT min(taken_at) FROM cycles").fetchone()[0]
+            sums.remove_before(connection, oldest)
 
 
-def _places(count: int) -> str:
-    return (
-        "at one place"
-        if count == 1
-        else f"at {count} places{' or more' if count >= MOST_PROBLEMS else ''}"
-    )
+def used_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file without its free pages."""
+    pages, free, size = _pages(connection)
+    return (pages - free) * size
 
 
-def _integrity(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
-    return [said for (said,) in rows if said != "ok"]
+def _pages(connection: sqlite3.Connection) -> tuple[int, int, int]:
+    query = "SELECT * FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+    pages, free, size = connection.execute(query).fetchone()
+    return pages, free, size
 
 
-def _rollups(connection: sqlite3.Connection) -> Iterator[str]:
-    """Days whose sums are not those of their cycles; of the oldest day some cycles may be gone already."""
-    whole = "SELECT min(taken_at), max(taken_at) FROM cycles"
-    first, last = connection.execute(whole).fetchone()
-    if first is None:
-        return
-    since = (first // DAY_SECONDS + 1) * DAY_SECONDS
-    until = (last // DAY_SECONDS + 1) * DAY_SECONDS
-    made, kept = (
-        sums.sums(connection, since, until, DAY_SECONDS, level) for level in (0, DAY_SECONDS)
-    )
-    for of_cycles, of_rollups in zip(made, kept):
-        there = {_key(row): row for row in of_rollups}
-        for row in of_cycles:
-            if not _same(row, there.pop(_key(row), ())):
-                yield f"sums of the day that begins at {row[0]} are not those of its cycles"
-        for start, *_ in there.values():
-            yield f"there are sums of the day that begins at {start}, which has no such cycles"
-
-
-def _key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bucket, and what else a row is known by: as many columns as stand before the sums."""
-    columns = {5: 3, 13: 1, 17: 2}
-    return row[: columns[len(row)]]
-
-
-def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    return len(one) == len(other) and all(
-        a == b or (a is not None and b is not None and isclose(a, b, rel_tol=1e-9, abs_tol=1e-6))
-        for a, b in zip(one, other)
-    )
-
-
-def _cycles(connection: sqlite3.Connection, most: Optional[int]) -> Iterator[str]:
-    lists = Lists(connection)
-    nodes = Nodes(connection, lists)
+def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator[str]:  # noqa: FBT001
     numbers = "SELECT number FROM cycles ORDER BY number DESC LIMIT ?"
-    rows = connection.execute(numbers, (-1 if most is None else most,)).fetchall()
+    rows = connection.execute(numbers, (-1 if every_cycle else LAST_CYCLES,)).fetchall()
     for (number,) in reversed(rows):
         try:
-            for record in ledger_cycles.read(connection, lists, "WHERE number = ?", (number,)):
-                _read_nodes(nodes, number, complete=record.complete)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            next(cycles.read(connection, "WHERE number = ?", (number,), with_nodes=True))
+        except _UNREADABLE as error:
             yield f"cycle {number} cannot be read: {error}"
-
-
-def _read_nodes(nodes: Nodes, number: int, *, complete: bool) -> None:
-    if nodes.read(number) and not complete:
-        raise ValueError("it was not complete, and has nodes")

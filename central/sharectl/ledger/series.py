@@ -1,7 +1,7 @@
-"""What reports draw: figures of the ledger over a stretch of time, a bucket a point.
+"""Figures of the ledger over time, one bucket a point, for reports.
 
-A bucket in which no cycle ran is not there, and one without a complete cycle has no groups: missing
-is never zero.
+A bucket without a cycle is left out; one without a complete cycle has no groups: missing is never
+zero.
 """
 
 from __future__ import annotations
@@ -11,27 +11,24 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 UNKNOWN_SIZE = 0
-"""Stands for the cores of multicore jobs where only their sum is known: in rows of an imported shares_Error.log."""
+"""Cores of a multicore job of unknown size, in rows of an imported shares_Error.log."""
 
 MOST_COVERED_SECONDS = 3600
-"""A cycle's figures stand for the time since the complete cycle before it, at most for so long: the rest is a gap."""
+"""Figures of a cycle hold for the time since the complete cycle before it, at most for so long."""
 
 HOUR_SECONDS = 3600
-QUARTER_SECONDS = 21600
 DAY_SECONDS = 86400
-LEVELS_SECONDS = (DAY_SECONDS, QUARTER_SECONDS, HOUR_SECONDS)
-"""Widths of roll-ups, each a whole number of the next."""
 
 _COARSER = 4
-"""A figure is drawn with a point a cycle where it shows days, and the widest roll-up that is no coarser than this elsewhere."""
+"""Sums are used where they are at most so many times as wide as a point, and cycles elsewhere."""
 
 
 @dataclass(frozen=True)
 class GroupPoint:
-    """One group in one bucket: means over its complete cycles, and sums over the time that they cover."""
+    """One group in one bucket: means over its complete cycles, sums over the time they cover."""
 
     cycles: int
-    """Complete cycles that know the group, >= 1."""
+    """Complete cycles with the group, >= 1."""
     pledge_hs06: float
     power_hs06: float
     setpoint_hs06: float
@@ -40,21 +37,21 @@ class GroupPoint:
     error_rms_hs06: float
     """Root of the mean square of it."""
     output_hs06: Optional[float]
-    """Of the controller; None if no cycle knows, since all are imported."""
+    """Of the controller; None if all cycles are imported."""
     work_hs06_seconds: float
     """Power times time."""
     pledge_hs06_seconds: float
     """Pledge times the same time."""
     cores_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores of a job -> cores that such jobs held; `UNKNOWN_SIZE` for multicore jobs of any."""
+    """Cores of a job -> cores that such jobs held."""
     pending_by_size: Mapping[int, float] = field(default_factory=dict)
-    """Cores requested -> jobs that waited; `UNKNOWN_SIZE` likewise."""
+    """Cores requested -> jobs that waited."""
     held_back_nodes: Optional[float] = None
-    """Nodes on which a target held it, or a group within it, back; None if no cycle knows."""
+    """Nodes whose target held it, or a group within it, back; None if unknown."""
     helped_nodes: Optional[float] = None
-    """Nodes on which one helped it; None if no cycle knows."""
+    """Nodes whose target helped it; None if unknown."""
     unplaceable_jobs: Optional[float] = None
-    """Pending jobs that no node could run if it were empty; None if no cycle knows."""
+    """Pending jobs that no node could run if it were empty; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +62,17 @@ class PoolPoint:
     """All that ran, >= 1."""
     complete_cycles: int
     covered_seconds: int
-    """Time that complete cycles stand for: less than the bucket where cycles are missing."""
+    """Time that complete cycles cover: less than the bucket where cycles are missing."""
     idle_cores: Optional[float]
-    """Mean of what no job held; None if no cycle knows."""
+    """Mean of cores without a job; None if unknown."""
     targets: Optional[float]
-    """Mean of nodes under a target; None if no cycle knows."""
+    """Mean of nodes under a target; None if unknown."""
     seconds: Optional[float]
-    """Mean duration of a cycle; None if no cycle knows."""
+    """Mean duration of a cycle; None if unknown."""
     idle_target_cores: Optional[float] = None
-    """Mean of idle cores that targets kept from jobs; None if no cycle knows."""
+    """Mean of idle cores that targets kept from jobs; None if unknown."""
     idle_grace_cores: Optional[float] = None
-    """Mean of those that grace kept; None if no cycle knows."""
+    """Mean of those that grace kept; None if unknown."""
 
 
 @dataclass(frozen=True)
@@ -107,25 +104,24 @@ class Series:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which buckets answer a question."""
+    """Buckets of a series."""
 
     since: int
     until: int
     bucket_seconds: int
     level_seconds: int
-    """Width of the roll-ups that they are added up from; 0: the cycles themselves."""
+    """Width of the sums that they are made from; 0: cycles."""
 
 
 def layout(since: int, until: int, points: int) -> Layout:
-    """Buckets for about ``points`` points from ``since`` to ``until``, Unix seconds.
+    """At most ``points`` buckets from ``since`` to ``until``, Unix seconds.
 
-    There are at most so many. A bucket of a quarter of an hour or more is made a whole number of
-    hours, of quarters of a day or of days (UTC), so that it can be added up from roll-ups: up to
-    `_COARSER` times as wide as asked for. Then the ends are moved outwards to whole ones.
+    Buckets that are made from sums are whole hours or whole days (UTC), up to `_COARSER` times as
+    wide as asked for, and both ends move outwards to a whole one.
     """
-    span_seconds = max(1, until - since)
-    width = -(-span_seconds // max(1, points))
-    level = next((level for level in LEVELS_SECONDS if level <= _COARSER * width), 0)
+    width = -(-max(1, until - since) // max(1, points))
+    levels = (level for level in (DAY_SECONDS, HOUR_SECONDS) if level <= _COARSER * width)
+    level = next(levels, 0)
     if level == 0:
         return Layout(since, max(until, since + 1), width, 0)
     begin = since // level * level

@@ -56,7 +56,7 @@ def looks(drawn: list[tuple[list[dict[str, int]], int, int]]) -> list[Snapshot]:
 def replay(folder: Path, config: PlanConfig, since: int) -> list[ReplayedCycle]:
     ledger = Ledger(folder / PLACE)
     before = ledger.cycle_at(since - 1) if since > NOW else None
-    records = ledger.with_nodes(since, NOW + 10**6)
+    records = ledger.cycles(since, NOW + 10**6, with_nodes=True)
     how = Replay(config, NOTHING_KNOWN)
     return list(replayed(how, records, before, state_after(before, config.validity_seconds)))
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from sharectl.condor import collector, configuration, schedds
 from sharectl.config import load
 from sharectl.errors import SharectlError
-from sharectl.ledger import logs
+from sharectl.ledger import error_log, jobs_file
 from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
@@ -148,7 +148,7 @@ def test_a_plan_is_fit_to_be_published_or_refused(text: str) -> None:
 def test_an_errors_log_is_read_or_refused(content: bytes) -> None:
     """read(any bytes) returns rows, or raises a SharectlError of bounded length."""
     with file_with(content) as path:
-        found, said = outcome(lambda: logs.read_error_log(path))
+        found, said = outcome(lambda: error_log.read_error_log(path))
     assert (found is None) == bool(said)
     assert len(said) < 20_000
 
@@ -158,14 +158,14 @@ def test_an_errors_log_is_read_or_refused(content: bytes) -> None:
 def test_a_jobs_file_is_read_or_refused(content: bytes) -> None:
     """read(any bytes) has groups and hosts that are such, and numbers within limits, or raises a SharectlError."""
     with file_with(content) as path:
-        rows, said = outcome(lambda: logs.read_jobs(path, GROUPS))
+        rows, said = outcome(lambda: jobs_file.read_jobs(path, GROUPS))
     if rows is None:
         assert 0 < len(said) < 20_000
         return
     assert all(HOST_NAME.fullmatch(job.node) and job.hs06_per_core > 0 for job in rows.running)
     for jobs in (rows.running, rows.pending):
         assert {job.group for job in jobs} <= {*GROUPS, "other"}
-        assert all(0 < job.cores <= logs.MAX_CORES for job in jobs)
+        assert all(0 < job.cores <= jobs_file.MAX_CORES for job in jobs)
 
 
 @given(st.binary(max_size=200) | spoiled(SAID))
@@ -327,7 +327,9 @@ def test_nobody_waits_for_the_writer_of_a_fifo(what: str, tmp_path: Path) -> Non
     assert peak_of(lambda: READERS[what][0](path)) < MIB
 
 
-@pytest.mark.parametrize("read", [lambda path: logs.read_jobs(path, GROUPS), logs.read_error_log])
+@pytest.mark.parametrize(
+    "read", [lambda path: jobs_file.read_jobs(path, GROUPS), error_log.read_error_log]
+)
 @pytest.mark.parametrize("content", [b"1 a\n" * 200_000, b"1 " * (16 * MIB), b"#\n" * 200_000])
 def test_rows_that_are_none_are_not_kept(
     read: Callable[[Path], object], content: bytes, tmp_path: Path

@@ -11,11 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sharectl.files.packed import file_source
-from sharectl.ledger import export, logs
-from sharectl.ledger.export import Counted
-from sharectl.ledger.ledger import Keep, Ledger, problems
-from sharectl.ledger.logs import bring_in
-from sharectl.ledger.nodes import NodeRow, TargetRow, code_of, pack, unpack, value_of
+from sharectl.ledger import error_log, export
+from sharectl.ledger.imports import bring_in
+from sharectl.ledger.ledger import Keep, Ledger
 from sharectl.ledger.series import DAY_SECONDS, layout
 from sharectl.model import (
     GroupControl,
@@ -38,50 +36,6 @@ FEW = settings(max_examples=15)
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)
 words = st.text(max_size=20)
-held_rows = st.builds(
-    lambda kinds, amounts: tuple((kind, *row) for kind, row in zip(kinds, amounts)),
-    st.lists(st.integers(1, 6), unique=True, max_size=6),
-    st.lists(st.tuples(SMALL, st.integers(0, 900), st.integers(0, 900)), min_size=6, max_size=6),
-)
-node_rows = st.builds(
-    NodeRow,
-    st.integers(1, 30),
-    st.integers(1, 4),
-    st.integers(0, 3),
-    held_rows,
-    st.none() | st.builds(TargetRow, SMALL, SMALL, SMALL, SMALL),
-    st.integers(0, 900),
-    st.integers(0, 900),
-)
-blocks = st.lists(node_rows, max_size=12, unique_by=lambda row: row.node).map(sorted)
-
-
-@given(blocks, blocks, st.integers(0, 10**6))
-def test_a_block_is_what_was_packed(
-    rows: list[NodeRow], before: list[NodeRow], seconds: int
-) -> None:
-    """unpack(pack(rows, base), base) = rows, whatever the base; and each row of it alone is that row."""
-    base = {row.node: row for row in before}
-    block = pack(rows, base, seconds)
-    assert list(unpack(block, base)) == rows
-    for row in rows:
-        assert list(unpack(block, base, row.node)) == [row]
-
-
-@given(st.binary(max_size=200), blocks)
-def test_what_is_no_block_is_an_error(data: bytes, before: list[NodeRow]) -> None:
-    """Any bytes are a block or a ValueError."""
-    try:
-        list(unpack(data, {row.node: row for row in before}))
-    except ValueError:
-        return
-
-
-@given(st.integers(0, 10**12))
-def test_a_code_is_the_number_to_two_digits(number: int) -> None:
-    """value(code(n)) is n to two digits, and so is value(code(value(code(n))))."""
-    kept = value_of(code_of(number))
-    assert kept == rounded(number) == value_of(code_of(kept))
 
 
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
@@ -243,11 +197,11 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
     """Every cycle that was recorded is read as it was, alone and among the others, and `check` finds nothing wrong."""
     expected = [as_kept(record, number) for number, record in enumerate(kept, start=1)]
     with ledger_of(kept) as ledger:
-        assert list(ledger.with_nodes(0, 2**40)) == expected
+        assert list(ledger.cycles(0, 2**40, with_nodes=True)) == expected
         assert list(ledger.cycles(0, 2**40)) == [replace(record, nodes=()) for record in expected]
         for record in expected:
             assert ledger.cycle(record.number) == ledger.cycle_at(record.taken_at) == record
-        assert problems(ledger, every_cycle=True) == []
+        assert ledger.problems(every_cycle=True) == []
 
 
 @given(records())
@@ -274,7 +228,7 @@ def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -
     """What is left is all that is younger than the limit, the youngest of all cycles, and is read as it was."""
     doubted = kept[-min(len(kept), 2)]
     with ledger_of(kept, Keep(days=days, cycles_a_time=3, doubted_cycles=2)) as ledger:
-        left = list(ledger.with_nodes(0, 2**40))
+        left = list(ledger.cycles(0, 2**40, with_nodes=True))
     expected = [as_kept(record, number) for number, record in enumerate(kept, start=1)]
     assert left == expected[len(expected) - len(left) :]
     assert len(left) >= sum(
@@ -288,15 +242,15 @@ def test_a_log_that_was_exported_comes_back_as_it_was(kept: list[CycleRecord]) -
     """import(export(x)) = x: the rows of a log are the same after they were in a ledger that had nothing else."""
     with ledger_of(kept) as ledger, ledger_of(()) as other:
         log = ledger.path.parent / "shares_Error.log"
-        log.write_text("".join(export.log_of(ledger, 0, 2**40, Counted())))
+        log.write_text("".join(export.log_of(export.log_rows(ledger, 0, 2**40))))
         powers = [control.error.usage.power_hs06 for record in kept for control in record.groups]
         if powers and min(powers) >= 0:
             bring_in(other, [file_source(log)], kept[-1].taken_at)
-            again = "".join(export.log_of(other, 0, 2**40, Counted()))
+            again = "".join(export.log_of(export.log_rows(other, 0, 2**40)))
             assert again == log.read_text()
-            assert logs.read_error_log(log) == tuple(
+            assert error_log.read_error_log(log) == tuple(
                 (record.taken_at, control.error)
                 for record in other.cycles(0, 2**40)
                 for control in record.groups
             )
-            assert problems(other, every_cycle=True) == []
+            assert other.problems(every_cycle=True) == []

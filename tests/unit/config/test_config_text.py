@@ -96,6 +96,7 @@ history:
   changes_keep: 10  # default
 ledger:
   keep_days: 730  # default
+  keep_nodes_days: 60  # default
   max_bytes: 2147483648  # default
 state_directory: /var/lib/sharectl  # default
 lock_wait_seconds: 60

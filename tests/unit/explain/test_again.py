@@ -135,7 +135,7 @@ def test_a_replay_notes_that_it_differs_where_nothing_was_changed(run: Run) -> N
 
 def test_run_times_known_then_are_all_that_differs(config: Path) -> None:
     ledger = Ledger(config.parent / PLACE)
-    with_nodes = list(ledger.with_nodes(NOW, NOW + LOOKS * PERIOD_SECONDS))
+    with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
     law = PlanConfig(PLEDGES, PlanLimits(), 3060)
     for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.known(tuple(PLEDGES)), 0.0)):
         cycles = list(replayed(Replay(law, known), with_nodes, None, State()))

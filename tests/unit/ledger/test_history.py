@@ -7,9 +7,9 @@ import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.errors import StateError
-from sharectl.ledger import logs
+from sharectl.ledger import error_log
+from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.ledger.logs import Histories, HistoryFiles
 from sharectl.model import PlanLimits, Source
 from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import (
@@ -35,8 +35,8 @@ WET = Circumstances()
 
 @pytest.fixture
 def histories(tmp_path: Path) -> Histories:
-    files = HistoryFiles(tmp_path / "jobs.txt", tmp_path / "errors.log", 10**6, 1)
-    return Histories(files, Ledger(tmp_path / PLACE, busy_seconds=0.2))
+    ledger = Ledger(tmp_path / PLACE, busy_seconds=0.2)
+    return Histories(tmp_path / "jobs.txt", tmp_path / "errors.log", 10**6, 1, ledger)
 
 
 def cycle(
@@ -69,7 +69,7 @@ def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
         UNEVEN.sources,
     )
     assert {node.target for node in kept.nodes if node.target} == set(publisher.plans[0].targets)
-    assert [row[1].group for row in logs.read_error_log(histories.files.errors_log)] == [
+    assert [row[1].group for row in error_log.read_error_log(histories.errors_log)] == [
         "alice",
         "cms",
     ]
@@ -92,7 +92,7 @@ def test_a_broken_ledger_is_said_and_the_cycle_controls(histories: Histories) ->
     assert publisher.plans == [result.publication.plan]
     (problem,) = result.problems
     assert "is broken: file is not a database: moved to" in problem
-    assert len(logs.read_error_log(histories.files.errors_log)) == 4
+    assert len(error_log.read_error_log(histories.errors_log)) == 4
     assert cycle(histories, publisher, 2).problems == ()
     assert len(list(histories.ledger.cycles(0, 2**40))) == 2
 
@@ -107,7 +107,7 @@ def test_a_dry_run_says_what_the_next_cycle_does_with_a_broken_ledger(histories:
 def test_a_log_that_cannot_be_written_does_not_keep_the_cycle_from_the_ledger(
     histories: Histories,
 ) -> None:
-    histories.files.errors_log.mkdir()
+    histories.errors_log.mkdir()
     with pytest.raises(StateError, match=r"errors\.log"):
         histories.record(*made())
     assert histories.ledger.latest() is not None
@@ -128,4 +128,4 @@ def test_an_incomplete_cycle_is_in_the_ledger_alone(histories: Histories) -> Non
     kept = histories.ledger.latest()
     assert kept is not None
     assert not kept.complete
-    assert not histories.files.errors_log.exists()
+    assert not histories.errors_log.exists()

@@ -11,13 +11,11 @@ import pytest
 
 from sharectl.cycle.record import snapshot_of
 from sharectl.errors import StateError
-from sharectl.ledger.database import APPLICATION_ID, MIGRATIONS, VERSION, migrate
-from sharectl.ledger.ledger import PLACE, Ledger, problems
+from sharectl.ledger.database import VERSION
+from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import RunningJobs
 from tests.fakes import NOW
 from tests.made_cycles import PERIOD_SECONDS, as_kept, incomplete, made
-
-OLD_FILES = Path(__file__).parents[2] / "golden" / "ledger"
 
 
 @pytest.fixture
@@ -100,38 +98,6 @@ def test_cycles_are_found_by_number_by_time_and_by_the_time_before(ledger: Ledge
     )
     assert ledger.cycle_at(NOW - 1) is None
     assert ledger.cycle(99) is None
-
-
-def test_a_time_is_no_number_however_small_and_a_number_no_time_however_large(
-    ledger: Ledger,
-) -> None:
-    number = ledger.record(*made(0))
-    assert ledger.cycle_at(number) is None
-    assert ledger.cycle(NOW) is None
-
-
-def test_a_chain_of_blocks_is_read_from_any_place(ledger: Ledger) -> None:
-    records = [made(number) for number in range(20)]
-    numbers = [ledger.record(*record) for record in records]
-    for number, (record, _) in reversed(list(zip(numbers, records))):
-        assert ledger.cycle(number) == as_kept(record, number)
-    whole = list(ledger.with_nodes(NOW, NOW + 20 * PERIOD_SECONDS))
-    assert whole == [as_kept(record, number) for number, (record, _) in zip(numbers, records)]
-
-
-def test_a_nodes_history_is_what_the_cycles_say(ledger: Ledger) -> None:
-    for number in range(12):
-        ledger.record(*made(number, nodes=5 if number % 4 else 3))
-    ledger.record(*incomplete(12))
-    found = ledger.node_history("wn-4", NOW, NOW + 20 * PERIOD_SECONDS)
-    assert [moment.taken_at for moment in found] == [
-        NOW + n * PERIOD_SECONDS for n in range(12) if n % 4
-    ]
-    for moment in found:
-        record = ledger.cycle(moment.number)
-        assert record is not None
-        assert moment.node in record.nodes
-    assert ledger.node_history("wn-77", NOW, NOW + 9999) == ()
 
 
 def test_a_snapshot_of_a_cycle_decides_as_the_pool_did(ledger: Ledger) -> None:
@@ -288,77 +254,6 @@ def test_another_writer_is_waited_for_and_then_named(ledger: Ledger) -> None:
     assert len(list(ledger.cycles(0, 2**40))) == 2
 
 
-def test_what_cannot_be_read_is_named(ledger: Ledger) -> None:
-    number = ledger.record(*made())
-    with opened(ledger.path) as connection:
-        connection.execute("UPDATE node_blocks SET block = x'00ff'")
-    with pytest.raises(StateError, match="what is in it cannot be read"):
-        ledger.cycle(number)
-    assert len(list(ledger.cycles(0, 2**40))) == 1
-    later = ledger.record(*made(1))
-    found = ledger.cycle(later)
-    assert found is not None, "a block that cannot be read is no base for what comes"
-    assert found == as_kept(made(1)[0], later)
-
-
-def old_files() -> list[Path]:
-    return sorted(OLD_FILES.glob("version-*.sql"))
-
-
-def test_there_is_an_old_file_of_each_version() -> None:
-    assert [path.stem for path in old_files()] == [
-        f"version-{number}" for number in range(1, VERSION + 1)
-    ]
-
-
-@pytest.mark.parametrize("old", old_files(), ids=lambda path: path.stem)
-def test_an_old_ledger_is_brought_up_to_date_with_all_that_is_in_it(
-    ledger: Ledger, old: Path
-) -> None:
-    ledger.path.parent.mkdir()
-    with opened(ledger.path) as connection:
-        connection.executescript(old.read_text(encoding="utf-8"))
-    assert ledger.known(["alice"]).remaining, "a cycle asks before it brings the file up to date"
-    number = ledger.record(*made(9))
-    assert [record.complete for record in ledger.cycles(0, NOW + 9 * PERIOD_SECONDS)] == [
-        True,
-        True,
-        True,
-        False,
-    ]
-    first = ledger.cycle(1)
-    assert first is not None
-    assert (len(first.nodes), len(first.groups), first.seconds) == (5, 2, 3.25)
-    assert ledger.cycle(number) == as_kept(made(9)[0], number)
-
-
-def test_targets_of_groups_that_version_1_did_not_count_are_not_known(ledger: Ledger) -> None:
-    ledger.path.parent.mkdir()
-    with opened(ledger.path) as connection:
-        connection.executescript((OLD_FILES / "version-1.sql").read_text(encoding="utf-8"))
-    with pytest.raises(
-        StateError, match="is of schema version 1; the next `sharectl cycle` brings it to"
-    ):
-        ledger.latest()
-    record, seen = made(5)
-    number = ledger.record(record, seen)
-    assert [cycle.target_nodes for cycle in ledger.cycles(0, NOW + 5 * PERIOD_SECONDS)] == [{}] * 4
-    kept = ledger.cycle(number)
-    assert kept is not None
-    told = sum(node.target is not None for node in record.nodes)
-    assert kept.target_nodes == {"alice": (told, 0), "cms": (0, told)}
-    assert told > 0
-    hours = [bucket.groups for bucket in ledger.series(NOW - 3600, NOW + 7200, 3).buckets]
-    points = [groups["alice"] for groups in hours if groups]
-    assert [(point.held_back_nodes, point.helped_nodes) for point in points] == [
-        (None, None),
-        (told, 0),
-    ]
-    (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
-    assert (day.groups["alice"].cycles, day.groups["alice"].held_back_nodes) == (4, told)
-    assert problems(ledger, every_cycle=True) == []
-
-
 def test_nodes_for_multicore_jobs_alone_are_other_nodes_than_their_like(ledger: Ledger) -> None:
     record, seen = made()
     first, *others = record.nodes
@@ -368,41 +263,40 @@ def test_nodes_for_multicore_jobs_alone_are_other_nodes_than_their_like(ledger: 
     assert ledger.last_complete(NOW, NOW + 1) == as_kept(record, number)
 
 
-def test_pending_jobs_that_no_node_could_run_are_added_up_where_they_are_known(
-    ledger: Ledger,
+def test_targets_of_a_node_are_those_of_its_cycles_the_newest_first(ledger: Ledger) -> None:
+    for number in range(6):
+        ledger.record(*made(number, nodes=5 if number % 3 else 3))
+    ledger.record(*incomplete(6))
+    targets = list(ledger.targets_of("wn-4", NOW, NOW + 20 * PERIOD_SECONDS))
+    assert [taken_at for taken_at, _ in targets] == [
+        NOW + number * PERIOD_SECONDS for number in (5, 4, 2, 1)
+    ]
+    for taken_at, target in targets:
+        record = ledger.cycle_at(taken_at)
+        assert record is not None
+        assert [target] == [node.target for node in record.nodes if node.node == "wn-4"]
+    assert list(ledger.targets_of("wn-77", NOW, NOW + 9999)) == []
+
+
+@pytest.mark.parametrize("table", ["nodes", "details"])
+def test_a_cycle_that_cannot_be_read_is_an_error_and_the_others_are_read(
+    ledger: Ledger, table: str
 ) -> None:
-    ledger.path.parent.mkdir()
+    for number in range(2):
+        ledger.record(*made(number))
     with opened(ledger.path) as connection:
-        connection.executescript((OLD_FILES / "version-3.sql").read_text(encoding="utf-8"))
+        connection.execute(f"UPDATE {table} SET detail = x'00ff' WHERE cycle = 1")  # noqa: S608
+    with pytest.raises(StateError, match="what is in it cannot be read"):
+        ledger.cycle(1)
+    assert ledger.cycle(2) == as_kept(made(1)[0], 2)
+
+
+def test_pending_jobs_that_no_node_could_run_are_added_up(ledger: Ledger) -> None:
     for number, jobs in ((5, 4), (6, 0)):
         record, seen = made(number)
-        (alice, cms) = record.groups
+        alice, cms = record.groups
         usage = replace(cms.error.usage, unplaceable_by_cores={8: jobs, 1: jobs})
         cms = replace(cms, error=replace(cms.error, usage=usage))
         ledger.record(replace(record, groups=(alice, cms)), seen)
     (day,) = ledger.series(NOW, NOW + 7200, 1).buckets
-    assert day.groups["cms"].cycles > 2, "older cycles are there, and do not count"
     assert (day.groups["alice"].unplaceable_jobs, day.groups["cms"].unplaceable_jobs) == (0, 4)
-    points = [
-        bucket.groups["cms"]
-        for bucket in ledger.series(NOW, NOW + 3600, 3).buckets
-        if bucket.groups
-    ]
-    assert points[0].unplaceable_jobs is None
-    assert problems(ledger, every_cycle=True) == []
-
-
-def test_a_step_that_fails_leaves_the_old_tables(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    with opened(path) as connection:
-        migrate(connection, path)
-        broken = (*MIGRATIONS, "CREATE TABLE half (x); CREATE TABLE half (x)")
-        with pytest.raises(sqlite3.OperationalError):
-            migrate(connection, path, broken)
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        assert connection.execute(
-            "SELECT count(*) FROM sqlite_master WHERE name = 'half'"
-        ).fetchone() == (0,)
-        migrate(connection, path, (*MIGRATIONS, "CREATE TABLE half (x)"))
-        assert connection.execute("PRAGMA user_version").fetchone() == (VERSION + 1,)
-        assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)

@@ -108,7 +108,7 @@ def kept_whole(path: Path) -> int:
     """How many cycles a file has that is in order, each of them whole."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    kept = list(Ledger(path).with_nodes(0, 2**40))
+    kept = list(Ledger(path).cycles(0, 2**40, with_nodes=True))
     for place, record in enumerate(kept):
         assert record == as_kept(made(place, nodes=40)[0], place + 1)
     return len(kept)

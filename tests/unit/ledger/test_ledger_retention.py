@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.ledger.database import PAGE_BYTES
-from sharectl.ledger.ledger import PLACE, Keep, Ledger, problems
-from sharectl.ledger.nodes import CYCLES_A_CHAIN
+from sharectl.ledger.ledger import PLACE, Keep, Ledger
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
 
 DAY = 86400
+PAGE_BYTES = 4096
 
 
 @pytest.fixture
@@ -42,19 +41,19 @@ def test_cycles_go_when_they_are_too_old_some_at_a_time(path: Path) -> None:
         left.append(numbers_in(ledger))
     assert left[0] == list(range(1, 11))
     assert [numbers[0] for numbers in left[1:]] == [4, 7, 10, 11]
-    assert problems(ledger, every_cycle=True) == []
+    assert ledger.problems(every_cycle=True) == []
 
 
 def test_what_is_left_of_a_chain_is_read(path: Path) -> None:
-    ledger = Ledger(path, Keep(days=1, cycles_a_time=CYCLES_A_CHAIN // 2, doubted_cycles=1))
-    record(ledger, range(CYCLES_A_CHAIN))
-    record(ledger, range(CYCLES_A_CHAIN, CYCLES_A_CHAIN + 2), later_seconds=0)
-    kept, seen = made(CYCLES_A_CHAIN + 2)
+    ledger = Ledger(path, Keep(days=1, cycles_a_time=12 // 2, doubted_cycles=1))
+    record(ledger, range(12))
+    record(ledger, range(12, 12 + 2), later_seconds=0)
+    kept, seen = made(12 + 2)
     ledger.record(
         replace(kept, taken_at=kept.taken_at + DAY), replace(seen, taken_at=seen.taken_at + DAY)
     )
     numbers = numbers_in(ledger)
-    assert 1 < numbers[0] <= CYCLES_A_CHAIN
+    assert 1 < numbers[0] <= 12
     for number in numbers[:-1]:
         assert ledger.cycle(number) == as_kept(made(number - 1)[0], number)
 
@@ -73,17 +72,17 @@ def test_a_file_too_large_lets_go_of_what_nodes_held_first(path: Path) -> None:
     record(unbounded, range(60), nodes=20)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
         # As large as those of some more nodes would be.
-        connection.execute("UPDATE node_blocks SET block = CAST(block || zeroblob(20000) AS BLOB)")
+        connection.execute("UPDATE nodes SET detail = CAST(detail || zeroblob(20000) AS BLOB)")
     most = path.stat().st_size - 30 * PAGE_BYTES
     ledger = Ledger(path, Keep(max_bytes=most, cycles_a_time=10, doubted_cycles=1))
     record(ledger, range(60, 75), nodes=20)
     assert path.stat().st_size <= most
     assert numbers_in(ledger) == list(range(1, 76)), "the figures of groups stay"
-    with_nodes = [kept.number for kept in ledger.with_nodes(0, 2**40) if kept.nodes]
+    with_nodes = [kept.number for kept in ledger.cycles(0, 2**40, with_nodes=True) if kept.nodes]
     assert with_nodes == list(range(with_nodes[0], 76))
     assert with_nodes[0] > 1
     assert ledger.cycle(75) == as_kept(made(74, 20)[0], 75)
-    assert problems(ledger, every_cycle=True) == []
+    assert ledger.problems(every_cycle=True) == []
 
 
 def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path) -> None:
@@ -98,7 +97,7 @@ def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path
 def test_free_pages_go_back_to_the_disk(path: Path) -> None:
     record(Ledger(path), range(20))
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("UPDATE node_blocks SET block = CAST(block || zeroblob(20000) AS BLOB)")
+        connection.execute("UPDATE nodes SET detail = CAST(detail || zeroblob(20000) AS BLOB)")
     before = path.stat().st_size
     record(Ledger(path, Keep(days=1, doubted_cycles=1)), range(2), later_seconds=9 * DAY)
     assert path.stat().st_size <= before - 10 * PAGE_BYTES

@@ -15,7 +15,7 @@ from sharectl.config.text import as_data
 from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.errors import ConfigError
-from sharectl.ledger import logs
+from sharectl.ledger import jobs_file
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.nodes import (
     ALL_NODES,
@@ -101,8 +101,8 @@ def test_slots_of_one_node_are_one_node() -> None:
 def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
     path = tmp_path / "jobs"
     path.write_text("2 wn-1 cms 60 8 10\n2 wn-2 cms 60 8 10\n")
-    rows = logs.read_jobs(path, frozenset({"cms"}))
-    seen = logs.as_snapshot(rows, NOW, {"wn-1": True, "wn-2": True}, {"wn-2"})
+    rows = jobs_file.read_jobs(path, frozenset({"cms"}))
+    seen = jobs_file.as_snapshot(rows, NOW, {"wn-1": True, "wn-2": True}, {"wn-2"})
     assert {node.name: node.reserved for node in seen.nodes} == {"wn-1": False, "wn-2": True}
     assert {job.memory_mib for job in seen.running} == {0}
 

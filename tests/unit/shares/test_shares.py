@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.ledger import logs
+from sharectl.ledger import error_log, jobs_file
 from sharectl.model import GroupUsage
 from sharectl.shares.errors import group_errors, usage_by_group
 
@@ -44,10 +44,10 @@ def _jobs_of_the_seed() -> list[str]:
 
 def test_the_seeds_rows_come_out_of_their_own_cores_and_powers() -> None:
     pledges = {"cms": 87100.0, "atlas": 105300.0, "alice": 71400.0, "rest": float(REST_PLEDGE_HS06)}
-    rows = logs.parse(_jobs_of_the_seed(), "seed", frozenset(pledges))
-    snapshot = logs.as_snapshot(rows, T0, {})
+    rows = jobs_file.parse(_jobs_of_the_seed(), "seed", frozenset(pledges))
+    snapshot = jobs_file.as_snapshot(rows, T0, {})
     errors = group_errors(usage_by_group(snapshot, pledges), pledges)
-    assert logs.rows(T0, errors)[:3] == SEED_ROWS
+    assert error_log.rows(T0, errors)[:3] == SEED_ROWS
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_errors_are_cut_towards_zero_but_not_by_the_last_bits_of_a_sum(
     power: float, written: int
 ) -> None:
     errors = group_errors({"a": GroupUsage(power_hs06=power + 100)}, {"a": 100.0})
-    (row,) = logs.rows(T0, errors)
+    (row,) = error_log.rows(T0, errors)
     assert row.split()[7] == str(written)
 
 
@@ -78,12 +78,12 @@ def test_the_log_gets_one_header_and_rotates(tmp_path: Path) -> None:
     log = tmp_path / "shares_Error.log"
     errors = group_errors({}, {"a": 1.0})
     for cycle in range(4):
-        logs.append(log, logs.rows(cycle, errors), max_bytes=60, keep=2)
+        error_log.append(log, error_log.rows(cycle, errors), max_bytes=60, keep=2)
     assert [path.name for path in sorted(tmp_path.iterdir())] == [
         "shares_Error.log",
         "shares_Error.log.1",
         "shares_Error.log.2",
     ]
     for path in tmp_path.iterdir():
-        assert path.read_text(encoding="utf-8").startswith(f"{logs.HEADER}\n")
+        assert path.read_text(encoding="utf-8").startswith(f"{error_log.HEADER}\n")
     assert "\n3 a 1 " in log.read_text(encoding="utf-8")

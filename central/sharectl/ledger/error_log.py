@@ -1,0 +1,148 @@
+"""``shares_Error.log``: the groups' errors, one row a group and cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sharectl.errors import InputError
+from sharectl.files import files
+from sharectl.files.packed import LogSource, file_source, opened
+from sharectl.model import GroupError, GroupUsage
+from sharectl.shares.groups import GROUP_NAME
+
+HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
+_NAMES = HEADER.split()[1:]
+FIGURES = tuple(_NAMES[2:])
+"""Names of the columns after T0 and VO, in the order of `figures`."""
+_MAX_LINE = 1000
+_MAX_PROBLEMS = 20
+_MOST_TIME = 253_402_300_799
+_MOST_NUMBER = 2**53
+_SIGNED = frozenset({"DC", "DHS", "DPHS"})
+_NEEDS = (
+    f"needs {len(_NAMES)} columns ({HEADER}): Unix seconds, a group of letters, digits, _, - and "
+    "dots, and whole numbers up to 2^53, of which only DC, DHS and DPHS may be below 0"
+)
+
+
+class LogRow(NamedTuple):
+    """One row."""
+
+    line: int
+    """Number of its line, from 1."""
+    taken_at: int
+    """Unix seconds of the cycle."""
+    error: GroupError
+
+
+def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
+    """Rows of one cycle, without a newline, in the order of ``errors``.
+
+    Errors are cut to whole numbers towards zero, as in the seed's rows: so its three DC agree.
+    """
+    return [" ".join(map(str, (taken_at, error.group, *figures(error)))) for error in errors]
+
+
+def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
+    """Add rows to the log, which is rotated first at ``max_bytes``; each file has the header.
+
+    Raises
+    ------
+    StateError
+        If that fails; the log then ends where it ended before.
+    """
+    files.rotate(path, max_bytes, keep)
+    fresh = not path.exists() or path.stat().st_size == 0
+    files.append_lines(path, [HEADER, *lines] if fresh else lines)
+
+
+def read_error_log(path: Path) -> tuple[tuple[int, GroupError], ...]:
+    """Rows of a log, oldest first: Unix seconds of the cycle, and one group's error.
+
+    Numbers are as whole as they were written; power is DPHS + PLEDGE.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has invalid rows: the first `_MAX_PROBLEMS` at once.
+    """
+    problems: list[str] = []
+    read = tuple((row.taken_at, row.error) for row in stream(file_source(path), problems))
+    if problems:
+        raise InputError(problems)
+    return read
+
+
+def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
+    """Rows of a log one by one; invalid rows are added to ``problems``, at most `_MAX_PROBLEMS`.
+
+    A header without its ``#`` is passed over too. Raises InputError if the log cannot be read.
+    """
+    before = len(problems)
+    with opened(source) as file:
+        for number, line in enumerate(files.lines_of(file, _MAX_LINE), start=1):
+            words = line.split()
+            if words and not line.startswith("#") and words != _NAMES:
+                try:
+                    row = LogRow(number, *_error(words))
+                except (ValueError, IndexError):
+                    problems.append(
+                        f"{source.name}:{number}: {_NEEDS}; found {line.rstrip()[:200]!r}; "
+                        "remove the row"
+                    )
+                else:
+                    yield row
+            if len(problems) - before == _MAX_PROBLEMS:
+                break
+
+
+def figures(error: GroupError) -> tuple[int, ...]:
+    """Numbers of a row after T0 and VO."""
+    usage = error.usage
+    numbers = (
+        error.pledge_hs06,
+        error.error_cores,
+        usage.single_cores,
+        usage.multi_cores,
+        error.error_hs06,
+        error.power_minus_pledge_hs06,
+        usage.pending_single_jobs,
+        usage.pending_multi_jobs,
+    )
+    return tuple(map(whole, numbers))
+
+
+def whole(value: float) -> int:
+    """``value`` cut towards zero; the last bits of a sum do not turn 3 into 2."""
+    return int(round(value, 6))
+
+
+def _error(words: list[str]) -> tuple[int, GroupError]:
+    taken_at, group, numbers = int(words[0]), words[1], dict(zip(FIGURES, map(int, words[2:])))
+    if (
+        len(words) != len(_NAMES)
+        or not 0 < taken_at <= _MOST_TIME
+        or not all(map(GROUP_NAME.fullmatch, group.split(".")))
+        or any(abs(number) > _MOST_NUMBER for number in numbers.values())
+        or any(number < 0 for name, number in numbers.items() if name not in _SIGNED)
+    ):
+        raise ValueError
+    pledge, cores, single, multi, hs06, less_pledge, pending_single, pending_multi = (
+        numbers.values()
+    )
+    return taken_at, GroupError(
+        group=group,
+        pledge_hs06=float(pledge),
+        error_cores=float(cores),
+        error_hs06=float(hs06),
+        power_minus_pledge_hs06=float(less_pledge),
+        usage=GroupUsage(
+            single_cores=single,
+            multi_cores=multi,
+            power_hs06=float(less_pledge + pledge),
+            pending_single_jobs=pending_single,
+            pending_multi_jobs=pending_multi,
+        ),
+    )

@@ -1,0 +1,50 @@
+"""History of cycles: the ledger, and the seed's two files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sharectl.errors import StateError
+from sharectl.ledger import error_log, jobs_file
+from sharectl.ledger.ledger import Ledger
+from sharectl.model import Snapshot
+from sharectl.plan.plan import Known
+from sharectl.plan.records import CycleRecord
+
+
+@dataclass(frozen=True)
+class Histories:
+    """``AcctGroup_hs06.txt``, ``shares_Error.log`` and the ledger: `sharectl.cycle.ports.History`."""
+
+    jobs_file: Path
+    errors_log: Path
+    errors_log_max_bytes: int
+    errors_log_keep: int
+    ledger: Ledger
+
+    def record(self, record: CycleRecord, snapshot: Snapshot) -> None:
+        """Record a cycle in each; a failure of one leaves the others."""
+        problems: list[StateError] = []
+        for write in (self._write_files, self.ledger.record):
+            try:
+                write(record, snapshot)
+            except StateError as error:
+                problems.append(error)
+        if problems:
+            superseded = "".join(error.supersedes for error in problems)
+            raise StateError("\n".join(map(str, problems)), superseded)
+
+    def known(self, groups: Sequence[str]) -> Known:
+        """Run times that the ledger has learnt."""
+        return self.ledger.known(groups)
+
+    def _write_files(self, record: CycleRecord, snapshot: Snapshot) -> None:
+        if record.complete:
+            errors = [control.error for control in record.groups]
+            lines = error_log.rows(record.taken_at, errors)
+            error_log.append(
+                self.errors_log, lines, self.errors_log_max_bytes, self.errors_log_keep
+            )
+            jobs_file.write(self.jobs_file, snapshot)

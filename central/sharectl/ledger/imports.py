@@ -1,0 +1,221 @@
+"""Rows of shares_Error.log into the ledger, and out of it again."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby, islice
+from typing import Optional
+
+from sharectl.errors import InputError
+from sharectl.files.packed import LogSource
+from sharectl.ledger import cycles, sums
+from sharectl.ledger.database import transaction
+from sharectl.ledger.error_log import FIGURES, LogRow, figures, stream, whole
+from sharectl.ledger.ledger import Ledger
+from sharectl.ledger.series import DAY_SECONDS
+from sharectl.model import GroupControl, GroupError
+from sharectl.plan.records import CycleRecord
+
+CLOCK_ERROR_SECONDS = DAY_SECONDS
+"""A row may be so far in the future: clocks of other machines are wrong by hours."""
+MOST_NAMED = 20
+"""Differing rows that are named one by one."""
+
+_ROWS_A_TIME = 5000
+_CYCLES_A_TIME = 500
+"""Rows and cycles of one transaction: a cycle of the pool waits no longer than for these."""
+_IMPORTED = "imported AND taken_at >= ? AND taken_at < ?"
+
+
+@dataclass
+class Imported:
+    """Result of an import."""
+
+    rows: int = 0
+    """Rows that were read."""
+    cycles_added: int = 0
+    rows_added: int = 0
+    rows_known: int = 0
+    """Rows that the ledger has already."""
+    rows_differing: int = 0
+    """Rows of a cycle and group that the ledger has with other numbers, which stay."""
+    differing: list[str] = field(default_factory=list)
+    """The first `MOST_NAMED` of them."""
+    rows_too_old: int = 0
+    """Rows older than what is kept."""
+    keep_days_needed: Optional[int] = None
+    """``ledger.keep_days`` with which no row would be too old; None if none is."""
+    without_rows: list[str] = field(default_factory=list)
+    """Names of files without rows."""
+
+
+@dataclass
+class Forgotten:
+    """Amount of imported rows that were removed, or would be."""
+
+    cycles: int = 0
+    rows: int = 0
+
+
+def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported:
+    """Add the rows of some logs, none of them twice.
+
+    Raises
+    ------
+    InputError
+        If any row of any file is invalid, or no file has a row: then nothing is added.
+    StateError
+        If the ledger cannot be written.
+    """
+    horizon = now - ledger.keep.days * DAY_SECONDS
+    done = _checked(sources, now, horizon)
+    if done.rows_too_old < done.rows:
+        with ledger.writing() as connection:
+            for source in sources:
+                young = (row for row in _rows(source, []) if row.taken_at >= horizon)
+                while batch := list(islice(young, _ROWS_A_TIME)):
+                    with transaction(connection):
+                        _add(connection, source.name, batch, done)
+    return done
+
+
+def imported(ledger: Ledger, since: int, until: int) -> Forgotten:
+    """Amount of imported rows from ``since`` until before ``until``, Unix seconds."""
+    with ledger.reading() as connection:
+        return Forgotten(
+            *connection.execute(
+                "SELECT count(DISTINCT number), count(cycle) FROM cycles LEFT JOIN group_cycles "
+                f"ON cycle = number WHERE {_IMPORTED}",
+                (since, until),
+            ).fetchone()
+        )
+
+
+def forget_imported(ledger: Ledger, since: int, until: int) -> Forgotten:
+    """Remove imported rows from ``since`` until before ``until``, Unix seconds."""
+    done = imported(ledger, since, until)
+    if done.cycles:
+        query = f"SELECT number, taken_at FROM cycles WHERE {_IMPORTED} ORDER BY taken_at LIMIT ?"
+        with ledger.writing() as connection:
+            while rows := connection.execute(query, (since, until, _CYCLES_A_TIME)).fetchall():
+                with transaction(connection):
+                    cycles.remove(connection, (number for number, _ in rows))
+                    _renew(connection, (taken_at for _, taken_at in rows))
+            ledger.shrink(connection)
+    return done
+
+
+def _checked(sources: Sequence[LogSource], now: int, horizon: int) -> Imported:
+    """Counts of the rows before any is added. Raises InputError."""
+    done, oldest = Imported(), now
+    problems: list[str] = []
+    for source in sources:
+        before = done.rows
+        try:
+            for row in _rows(source, problems):
+                if row.taken_at > now + CLOCK_ERROR_SECONDS:
+                    problems.append(
+                        f"{source.name}:{row.line}: T0 {row.taken_at} is in the future: now it is "
+                        f"{now}; correct or remove the row"
+                    )
+                done.rows += 1
+                done.rows_too_old += row.taken_at < horizon
+                oldest = min(oldest, row.taken_at)
+        except InputError as error:
+            problems += error.problems
+        if done.rows == before:
+            done.without_rows.append(source.name)
+    if problems:
+        raise InputError(problems)
+    if not done.rows:
+        raise InputError([f"{name}: has no rows: nothing was added" for name in done.without_rows])
+    if done.rows_too_old:
+        # A day more: it shall last until the next import.
+        done.keep_days_needed = (now - oldest) // DAY_SECONDS + 2
+    return done
+
+
+def _rows(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
+    for row in stream(source, problems):
+        yield row._replace(error=replace(row.error, group=row.error.group.lower()))
+
+
+def _add(
+    connection: sqlite3.Connection, name: str, batch: Sequence[LogRow], done: Imported
+) -> None:
+    times = []
+    for taken_at, rows in groupby(batch, key=lambda row: row.taken_at):
+        there = _figures_there(connection, taken_at)
+        fresh: list[GroupError] = []
+        for row in rows:
+            numbers = figures(row.error)
+            of_group = there.setdefault(row.error.group, [])
+            if numbers in of_group:
+                done.rows_known += 1
+            elif of_group:
+                done.rows_differing += 1
+                if len(done.differing) < MOST_NAMED:
+                    done.differing.append(_difference(f"{name}:{row.line}", row, of_group[0]))
+            else:
+                of_group.append(numbers)
+                fresh.append(row.error)
+        if fresh:
+            times.append(taken_at)
+            done.rows_added += len(fresh)
+            done.cycles_added += _write(connection, taken_at, fresh)
+    _renew(connection, times)
+
+
+def _figures_there(
+    connection: sqlite3.Connection, taken_at: int
+) -> dict[str, list[tuple[int, ...]]]:
+    """Group -> its numbers in each cycle of that time, as the log has them."""
+    there: dict[str, list[tuple[int, ...]]] = {}
+    for name, *numbers in connection.execute(
+        "SELECT name, pledge_hs06, error_cores, single_cores, multi_cores, error_hs06, "
+        "power_minus_pledge_hs06, pending_single_jobs, pending_multi_jobs "
+        "FROM cycles JOIN group_cycles ON cycle = number WHERE taken_at = ?",
+        (taken_at,),
+    ):
+        there.setdefault(name, []).append(tuple(map(whole, numbers)))
+    return there
+
+
+def _difference(where: str, row: LogRow, there: tuple[int, ...]) -> str:
+    columns = ", ".join(
+        f"{column} {new}, not {old}"
+        for column, new, old in zip(FIGURES, figures(row.error), there)
+        if new != old
+    )
+    return (
+        f"{where}: T0 {row.taken_at} {row.error.group} differs from what the ledger has: "
+        f"{columns}; that was left as it is"
+    )
+
+
+def _write(connection: sqlite3.Connection, taken_at: int, errors: Iterable[GroupError]) -> bool:
+    """Add groups to the imported cycle of that time; returns whether it is new."""
+    # The seed's law gives setpoint and error. The log has no outputs.
+    groups = tuple(
+        GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
+        for error in errors
+    )
+    record = CycleRecord(taken_at, 0.0, complete=True, groups=groups, strategy="", imported=True)
+    earlier = connection.execute(
+        "SELECT number, count(cycle) FROM cycles LEFT JOIN group_cycles ON cycle = number "
+        "WHERE taken_at = ? AND imported GROUP BY number",
+        (taken_at,),
+    ).fetchone()
+    if earlier is None:
+        cycles.write(connection, record)
+    else:
+        cycles.write_groups(connection, earlier[0], record, first_place=earlier[1])
+    return earlier is None
+
+
+def _renew(connection: sqlite3.Connection, times: Iterable[int]) -> None:
+    for _, of_day in groupby(sorted(times), key=lambda time: time // DAY_SECONDS):
+        day = list(of_day)
+        sums.renew(connection, day[0], day[-1])

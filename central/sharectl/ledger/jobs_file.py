@@ -1,0 +1,204 @@
+"""``AcctGroup_hs06.txt``: one row a job, as the seed's ``condor_q … -af`` command prints them.
+
+JobStatus (1 or 2), node (or ``PEND``), group, seconds running, cores, HS06 per core.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Union
+
+from sharectl.errors import InputError
+from sharectl.files import files
+from sharectl.model import (
+    DEFAULT_NODE_CORES,
+    DEFAULT_NODE_HS06,
+    Node,
+    PendingJobs,
+    RunningJobs,
+    Snapshot,
+)
+from sharectl.plan.nodes import HOST_NAME
+from sharectl.shares.groups import group_of
+
+PENDING_NODE = "PEND"
+IDLE, RUNNING = 1, 2
+
+MAX_CORES = 1_000_000
+MAX_SECONDS = 10**10
+MAX_PROBLEMS = 20
+"""Problems that one error message lists."""
+MAX_LINE = 2**20
+"""Characters of a line that are looked at."""
+
+_DEFAULT_POWER = DEFAULT_NODE_HS06 / DEFAULT_NODE_CORES
+# Users write the group: it may hold blanks, or be empty, so it is the rest of the row.
+_ROW = re.compile(
+    r"(?P<status>\S+)\s+(?P<node>\S+)\s(?P<group>.*)\s"
+    r"(?P<seconds>\S+)\s+(?P<cores>\S+)\s+(?P<power>\S+)"
+)
+_NO_VALUE = frozenset(("undefined", "error"))
+_SILENCE = "All queues are empty"
+"""Line that ``condor_q -global`` prints where there is no job."""
+_ROWS_A_CHUNK = 1000
+_MOST_POWER = 1e6
+_NEEDS = (
+    f"needs 6 columns: JobStatus, node or {PENDING_NODE}, group, seconds running, cores and HS06 "
+    "per core; of a running job whole cores and a power above 0"
+)
+
+
+@dataclass(frozen=True)
+class JobRows:
+    """Content of a jobs file."""
+
+    running: tuple[RunningJobs, ...]
+    pending: tuple[PendingJobs, ...]
+    ignored_rows: int
+    """Jobs that neither run nor wait (held, completed), or run without a slot (local, grid)."""
+    defaulted_rows: int
+    """Running jobs whose cores or power condor_q printed no value of: they count by default."""
+
+
+def write(path: Path, snapshot: Snapshot) -> None:
+    """Replace a file by the jobs of ``snapshot``, running ones first. Raises StateError."""
+    files.replace(path, _lines(snapshot))
+
+
+def read_jobs(path: Path, groups: Collection[str]) -> JobRows:
+    """Jobs of a file, their groups matched against ``groups``.
+
+    A value that condor_q printed as ``undefined`` or ``error`` takes the seed's default.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or has invalid rows: the first `MAX_PROBLEMS` are named.
+    """
+    try:
+        with files.open_text(path, errors="replace") as file:
+            return parse(files.lines_of(file, MAX_LINE), str(path), groups)
+    except OSError as error:
+        raise InputError([f"{path}: cannot be read: {error.strerror}"]) from error
+
+
+def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
+    """Jobs of the rows of a file ``name``. Raises as `read_jobs`."""
+    running: list[RunningJobs] = []
+    pending: Counter[tuple[str, int]] = Counter()
+    ignored = defaulted = 0
+    problems: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or text.startswith("#") or text == _SILENCE:
+            continue
+        try:
+            status, job = _job(text, groups)
+        except ValueError:
+            problems.append(f"{name}:{number}: {_NEEDS}; found {text[:200]!r}; remove the row")
+            continue
+        if status == RUNNING and job.node != PENDING_NODE:
+            running.append(job)
+            defaulted += not _NO_VALUE.isdisjoint(text.split()[-2:])
+        elif status == IDLE:
+            pending[job.group, job.cores] += 1
+        else:
+            ignored += 1
+    if problems:
+        rest = len(problems) - MAX_PROBLEMS
+        more = [f"… and {rest} more like these"] if rest > 0 else []
+        raise InputError([*problems[:MAX_PROBLEMS], *more])
+    waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
+    return JobRows(tuple(running), waiting, ignored, defaulted)
+
+
+def as_snapshot(
+    rows: JobRows,
+    taken_at: int,
+    controlled: Mapping[str, bool],
+    reserved: Collection[str] = frozenset(),
+) -> Snapshot:
+    """Snapshot made of the rows of a file, to decide on it again.
+
+    Parameters
+    ----------
+    taken_at
+        Unix seconds.
+    controlled
+        Node -> whether it is under control.
+    reserved
+        Nodes that are kept free of targets.
+    """
+    power = {job.node: job.hs06_per_core for job in rows.running}
+    nodes = (
+        Node(node, node, 0, power[node], controlled=under, reserved=node in reserved)
+        for node, under in controlled.items()
+    )
+    return Snapshot(taken_at, tuple(nodes), rows.running, rows.pending)
+
+
+def _job(text: str, groups: Collection[str]) -> tuple[int, RunningJobs]:
+    """JobStatus and the job of a row. Raises ValueError."""
+    row = _ROW.fullmatch(text)
+    if row is None or not HOST_NAME.fullmatch(row["node"]):
+        raise ValueError
+    status, node, group = int(row["status"]), row["node"], row["group"].strip()
+    if status == RUNNING:
+        # HTCondor lets a job hold 0 cores, which count as 1.
+        cores = max(1, _whole(row["cores"], 0, MAX_CORES, default=1))
+        power = float(_valued(row["power"], _DEFAULT_POWER))
+        if not 0 < power <= _MOST_POWER:
+            raise ValueError
+    else:
+        cores, power = _requested(row["cores"]), _DEFAULT_POWER
+    seconds = _whole(row["seconds"], -MAX_SECONDS, MAX_SECONDS, default=0)
+    return status, RunningJobs(
+        node=PENDING_NODE if node in (PENDING_NODE, *_NO_VALUE) else node.lower(),
+        group=group_of(None if group in _NO_VALUE else group, groups),
+        cores=cores,
+        hs06_per_core=power,
+        # A node's clock may be a little ahead of the schedd's.
+        seconds=max(0, seconds),
+    )
+
+
+def _valued(text: str, default: float) -> Union[str, float]:
+    return default if text in _NO_VALUE else text
+
+
+def _whole(text: str, least: int, most: int, default: int) -> int:
+    value = float(_valued(text, default))
+    if not least <= value <= most or value != int(value):
+        raise ValueError
+    return int(value)
+
+
+def _requested(text: str) -> int:
+    """Cores that a pending job requests, cut to a whole number: users write what they wish."""
+    try:
+        value = float(text)
+    except ValueError:
+        return 1
+    return int(min(value, MAX_CORES)) if value >= 1 else 1
+
+
+def _lines(snapshot: Snapshot) -> Iterator[str]:
+    for job in snapshot.running:
+        power = f"{job.hs06_per_core:.12g}"
+        row = f"{RUNNING} {job.node} {job.group} {job.seconds} {job.cores} {power}\n"
+        yield from _repeated(row, job.jobs)
+    for jobs in snapshot.pending:
+        row = f"{IDLE} {PENDING_NODE} {jobs.group} 0 {jobs.cores} {_DEFAULT_POWER:.12g}\n"
+        yield from _repeated(row, jobs.jobs)
+
+
+def _repeated(row: str, times: int) -> Iterator[str]:
+    """``row`` so many times, in chunks: a group may have 100,000 pending jobs."""
+    chunks, rest = divmod(times, _ROWS_A_CHUNK)
+    for _ in range(chunks):
+        yield row * _ROWS_A_CHUNK
+    yield row * rest

@@ -1,0 +1,329 @@
+"""``sharectl ledger import`` and ``forget``."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import json
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sharectl.errors import InputError
+from sharectl.files.packed import file_source, opened, sources
+from sharectl.ledger import cycles, error_log
+from sharectl.ledger.database import open_to_write, transaction
+from sharectl.ledger.imports import CLOCK_ERROR_SECONDS, bring_in
+from sharectl.ledger.ledger import Keep, Ledger
+from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
+from sharectl.plan.records import CycleRecord
+from tests.fakes import NOW
+from tests.made_cycles import PERIOD_SECONDS, incomplete, made
+
+Run = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
+
+EVER = 2**40
+T0 = 1627101243
+ROWS = (
+    f"{T0} cms 87100 -542 0 4888 -3321 -29403 0 12784",
+    f"{T0} atlas 105300 -4024 2536 0 -33917 -65442 5006 1221",
+    f"{T0} alice 71400 4566 4566 0 37238 15861 4211 0",
+)
+
+
+def log_of(folder: Path, *rows: str, name: str = "errors.log") -> Path:
+    path = folder / name
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def log_at(folder: Path, *times: int, name: str = "errors.log") -> Path:
+    """A log of cycles at some Unix seconds, as `made` makes them."""
+    errors = [control.error for control in made(0)[0].groups]
+    rows = [row for time in times for row in error_log.rows(time, errors)]
+    return log_of(folder, error_log.HEADER, *rows, name=name)
+
+
+def periods(numbers: range) -> list[int]:
+    return [NOW + number * PERIOD_SECONDS for number in numbers]
+
+
+def add(ledger: Ledger, folder: Path, *times: int) -> None:
+    bring_in(ledger, [file_source(log_at(folder, *times))], max(times))
+
+
+def times_in(ledger: Ledger) -> list[int]:
+    return [record.taken_at for record in ledger.cycles(0, EVER)]
+
+
+def test_each_row_is_added_once_before_the_first_cycle_too(
+    run: Run, ledger: Ledger, state: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    log = log_at(tmp_path, *periods(range(4, 9)))
+    rotated = log_at(tmp_path, *periods(range(5)), name="errors.log.1")
+    assert run("import", log, rotated, "--json") == 0
+    done = json.loads(capsys.readouterr().out)
+    counts = ("rows", "rows_added", "cycles_added", "rows_known")
+    assert [done[name] for name in counts] == [20, 18, 9, 2]
+    assert state.stat().st_mode & 0o777 == 0o755, "nodes may read there"
+    assert run("import", rotated, log) == 0
+    assert times_in(ledger) == periods(range(9))
+    assert {(record.imported, len(record.groups)) for record in ledger.cycles(0, EVER)} == {
+        (True, 2)
+    }
+    assert run("check", "--all") == 0
+
+
+def test_a_cycle_whose_rows_were_parted_by_rotation_is_one(
+    run: Run, ledger: Ledger, tmp_path: Path
+) -> None:
+    first, second = log_of(tmp_path, ROWS[0], name="log.1"), log_of(tmp_path, *ROWS[1:])
+    assert run("import", first, second) == 0
+    (record,) = ledger.cycles(0, EVER)
+    assert [control.group for control in record.groups] == ["cms", "atlas", "alice"]
+
+
+def test_imported_figures_are_drawn_and_unknown_ones_are_not_zero(
+    run: Run, ledger: Ledger, tmp_path: Path
+) -> None:
+    assert run("import", log_at(tmp_path, *periods(range(3)))) == 0
+    (bucket,) = ledger.series(NOW, NOW + DAY_SECONDS, 1).buckets
+    assert (bucket.pool.idle_cores, bucket.pool.targets, bucket.pool.seconds) == (None, None, None)
+    alice, cms = bucket.groups["alice"], bucket.groups["cms"]
+    assert (alice.output_hs06, alice.held_back_nodes, alice.unplaceable_jobs) == (None, None, None)
+    assert (set(alice.cores_by_size), set(cms.cores_by_size)) == ({1}, {UNKNOWN_SIZE})
+    live = Ledger(tmp_path / "live")
+    for time in periods(range(3)):
+        live.record(CycleRecord(time, 1.0, complete=True, groups=made(0)[0].groups), made(0)[1])
+    (same,) = live.series(NOW, NOW + DAY_SECONDS, 1).buckets
+    assert alice.work_hs06_seconds == pytest.approx(same.groups["alice"].work_hs06_seconds)
+    assert bucket.pool.covered_seconds == same.pool.covered_seconds == 2 * PERIOD_SECONDS
+
+
+def test_a_cycle_covers_less_time_after_one_was_imported_before_it(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    ledger.record(*made(0))
+    ledger.record(*made(3))
+    add(ledger, tmp_path, *periods(range(1, 3)))
+    covered = [
+        bucket.pool.covered_seconds for bucket in ledger.series(NOW, NOW + 4000, 1000).buckets
+    ]
+    assert covered == [0, *[PERIOD_SECONDS] * 3]
+
+
+def test_recorded_cycles_stay_as_if_nothing_had_ever_been_imported(
+    run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture
+) -> None:
+    plain = Ledger(tmp_path / "plain")
+    for each in (ledger, plain):
+        for record, seen in (made(0), incomplete(2), made(90), made(200)):
+            each.record(record, seen)
+    before = list(ledger.cycles(0, EVER, with_nodes=True))
+    times = (NOW - DAY_SECONDS, *periods(range(2)), NOW + 90 * PERIOD_SECONDS - 300)
+    # The last but one alters the time that a recorded cycle covers, on the day after.
+    add(ledger, tmp_path, *times, NOW + 400 * DAY_SECONDS)
+    assert len(times_in(ledger)) == 8
+    of_all = ledger.series(NOW - DAY_SECONDS, NOW + 10 * DAY_SECONDS, 1)
+    assert of_all != plain.series(NOW - DAY_SECONDS, NOW + 10 * DAY_SECONDS, 1)
+    assert run("forget", "--imported") == 0
+    assert "8 imported rows removed, of 4 cycles" in capsys.readouterr().out
+    assert list(ledger.cycles(0, EVER, with_nodes=True)) == before
+    for points in (1, 100, 5000):
+        period = (NOW, NOW + 10 * DAY_SECONDS, points)
+        assert ledger.series(*period) == plain.series(*period)
+
+
+def test_sums_of_imported_days_are_those_of_cycles_that_were_recorded_then(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    midnight = NOW - NOW % DAY_SECONDS + DAY_SECONDS
+    times = [midnight + hours * 3600 for hours in (-30, -1, 0, 1, 23, 24, 25, 100)]
+    add(ledger, tmp_path, *times[::2])
+    add(ledger, tmp_path, *times[1::2])
+    ordered = Ledger(tmp_path / "ordered")
+    add(ordered, tmp_path, *times)
+    for points in (1, 10, 200):
+        period = (midnight - 2 * DAY_SECONDS, midnight + 5 * DAY_SECONDS, points)
+        assert ledger.series(*period) == ordered.series(*period)
+
+
+def test_a_row_of_the_future_that_came_in_otherwise_can_be_removed(
+    run: Run, ledger: Ledger
+) -> None:
+    ledger.record(*made(0))
+    future = 162_710_124_300
+    with contextlib.closing(open_to_write(ledger.path)) as connection, transaction(connection):
+        groups = made(0)[0].groups
+        cycles.write(
+            connection, CycleRecord(future, 0.0, complete=True, groups=groups, imported=True)
+        )
+    assert ledger.span() == (NOW, future)
+    assert run("forget", "--imported", "--from", NOW + 1) == 0
+    assert ledger.span() == (NOW, NOW)
+
+
+def test_only_the_period_asked_for_is_forgotten(
+    run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture
+) -> None:
+    times = [NOW + number * DAY_SECONDS for number in range(5)]
+    add(ledger, tmp_path, *times)
+    words = ("forget", "--imported", "--from", times[1], "--to", times[3], "--json")
+    for more, removed, left in (
+        (("--dry-run",), False, times),
+        ((), True, [times[0], *times[3:]]),
+    ):
+        assert run(*words, *more) == 0
+        done = json.loads(capsys.readouterr().out)
+        assert (done["cycles"], done["rows"], done["removed"]) == (2, 4, removed)
+        assert times_in(ledger) == left
+    assert run(*words) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == 0
+
+
+def test_forgetting_makes_no_ledger(run: Run, state: Path) -> None:
+    assert run("forget", "--imported") == 1
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(
+    ("late", "added"), [(CLOCK_ERROR_SECONDS, 1), (CLOCK_ERROR_SECONDS + 1, None)]
+)
+def test_a_clock_may_be_wrong_by_a_day(
+    ledger: Ledger, tmp_path: Path, late: int, added: int | None
+) -> None:
+    log = [file_source(log_of(tmp_path, ROWS[0]))]
+    if added is None:
+        with pytest.raises(InputError, match=r"errors\.log:1: T0 .* is in the future"):
+            bring_in(ledger, log, T0 - late)
+    else:
+        assert bring_in(ledger, log, T0 - late).rows_added == added
+
+
+def test_rows_that_differ_from_the_ledgers_are_named_and_change_nothing(
+    run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture
+) -> None:
+    other = ROWS[0].replace("4888", "5000").replace(" -542 ", " 17 ")
+    assert run("import", log_of(tmp_path, ROWS[0], ROWS[1], other)) == 1
+    streams = capsys.readouterr()
+    assert "2 of 3 rows added" in streams.out
+    assert "errors.log:3: " in streams.err
+    assert "DC 17, not -542, MC 5000, not 4888" in streams.err
+    before = ledger.path.read_bytes()
+    assert run("import", log_of(tmp_path, other, ROWS[1]), "--json") == 1
+    done = json.loads(capsys.readouterr().out)
+    assert (done["rows_known"], done["rows_differing"], len(done["differing"])) == (1, 1, 1)
+    assert ledger.path.read_bytes() == before
+
+
+def test_where_all_rows_are_too_old_the_key_is_named_and_no_ledger_is_made(
+    run: Run, config: Path, state: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    config.write_text(config.read_text().replace("36500", "30"))
+    log = log_of(tmp_path, *ROWS)
+    assert run("import", log, "--json") == 1
+    streams = capsys.readouterr()
+    needed = json.loads(streams.out)["keep_days_needed"]
+    assert f"set ledger.keep_days to {needed} or more" in streams.err
+    assert not state.exists()
+    config.write_text(config.read_text().replace("30}", f"{needed}}}"))
+    assert run("import", log) == 0
+    assert capsys.readouterr().out.startswith("3 of 3 rows added, in 1 new cycle;")
+
+
+def test_rows_that_are_too_old_are_counted_once(tmp_path: Path) -> None:
+    log = log_of(tmp_path, *ROWS, ROWS[0].replace(str(T0), str(T0 + 86400 * 9)))
+    ledger = Ledger(tmp_path / "ledger", Keep(days=5))
+    done = bring_in(ledger, [file_source(log)], T0 + 86400 * 10)
+    assert (done.rows, done.rows_too_old, done.rows_added, done.keep_days_needed) == (4, 3, 1, 12)
+
+
+BAD_ROWS = (
+    f"{T0} cms 87100 -542 0 4888",
+    f"{T0} cms 1 1 1 1 1 1 1 x",
+    f"{T0} =cmd 1 1 1 1 1 1 1 1",
+    f"{T0} cms..prod 1 1 1 1 1 1 1 1",
+    "99999999999999 cms 1 1 1 1 1 1 1 1",
+    "0 cms 1 1 1 1 1 1 1 1",
+    ROWS[1].replace(" 2536 ", " -2536 "),
+    ROWS[1].replace(" 105300 ", " -5 "),
+    ROWS[1].replace(" -4024 ", f" -{2**60} "),
+    ROWS[1].replace(" 5006 ", f" {'9' * 4000} "),
+    error_log.HEADER.lstrip("# ").replace("SC MC", "MC SC"),
+)
+
+
+def test_all_bad_rows_of_all_files_are_named_and_nothing_is_brought_in(
+    run: Run, state: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    good, missing = log_of(tmp_path, *ROWS), tmp_path / "missing.log"
+    bad = log_of(tmp_path, *BAD_ROWS, name="bad.log")
+    empty = log_of(tmp_path, error_log.HEADER, name="empty.log")
+    assert run("import", good, bad, missing, tmp_path, empty) == 65
+    places = [line.split(": ")[1] for line in capsys.readouterr().err.splitlines()]
+    rows = [f"{bad}:{number}" for number in range(1, len(BAD_ROWS) + 1)]
+    assert places == [*rows, str(missing), str(tmp_path)]
+    assert run("import", empty) == 65
+    assert not state.exists()
+    assert run("import", good, empty) == 0
+    assert f"{empty}: has no rows" in capsys.readouterr().err
+
+
+def test_a_header_without_its_mark_is_passed_over(run: Run, tmp_path: Path) -> None:
+    header = error_log.HEADER.lstrip("# ").replace(" ", "\t")
+    assert run("import", log_of(tmp_path, header, *ROWS)) == 0
+
+
+DAMAGED: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda whole: whole[:-12],
+    "overwritten": lambda whole: whole[:20] + b"\xff" * 20 + whole[40:],
+    "no text": lambda _: bytes(range(256)) * 9,
+    "zeros": lambda whole: whole[:2] + bytes(400),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGED)
+def test_a_file_that_cannot_be_unpacked_or_is_no_text_is_refused(
+    run: Run, tmp_path: Path, how: str, capsys: Capture
+) -> None:
+    log = tmp_path / "errors.log.gz"
+    packed = gzip.compress("\n".join(ROWS * 50).encode())
+    log.write_bytes(DAMAGED[how](packed))
+    assert run("import", log) == 65
+    assert f"{log}: cannot be read" in capsys.readouterr().err
+    log.write_bytes(packed)
+    assert run("import", log) == 0
+
+
+def test_a_file_that_unpacks_without_end_is_not_read_to_its_end(tmp_path: Path) -> None:
+    log = tmp_path / "bomb.gz"
+    log.write_bytes(gzip.compress(b"#\n" * 2**20))
+    refused = pytest.raises(InputError, match="unpacks to more than")
+    for most, outcome in ((2**21 - 1, refused), (2**21, contextlib.nullcontext())):
+        with outcome, opened(file_source(log), most) as file:
+            assert sum(map(len, file)) == 2**21
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_standard_input_is_read_as_often_as_needed(
+    ledger: Ledger, pack: Callable[[bytes], bytes]
+) -> None:
+    content = io.BytesIO(pack("\n".join(ROWS).encode()))
+    with sources([Path("-")], content) as source:
+        assert bring_in(ledger, source, T0).rows_added == 3
+        assert bring_in(ledger, source, T0).rows_known == 3
+
+
+def test_a_pipe_is_read_as_often_as_needed(run: Run, ledger: Ledger, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("\n".join(ROWS)))
+    writer.start()
+    assert run("import", pipe) == 0
+    writer.join(timeout=10)
+    assert times_in(ledger) == [T0]

@@ -1,0 +1,151 @@
+"""``sharectl ledger info`` and ``check``, and all messages of this room."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import re
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sharectl.cli.main import main
+from sharectl.errors import StateError
+from sharectl.ledger import error_log
+from sharectl.ledger.database import errors_of
+from sharectl.ledger.ledger import Ledger
+from tests.fakes import NOW
+from tests.made_cycles import PERIOD_SECONDS, made
+from tests.unit.ledger.test_imports import BAD_ROWS, ROWS, T0
+
+Run = Callable[..., int]
+Capture = pytest.CaptureFixture[str]
+
+
+def test_info_has_the_numbers_of_the_ledger(run: Run, recorded: Ledger, capsys: Capture) -> None:
+    assert run("info", "--json") == 0
+    info = json.loads(capsys.readouterr().out)
+    names = ("kind", "cycles", "complete_cycles", "imported_cycles", "groups", "nodes")
+    assert [info[name] for name in names] == ["ledger", 4, 3, 0, 2, 5]
+    assert (info["first_at"], info["last_at"]) == (NOW, NOW + 3 * PERIOD_SECONDS)
+    assert info["bytes"] == recorded.path.stat().st_size
+    recorded.path.with_name("ledger.sqlite.broken-20231114T221320Z").touch()
+    recorded.path.with_name("ledger.sqlite.broken-20231114T221320Z-wal").touch()
+    assert run("info") == 0
+    text = capsys.readouterr().out
+    assert "4, 3 complete, 0 imported" in text
+    assert text.count("put aside since it was broken") == 1
+
+
+@pytest.mark.parametrize(
+    ("last", "words"), [(10, ()), (250, ("--all",))], ids=["a late cycle", "an early one"]
+)
+@pytest.mark.parametrize("table", ["nodes", "details"])
+def test_check_names_a_cycle_that_cannot_be_read(
+    run: Run, ledger: Ledger, last: int, words: tuple[str, ...], table: str, capsys: Capture
+) -> None:
+    for number in range(last):
+        ledger.record(*made(number, nodes=1))
+    assert run("check", *words) == 0
+    assert "in order" in capsys.readouterr().out
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET detail = x'00' WHERE cycle = 7")  # noqa: S608
+    assert run("check", *words) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "cycle 7 cannot be read" in line
+    assert run("check") == (0 if words else 1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("info",), ("check",), ("export",), ("forget", "--imported"), ("report",)],
+    ids=" ".join,
+)
+def test_a_broken_ledger_is_named_once_with_its_future(
+    run: Run,
+    config: Path,
+    recorded: Ledger,
+    tmp_path: Path,
+    words: tuple[str, ...],
+    capsys: Capture,
+) -> None:
+    recorded.path.write_bytes(b"no database at all" * 1000)
+    if words == ("report",):
+        assert main(["report", "-o", str(tmp_path / "page"), "--config", str(config)]) == 74
+    else:
+        assert run(*words) == 74
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"moves it to {recorded.path}.broken-DATE and begins a new one" in line
+
+
+def test_damage_inside_is_named_before_the_words_of_sqlite(
+    run: Run, ledger: Ledger, capsys: Capture
+) -> None:
+    for number in range(60):
+        ledger.record(*made(number))
+    whole = bytearray(ledger.path.read_bytes())
+    with contextlib.closing(sqlite3.connect(ledger.path)) as connection:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'cycles_by_time'"
+        page = connection.execute(query).fetchone()[0]
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+    key = (NOW + 30 * PERIOD_SECONDS).to_bytes(4, "big")
+    whole[whole.index(key, (page - 1) * size, page * size) + 3] ^= 1
+    ledger.path.write_bytes(whole)
+    assert run("check") == 1
+    first, second, *_ = capsys.readouterr().err.splitlines()
+    assert f"{ledger.path}: the file is damaged at" in first
+    assert "SQLite: " in second
+
+
+def test_messages(
+    run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture, golden: Callable[[str, str], None]
+) -> None:
+    """All messages of this room, but for those of faults that the machine has to have."""
+
+    def log_of(*rows: str) -> Path:
+        path = tmp_path / "errors.log"
+        path.write_text("\n".join(rows) + "\n")
+        return path
+
+    def say(*words: object) -> None:
+        with contextlib.suppress(SystemExit):
+            run(*words)
+
+    say("info")
+    say("export", "--from", "5", "--to", "5")
+    say("export", "--format", "log", "--what", "nodes")
+    say("export", "--json")
+    say("import", log_of(*BAD_ROWS[:3]))
+    say("import", log_of(error_log.HEADER))
+    say("import", tmp_path / "missing.log", tmp_path)
+    say("import", log_of(ROWS[0].replace(str(T0), str(2**36))))
+    say("import", log_of(*ROWS))
+    say("import", log_of(ROWS[0].replace("4888", "5000")))
+    say("forget", "--imported", "--dry-run")
+    say("forget", "--imported")
+    say("export")
+    ledger.record(*made(0))
+    say("export", "--to", "5")
+    say("export", "-o", tmp_path / "sharectl.yaml")
+    say("export", "-o", tmp_path / "errors.log")
+    say("check")
+    for error in (
+        sqlite3.OperationalError("database is locked"),
+        sqlite3.OperationalError("database or disk is full"),
+        sqlite3.DatabaseError("database disk image is malformed"),
+        PermissionError(errno.EACCES, "Permission denied"),
+    ):
+        with pytest.raises(StateError) as caught, errors_of(ledger.path):
+            raise error
+        print(caught.value)
+    streams = capsys.readouterr()
+    text = "\n".join(
+        line
+        for line in (streams.err + streams.out).splitlines()
+        if not line.startswith(("usage:", " "))
+    )
+    text = re.sub(r"now it is \d+", "now it is NOW", text.replace(str(tmp_path), "FOLDER"))
+    golden("ledger/messages.txt", f"{text}\n")
