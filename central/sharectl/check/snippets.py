@@ -1,13 +1,13 @@
-"""What HTCondor makes of configuration files, and what is wrong with it: a table of checks."""
+"""Checks of snippets: a table over what HTCondor makes of configuration files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Optional
 
-from sharectl.check import snippet_rules
+from sharectl.check import snippet_rules as rules
+from sharectl.check import snippet_trials as trials
 from sharectl.check.findings import SYNTAX, Check, Finding, findings, refusal
 from sharectl.check.subject import (
     ACTUATION,
@@ -16,172 +16,150 @@ from sharectl.check.subject import (
     ENABLED,
     GROUP_MAP_IN_USE,
     MACROS,
-    SWITCHED,
+    START,
+    WORKLIFE,
     SnippetSubject,
 )
 from sharectl.check.trials import CRON
-from sharectl.condor.configuration import Configuration, Source, expand, read
+from sharectl.condor.configuration import Source, expand, read
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, installed_version
 
 CHECKS: tuple[Check[SnippetSubject], ...] = (
-    # name, what holds if nothing is found, functions; causes before what comes of them
+    # Causes before their consequences.
     Check(SYNTAX, "HTCondor reads every file"),
     Check(
         "file names",
         "HTCondor reads files of sharectl's, those that look as if, and no others",
-        (snippet_rules.file_names, snippet_rules.none_of_ours),
+        (rules.file_names, rules.nothing_of_ours),
     ),
-    Check("file modes", "every user can read them", (snippet_rules.readable_files,)),
-    Check("replaced", "nothing throws away what other files set", (snippet_rules.replaced,)),
-    Check(
-        "knobs", "sharectl's knobs exist, and their values can be used", (snippet_rules.own_knobs,)
-    ),
-    Check("cron", "STARTD_CRON jobs run, and end", (snippet_rules.cron,)),
+    Check("file modes", "every user can read them", (rules.unreadable_files,)),
+    Check("replaced", "nothing drops what other files set", (rules.replaced,)),
+    Check("knobs", "sharectl's knobs exist, and their values are valid", (rules.own_knobs,)),
+    Check("cron", "STARTD_CRON jobs run, and end", (rules.cron,)),
     Check(
         "sources",
         "nodes can look for targets, and only sharectl can have written them",
-        (snippet_rules.sources, snippet_rules.options),
+        (rules.sources, rules.options),
     ),
     Check(
         "expression",
         "HTCondor can read START and its like, and each part of them by itself",
-        (snippet_rules.unreadable, snippet_rules.unbalanced),
+        (rules.unreadable, rules.unbalanced),
     ),
-    Check("scope", "every name in them has MY. or TARGET.", (snippet_rules.unscoped,)),
-    Check("side", "no attribute of the node is asked of the job", (snippet_rules.wrong_side,)),
+    Check("scope", "every name in them has MY. or TARGET.", (rules.unscoped,)),
+    Check("side", "no attribute of the node is asked of the job", (rules.wrong_side,)),
     Check(
         "published",
         "every attribute of the node is published",
-        (snippet_rules.unpublished, snippet_rules.not_set),
+        (rules.unpublished, rules.without_value),
     ),
     Check(
         "slot",
         "the slot has what the clauses need, and counts cores rightly",
-        (
-            snippet_rules.unlisted,
-            snippet_rules.latches,
-            snippet_rules.rolled_up,
-            snippet_rules.miscounted,
-        ),
+        (rules.slot, trials.miscounted),
     ),
     Check(
         "typical jobs",
         "without a target, typical jobs get in as without sharectl",
-        (snippet_rules.refused,),
+        (trials.refused,),
     ),
     Check(
         "clauses",
         "START obeys targets and grace",
-        (snippet_rules.without_effect, snippet_rules.not_the_clauses),
+        (trials.without_effect, trials.replaced_start),
     ),
-    Check(
-        "forging", "what a user writes into his job gains him nothing", (snippet_rules.forgeable,)
-    ),
+    Check("forging", "a user gains nothing by what he writes into his job", (trials.forgeable,)),
     Check(
         "claims",
         "claims end under a target, live as before without one, and fit their jobs",
-        (snippet_rules.claims, snippet_rules.quantized),
+        (trials.claims, trials.quantized),
     ),
-    Check("groups", "users cannot choose their group", (snippet_rules.groups,)),
-    Check("quotas", "quotas belong to groups, and are shares", (snippet_rules.quotas,)),
+    Check("groups", "users cannot choose their group", (rules.groups,)),
+    Check("quotas", "quotas belong to groups, and are shares", (rules.quotas,)),
 )
 
-
-SHOWN = (ACTUATION, "STARTD_CRON_JOBLIST", "STARTD_ATTRS", "START", "CLAIM_WORKLIFE")
+SHOWN = (ACTUATION, CRON_JOBS, "STARTD_ATTRS", START, WORKLIFE)
 SHOWN_OF_ACCESS_POINTS = (GROUP_MAP_IN_USE, "JOB_TRANSFORM_NAMES", "IMMUTABLE_JOB_ATTRS")
 
 
 @dataclass(frozen=True)
 class SnippetReport:
-    """What the checks saw and found."""
+    """Files that were checked, knobs that they make, and the findings."""
 
-    files: tuple[str, ...]
-    """Files that HTCondor read, in its order; empty if it refused them."""
-    made: Mapping[str, str]
-    """What became of the knobs in `SHOWN`, `SHOWN_OF_ACCESS_POINTS` or both, expanded; empty if HTCondor refused the files."""
     findings: tuple[Finding, ...]
     """By check, in the order of `CHECKS`."""
+    files: tuple[str, ...] = ()
+    """Files that HTCondor read, in its order; empty if it refused them."""
+    made: Mapping[str, str] = field(default_factory=dict)
+    """Expanded text of the knobs in `SHOWN`, `SHOWN_OF_ACCESS_POINTS` or both."""
 
 
 def check(source: Source, site_attributes: Mapping[str, str]) -> SnippetReport:
-    """Everything that is wrong with a configuration.
+    """Findings about a configuration.
 
     Parameters
     ----------
-    source
-        Which configuration.
     site_attributes
         Attributes that STARTD_CRON jobs of the site publish → their values on a healthy node,
         ClassAd expressions.
     """
+    with CondorProcess() as process:
+        return report_of(source, process, site_attributes)
+
+
+def report_of(
+    source: Source, process: CondorProcess, site_attributes: Mapping[str, str]
+) -> SnippetReport:
+    """The same, with a process that is there already."""
     try:
-        with CondorProcess() as process:
-            return _report(_subject(source, process, process, site_attributes))
+        subject = _subject(source, process, site_attributes)
+        files = dict.fromkeys(str(part.file) for part in subject.configuration.definitions)
+        found = findings(CHECKS, subject)
+        return SnippetReport(tuple(found), tuple(files), _made(subject))
     except UnreadableConfigurationError as error:
-        return SnippetReport((), {}, (refusal(error, str(source.directory or source.main_file)),))
+        return SnippetReport((refusal(error, str(source.directory or source.main_file)),))
 
 
-def _report(subject: SnippetSubject) -> SnippetReport:
-    configuration = subject.configuration
-    files = dict.fromkeys(str(definition.file) for definition in configuration.definitions)
-    is_access_point = bool(configuration.assignments("JOB_TRANSFORM_SharectlPower"))
+def _made(subject: SnippetSubject) -> dict[str, str]:
+    is_access_point = bool(subject.configuration.assignments(rules.TRANSFORM))
     shown: tuple[str, ...] = SHOWN if subject.has_clauses or not is_access_point else ()
     shown += SHOWN_OF_ACCESS_POINTS if is_access_point else ()
-    made = {knob: " ".join(_in_one_line(subject, knob).split()) for knob in shown}
-    found = findings(CHECKS, subject)
-    return SnippetReport(tuple(files), made, tuple(found))
-
-
-def _in_one_line(subject: SnippetSubject, knob: str) -> str:
-    """Text of a knob; without the comments, which end with a line, if it has several lines."""
-    text = subject.configuration.text(knob)
-    return subject.readable.get(knob, text) if "\n" in text else text
+    # As HTCondor prints it, a text of several lines has no comments, which end with a line.
+    texts = {knob: subject.configuration.text(knob) for knob in shown}
+    return {
+        knob: " ".join((subject.readable.get(knob, text) if "\n" in text else text).split())
+        for knob, text in texts.items()
+    }
 
 
 def _subject(
-    source: Source,
-    process: CondorProcess,
-    htcondor: CondorProcess,
-    site_attributes: Mapping[str, str],
+    source: Source, process: CondorProcess, site_attributes: Mapping[str, str]
 ) -> SnippetSubject:
-    configuration, mistaken, installed = _configuration(source, process)
-    # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
-    knobs = [
-        f"STARTD_CRON_{job}_{knob}" for job in configuration.words(CRON_JOBS) for knob in CRON_KNOBS
-    ]
-    unseen = [knob for knob in knobs if not configuration.assignments(knob)]
-    off = expand(source, (*SWITCHED, *unseen), process, {ENABLED: "False"})
-    values = {name.lower(): off[name] for name in unseen if name in off}
-    return SnippetSubject(
-        replace(configuration, values={**configuration.values, **values}),
-        htcondor,
-        site_attributes,
-        without_sharectl={name: off[name] for name in SWITCHED if name in off},
-        mistaken=mistaken,
-        installed=installed,
-    )
-
-
-def _configuration(
-    source: Source, process: CondorProcess
-) -> tuple[Configuration, dict[str, str], Optional[tuple[int, int]]]:
-    """The configuration as the HTCondor that is installed takes it, knobs that are no boolean, and which HTCondor it is.
-
-    The library that reads it here may be newer, and so choose a way to act that the daemons would
-    not.
-    """
+    """Configuration as the installed HTCondor takes it, which may be older than the library here."""
     configuration = read(source, MACROS, process)
-    mistaken = snippet_rules.mistaken(configuration)
-    meant = {knob: snippet_rules.BOOLEANS[knob] for knob in mistaken}
-    if mistaken:
-        configuration = read(source, MACROS, process, meant)
-    if source.main_file is None:
-        return configuration, mistaken, None
-    installed = installed_version(Path(configuration.text("BIN").strip() or "/usr/bin"))
-    chosen = configuration.assignments(ACTUATION)
-    by_snippet = bool(chosen) and chosen[-1].file in {
-        clauses.file for clauses in configuration.assignments("t1_clauses")
-    }
-    if by_snippet and installed is not None and installed < snippet_rules.OLDEST_LIVE:
-        return read(source, MACROS, process, {**meant, ACTUATION: CRON}), mistaken, installed
-    return configuration, mistaken, installed
+    enabled = configuration.text(ENABLED).strip()
+    is_invalid = configuration.assignments(ENABLED) and enabled.lower() not in ("true", "false")
+    overrides = {ENABLED: "True"} if is_invalid else {}
+    is_machine = source.main_file is not None
+    programs = Path(configuration.text("BIN").strip() or "/usr/bin")
+    subject = SnippetSubject(
+        configuration,
+        process,
+        site_attributes,
+        invalid_enabled=enabled if is_invalid else None,
+        installed=installed_version(programs) if is_machine else None,
+    )
+    ways = configuration.assignments(ACTUATION)
+    if rules.is_too_old(subject) and subject.is_snippets(ways[-1]):
+        overrides[ACTUATION] = CRON
+    if overrides:
+        configuration = read(source, MACROS, process, overrides)
+    # A metaknob such as StartdCronPeriodic sets these without a line of their own in any file.
+    jobs = configuration.words(CRON_JOBS)
+    knobs = [f"STARTD_CRON_{job}_{knob}" for job in jobs for knob in CRON_KNOBS]
+    off = expand(source, (START, WORKLIFE, *knobs), process, {ENABLED: "False"})
+    metaknobs = {name.lower(): off[name] for name in knobs if name in off}
+    values = {**metaknobs, **configuration.values}
+    without = {name: off[name] for name in (START, WORKLIFE) if name in off}
+    configuration = replace(configuration, values=values)
+    return replace(subject, configuration=configuration, without_sharectl=without)

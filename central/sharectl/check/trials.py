@@ -1,27 +1,57 @@
 """Typical jobs at typical nodes, to try a START expression on before a daemon gets it.
 
-Ads of typical jobs, and of slots, to try an expression on.
-
 Ads are attribute → ClassAd expression as text. Times are expressions over ``time()``: no clock is
 needed.
-
-The same with groups within groups: a node has to tell ``alice.user`` from ``alice.users`` and from
-``alice``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Optional
 
 Ad = Mapping[str, str]
 Child = tuple[str, int]
 """Group and cores of a dynamic slot."""
 
+SAVED_AD = Path(__file__).with_name("slot_ad.txt")
+"""Ad of a partitionable slot of 25.14.1, with attributes of 23.9.6, as ``condor_status -l`` prints it;
+below it what a claimed dynamic slot has besides."""
+
+_OF_MACHINES = re.compile(
+    r"has|total|recent|last|assigned|available|offline|detected|gpus|docker|singularity|slot\d+_",
+    re.IGNORECASE,
+)
+"""Attributes that depend on devices and programs of the machine, or on its past."""
+
+_SPLIT = re.compile(r"PartitionableSlot|Child|NumDynamicSlots")
+"""Attributes of partitionable slots only."""
+
+LIVE, CRON = "live", "cron"
+ACTUATIONS = (LIVE, CRON)
+"""Ways to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
+CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
+"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
+TARGET_ACTIVE, HELD_BACK_SLOT = "t1_TargetActive", "t1_HeldBackSlot"
+HELD_BACK_CORES = "t1_HeldBackCores"
+SUMMED = f"Child{HELD_BACK_CORES}"
+"""List of the dynamic slots' `HELD_BACK_CORES` in the partitionable slot."""
+ROOM, WATCHED = "t1_McRoom", "t1_Watched"
+"""Latches of the live way."""
+OF_THE_SLOT = (*CLAUSES, TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES)
+SLOT_ATTRIBUTES = {LIVE: (*OF_THE_SLOT, "MC_GRACE"), CRON: OF_THE_SLOT}
+"""Way → expressions that the slot has by STARTD_ATTRS."""
+
 HELD_BACK, HELPED = "alice", "cms"
 """Groups of the target that nodes are tried with."""
-
+INNER_HELD_BACK, INNER_HELPED = f"{HELD_BACK}.user", f"{HELPED}.prod"
+"""Groups of a target within groups."""
+ALIKE = f"{HELD_BACK}_user"
+HELD_CORES, OTHERS_CORES = 64, 3
+CHILDREN = (("lhcb", OTHERS_CORES), (HELD_BACK, HELD_CORES), ("atlas", 5))
 LONG_AGO, LATER = "time() - 864000", "time() + 3600"
 
 NO_TARGET = {
@@ -36,89 +66,158 @@ NO_TARGET = {
     "t1_JobCtlTime": "time() - 1",
 }
 SWITCH = {"t1_Disabled": "False"}
-NOBODY_WAITS = {"t1_MulticorePending": "False", "t1_MulticorePendingUntil": "time() + 3600"}
+NO_GRACE = {
+    LIVE: {"t1_McRoomValue": "1", "t1_McRoomTime": LONG_AGO, "t1_WatchedTime": f"{LONG_AGO} - 60"},
+    CRON: {"MC_GRACE": "False", "t1_McGraceReason": '"ok"', "t1_McGraceTime": "time() - 1"},
+}
+GRACE = {
+    LIVE: {**NO_GRACE[LIVE], "t1_McRoomTime": "time()"},
+    CRON: {**NO_GRACE[CRON], "MC_GRACE": "True"},
+}
+NOBODY_WAITS = {"t1_MulticorePending": "False", "t1_MulticorePendingUntil": LATER}
 SOMEBODY_MAY_WAIT = {
-    "a multicore job waits": {**NOBODY_WAITS, "t1_MulticorePending": "True"},
-    "nobody knows whether multicore jobs wait": {**NOBODY_WAITS, "t1_MulticorePending": "error"},
-    "the plan that no multicore job waits has ended": {
-        **NOBODY_WAITS, "t1_MulticorePendingUntil": "time() - 1"
+    "in grace, a multicore job waits": {"t1_MulticorePending": "True"},
+    "in grace, nobody knows whether multicore jobs wait": {"t1_MulticorePending": "error"},
+    "in grace, the plan that no multicore job waits has ended": {
+        "t1_MulticorePendingUntil": "time() - 1"
     },
-    "the plan's end is unknown": {**NOBODY_WAITS, "t1_MulticorePendingUntil": "undefined"},
-    "job_ctl has stopped since no multicore job waited": {**NOBODY_WAITS, "t1_JobCtlTime": LONG_AGO},
-    "the clock was set back since no multicore job waited": {**NOBODY_WAITS, "t1_JobCtlTime": LATER},
-}  # fmt: skip
-"""Situation in grace → attributes by which grace is to hold."""
+    "in grace, the plan's end is unknown": {"t1_MulticorePendingUntil": "undefined"},
+    "in grace, job_ctl has stopped since no multicore job waited": {"t1_JobCtlTime": LONG_AGO},
+    "in grace, the clock was set back since no multicore job waited": {"t1_JobCtlTime": LATER},
+}
+"""Situation in grace → attributes beside `NOBODY_WAITS` by which grace is to hold."""
+PUBLISHED = {
+    "job_ctl.py": tuple(NO_TARGET),
+    "mc_grace.py": tuple(NO_GRACE[CRON]),
+    "SHARECTL_OFF": tuple(SWITCH),
+}
+"""Program, or name of a job that is only a line of shell → attributes that it publishes."""
+NEEDED = ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
+"""Attributes without which there is no target."""
+COUNTED = {LIVE: SUMMED, CRON: "t1_CurrentJobs"}
+"""Way → attribute by which it counts the held-back group's cores."""
 
 FORGED = {
-    "t1_JobCtlReason": "undefined",
-    "t1_McGraceReason": "undefined",
+    **dict.fromkeys(("t1_JobCtlReason", "t1_McGraceReason"), "undefined"),
+    **dict.fromkeys(("t1_TargetUntil", "t1_TargetSequence", "t1_JobCtlTime"), "0"),
+    **dict.fromkeys(("t1_McGraceTime", "t1_McRoomTime", "MyCurrentTime"), "0"),
+    **dict.fromkeys((HELD_BACK_CORES, "TotalSlotCpus", "Cpus"), "0"),
+    **dict.fromkeys((TARGET_ACTIVE, "MC_GRACE", "t1_overheat", HELD_BACK_SLOT), "False"),
+    **dict.fromkeys((*CLAUSES, "t1_Disabled", ROOM), "True"),
+    **dict.fromkeys((SUMMED, "ChildCpus"), "{}"),
+    **NOBODY_WAITS,
     "t1_CurrentJobs": f'"{HELD_BACK}:0"',
     "t1_TargetGroups": '{"none","none"}',
     "t1_Targetcores": "{0,0}",
-    "t1_TargetUntil": "0",
-    "t1_TargetSequence": "0",
-    "t1_MulticorePending": "False",
-    "t1_MulticorePendingUntil": "time() + 3600",
-    "t1_JobCtlTime": "0",
-    "t1_Disabled": "True",
-    "t1_TargetActive": "False",
-    "t1_GraceAdmits": "True",
-    "t1_TargetAdmits": "True",
-    "t1_CoolAdmits": "True",
-    "MC_GRACE": "False",
-    "t1_McGraceTime": "0",
-    "t1_McRoom": "True",
     "t1_McRoomValue": "1",
-    "t1_McRoomTime": "0",
     "t1_WatchedTime": "time()",
-    "MyCurrentTime": "0",
-    "t1_overheat": "False",
-    "t1_HeldBackSlot": "False",
-    "t1_HeldBackCores": "0",
-    "Childt1_HeldBackCores": "{}",
-    "ChildCpus": "{}",
-    "TotalSlotCpus": "0",
     "PartitionableSlot": "False",
     "SlotType": '"Static"',
-    "Cpus": "0",
 }
-"""What a user might write into his job so that it gets in where it should not."""
+"""Attributes that a user might write into his job so that it gets in where it should not."""
+
+
+@dataclass(frozen=True)
+class TriedNode:
+    """A node as a configuration makes it."""
+
+    published: Ad
+    """Attributes of its slots that STARTD_ATTRS gives, or STARTD_CRON jobs of the site."""
+    multicore_cores: int
+    actuation: str
+    """One of `ACTUATIONS`."""
+    has_grace: bool = True
+    """Whether grace lasts any time at all."""
+
+    @property
+    def free_cores(self) -> int:
+        """Free cores of the partitionable slots that are tried."""
+        return 8 * self.multicore_cores
+
+    def slot(self, ours: Ad) -> dict[str, str]:
+        """Its partitionable slot, busy in part, with these attributes of sharectl's."""
+        return partitionable_slot({**self.published, **ours}, self.free_cores, CHILDREN)
+
+    def dynamic(self, ours: Ad, cores: int, group: str = "") -> dict[str, str]:
+        """Its dynamic slot, with these attributes of sharectl's."""
+        return dynamic_slot({**self.published, **ours}, cores, group)
+
+
+@dataclass(frozen=True)
+class JobTrial:
+    """One job at one slot, and whether START has to let it in."""
+
+    situation: str
+    job: str
+    slot_ad: Ad
+    job_ad: Ad
+    expected: Optional[bool] = None
+    """None: as the site's own START decides."""
+
+
+# ---- Ads
+
+
+@cache
+def saved_ads() -> tuple[Ad, Ad]:
+    """Attributes that a startd publishes of a partitionable slot, and of a dynamic one besides."""
+    first, second = (
+        dict(line.split(" = ", 1) for line in part.splitlines())
+        for part in SAVED_AD.read_text(encoding="utf-8").split("\n\n")
+    )
+    return first, second
+
+
+@cache
+def htcondors_names() -> frozenset[str]:
+    """Names in `saved_ads`, lower case."""
+    return frozenset(name.lower() for ad in saved_ads() for name in ad)
+
+
+def is_htcondors(name: str) -> bool:
+    """Whether a startd publishes an attribute of that name, or may on another machine."""
+    return name.lower() in htcondors_names() or _OF_MACHINES.match(name) is not None
 
 
 def partitionable_slot(
     published: Ad, free_cores: int, children: Sequence[Child] = ()
 ) -> dict[str, str]:
-    """Ad of a partitionable slot with these dynamic slots, that publishes ``published`` besides HTCondor's own."""
+    """Ad of a partitionable slot with these dynamic slots, and ``published`` beside HTCondor's."""
     held = [str(cores if group == HELD_BACK else 0) for group, cores in children]
     return {
-        **_machine(free_cores),
-        "Name": '"slot1@wn-001.example.org"',
+        **_slot_ad(free_cores),
         "PartitionableSlot": "True",
         "SlotType": '"Partitionable"',
         "TotalSlotCpus": str(free_cores + sum(cores for _, cores in children)),
         "NumDynamicSlots": str(len(children)),
         "ChildCpus": f"{{{','.join(str(cores) for _, cores in children)}}}",
-        "Childt1_HeldBackCores": f"{{{','.join(held)}}}",
+        SUMMED: f"{{{','.join(held)}}}",
         **published,
     }
 
 
 def dynamic_slot(published: Ad, cores: int, group: str = "") -> dict[str, str]:
-    """Ad of a dynamic slot of ``cores`` cores, claimed by a user of ``group`` if that is given, else new and nobody's."""
+    """Ad of a dynamic slot, claimed by a user of ``group``; new and unclaimed if that is empty."""
+    claimed = {"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'}
+    common = {name: text for name, text in _slot_ad(cores).items() if not _SPLIT.match(name)}
     return {
-        **_machine(cores),
-        "Name": '"slot1_1@wn-001.example.org"',
+        **common,
         "DynamicSlot": "True",
         "SlotType": '"Dynamic"',
-        **(
-            {"AccountingGroup": f'"{group}.bob@example.org"', "State": '"Claimed"'} if group else {}
-        ),
+        **(claimed if group else {}),
         **published,
     }
 
 
+def _slot_ad(cores: int) -> dict[str, str]:
+    momentary = {"MyCurrentTime": "time() - 2", "TotalSlotCpus": str(cores), "Cpus": str(cores)}
+    ample = {"Memory": "1048576", "Disk": "1073741824", "TotalCpus": str(8 * cores)}
+    return {**saved_ads()[0], **momentary, **ample}
+
+
 def job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
     """Ad of a job with these expressions as RequestCpus and AccountingGroup; None leaves one out."""
+    own = {"RequestCpus": cores, "AccountingGroup": account}
     return {
         "MyType": '"Job"',
         "JobUniverse": "5",
@@ -127,13 +226,12 @@ def job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
         "User": '"bob@example.org"',
         "RequestMemory": "128",
         "RequestDisk": "1024",
-        **({"RequestCpus": cores} if cores is not None else {}),
-        **({"AccountingGroup": account} if account is not None else {}),
+        **{name: text for name, text in own.items() if text is not None},
     }
 
 
 def typical_jobs(multicore_cores: int) -> dict[str, dict[str, str]]:
-    """What it is → ad of the job."""
+    """Name for people → ad of the job."""
     many = str(multicore_cores)
     return {
         "one core, no group": job("1", None),
@@ -151,411 +249,281 @@ def typical_jobs(multicore_cores: int) -> dict[str, dict[str, str]]:
     }
 
 
-def _machine(cores: int) -> dict[str, str]:
+# ---- Situations
+
+
+def no_target(node: TriedNode) -> dict[str, str]:
+    """Attributes of a node without a target and without grace."""
+    return {**NO_TARGET, **SWITCH, **NO_GRACE[node.actuation]}
+
+
+def target_attributes(
+    node: TriedNode, cap_cores: int = 8, request_cores: Optional[int] = None
+) -> dict[str, str]:
+    """Attributes of a node under a target, without grace.
+
+    ``cap_cores`` is the held-back group's cap; ``request_cores`` the size of helped jobs, by
+    default that of a multicore job.
+    """
+    size = node.multicore_cores if request_cores is None else request_cores
     return {
-        "MyType": '"Machine"',
-        "Machine": '"wn-001.example.org"',
-        "State": '"Unclaimed"',
-        "Activity": '"Idle"',
-        "OpSys": '"LINUX"',
-        "Arch": '"X86_64"',
-        "SlotID": "1",
-        "SlotTypeID": "1",
-        "MyCurrentTime": "time() - 2",
-        "Cpus": str(cores),
-        "TotalCpus": str(8 * cores),
-        "TotalSlotCpus": str(cores),
-        "Memory": "1048576",
-        "Disk": "1073741824",
-        "VirtualMemory": "1048576",
-        "LoadAvg": "0.0",
-        "CondorLoadAvg": "0.0",
-        "KeyboardIdle": "864000",
-        "ConsoleIdle": "864000",
-        "CpuBusy": "False",
-        "UidDomain": '"example.org"',
-        "FileSystemDomain": '"example.org"',
-        "HasFileTransfer": "True",
+        **no_target(node),
+        "t1_CurrentJobs": f'"{":".join(f"{group}:{cores}" for group, cores in CHILDREN)}"',
+        "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
+        "t1_Targetcores": f"{{{cap_cores},{size}}}",
+        "t1_TargetUntil": LATER,
+        "t1_JobCtlReason": '"ok"',
     }
 
 
-LIVE, CRON = "live", "cron"
-ACTUATIONS = (LIVE, CRON)
-"""Ways for a node to count the held-back group's cores and to see grace: values of SHARECTL_ACTUATION."""
-
-CLAUSES = ("t1_GraceAdmits", "t1_TargetAdmits", "t1_CoolAdmits")
-"""Attributes of the slot that say whether a job may start; each lets jobs in unless it is False."""
-
-TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES = (
-    "t1_TargetActive",
-    "t1_HeldBackSlot",
-    "t1_HeldBackCores",
-)
-SUMMED = f"Child{HELD_BACK_CORES}"
-"""What HTCondor makes of the dynamic slots' `HELD_BACK_CORES` in the partitionable one."""
-
-ROOM, WATCHED, BEFORE_OURS = "t1_McRoom", "t1_Watched", "NumDynamicSlots"
-LATCHES = {LIVE: (ROOM, WATCHED), CRON: ()}
-"""Way → latches that it needs, after `BEFORE_OURS`."""
-
-_OF_THE_SLOT = (*CLAUSES, TARGET_ACTIVE, HELD_BACK_SLOT, HELD_BACK_CORES)
-SLOT_ATTRIBUTES = {LIVE: (*_OF_THE_SLOT, "MC_GRACE"), CRON: _OF_THE_SLOT}
-"""Way → expressions that the slot has to have by STARTD_ATTRS."""
-
-_NO_GRACE = {
-    LIVE: {"t1_McRoomValue": "1", "t1_McRoomTime": LONG_AGO, "t1_WatchedTime": f"{LONG_AGO} - 60"},
-    CRON: {"MC_GRACE": "False", "t1_McGraceReason": '"ok"', "t1_McGraceTime": "time() - 1"},
-}
-_GRACE = {
-    LIVE: {**_NO_GRACE[LIVE], "t1_McRoomTime": "time()"},
-    CRON: {**_NO_GRACE[CRON], "MC_GRACE": "True"},
-}
-
-PUBLISHED = {
-    "job_ctl.py": tuple(NO_TARGET),
-    "mc_grace.py": tuple(_NO_GRACE[CRON]),
-    "SHARECTL_OFF": tuple(SWITCH),
-}
-"""Program, or name of a job that is only a line of shell → attributes that it publishes."""
-
-BESIDE = {"job_ctl.py": ("target.py", "target_collector.py", "target_https.py")}
-"""Program → files that it runs from its own folder."""
-
-JOB_CTL_OPTIONS = (
-    "--source", "--host", "--state", "--max-age-seconds", "--key-file", "--pool", "--identity", "--groups",
-    "--condor-status", "--startd", "--timeout-seconds", "--ca-file", "--target-program",
-)  # fmt: skip
-"""Options of job_ctl.py; each takes a value."""
-MAX_SOURCES = 8
-"""So many sources it asks."""
-
-_NEEDED = ("t1_TargetGroups", "t1_Targetcores", "t1_TargetUntil", "t1_JobCtlTime")
-_COUNTED = {LIVE: SUMMED, CRON: "t1_CurrentJobs"}
-"""Those without which there is no target; and the one by which a way counts the held-back group's cores."""
-
-_HELD_CORES, _OTHERS_CORES = 64, 3
-_CHILDREN = (("lhcb", _OTHERS_CORES), (HELD_BACK, _HELD_CORES), ("atlas", 5))
-
-
-@dataclass(frozen=True)
-class Node:
-    """What a configuration makes of a node."""
-
-    published: Ad
-    """Attributes of its slots that STARTD_ATTRS gives, or STARTD_CRON jobs of the site."""
-    multicore_cores: int
-    actuation: str
-    """One of `ACTUATIONS`."""
-    has_grace: bool = True
-    """Whether grace lasts any time at all."""
-
-    @property
-    def free_cores(self) -> int:
-        """Free cores of the partitionable slots that are tried."""
-        return 8 * self.multicore_cores
-
-    def slot(self, ours: Ad) -> dict[str, str]:
-        """Its partitionable slot, busy in part, with these attributes of sharectl's."""
-        return partitionable_slot({**self.published, **ours}, self.free_cores, _CHILDREN)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One job at one slot, and whether START has to let it in."""
-
-    situation: str
-    job: str
-    slot_ad: Ad
-    job_ad: Ad
-    expected: Optional[bool] = None
-    """None: as the site's own START decides."""
-
-
-def targetless_situations(node: Node) -> dict[str, dict[str, str]]:
-    """Situation → attributes of sharectl: those in which claims live, and jobs start, as if it were not there."""
-    quiet, target = no_target(node), target_attributes(node)
-    needed = (*_NEEDED, "t1_CurrentJobs") if node.actuation == CRON else _NEEDED
-    return {
+def targetless_situations(node: TriedNode) -> dict[str, dict[str, str]]:
+    """Situation → attributes of sharectl's in which claims live, and jobs start, as without it."""
+    quiet, target, grace = no_target(node), target_attributes(node), GRACE[node.actuation]
+    needed = (*NEEDED, "t1_CurrentJobs") if node.actuation == CRON else NEEDED
+    situations = {
         "before the first run of the cron jobs": {},
         "without a target": quiet,
         "when the target has run out": {**target, "t1_TargetUntil": "time() - 1"},
         "when job_ctl has stopped": {**target, "t1_JobCtlTime": LONG_AGO},
         "when the clock was set back": {**target, "t1_JobCtlTime": LATER},
-        "when sharectl is disabled here": {
-            **target,
-            **_GRACE[node.actuation],
-            "t1_Disabled": "True",
-        },
-        **{
-            f"when {name} is missing": {key: text for key, text in target.items() if key != name}
-            for name in needed
-        },
-        **{f"when {name} is an error": {**target, name: "error"} for name in needed},
+        "when sharectl is disabled here": {**target, **grace, "t1_Disabled": "True"},
         "when every attribute is an error": dict.fromkeys(target, "error"),
         "when MC_GRACE is an error": {**quiet, "MC_GRACE": "error"},
-        "when no multicore job waits": {**quiet, **_GRACE[node.actuation], **NOBODY_WAITS},
-        **_graceless(node.actuation, quiet),
+        "when no multicore job waits": {**quiet, **grace, **NOBODY_WAITS},
     }
+    for name in needed:
+        rest = {key: text for key, text in target.items() if key != name}
+        situations[f"when {name} is missing"] = rest
+        situations[f"when {name} is an error"] = {**rest, name: "error"}
+    return {**situations, **_graceless(node)}
 
 
-def quiet_situations(node: Node) -> dict[str, dict[str, str]]:
-    """Situation → attributes of sharectl: all those in which a node takes jobs as if sharectl were not there."""
+def quiet_situations(node: TriedNode) -> dict[str, dict[str, str]]:
+    """Situation → attributes of sharectl's in which a node takes jobs as if it were not there."""
     target = target_attributes(node)
-    broken = [
-        (name, word) for name in (TARGET_ACTIVE, CLAUSES[1]) for word in ("undefined", "error")
-    ]
-    broken += [(_COUNTED[node.actuation], word) for word in ("undefined", "error")]
-    return {
-        **targetless_situations(node),
-        **{f"when {name} is {word}": {**target, name: word} for name, word in broken},
-        "when the slot has no attributes of its own": {
-            **target,
-            **_GRACE[node.actuation],
-            **dict.fromkeys(SLOT_ATTRIBUTES[node.actuation], "undefined"),
-        },
-    }
+    situations = targetless_situations(node)
+    for name in (TARGET_ACTIVE, CLAUSES[1], COUNTED[node.actuation]):
+        for word in ("undefined", "error"):
+            situations[f"when {name} is {word}"] = {**target, name: word}
+    own = dict.fromkeys(SLOT_ATTRIBUTES[node.actuation], "undefined")
+    without = "when the slot has no attributes of its own"
+    return {**situations, without: {**target, **GRACE[node.actuation], **own}}
 
 
-def no_target(node: Node) -> dict[str, str]:
-    """Attributes of a node without a target and without grace."""
-    return {**NO_TARGET, **SWITCH, **_NO_GRACE[node.actuation]}
-
-
-def target_attributes(node: Node, cap_cores: int = 8, request_cores: int = 0) -> dict[str, str]:
-    """Attributes of a node under a target, without grace; ``cap_cores`` is the held-back group's cap.
-
-    ``request_cores`` are those that a helped job requests; 0: those of a multicore job.
-    """
-    return {
-        **no_target(node),
-        "t1_CurrentJobs": f'"{":".join(f"{group}:{cores}" for group, cores in _CHILDREN)}"',
-        "t1_TargetGroups": f'{{"{HELD_BACK}","{HELPED}"}}',
-        "t1_Targetcores": f"{{{cap_cores},{request_cores or node.multicore_cores}}}",
-        "t1_TargetUntil": "time() + 3600",
-        "t1_JobCtlReason": '"ok"',
-    }
-
-
-def quiet_trials(node: Node) -> list[Trial]:
-    """Every typical job at a partitionable slot, and at the dynamic slot made for it, in every quiet situation."""
-    return [
-        Trial(situation, kind, slot, ad)
-        for situation, ours in quiet_situations(node).items()
-        for kind, ad in typical_jobs(node.multicore_cores).items()
-        for slot in (
-            node.slot(ours),
-            dynamic_slot({**node.published, **ours}, _size(ad, node.multicore_cores)),
-        )
-    ]
-
-
-def acting_trials(node: Node) -> list[Trial]:
-    """Jobs that sharectl has to let in or keep out, by what they are, under a target and in grace."""
-    many = node.multicore_cores
-    slots = _acting_slots(node)
-    small = ("one core, no group", "no RequestCpus")
-    expected = {
-        "under a target, the held-back group over its cap": {
-            f"{many} cores of {HELPED}": True,
-            f"{many} cores of {HELPED.upper()}, in capitals": True,
-            f"one core of {HELPED}": False,
-            f"one core of {HELD_BACK}": False,
-            "one core of another group": False,
-            "one core, no group": False,
-        },
-        "under a target, the held-back group below its cap": {
-            f"one core of {HELD_BACK}": True,
-            f"{many} cores of {HELD_BACK}": True,
-        },
-        "under a target, the held-back group at its cap": {f"one core of {HELD_BACK}": False},
-        "under a target, cores have been matched since": {f"one core of {HELD_BACK}": False},
-        "under a target, a dynamic slot is being made": {f"{many} cores of {HELD_BACK}": False},
-        "under a target, nobody knows whether sharectl is disabled": {
-            f"one core of {HELPED}": False
-        },
-        **{
-            situation: {**dict.fromkeys(small, False), f"{many} cores, no group": True}
-            for situation in (
-                "in grace",
-                "before the latch has seen the free cores",
-                *SOMEBODY_MAY_WAIT,
-            )
-        },
-        "in the slot of a multicore job": {
-            "one core, no group": False,
-            f"{many} cores, no group": True,
-        },
-        "in grace, under a target for single-core jobs": {
-            f"one core of {HELPED}": True,
-            f"one core of {HELD_BACK}": False,
-            "one core of another group": False,
-            f"{many} cores of {HELPED}": False,
-        },
-    }
-    jobs = typical_jobs(many)
-    return [
-        Trial(situation, kind, slot, jobs[kind], lets_in)
-        for situation, slot in slots.items()
-        for kind, lets_in in expected[situation].items()
-    ]
-
-
-def clause_trials(node: Node, clause: str) -> list[Trial]:
-    """Every typical job at a slot one of whose `CLAUSES` is False: whatever stands for START keeps all of them out."""
-    slot = node.slot({**no_target(node), clause: "False"})
-    return [
-        Trial(f"where {clause} is False", kind, slot, ad, expected=False)
-        for kind, ad in typical_jobs(node.multicore_cores).items()
-    ]
-
-
-def forged(trial: Trial, forgery: Ad) -> Trial:
-    """The same with a job that has been written so as to get in."""
-    return Trial(
-        trial.situation, trial.job, trial.slot_ad, {**forgery, **trial.job_ad}, trial.expected
-    )
-
-
-def _graceless(actuation: str, quiet: Ad) -> Mapping[str, dict[str, str]]:
+def _graceless(node: TriedNode) -> dict[str, dict[str, str]]:
     """Situations in which cores are free, and no grace is to be seen."""
-    if actuation == CRON:
+    quiet = no_target(node)
+    if node.actuation == CRON:
         ended = {**quiet, "MC_GRACE": "True"}
         return {
             "when mc_grace has stopped": {**ended, "t1_McGraceTime": LONG_AGO},
             "when the clock was set back after mc_grace ran": {**ended, "t1_McGraceTime": LATER},
         }
-    value, time = f"{ROOM}Value", f"{ROOM}Time"
+    value, time, watched = f"{ROOM}Value", f"{ROOM}Time", f"{WATCHED}Time"
+    started = {time: "time() - 1", watched: f"MY.{time}"}
+    latches = tuple(NO_GRACE[LIVE])
+    unset = {name: text for name, text in quiet.items() if name not in latches}
+    back_before = {value: "0", "MyCurrentTime": LATER}
     return {
-        "when the startd has just started": {
-            **quiet,
-            time: "time() - 1",
-            f"{WATCHED}Time": f"MY.{time}",
-        },
-        "before the latches are set": {
-            key: text for key, text in quiet.items() if key not in _NO_GRACE[LIVE]
-        },
+        "when the startd has just started": {**quiet, **started},
+        "before the latches are set": unset,
         "when a latch cannot be evaluated": {**quiet, value: "undefined", time: "time()"},
-        "when the latches are errors": {**quiet, **dict.fromkeys(_NO_GRACE[LIVE], "error")},
+        "when the latches are errors": {**quiet, **dict.fromkeys(latches, "error")},
         "when the ad is an old copy": {**quiet, value: "0", "MyCurrentTime": LONG_AGO},
         "when the clock was set back in grace": {**quiet, time: LATER},
-        "when the clock was set back before the latch": {
-            **quiet,
-            value: "0",
-            "MyCurrentTime": LATER,
-        },
+        "when the clock was set back before the latch": {**quiet, **back_before},
     }
 
 
-def _acting_slots(node: Node) -> dict[str, dict[str, str]]:
-    """Situation → slot, of those that this way, with this configuration, can be in."""
-    many, held = node.multicore_cores, _HELD_CORES
-    slots = {
-        "under a target, the held-back group over its cap": node.slot(target_attributes(node)),
-        "under a target, the held-back group below its cap": node.slot(
-            target_attributes(node, held + many)
-        ),
-        "under a target, the held-back group at its cap": node.slot(target_attributes(node, held)),
-        "under a target, nobody knows whether sharectl is disabled": node.slot(
-            {**target_attributes(node), "t1_Disabled": "undefined"}
-        ),
-        "in the slot of a multicore job": dynamic_slot({**node.published, **no_target(node)}, many),
-    }
-    if node.has_grace:
-        grace = {**no_target(node), **_GRACE[node.actuation]}
-        slots["in grace"] = node.slot(grace)
-        slots.update(
-            (name, node.slot({**grace, **ours})) for name, ours in SOMEBODY_MAY_WAIT.items()
+# ---- Trials
+
+
+def quiet_trials(node: TriedNode) -> list[JobTrial]:
+    """Typical jobs at a partitionable slot, and at the dynamic slot for each, where all is quiet."""
+    many = node.multicore_cores
+    sizes = {"1": 1, "2": 2}
+    return [
+        JobTrial(situation, kind, slot, ad)
+        for situation, ours in quiet_situations(node).items()
+        for kind, ad in typical_jobs(many).items()
+        for slot in (
+            node.slot(ours),
+            node.dynamic(ours, sizes.get(ad.get("RequestCpus", "1"), many)),
         )
-        slots["in grace, under a target for single-core jobs"] = node.slot(
-            {**target_attributes(node, held + many, 1), **_GRACE[node.actuation]}
+    ]
+
+
+def acting_trials(node: TriedNode) -> list[JobTrial]:
+    """Jobs that sharectl has to let in or keep out, under a target and in grace."""
+    many = node.multicore_cores
+    jobs = typical_jobs(many)
+    trials = [
+        JobTrial(situation, kind, slot, jobs[kind], lets_in)
+        for situation, slot, expected in _acting(node)
+        for lets_in, kinds in expected.items()
+        for kind in kinds
+    ]
+    return [*trials, *_nested_trials(node)]
+
+
+def _acting(
+    node: TriedNode,
+) -> list[tuple[str, dict[str, str], dict[bool, tuple[str, ...]]]]:
+    """Situation, slot, and jobs that get in or not, of what this way and configuration can be in."""
+    many, held = node.multicore_cores, HELD_CORES
+    over, below = target_attributes(node), target_attributes(node, held + many)
+    mine, helped, other = (
+        f"one core of {HELD_BACK}",
+        f"one core of {HELPED}",
+        "one core of another group",
+    )
+    mine_large, helped_large = f"{many} cores of {HELD_BACK}", f"{many} cores of {HELPED}"
+    small, large = ("one core, no group", "no RequestCpus"), (f"{many} cores, no group",)
+    capitals = f"{many} cores of {HELPED.upper()}, in capitals"
+    rows: list[tuple[str, dict[str, str], dict[bool, tuple[str, ...]]]] = [
+        (
+            "under a target, the held-back group over its cap",
+            node.slot(over),
+            {True: (helped_large, capitals), False: (helped, mine, other, small[0])},
+        ),
+        (
+            "under a target, the held-back group below its cap",
+            node.slot(below),
+            {True: (mine, mine_large)},
+        ),
+        (
+            "under a target, the held-back group at its cap",
+            node.slot(target_attributes(node, held)),
+            {False: (mine,)},
+        ),
+        (
+            "under a target, nobody knows whether sharectl is disabled",
+            node.slot({**over, "t1_Disabled": "undefined"}),
+            {False: (helped,)},
+        ),
+        (
+            "in the slot of a multicore job",
+            node.dynamic(no_target(node), many),
+            {False: small[:1], True: large},
+        ),
+    ]
+    grace = {**no_target(node), **GRACE[node.actuation]}
+    if node.has_grace:
+        in_grace = {False: small, True: large}
+        rows.append(("in grace", node.slot(grace), in_grace))
+        rows += [
+            (name, node.slot({**grace, **NOBODY_WAITS, **ours}), in_grace)
+            for name, ours in SOMEBODY_MAY_WAIT.items()
+        ]
+        single = {**target_attributes(node, held + many, 1), **GRACE[node.actuation]}
+        rows.append(
+            (
+                "in grace, under a target for single-core jobs",
+                node.slot(single),
+                {True: (helped,), False: (mine, other, helped_large)},
+            )
         )
     if node.actuation == LIVE:
         just_below = target_attributes(node, held + many - 1)
-        slots["under a target, cores have been matched since"] = {
-            **node.slot(just_below),
-            "Cpus": str(node.free_cores - many),
-        }
-        slots["under a target, a dynamic slot is being made"] = node.slot(
-            {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
-        )
-    if node.actuation == LIVE and node.has_grace:
-        late = {**no_target(node), f"{ROOM}Value": "0"}
-        slots["before the latch has seen the free cores"] = node.slot(late)
-    return slots
+        matched = {**node.slot(just_below), "Cpus": str(node.free_cores - many)}
+        being_made = {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
+        rows += [
+            ("under a target, cores have been matched since", matched, {False: (mine,)}),
+            (
+                "under a target, a dynamic slot is being made",
+                node.slot(being_made),
+                {False: (mine_large,)},
+            ),
+        ]
+        if node.has_grace:
+            late = {**no_target(node), f"{ROOM}Value": "0"}
+            rows.append(("before the latch has seen the free cores", node.slot(late), in_grace))
+    return rows
 
 
-def _size(ad: Ad, multicore_cores: int) -> int:
-    cores = ad.get("RequestCpus", "1")
-    return int(cores) if cores.isdigit() else multicore_cores
-
-
-INNER_HELD_BACK, INNER_HELPED = f"{HELD_BACK}.user", f"{HELPED}.prod"
-"""Groups of the target that nodes are tried with."""
-
-_NESTED_HELD_CORES = 64
-"""Cores of the held-back group at the nodes of `sharectl.check.trials`."""
-_ALIKE = f"{HELD_BACK}_user"
-
-
-def nested_target(node: Node, cap_cores: int) -> dict[str, str]:
-    """Attributes of a node under a target of groups within groups; one of a like name holds cores too."""
+def _nested_target(node: TriedNode, cap_cores: int) -> dict[str, str]:
+    """Attributes under a target of groups within groups; one of a like name holds cores too."""
     return {
         **target_attributes(node, cap_cores),
-        "t1_CurrentJobs": f'"{INNER_HELD_BACK}:{_NESTED_HELD_CORES}:lhcb:3:{_ALIKE}:1000"',
+        "t1_CurrentJobs": f'"{INNER_HELD_BACK}:{HELD_CORES}:lhcb:3:{ALIKE}:1000"',
         "t1_TargetGroups": f'{{"{INNER_HELD_BACK}","{INNER_HELPED}"}}',
     }
 
 
-def nested_trials(node: Node) -> list[Trial]:
+def _nested_trials(node: TriedNode) -> list[JobTrial]:
     """Jobs that a target of groups within groups has to let in or keep out."""
     many = node.multicore_cores
-    below, at = "below its cap", "at its cap"
-    caps = {below: _NESTED_HELD_CORES + many, at: _NESTED_HELD_CORES}
-    helped = dict.fromkeys((INNER_HELPED, INNER_HELPED.upper(), f"{INNER_HELPED}.mc.eve"), True)
+    helped = (INNER_HELPED, INNER_HELPED.upper(), f"{INNER_HELPED}.mc.eve")
     mine = (INNER_HELD_BACK, INNER_HELD_BACK.title(), f"{INNER_HELD_BACK}.bob")
     strangers = (
-        HELPED, f"{INNER_HELPED}uction", f"{INNER_HELPED}_x", f"{HELPED}_prod", f"x.{INNER_HELPED}", f"{HELPED}..prod",
-        HELD_BACK, f"{INNER_HELD_BACK}s", _ALIKE, f"{INNER_HELD_BACK}@x", "user", "", ".",
-    )  # fmt: skip
-    expected = {
-        below: {**helped, **dict.fromkeys(mine, True), **dict.fromkeys(strangers, False)},
-        at: {**helped, **dict.fromkeys(mine, False), **dict.fromkeys(strangers, False)},
-    }
+        *(HELPED, f"{INNER_HELPED}uction", f"{INNER_HELPED}_x", f"{HELPED}_prod"),
+        *(f"x.{INNER_HELPED}", f"{HELPED}..prod", HELD_BACK, f"{INNER_HELD_BACK}s"),
+        *(ALIKE, f"{INNER_HELD_BACK}@x", "user", "", "."),
+    )
     return [
-        Trial(
-            f"under a target of subgroups, {INNER_HELD_BACK} {where}",
+        JobTrial(
+            f"under a target of subgroups, {INNER_HELD_BACK} {where} its cap",
             f"{many} cores of {group or 'no group'}",
-            node.slot(nested_target(node, caps[where])),
+            node.slot(_nested_target(node, cap)),
             job(str(many), f'"{group}.bob"'),
-            lets_in,
+            group in lets_in,
         )
-        for where, jobs in expected.items()
-        for group, lets_in in jobs.items()
+        for where, cap, lets_in in (
+            ("below", HELD_CORES + many, (*helped, *mine)),
+            ("at", HELD_CORES, helped),
+        )
+        for group in (*helped, *mine, *strangers)
     ]
 
 
-def nested_slots(constants: Ad, node: Node) -> list[tuple[str, dict[str, str], int]]:
-    """Situation, dynamic slot of the multicore size under a target of subgroups, and how many cores it is to count."""
-    cores = node.multicore_cores
-    target = {**constants, **nested_target(node, 0)}
-    slots = {
-        INNER_HELD_BACK: cores,
-        INNER_HELD_BACK.upper(): cores,
-        f"{INNER_HELD_BACK}.mc": cores,
-        f"{INNER_HELD_BACK}s": 0,
-        _ALIKE: 0,
-        HELD_BACK: 0,
-    }
-    own = dynamic_slot(target, cores, HELD_BACK)
+def clause_trials(node: TriedNode, clause: str) -> list[JobTrial]:
+    """Typical jobs at a slot one of whose `CLAUSES` is False, which keeps all of them out."""
+    slot = node.slot({**no_target(node), clause: "False"})
     return [
-        *(
-            (f"in a slot of {name}", dynamic_slot(target, cores, name), held)
-            for name, held in slots.items()
-        ),
-        # Whose name is that of a subgroup: HTCondor, too, takes the last part for the user.
+        JobTrial(f"where {clause} is False", kind, slot, ad, expected=False)
+        for kind, ad in typical_jobs(node.multicore_cores).items()
+    ]
+
+
+def held_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
+    """Situation, slot, and the cores that it is to count as the held-back group's."""
+    cores, target = node.multicore_cores, target_attributes(node)
+    mine = node.dynamic(target, cores, HELD_BACK)
+    nested = _nested_target(node, 0)
+    inner = {
+        **dict.fromkeys((INNER_HELD_BACK, INNER_HELD_BACK.upper(), f"{INNER_HELD_BACK}.mc"), cores),
+        **dict.fromkeys((f"{INNER_HELD_BACK}s", ALIKE, HELD_BACK), 0),
+    }
+    user = {**node.dynamic(nested, cores, HELD_BACK), "AccountingGroup": f'"{INNER_HELD_BACK}@x"'}
+    unclaimed = node.dynamic(target, cores)
+    return [
+        (f"in a slot of {cores} cores of {HELD_BACK}", mine, cores),
         (
-            f"in a slot of a user of {HELD_BACK}",
-            {**own, "AccountingGroup": f'"{INNER_HELD_BACK}@x"'},
-            0,
+            f"in a slot of {HELD_BACK.upper()}",
+            node.dynamic(target, cores, HELD_BACK.upper()),
+            cores,
         ),
+        ("in a slot of another group", node.dynamic(target, cores, f"{HELD_BACK}2"), 0),
+        ("in a slot that is new and nobody's yet", unclaimed, cores),
+        ("in a slot that no group has claimed", {**unclaimed, "State": '"Claimed"'}, 0),
+        ("in a slot without Cpus", {**mine, "Cpus": "undefined"}, 0),
+        ("without a target", node.dynamic({}, cores, HELD_BACK), 0),
+        ("under a broken target", {**mine, "t1_TargetGroups": "error"}, 0),
+        ("in the partitionable slot", partitionable_slot({**node.published, **target}, cores), 0),
+        *(
+            (f"in a slot of {name}", node.dynamic(nested, cores, name), held)
+            for name, held in inner.items()
+        ),
+        # HTCondor, too, takes the last part for the user.
+        (f"in a slot of a user of {HELD_BACK}", user, 0),
+    ]
+
+
+def room_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
+    """Situation, slot, and whether it has room for a multicore job."""
+    cores = node.multicore_cores
+    return [
+        (f"with {cores} free cores", partitionable_slot(node.published, cores), True),
+        (f"with {cores - 1} free cores", partitionable_slot(node.published, cores - 1), False),
+        ("in a dynamic slot", node.dynamic({}, cores), False),
     ]

@@ -31,6 +31,7 @@ UNREADABLE = getattr(classad2, "ClassAdException", SyntaxError)
 _LONE_BACKSLASH = re.compile(r'\\(?!")')
 
 
+@lru_cache(maxsize=4096)
 def expression(text: str) -> Any:
     """The expression ``text`` as a daemon reads it from its configuration; `UNREADABLE` if it cannot.
 
