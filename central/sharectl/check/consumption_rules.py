@@ -39,14 +39,13 @@ from sharectl.check.consumption_subject import (
     typed,
 )
 from sharectl.check.findings import Finding, Level
+from sharectl.check.trials import startd_publishes
 from sharectl.condor.configuration import Definition, Source, expand
 from sharectl.condor.expressions import (
-    JOB_ATTRIBUTES,
     MY,
     TARGET,
     UNSCOPED,
     Reference,
-    is_htcondors,
     references,
 )
 from sharectl.consumption.policy import amount_of, by_name, part_of
@@ -404,16 +403,14 @@ def _out_of_scope(
             if near
             else f"ask for one of {', '.join(requests.values())}",
         )
-    if scope != UNSCOPED or is_request or is_htcondors(name) or name.lower() in own_names:
+    if scope != UNSCOPED or is_request or startd_publishes(name) or name.lower() in own_names:
         return None
     return (
         (
             f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such "
             "attribute"
         ),
-        f"write TARGET.{name}"
-        if name.lower() in JOB_ATTRIBUTES
-        else f"write MY.{name} for the slot's, TARGET.{name} for the job's",
+        f"write MY.{name} for the slot's, TARGET.{name} for the job's",
     )
 
 

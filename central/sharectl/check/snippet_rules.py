@@ -28,7 +28,7 @@ from sharectl.check.subject import (
     WORKLIFE,
     SnippetSubject,
 )
-from sharectl.check.trials import ACTUATIONS, CLAUSES, LIVE, ROOM, SUMMED, WATCHED, is_htcondors
+from sharectl.check.trials import ACTUATIONS, CLAUSES, LIVE, ROOM, SUMMED, WATCHED, startd_publishes
 from sharectl.condor.configuration import Definition
 from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, is_balanced, references
 from sharectl.plan.nodes import REMEDIES
@@ -442,7 +442,7 @@ def unscoped(subject: SnippetSubject) -> Iterator[Finding]:
     for reference, place in _references(subject):
         name = reference.name
         if reference.scope == UNSCOPED:
-            is_nodes = name.lower() in subject.published or is_htcondors(name)
+            is_nodes = name.lower() in subject.published or startd_publishes(name)
             scoped = f"MY.{name}" if is_nodes else f"TARGET.{name}"
             if not is_nodes and not name.lower().startswith("request"):
                 scoped = f"MY.{name} for the node's, TARGET.{name} for the job's"
@@ -469,7 +469,7 @@ def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     for reference, place in _references(subject):
         name = reference.name
         known = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
-        if reference.scope == MY and not known and not is_htcondors(name):
+        if reference.scope == MY and not known and not startd_publishes(name):
             is_latch = name.startswith((f"{ROOM}Value", f"{ROOM}Time", f"{WATCHED}Time"))
             knob = LATCHES if is_latch else SUMMED_LIST if name.startswith("Child") else ATTRIBUTES
             level = Level.ERROR if "t1_" in name else Level.ADVICE
@@ -493,7 +493,7 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
         for name in configuration.words(macro) if configuration.assignments(macro) else ():
             ends = (name.lower(), f"_{name.lower()}")
             is_set = any(known == ends[0] or known.endswith(ends[1]) for known in names)
-            if not is_set and not is_htcondors(name):
+            if not is_set and not startd_publishes(name):
                 fault = f"{macro} lists {name}, and no file sets it: nodes do not publish it"
                 remedy = f"write {name} = VALUE, or take it off the list"
                 yield Finding(configuration.place(macro), fault, remedy)

@@ -169,14 +169,14 @@ def saved_ads() -> tuple[Ad, Ad]:
 
 
 @cache
-def htcondors_names() -> frozenset[str]:
+def published_names() -> frozenset[str]:
     """Names in `saved_ads`, lower case."""
     return frozenset(name.lower() for ad in saved_ads() for name in ad)
 
 
-def is_htcondors(name: str) -> bool:
+def startd_publishes(name: str) -> bool:
     """Whether a startd publishes an attribute of that name, or may on another machine."""
-    return name.lower() in htcondors_names() or _OF_MACHINES.match(name) is not None
+    return name.lower() in published_names() or _OF_MACHINES.match(name) is not None
 
 
 def partitionable_slot(

@@ -170,8 +170,8 @@ class CondorProcess:
         return decoded
 
     def _start(self) -> subprocess.Popen[bytes]:
-        is_htcondors = re.compile(r"_?condor_", re.IGNORECASE).match
-        environment = {name: text for name, text in os.environ.items() if not is_htcondors(name)}
+        configures = re.compile(r"_?condor_", re.IGNORECASE).match
+        environment = {name: text for name, text in os.environ.items() if not configures(name)}
         with self._errors.open("wb") as errors:
             return subprocess.Popen(
                 [sys.executable, "-I", str(CHILD)],
