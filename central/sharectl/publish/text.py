@@ -137,7 +137,7 @@ class SharectlFile:
 
 
 class FilePublisher:
-    """Lines of targets: node, held-back group, cap in cores, helped group, request in cores."""
+    """Publishes plans as a file, on a file system of the nodes or for copies to them."""
 
     def __init__(self, path: Path, seal: Seal = UNSEALED) -> None:
         self.path = path
