@@ -113,10 +113,11 @@ class FakeHistory:
 
 @dataclass
 class FakeStateStore:
-    """State in memory; unreadable if ``broken``."""
+    """State in memory; unreadable if ``broken``, never saved if ``full``."""
 
     state: State = field(default_factory=State)
     broken: Optional[str] = None
+    full: Optional[str] = None
 
     def load(self) -> State:
         """State that was saved last."""
@@ -126,6 +127,8 @@ class FakeStateStore:
 
     def save(self, state: State) -> None:
         """Replace the state."""
+        if self.full:
+            raise StateError(self.full)
         self.state = state
 
 

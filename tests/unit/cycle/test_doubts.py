@@ -8,8 +8,8 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.cycle.cycle import run_cycle
-from sharectl.cycle.doubts import doubts, power_doubts
-from sharectl.model import OTHER, PlanLimits, Standing, Target
+from sharectl.cycle.doubts import WARMUP_SECONDS, doubts, power_doubts, with_restart
+from sharectl.model import OTHER, PlanLimits, Source, Standing, Target
 from sharectl.plan.nodes import (
     ALL_NODES,
     Controlled,
@@ -85,6 +85,32 @@ def test_a_cycle_says_its_doubts_and_is_no_failure() -> None:
     result = run_cycle(CONFIG, world(seen), NOW)
     assert (len(result.warnings), result.problems) == (1, ())
     assert run_cycle(CONFIG, world(INCOMPLETE), NOW).warnings == (), "missing data is never zero"
+
+
+@pytest.mark.parametrize(
+    ("started_seconds_ago", "nodes_before", "schedds_before", "complete"),
+    [
+        (10, 2, 1, True),
+        (10, 0, 0, True),
+        (10, 3, 1, False),
+        (10, 2, 2, False),
+        (WARMUP_SECONDS - 1, 3, 1, False),
+        (WARMUP_SECONDS, 3, 1, True),
+        (NOW, 3, 2, True),
+    ],
+)
+def test_a_collector_that_just_started_may_not_know_all_yet(
+    started_seconds_ago: int, nodes_before: int, schedds_before: int, *, complete: bool
+) -> None:
+    sources = [Source("collector", 0.1), Source("schedd ap-1", 0.1)]
+    seen = replace(snapshot(TWO, sources=sources), collector_started_at=NOW - started_seconds_ago)
+    judged = with_restart(seen, State(1, nodes_before, schedds_before))
+    assert judged.complete is complete
+    assert (
+        complete
+        or f"of {nodes_before} execute points" in str(judged.problems)
+        or (f"of {schedds_before} schedds" in str(judged.problems))
+    )
 
 
 def test_plan_says_them_beside_the_plan_and_publish_takes_it(
