@@ -8,9 +8,7 @@ import pytest
 
 from sharectl.cli.main import VERBS, main
 from sharectl.model import Source
-from sharectl.plan.plan import State
 from sharectl.publish import text as sharectl_file
-from sharectl.publish.state import StateFile
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
 from tests.fakes import NOW, snapshot
@@ -177,23 +175,6 @@ def test_a_bad_jobs_file_is_named(
     assert f"{jobs}:1: needs 6 columns" in err
 
 
-def test_a_broken_state_file_names_itself_and_the_remedy(
-    capsys: pytest.CaptureFixture[str], config: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "state.json").write_text("{", encoding="utf-8")
-    code, _, err = run(capsys, "status", "--config", config)
-    assert code == 74
-    assert "state.json: cannot be read" in err
-
-
-def test_state_survives(tmp_path: Path) -> None:
-    store = StateFile(tmp_path / "state.json")
-    assert store.load() == State()
-    store.note_cycle({"seconds": 1})
-    store.save(State(7))
-    assert (store.load(), store.last_cycle()) == (State(7), {"seconds": 1})
-
-
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help(capsys: pytest.CaptureFixture[str], verb: str) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -242,6 +223,7 @@ def test_a_snapshot_of_nothing_shows_no_zeros(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ([], "VERB"),
         (["erors"], "there is no verb 'erors'; write errors"),
         (["xyzzy"], "it is one of snapshot, errors, "),
         (
@@ -269,10 +251,3 @@ def test_a_slip_of_the_pen_is_told_what_to_write(
         main(words)
     assert ended.value.code == 2
     assert said in capsys.readouterr().err
-
-
-def test_no_verb_is_a_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main([])
-    assert ended.value.code == 2
-    assert "VERB" in capsys.readouterr().err

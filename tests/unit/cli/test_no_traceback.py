@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
@@ -13,15 +12,14 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
 from sharectl.cli.main import TRACEBACK
 from sharectl.cli.wiring import known_of, ledger_of, state_to_read
-from sharectl.config.load import load, parse
-from sharectl.config.problems import SECTIONS, keys_of
-from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED, ConfigError
+from sharectl.config.load import load
+from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.plan.plan import Known, State
 from sharectl.publish.state import StateFile
@@ -30,7 +28,6 @@ from tests.made_cycles import made
 from tests.verbs import Ended, Verb, all_verbs, run, set_output
 
 NOBODY = 65534
-DIGITS = "9" * 5000
 VERBS = all_verbs()
 VALUES = {
     "explain group name": "cms",
@@ -234,73 +231,16 @@ def test_a_plan_of_another_user_goes_without_state_and_ledger(config: Path) -> N
     ]
 
 
-# ---- numbers
-
-
-def test_numbers_of_5000_digits_in_options(config: Path) -> None:
-    bad = []
-    for verb in VERBS:
-        for action in verb.actions:
-            if action.nargs == 0 or action.dest == "config":
-                continue
-            given = least(verb, config)
-            bad += ended_badly(verb, run([*given, *action.option_strings[-1:], DIGITS]))
-    assert bad == []
-
-
-def values_of() -> list[tuple[str, ...]]:
-    return [
-        (*map(str, path), key) for path, section in SECTIONS.items() for key in keys_of(section)
-    ]
-
-
-@pytest.mark.parametrize("digits", [DIGITS, f"-{DIGITS}", f"1.{DIGITS}", f"1e{DIGITS}"])
-def test_numbers_of_5000_digits_in_the_configuration(digits: str) -> None:
-    for path in values_of():
-        nested: Any = digits
-        for key in reversed(path):
-            nested = f"[{nested}]" if key == "0" else f"{{{key}: {nested}}}"
-        text = (
-            f"{'groups: {cms: {pledge_hs06: 1}}' if path[0] != 'groups' else ''}\n{nested[1:-1]}\n"
-        )
-        with contextlib.suppress(ConfigError):
-            parse(text, "F")
-
-
-def test_numbers_of_5000_digits_in_files_that_sharectl_keeps(config: Path) -> None:
+def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:
     content = (
         '{"schema_version": 1, "sequence": N, "since": N, "until": N, "who": "x", "reason": "x", '
         '"places": N}'
     )
     for name in ("state.json", "places.json", "disabled"):
-        (config.parent / "state" / name).write_text(content.replace("N", DIGITS))
+        (config.parent / "state" / name).write_text(content.replace("N", "9" * 5000))
     bad = []
     for verb in VERBS:
         bad += ended_badly(verb, run(least(verb, config)))
-    assert bad == []
-
-
-def test_numbers_of_5000_digits_in_files_that_are_given(config: Path) -> None:
-    file = config.parent / "digits"
-    bad = []
-    for content in (
-        f"{DIGITS} " * 6,
-        f'{{"schema_version": {DIGITS}, "sequence": {DIGITS}}}',
-        f"a: {DIGITS}\n",
-    ):
-        file.write_text(content)
-        for verb in VERBS:
-            for action in verb.actions:
-                if action.nargs != 0 and action.dest in (
-                    "file",
-                    "jobs",
-                    "plan",
-                    "diff",
-                    "log",
-                    "files",
-                ):
-                    given = verb.arguments({**VALUES, action.dest: str(file)}, config)
-                    bad += ended_badly(verb, run([*given, *action.option_strings[-1:], str(file)]))
     assert bad == []
 
 
