@@ -189,13 +189,13 @@ class Snapshot:
 
     @property
     def complete(self) -> bool:
-        """Whether every source answered: only then may targets change."""
+        """Tells if every source answered: only then may targets change."""
         return not self.problems
 
 
 @dataclass(frozen=True)
 class GroupUsage:
-    """What one group holds and waits for."""
+    """Cores, power and pending jobs of one group."""
 
     single_cores: int = 0
     """Cores held by jobs of one core."""
@@ -241,7 +241,7 @@ class GroupError:
 
 @dataclass(frozen=True)
 class GroupControl:
-    """What a controller made of one group's error in one cycle."""
+    """Outcome of one group's controller in one cycle."""
 
     error: GroupError
     setpoint_hs06: float
@@ -271,7 +271,7 @@ class GroupControl:
 
 @dataclass(frozen=True)
 class PlanLimits:
-    """What bounds a plan."""
+    """Limits of a plan."""
 
     multicore_cores: int = 8
     """Cores taken from the held-back group on each node, and requested by the jobs let in."""
@@ -289,7 +289,7 @@ class PlanLimits:
 
 @dataclass(frozen=True)
 class Target:
-    """What one node is told: a line of ``sharectl.txt``."""
+    """Order of one node: a line of ``sharectl.txt``."""
 
     node: str
     held_back: str
@@ -323,7 +323,7 @@ class LimitNote:
 
 @dataclass(frozen=True)
 class Disabled:
-    """That an operator has switched sharectl off, on the central manager."""
+    """Order of an operator that switches sharectl off."""
 
     reason: str
     who: str
@@ -333,13 +333,13 @@ class Disabled:
     """Unix seconds from which it is on again by itself; None: until somebody enables it."""
 
     def in_force_at(self, now: int) -> bool:
-        """Whether it still holds at Unix time ``now``."""
+        """Tells if it still holds at Unix time ``now``."""
         return self.until is None or now < self.until
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a cycle publishes: data, the same for ``--dry-run`` and for a real run."""
+    """Data that a cycle publishes, the same for ``--dry-run`` and for a real run."""
 
     sequence: int
     generated_at: int

@@ -167,7 +167,7 @@ def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
 
 
 def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
-    """What is in the lists, or stands side by side: condor_q prints a list for each schedd."""
+    """JSON values of lists, or side by side: condor_q prints a list for each schedd."""
     decoder = json.JSONDecoder()
     at = 0
     while at < len(text):

@@ -115,12 +115,12 @@ def value_of(tree: Any, ad: Any, target: Any = None) -> Any:
 
 
 def is_true(value: Any) -> bool:
-    """Whether HTCondor takes a value for true; undefined and error are not."""
+    """Tells if HTCondor takes a value for true; undefined and error are not."""
     return type(value) in (bool, int, float) and bool(value)
 
 
 def is_refusal(value: Any) -> bool:
-    """Whether a value is no match and no mistake: false, 0 or undefined."""
+    """Tells if a value is no match and no mistake: false, 0 or undefined."""
     import classad2
 
     return value is classad2.Value.Undefined or (type(value) in (bool, int, float) and not value)

@@ -1,4 +1,4 @@
-"""What the collector knows: the execute points, what runs there, and where the schedds are."""
+"""Execute points, their jobs and the addresses of schedds, from the collector."""
 
 from __future__ import annotations
 

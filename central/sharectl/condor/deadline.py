@@ -28,7 +28,7 @@ _LIBC = ctypes.CDLL(None)
 
 
 def words(error: Exception) -> str:
-    """What went wrong. Every error of HTCondor's library is of one class, whose name tells nothing."""
+    """Text of an error. HTCondor's library has one class of errors, which tells nothing."""
     said, kind = str(error).rstrip(". \n"), type(error).__name__
     return said if said and kind == "HTCondorException" else f"{kind}: {said}"
 
@@ -48,7 +48,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back."""
+    """Answer to a question."""
 
     source: Source
     value: Any = None

@@ -102,7 +102,7 @@ def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
 
 
 def _step(steps: Mapping[int, int]) -> str:
-    """The same as an expression of the job."""
+    """Expression of a job for its step in ``steps``."""
     text = str(steps[0])
     for cores, step in steps.items():
         if cores:

@@ -38,7 +38,7 @@ _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
 
 
 def says(ad: Any, name: str, *, said: bool) -> bool:
-    """Whether an attribute is that boolean; undefined and error, numbers in the bindings, are not."""
+    """Tells if an attribute is that boolean; undefined and error, numbers in the bindings, are not."""
     value = evaluated(ad, name)
     return type(value) in (bool, int) and value == said
 
@@ -67,7 +67,7 @@ def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
 
 
 def has_target(ad: Any, now: int) -> bool:
-    """Whether START acts on a target."""
+    """Tells if START acts on a target."""
     if ad.get("t1_TargetActive") is not None:
         return says(ad, "t1_TargetActive", said=True)
     cores = sequence(evaluated(ad, "t1_Targetcores"))
@@ -76,13 +76,13 @@ def has_target(ad: Any, now: int) -> bool:
 
 
 def switched_off(ad: Any) -> tuple[str, ...]:
-    """Those of `sharectl.explain.node.SWITCHES` that are off, by the slot's ad."""
+    """Switches of `sharectl.plan.nodes.SWITCHES` that are off, by the slot's ad."""
     off = {"file": says(ad, "t1_Disabled", said=True), "knob": says(ad, "t1_Enabled", said=False)}
     return tuple(switch for switch, is_off in off.items() if is_off)
 
 
 def in_grace(ad: Any, now: int) -> bool:
-    """Whether START keeps single-core jobs out of the slot for the sake of multicore jobs.
+    """Tells if START keeps single-core jobs out of the slot for the sake of multicore jobs.
 
     In cron mode mc_grace ran at t1_McGraceTime, which is set in the ad as `code_of` sets
     t1_JobCtlTime: ask once.
@@ -110,7 +110,7 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
 
 
 def is_draining(ad: Any) -> bool:
-    """Whether its startd is being drained (23.9 and 25), or the slot is drained already."""
+    """Tells if the startd is being drained (23.9 and 25), or the slot is drained already."""
     return says(ad, "Draining", said=True) or text(evaluated(ad, "State")) == "Drained"
 
 

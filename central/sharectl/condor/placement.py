@@ -331,11 +331,11 @@ class Machines:
         self._choosy = any(_is_choosy(row[ACCEPTS]) for row in asking.rows)
 
     def knows(self, job: PendingJob) -> bool:
-        """Whether all attributes that a job looks at were fetched."""
+        """Tells if all attributes that a job looks at were fetched."""
         return job.words <= self._wanted
 
     def could_run(self, job: PendingJob) -> bool:
-        """Whether some slot could run a job, empty or partly free, or that cannot be told."""
+        """Tells if some slot could run a job, empty or partly free, or if that is not certain."""
         ad = job.ad(self._momentary)
         if _first_match(ad, self._of(job)):
             return True
@@ -402,7 +402,7 @@ def _fetched(look: Look, asking: AskingSlots, words: Iterable[str]) -> Iterator[
 
 
 def _first_match(ad: Any, kinds: list[Any]) -> bool:
-    """Whether a job matches one of ``kinds``, which then becomes the first: the next job may too."""
+    """Tells if a job matches one of ``kinds``, which is moved to the front."""
     join = expression(_JOIN)
     for place, kind in enumerate(kinds):
         if not is_refusal(value_of(join, ad, kind)):
@@ -412,7 +412,7 @@ def _first_match(ad: Any, kinds: list[Any]) -> bool:
 
 
 def _is_choosy(clause: str) -> bool:
-    """Whether a clause may want no more than so many cores or so much memory free."""
+    """Tells if a clause may want at most so many cores or so much memory free."""
     return not words_of_text(_AT_LEAST.sub("", clause)).isdisjoint(("cpus", "memory"))
 
 

@@ -74,7 +74,7 @@ Any other that the slot lacks it may lack for a moment.
 
 
 def is_momentary(word: str) -> bool:
-    """Whether an attribute or a function, in lower case, may have another value in a minute."""
+    """Tells if an attribute or a function, in lower case, may have another value in a minute."""
     return word in _MOMENTARY or (word.startswith(_MOMENTARY_PREFIXES) and word != _POWER)
 
 

@@ -121,7 +121,7 @@ def _group_in(key: str) -> str:
 
 
 def is_of_quotas(knob: str) -> bool:
-    """Whether a knob of that name sets groups or their quotas."""
+    """Tells if a knob of that name sets groups or their quotas."""
     key = knob.lower()
     return key in (_NAMES, _OVERSUBSCRIBE, *_SURPLUS) or bool(_group_in(key))
 

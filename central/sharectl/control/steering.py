@@ -25,7 +25,7 @@ STEPPED_AT = "stepped_at_seconds"
 
 @dataclass(frozen=True)
 class SteeringConfig:
-    """What an operator decides about setpoints and controllers. The default is the seed's law."""
+    """Settings of setpoints and controllers. The default is the seed's law."""
 
     control: Control = field(default_factory=Control)
     """Of groups that have none of their own."""
@@ -46,7 +46,7 @@ def steer(
     snapshot: Snapshot,
     now: int,
 ) -> tuple[GroupControl, ...]:
-    """What each group's controller says at Unix time ``now``, in the order of the pledges.
+    """Controls of all groups at Unix time ``now``, in the order of the pledges.
 
     Parameters
     ----------

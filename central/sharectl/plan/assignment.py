@@ -1,4 +1,4 @@
-"""Which node takes from whom for whom: the problem, what a choice is worth, and a greedy choice.
+"""Choice of targets: the problem, the worth of a choice, and a greedy choice.
 
 Each option is one target that one node could have. Of the options at most one a node is chosen,
 within what each group is to give and to get, the jobs that wait, and the nodes that may have
@@ -176,7 +176,7 @@ def by_value(option: Option) -> tuple[float, str, str, int]:
 
 
 def by_density(option: Option) -> tuple[float, str, str, int]:
-    """Those first that are worth most for each HS06."""
+    """Order by worth for each HS06, most first."""
     return (-option.worth / option.gives_hs06, option.node, option.held_back, option.request_cores)
 
 
@@ -190,7 +190,7 @@ def filled(
     *,
     first: Iterable[Option] = (),
 ) -> list[Choice]:
-    """What is chosen, then the options of ``first`` and all others as far as each still fits, in the order.
+    """``chosen``, then options of ``first`` and all others that still fit, in the order.
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
@@ -241,7 +241,7 @@ def after(problem: Problem, chosen: Iterable[Choice]) -> Problem:
 
 
 class _Left:
-    """What is left of everything while options are chosen."""
+    """Budgets that are left while options are chosen."""
 
     def __init__(self, problem: Problem) -> None:
         self.nodes: set[str] = set()

@@ -123,7 +123,7 @@ class TakenBlocks:
 
 @dataclass(frozen=True)
 class BlockMemory:
-    """What one cycle hands to the next."""
+    """Memory of blocks from one cycle to the next."""
 
     open: tuple[OpenBlock, ...] = ()
     """By node."""
@@ -141,7 +141,7 @@ NO_BLOCKS = BlockMemory()
 
 @dataclass(frozen=True)
 class GiveUp:
-    """What an operator decides about blocks that stand free."""
+    """Settings of giving back blocks that stand free."""
 
     seconds: Optional[float] = None
     """How long a block may stand free; None: by how long blocks stood free that were taken."""
@@ -202,7 +202,7 @@ def idle_cores(snapshot: Snapshot, standing: Iterable[Standing]) -> IdleCores:
 
 @dataclass(frozen=True)
 class BlockLook:
-    """What one look at the pool tells of blocks, and what follows for a plan."""
+    """Blocks at one look at the pool, and what follows for a plan."""
 
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
@@ -239,7 +239,7 @@ NOT_LOOKED = BlockLook()
 
 @dataclass(frozen=True)
 class StandingBlocks:
-    """What one look tells of blocks, and the targets that may go on."""
+    """Blocks at one look, and the targets that may go on."""
 
     look: BlockLook = NOT_LOOKED
     standing: Sequence[Standing] = ()

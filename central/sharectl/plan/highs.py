@@ -108,7 +108,7 @@ def _steps(powers: Sequence[float]) -> dict[float, float]:
 
 
 def _servings(problem: Problem, kinds: Sequence[Kind]) -> list[_Serving]:
-    """What options whose helped group is open can be for."""
+    """Purposes of the options whose helped group is open."""
     offered: defaultdict[Kind, int] = defaultdict(int)
     for option, kind in zip(problem.options, kinds):
         if option.helped is None:
@@ -189,7 +189,7 @@ def _check(answer: Any) -> None:
 
 
 class _Model:
-    """What HiGHS is given."""
+    """Matrices for HiGHS."""
 
     def __init__(
         self, problem: Problem, kinds: Sequence[Kind], servings: Sequence[_Serving]

@@ -1,4 +1,4 @@
-"""What bounds the change from the targets that stand to those that the errors call for."""
+"""Limits of the change from the targets that stand to those that the errors call for."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Steerable:
     """Targets that go because no job took the cores that they kept free."""
 
     def may_keep(self, target: Target) -> bool:
-        """Whether a target may go on: its node is under control, its groups are configured, jobs may still come."""
+        """Tells if a target may go on: node under control, groups configured, not given back."""
         configured = {target.held_back, target.helped} <= set(self.groups)
         return target.node in self.nodes and configured and target not in self.given_back
 
@@ -122,7 +122,7 @@ def dwelling(
 def standing_after(
     before: Iterable[Standing], targets: Iterable[Target], now: int
 ) -> tuple[Standing, ...]:
-    """What stands once ``targets`` are published, by node: one that is as it was keeps its time."""
+    """Targets that stand once ``targets`` are published, by node; unchanged ones keep their time."""
     since = {stood.target: min(stood.since, now) for stood in before}
     stands = (Standing(target, since.get(target, now)) for target in targets)
     return tuple(sorted(stands, key=lambda stood: stood.target.node))
@@ -155,7 +155,7 @@ def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
 
 
 def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
-    """The same, limit by limit."""
+    """Room for targets, limit by limit."""
     rooms = {}
     if limits.max_nodes is not None:
         rooms[MAX_NODES] = limits.max_nodes

@@ -133,7 +133,7 @@ def _pays(
     deficit: Mapping[str, float],
     waiting: Kinds,
 ) -> bool:
-    """Whether power to take and power to give are worth one of the blocks for which a job waits."""
+    """Tells if the power to take and to give is worth a block for which a job waits."""
     over = {group for group, left in excess.items() if left > 0}
     sizes = {cores for _, cores in waiting}
     for here in nodes.values():
@@ -158,7 +158,7 @@ SOLVERS = {
 
 @dataclass(frozen=True)
 class Assigning:
-    """What an operator decides about plans for many pairs."""
+    """Settings of plans for many pairs."""
 
     prices: Prices = field(default_factory=Prices)
     solver: str = "greedy"
@@ -171,7 +171,7 @@ class Assigning:
 
 @dataclass(frozen=True)
 class Situation:
-    """What a plan is made for."""
+    """Input of a plan."""
 
     groups: Sequence[GroupControl]
     snapshot: Snapshot
@@ -206,12 +206,12 @@ class _Stood:
 
     @property
     def fulfilled(self) -> bool:
-        """Whether it has done its work."""
+        """Tells if the target has done its work."""
         return self.due_cores == 0 and self.started
 
 
 def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
-    """What the controllers' outputs call for, the most useful targets first."""
+    """Targets that the controllers' outputs call for, the most useful first."""
     excess = {each.group: each.output_hs06 for each in situation.groups if each.output_hs06 > 0}
     deficit = {each.group: -each.output_hs06 for each in situation.groups if each.output_hs06 < 0}
     waiting = waiting_jobs(situation.snapshot.pending, deficit)
@@ -308,7 +308,7 @@ def _later(
 def _stood(
     situation: Situation, nodes: Mapping[str, NodeCores], expected: Expected
 ) -> list[_Stood]:
-    """What the targets that stand are still to do."""
+    """Targets that stand, with the work that they still have to do."""
     youngest: dict[tuple[str, str], int] = {}
     let_in = {
         (stood.target.node, stood.target.helped): stood.target for stood in situation.standing
@@ -372,7 +372,7 @@ def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Cho
 
 
 def _block_going_on(stood: _Stood, prices: Prices) -> Option:
-    """What the target of a multicore job is still to do."""
+    """Option of a standing target of a multicore job."""
     target = stood.target
     return Option(
         node=target.node,
@@ -395,7 +395,7 @@ def _block_going_on(stood: _Stood, prices: Prices) -> Option:
 
 
 def _single_cores_going_on(stood: _Stood, budgets: Problem, prices: Prices) -> Option:
-    """What the target of single-core jobs is still to do: for cores that are not free yet, as far as jobs wait."""
+    """Option of a standing target of single-core jobs: cores not free yet, as far as jobs wait."""
     target, power = stood.target, stood.hs06_per_core
     open_cores = max(1, stood.due_cores)
     memory_mib = stood.memory_mib // open_cores
@@ -487,7 +487,7 @@ def _chosen(
 
 
 def _allowed(problem: Problem, choice: Choice) -> bool:
-    """Whether a choice is none that is left alone: the solver takes groups of one size for alike on every node."""
+    """Tells if a choice is not left alone: to the solver all nodes are alike for a group."""
     option = choice.option
     return (choice.helped, option.request_cores, option.node) not in problem.left_alone
 

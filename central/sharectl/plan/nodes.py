@@ -1,12 +1,4 @@
-"""Which nodes are under control: by name, by share, or by a constraint on their ads.
-
-The codes that nodes publish in ``t1_JobCtlReason``, and what to do about those that keep targets
-away.
-
-The words of a node.
-
-Which nodes get no target whatever the errors say, and why.
-"""
+"""Nodes under control, the codes that nodes publish, and nodes that get no target, with reasons."""
 
 from __future__ import annotations
 
@@ -122,7 +114,7 @@ SWITCHES = {
 
 @dataclass(frozen=True)
 class NodeWords:
-    """What the node itself says of its target, now."""
+    """State of its target as the node itself says, now."""
 
     obeyed_sequence: Optional[int] = None
     """As `sharectl.model.Node.obeyed_sequence`."""
@@ -168,7 +160,7 @@ ALL_NODES = ControlledHosts(("*",))
 def controlled_machines(
     controlled: Controlled, machines: Iterable[str], meeting_constraint: Collection[str]
 ) -> frozenset[str]:
-    """Those of ``machines`` that are under control.
+    """Full host names of the nodes under control.
 
     Parameters
     ----------
@@ -186,7 +178,7 @@ def controlled_machines(
 
 
 def selected_by_hosts(patterns: Iterable[str], machine: str) -> bool:
-    """Whether a pattern matches the host name ``machine`` or its first part, without case."""
+    """Tells if a pattern matches the host name ``machine`` or its first part, without case."""
     full = machine.lower()
     names = (full, full.partition(".")[0])
     return any(fnmatchcase(name, pattern.lower()) for pattern in patterns for name in names)

@@ -1,4 +1,4 @@
-"""Which targets each node could have, and what each is worth."""
+"""Targets that each node could have, and the worth of each."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
 
 @dataclass(frozen=True)
 class Prices:
-    """What a target is worth."""
+    """Prices that make the worth of a target."""
 
     horizon_seconds: float = 86_400.0
     """How long power that is moved counts."""

@@ -21,7 +21,7 @@ def one_pair(
     kept: Sequence[Target],
     blocks: StandingBlocks = NO_STANDING,
 ) -> Wanted:
-    """What the controllers' outputs call for besides the targets of ``kept``, which stay anyway."""
+    """Targets that the outputs call for beside those of ``kept``, which stay anyway."""
     over = held_back_group(groups)
     if over is None:
         return Wanted("no-group-over")
@@ -75,7 +75,7 @@ def _too_small(
     snapshot: Snapshot,
     limits: PlanLimits,
 ) -> str:
-    """Whether it is the errors that are not worth a block, or what the controllers make of them."""
+    """Code: the errors are not worth a block, or the controllers' outputs are not."""
     power = hs06_per_core_by_node(snapshot)
     least_hs06 = limits.multicore_cores * min(power[node] for node in nodes) - ROUNDING_HS06
     outputs_hs06 = min(over.output_hs06, -under.output_hs06)

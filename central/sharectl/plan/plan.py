@@ -87,7 +87,7 @@ STRATEGIES = {
 
 @dataclass(frozen=True)
 class State:
-    """What one cycle hands to the next."""
+    """State from one cycle to the next."""
 
     sequence: int = 0
     """Number of the last plan that was published."""
@@ -121,7 +121,7 @@ class State:
 
 @dataclass(frozen=True)
 class PlanConfig:
-    """What an operator decides about plans."""
+    """Settings of plans."""
 
     pledge_hs06: Mapping[str, float]
     """Group without subgroups, which targets may name -> pledge, HS06."""
@@ -153,7 +153,7 @@ class PlanConfig:
 
 @dataclass(frozen=True)
 class Known:
-    """What earlier cycles have learnt."""
+    """Run times learnt by earlier cycles."""
 
     remaining: Mapping[str, RemainingTimes] = field(default_factory=dict)
     """Group -> how long its jobs still run."""
@@ -164,7 +164,7 @@ NOTHING_KNOWN = Known()
 
 @dataclass(frozen=True)
 class Decision:
-    """What one cycle decides, and what it goes by."""
+    """Decision of one cycle, with its reasons."""
 
     plan: Plan
     state: State
@@ -247,7 +247,7 @@ def _wanted(
     known: Known,
     blocks: StandingBlocks,
 ) -> Wanted:
-    """What the strategy calls for."""
+    """Targets that the strategy calls for."""
     if config.strategy == "pair":
         return one_pair(groups, snapshot, config.limits, where.nodes, kept, blocks)
     situation = Situation(

@@ -1,9 +1,4 @@
-"""What the ledger keeps of one cycle, and what `explain`, `replay` and `report` are made from.
-
-What a strategy calls for, before limits act.
-
-What a plan did on each node, for the ledger and for `explain`.
-"""
+"""Records of a cycle and its nodes, for the ledger, `explain`, `replay` and `report`."""
 
 from __future__ import annotations
 
@@ -63,7 +58,7 @@ class GroupReason(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeRecord:
-    """What one node held and was told."""
+    """Jobs, target and reason of one node."""
 
     node: str
     cores: int
@@ -144,7 +139,7 @@ class CycleRecord:
 
     @property
     def pending_known(self) -> bool:
-        """Whether it has what the jobs that wait request besides cores: imported and older rows have not."""
+        """Tells if requests besides cores are recorded: imported rows have none."""
         waiting = any(
             jobs for group in self.groups for jobs in group.error.usage.pending_by_cores.values()
         )
@@ -157,7 +152,7 @@ ROUNDING_HS06 = 1e-6
 
 @dataclass(frozen=True)
 class Wait:
-    """What a target costs until its cores are free."""
+    """Cost of a target until its cores are free."""
 
     seconds: float
     """Expected time."""
@@ -167,7 +162,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the controllers' outputs call for."""
+    """Targets that the controllers' outputs call for, before limits act."""
 
     reason: str
     """One of `sharectl.plan.plan.REASONS`."""

@@ -124,7 +124,7 @@ class RemainingTimes:
     """By bin: how many of them ended."""
 
     def __add__(self, other: RemainingTimes) -> RemainingTimes:
-        """What both have seen."""
+        """Sum of two tables."""
         return RemainingTimes(
             tuple(map(sum, zip(self.at_risk_seconds, other.at_risk_seconds))),
             tuple(map(sum, zip(self.ends, other.ends))),
@@ -184,7 +184,7 @@ NOTHING_SEEN = RemainingTimes()
 
 
 def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTimes]:
-    """What two looks tell of each group: those of ``previous`` that are not in ``current`` have ended between.
+    """Life table of each group from two looks: jobs of ``previous`` not in ``current`` have ended.
 
     Jobs are known by node, group, cores and start. One that ended was watched for half the time
     between the looks. Those of a node that is not seen any more tell nothing, nor do looks too far
@@ -282,7 +282,7 @@ class NodeCores:
 def cores_of_nodes(
     snapshot: Snapshot, names: Collection[str], groups: Collection[str]
 ) -> dict[str, NodeCores]:
-    """What each of the nodes named holds; ages of jobs of ``groups``."""
+    """Cores of each of the nodes named, with ages of jobs of ``groups``."""
     found = {node.name: NodeCores(node) for node in snapshot.nodes if node.name in names}
     for job in snapshot.running:
         here = found.get(job.node)

@@ -66,7 +66,7 @@ def unplaceable_jobs(
 
 
 def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
-    """Whether multicore jobs wait that some node could run, of any group; None if that is unknown."""
+    """Tells if multicore jobs wait that some node could run; None if that is unknown."""
     waiting = [row for row in snapshot.pending if row.cores > 1 and row.jobs > 0 and row.placeable]
     if not snapshot.complete or (waiting and snapshot.untried is not None):
         return None

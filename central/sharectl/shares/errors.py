@@ -1,9 +1,4 @@
-"""What each group holds and waits for, summed from the jobs of a snapshot.
-
-Each group's error: what it uses, less what its pledge entitles it to of all that is used.
-
-Source: seed 004, "Computing e_g"; the formulas are worked out from its three printed rows.
-"""
+"""Usage of each group, and its error: what it uses less its share of all that is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which group a job belongs to: outside names in, configured names or `other` out.
+"""Group of a job: its AccountingGroup in, a configured group or `other` out.
 
 Groups within groups: ``alice.prod`` is a part of ``alice``, and what it uses is used by ``alice``
 too.
@@ -66,14 +66,14 @@ def levels_above(name: str) -> tuple[str, ...]:
 
 
 def first_level(names: Iterable[str]) -> tuple[str, ...]:
-    """Those of ``names`` that are within no other of them: what sums over groups are made of."""
+    """Names that are within no other of ``names``: sums over groups are made of these."""
     names = tuple(names)
     known = frozenset(names)
     return tuple(name for name in names if known.isdisjoint(levels_above(name)))
 
 
 def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]:
-    """Those of ``controls`` whose groups are within no other of them."""
+    """Controls of groups that are within no other of them."""
     controls = tuple(controls)
     names = frozenset(first_level(control.group for control in controls))
     return tuple(control for control in controls if control.group in names)
@@ -120,7 +120,7 @@ def with_subgroups(
 def controls_with_subgroups(
     controls: Iterable[GroupControl], parents: Collection[str]
 ) -> tuple[GroupControl, ...]:
-    """The same of controllers; those of ``parents`` put out nothing themselves."""
+    """Controls with those of ``parents`` summed; these put out nothing themselves."""
     rows = tuple(controls)
     errors = {error.group: error for error in with_subgroups((row.error for row in rows), parents)}
     return tuple(

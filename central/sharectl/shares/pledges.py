@@ -1,4 +1,4 @@
-"""What groups were promised, as records: where each figure is from and how old it is."""
+"""Pledges of groups as records, with the source and age of each figure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _QUARTERS = 4
 
 @dataclass(frozen=True)
 class Pledge:
-    """What one group was promised."""
+    """Pledge of one group."""
 
     group: str
     hs06: float

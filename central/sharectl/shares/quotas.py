@@ -36,12 +36,12 @@ class Group:
 
     @property
     def room(self) -> Optional[float]:
-        """What of that is unused."""
+        """Unused part of the limit."""
         return None if self.limit is None or self.used is None else max(0.0, self.limit - self.used)
 
     @property
     def has_quota_of_its_own(self) -> bool:
-        """Whether the quota is a promise: the root group has what is left over."""
+        """Tells if the quota is a promise: the root group has what is left over."""
         return self.name != ROOT
 
 
