@@ -10,7 +10,6 @@ from sharectl.cli import options, wiring
 from sharectl.cycle.doubts import power_doubts
 from sharectl.errors import PoolUnavailableError
 from sharectl.report import as_json
-from sharectl.report.pool import snapshot_tables
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("snapshot", content))
     else:
+        from sharectl.report.pool import snapshot_tables
+
         snapshot_tables(content, sys.stdout)
     options.say(f"{source.name}: {source.problem}" for source in snapshot.problems)
     options.say_warnings(power_doubts(snapshot))

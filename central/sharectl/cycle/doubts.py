@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
 from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
-from sharectl.plan.plan import PlanConfig, State
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import levels_above
+
+if TYPE_CHECKING:  # a snapshot needs no plans
+    from sharectl.plan.plan import PlanConfig, State
 
 WARMUP_SECONDS = 330
 """Time for every daemon to send its ad to a new collector: UPDATE_INTERVAL (300) and some."""

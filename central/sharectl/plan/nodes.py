@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from hashlib import sha256
 from math import floor
 from typing import Optional, Union
 
@@ -190,6 +189,8 @@ def selected_by_share(ratio: float, machines: Iterable[str]) -> frozenset[str]:
     The choice hangs on the names alone: not on their order, and hardly on which other nodes come
     and go.
     """
+    from hashlib import sha256  # noqa: PLC0415 - loads OpenSSL, which few configurations need
+
     ranked = sorted(set(machines), key=lambda name: (sha256(name.lower().encode()).digest(), name))
     return frozenset(ranked[: nodes_in_share(ratio, len(ranked))])
 

@@ -6,12 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sharectl.model import OTHER, SCHEMA_VERSION, GroupError, GroupUsage, JobWaits, Plan, Snapshot
-from sharectl.plan.group_reasons import GROUP_REASONS
-from sharectl.plan.records import CycleRecord
 from sharectl.shares.errors import usage_by_group
+
+if TYPE_CHECKING:  # a snapshot needs no plans
+    from sharectl.plan.records import CycleRecord
 
 
 def dumps(kind: str, content: Mapping[str, Any]) -> str:
