@@ -124,7 +124,13 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
         epilog=exit_codes(),
     )
     parser.add_argument("--version", action="version", version=f"sharectl {__version__}")
-    verbs = parser.add_subparsers(title="verbs", dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(
+        title="verbs",
+        dest="verb",
+        metavar="VERB",
+        required=True,
+        prog=parser.prog,  # else argparse loads shutil and compressors to format it
+    )
     of_verb = parser
     for name, summary in VERBS.items():
         described = verbs.add_parser(
