@@ -43,6 +43,11 @@ class Option(NamedTuple):
     """Jobs that it is for, >= 1: one of more than one core, or some of one core."""
 
     @property
+    def place(self) -> tuple[str, str, int]:
+        """Node, held-back group and size: two options of one place are one target."""
+        return self.node, self.held_back, self.request_cores
+
+    @property
     def worth(self) -> float:
         """Value and bonus."""
         return self.value + self.bonus
@@ -108,7 +113,7 @@ def greedy(problem: Problem) -> list[Choice]:
     HS06 given, since more often than not the errors run out before the nodes do. Which of the two
     it is hangs on values without bonuses, so that a plan in force, asked again, is the same plan.
 
-    The sum of values is at least `guaranteed_ratio` of the best there is.
+    Tests hold the sum of values to a part of the best there is.
     """
     if not any(option.bonus for option in problem.options):
         return max((filled(problem, (), order) for order in ORDERS), key=total_worth)
@@ -122,62 +127,14 @@ def greedy(problem: Problem) -> list[Choice]:
     return filled(problem, (), ORDERS[totals.index(max(totals))])
 
 
-def guaranteed_ratio(problem: Problem) -> float:
-    """Part of the best sum of values that `greedy` never falls below, without targets that stand.
-
-    By order of value alone. Take the best choice, and of it each option that greedy left out: when
-    its turn came, all that had been taken was worth at least as much each, and one of these was
-    full.
-
-    - Its node, the jobs that wait, or the room. The best choice has no more of these than there
-      are, so each option that
-      greedy took stands for at most one of the best choice by each of the three. (Options in both
-      stand for themselves as those of their node.) Where options of one size are for unequal
-      numbers of jobs, jobs count as power does below: one option stands for at most 2 j, with j the
-      most jobs of an option of that size over the fewest.
-    - Power that the held-back group is to give, or the helped one to get, E. With q the HS06 that
-      did not fit, more than E - q
-      was taken. Let r be the largest power of an option over the smallest: the best choice has at
-      most E / q_least options there, greedy at least max(1, E / q_most - 1), each worth as much, so
-      the best has at most 2 r times its value. Or let d be the smallest value for each HS06 over
-      the largest: one option of at least d q was taken, so at least d / (1 + d) of E, and the best
-      has at most (1 + d) / d^2 times its value.
-
-    With c the smaller of 2 r and (1 + d) / d^2, the best sum is at most (3 + 2 c) times greedy's; 2
-    + 2 c without room; with 2 j for one of these 3 or 2 where jobs count as power does. Parts of
-    options, which greedy takes last, only add.
-    """
-    if not problem.options:
-        return 1.0
-    powers = [
-        (each.value, power)
-        for each in problem.options
-        for power in (each.takes_hs06, each.gives_hs06)
-        if power > 0
-    ]
-    spread = max(power for _, power in powers) / min(power for _, power in powers)
-    densities = [value / power for value, power in powers]
-    evenness = min(densities) / max(densities)
-    counts = (1 if problem.room is None else 2) + _jobs_stood_for(problem.options)
-    return 1 / (counts + 2 * min(2 * spread, (1 + evenness) / evenness**2))
-
-
-def _jobs_stood_for(options: Iterable[Option]) -> float:
-    """Options of the best choice that one option stands for because both need the same jobs."""
-    numbers: defaultdict[int, set[int]] = defaultdict(set)
-    for option in options:
-        numbers[option.request_cores].add(option.jobs)
-    return max(1.0 if max(jobs) == 1 else 2 * max(jobs) / min(jobs) for jobs in numbers.values())
-
-
 def by_value(option: Option) -> tuple[float, str, str, int]:
     """The most valuable first."""
-    return (-(option.value + option.bonus), option.node, option.held_back, option.request_cores)
+    return (-(option.value + option.bonus), *option.place)
 
 
 def by_density(option: Option) -> tuple[float, str, str, int]:
     """Order by worth for each HS06, most first."""
-    return (-option.worth / option.gives_hs06, option.node, option.held_back, option.request_cores)
+    return (-option.worth / option.gives_hs06, *option.place)
 
 
 ORDERS: tuple[Order, ...] = (by_value, by_density)

@@ -1,4 +1,4 @@
-"""Blocks of cores that stand free under targets: who took them, when they are given back, how many may wait.
+"""Blocks of cores that stand free under targets: taken by jobs, or given back; most that may wait.
 
 A block stands free while a node under a target has at least as many idle cores as the target's jobs
 request. One that no job takes is given back, and left alone for a time that doubles at each
@@ -8,7 +8,7 @@ failure. Jobs that start end the row.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Callable, Optional
@@ -221,12 +221,8 @@ class BlockLook:
     @property
     def nodes(self) -> frozenset[str]:
         """Nodes whose target goes, or that are left alone."""
-        return frozenset(
-            {
-                *(target.node for target in self.given_back),
-                *(node for _, _, node in self.left_alone),
-            }
-        )
+        back = {target.node for target in self.given_back}
+        return frozenset(back | {node for _, _, node in self.left_alone})
 
     def most_new(self, kind: Kind) -> Optional[int]:
         """Most targets of a kind that may be new; None for any number."""
@@ -235,17 +231,6 @@ class BlockLook:
 
 NOT_LOOKED = BlockLook()
 """Bounds nothing."""
-
-
-@dataclass(frozen=True)
-class StandingBlocks:
-    """Blocks at one look, and the targets that may go on."""
-
-    look: BlockLook = NOT_LOOKED
-    standing: Sequence[Standing] = ()
-
-
-NO_STANDING = StandingBlocks()
 
 
 def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0.0) -> float:
@@ -404,19 +389,14 @@ def _after_takes(
     rows: tuple[BackOff, ...], kinds: Collection[Kind], takers: Collection[tuple[str, int, str]]
 ) -> tuple[BackOff, ...]:
     """Rows without those that a success ends: of the kind, of the node, and of all nodes if the kind was at fault."""
-    at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW} & set(
-        kinds
-    )
-    return tuple(
-        row
-        for row in rows
-        if (row.group, row.cores) not in kinds
-        or (
-            row.node != ALL_NODES
-            and (row.group, row.cores) not in at_fault
-            and (row.group, row.cores, row.node) not in takers
-        )
-    )
+    at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW}
+
+    def ends(row: BackOff) -> bool:
+        kind = (row.group, row.cores)
+        whole = row.node == ALL_NODES or kind in at_fault
+        return kind in kinds and (whole or (*kind, row.node) in takers)
+
+    return tuple(row for row in rows if not ends(row))
 
 
 def _after_failures(
@@ -466,9 +446,7 @@ def _most_new(
 
     Of a kind that failed as a whole, one alone until a job takes it.
     """
-    standing: Counter[Kind] = Counter()
-    for block in staying:
-        standing[block.kind] += 1
+    standing = Counter(block.kind for block in staying)
     failing = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW}
     return {
         kind: max(0, 1 - standing[kind])

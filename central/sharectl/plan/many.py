@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -179,7 +180,7 @@ class Situation:
     """Nodes that may have targets."""
     standing: Sequence[Standing]
     """What stands on them, of configured groups."""
-    young: Collection[str]
+    young: AbstractSet[str]
     """Nodes whose target stays whatever is called for."""
     room: Optional[int]
     """Most nodes under targets; None for any number."""
@@ -231,15 +232,7 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
         return Wanted(reason, reasons=_released(situation.standing), standing_waits=standing_waits)
     prices = for_the_furthest_under(assigning.prices, deficit, waiting)
     assigning = replace(assigning, prices=prices)
-    unfinished = Counter[tuple[str, int]]()
-    for each in stood:
-        single = each.target.request_cores == 1
-        blocks = max(1, each.due_cores) if single else 1
-        unfinished[each.target.helped, each.target.request_cores] += 0 if each.fulfilled else blocks
-    bounded = {
-        kind: _at_most(jobs, look.most_new(kind), unfinished[kind])
-        for kind, jobs in waiting.items()
-    }
+    bounded = _bounded(waiting, look, stood)
     budgets = Problem((), excess, deficit, bounded, situation.room, look.left_alone)
     fixed = [
         choice
@@ -258,12 +251,9 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     ]
     kept, budgets = _affordable(going_on, budgets)
     fresh = new_options(free, budgets, expected, assigning.prices, situation.block_cores)
-    taken = {(option.node, option.held_back, option.request_cores) for option in kept}
-    options = [
-        *kept,
-        *(each for each in fresh if (each.node, each.held_back, each.request_cores) not in taken),
-    ]
-    problem = replace(budgets, options=options)
+    taken = {option.place for option in kept}
+    fresh = [option for option in fresh if option.place not in taken]
+    problem = replace(budgets, options=[*kept, *fresh])
     choices, notes = _chosen(problem, kept, assigning)
     found = findings(nodes, excess, waiting)
     if not (fixed or choices) and excess:
@@ -282,16 +272,23 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     )
 
 
-def _at_most(kinds: Sequence[Waiting], new: Optional[int], standing: int) -> Sequence[Waiting]:
-    """Jobs for so many new targets beside those that stand: those that need least memory."""
-    if new is None or sum(kind.jobs for kind in kinds) <= new + standing:
-        return kinds
-    bounded, most = [], new + standing
-    for kind in kinds:
-        jobs = min(kind.jobs, most)
-        most -= jobs
-        if jobs:
-            bounded.append(kind._replace(jobs=jobs))
+def _bounded(
+    waiting: Mapping[tuple[str, int], Sequence[Waiting]], look: BlockLook, stood: Iterable[_Stood]
+) -> dict[tuple[str, int], Sequence[Waiting]]:
+    """Jobs for the new targets that may be tried beside those that stand, least memory first."""
+    unfinished = Counter[tuple[str, int]]()
+    for each in stood:
+        blocks = max(1, each.due_cores) if each.target.request_cores == 1 else 1
+        unfinished[each.target.helped, each.target.request_cores] += 0 if each.fulfilled else blocks
+    bounded: dict[tuple[str, int], Sequence[Waiting]] = {}
+    for kind, rows in waiting.items():
+        new = look.most_new(kind)
+        most = sum(row.jobs for row in rows) if new is None else new + unfinished[kind]
+        bounded[kind] = []
+        for row in rows:
+            if jobs := min(row.jobs, most):
+                bounded[kind] = [*bounded[kind], row._replace(jobs=jobs)]
+            most -= jobs
     return bounded
 
 

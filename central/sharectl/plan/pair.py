@@ -6,55 +6,50 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import ceil, fsum
 from typing import Optional
 
-from sharectl.model import GroupControl, LimitNote, PlanLimits, Snapshot, Target
-from sharectl.plan.free_blocks import NO_STANDING, StandingBlocks
+from sharectl.model import GroupControl, LimitNote, Snapshot, Target
 from sharectl.plan.limits import PROBING
+from sharectl.plan.many import Situation
 from sharectl.plan.records import ROUNDING_HS06, Wanted
 from sharectl.shares.errors import cores_by_node, hs06_per_core_by_node
 
 
-def one_pair(
-    groups: Sequence[GroupControl],
-    snapshot: Snapshot,
-    limits: PlanLimits,
-    controlled: Collection[str],
-    kept: Sequence[Target],
-    blocks: StandingBlocks = NO_STANDING,
-) -> Wanted:
-    """Targets that the outputs call for beside those of ``kept``, which stay anyway."""
+def one_pair(situation: Situation) -> Wanted:
+    """Targets that the outputs call for beside those on young nodes, which stay anyway."""
+    groups, block, look = situation.groups, situation.block_cores, situation.look
     over = held_back_group(groups)
     if over is None:
         return Wanted("no-group-over")
-    size, look = limits.multicore_cores, blocks.look
     able = [
-        each
-        for each in groups
-        if (each.group, helped_size(each, size)) not in look.left_alone_kinds
+        control
+        for control in groups
+        if (control.group, helped_size(control, block)) not in look.left_alone_kinds
     ]
-    under = helped_group(able, size)
+    under = helped_group(able, block)
     if under is None:
-        return Wanted("given-up" if helped_group(groups, size) else "no-group-under")
-    request = helped_size(under, size)
-    pair = (over.group, under.group)
-    cores = cores_by_node(snapshot, over.group)
-    kind = (under.group, request)
-    alone = {node for *each, node in look.left_alone if tuple(each) == kind}
-    nodes = nodes_by_preference(cores, set(controlled) - alone, size)
+        return Wanted("given-up" if helped_group(groups, block) else "no-group-under")
+    request = helped_size(under, block)
+    pair, kind = (over.group, under.group), (under.group, request)
+    cores = cores_by_node(situation.snapshot, over.group)
+    alone = {node for *kinds, node in look.left_alone if tuple(kinds) == kind}
+    nodes = nodes_by_preference(cores, set(situation.nodes) - alone, block)
     if not nodes:
         return Wanted("given-up" if alone else "no-node", pair=pair)
+    targets = [stood.target for stood in situation.standing]
+    kept = sorted(
+        (target for target in targets if target.node in situation.young),
+        key=lambda target: target.node,
+    )
     chosen = {target.node for target in kept if (target.held_back, target.helped) == pair}
-    affordable = _affordable(nodes, (over, under, request), snapshot, limits, kept)
-    targets = [stood.target for stood in blocks.standing]
+    affordable = _affordable(nodes, (over, under, request), situation, kept)
     stands = {target.node for target in targets if (target.helped, target.request_cores) == kind}
     fresh = [node for node in affordable if node not in stands]
     most = look.most_new(kind)
-    later = [] if most is None else fresh[ceil(most / (size // request)) :]
+    later = [] if most is None else fresh[ceil(most / (block // request)) :]
     chosen.update(node for node in affordable if node not in later)
     if not chosen:
-        if all(node in {target.node for target in kept} for node in nodes):
+        if set(nodes) <= situation.young:
             return Wanted("no-room", pair=pair)
-        return Wanted(_too_small(over, under, nodes, snapshot, limits), pair=pair)
-    block = limits.multicore_cores
+        return Wanted(_too_small(over, under, nodes, situation), pair=pair)
     return Wanted(
         "targets",
         tuple(
@@ -72,12 +67,11 @@ def _too_small(
     over: GroupControl,
     under: GroupControl,
     nodes: Sequence[str],
-    snapshot: Snapshot,
-    limits: PlanLimits,
+    situation: Situation,
 ) -> str:
     """Code: the errors are not worth a block, or the controllers' outputs are not."""
-    power = hs06_per_core_by_node(snapshot)
-    least_hs06 = limits.multicore_cores * min(power[node] for node in nodes) - ROUNDING_HS06
+    power = hs06_per_core_by_node(situation.snapshot)
+    least_hs06 = situation.block_cores * min(power[node] for node in nodes) - ROUNDING_HS06
     outputs_hs06 = min(over.output_hs06, -under.output_hs06)
     errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
     return "output-below-node" if outputs_hs06 < least_hs06 <= errors_hs06 else "error-below-node"
@@ -119,19 +113,17 @@ def nodes_by_preference(
 def _affordable(
     nodes: Sequence[str],
     purpose: tuple[GroupControl, GroupControl, int],
-    snapshot: Snapshot,
-    limits: PlanLimits,
+    situation: Situation,
     kept: Sequence[Target],
 ) -> list[str]:
-    """First nodes of ``nodes`` that pending jobs can use and that together remove no more than the smaller error.
+    """First nodes that pending jobs can use, removing together at most the smaller error.
 
-    What the targets of ``kept`` are still to take from the one group and to give to the other is
-    taken off first.
+    Power that the targets of ``kept`` are still to move is taken off first.
     """
     over, under, request = purpose
-    block = limits.multicore_cores
-    power = hs06_per_core_by_node(snapshot)
-    due = _still_due(kept, snapshot)
+    block = situation.block_cores
+    power = hs06_per_core_by_node(situation.snapshot)
+    due = _still_due(kept, situation.snapshot)
     taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
     given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
     awaited = sum(due[t] > 0 for t in kept if (t.helped, t.request_cores) == (under.group, request))
@@ -148,9 +140,8 @@ def _affordable(
     return chosen
 
 
-def _still_due(kept: Iterable[Target], snapshot: Snapshot) -> dict[Target, int]:
+def _still_due(kept: Sequence[Target], snapshot: Snapshot) -> dict[Target, int]:
     """Target -> cores that its held-back group still has above the cap."""
-    kept = tuple(kept)
     cores = {
         group: cores_by_node(snapshot, group) for group in {target.held_back for target in kept}
     }

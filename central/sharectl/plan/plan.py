@@ -15,7 +15,6 @@ from sharectl.plan.free_blocks import (
     BlockMemory,
     GiveUp,
     IdleCores,
-    StandingBlocks,
     idle_cores,
     look_at_blocks,
 )
@@ -207,8 +206,21 @@ def decide(
         look.given_back,
     )
     kept = dwelling(standing, config.limits, now, where)
-    blocks = StandingBlocks(look, [stood for stood in standing if where.may_keep(stood.target)])
-    wanted = _wanted(config, groups, snapshot, where, kept, known, blocks)
+    situation = Situation(
+        groups=groups,
+        snapshot=snapshot,
+        nodes=where.nodes,
+        standing=[stood for stood in standing if where.may_keep(stood.target)],
+        young={target.node for target in kept},
+        room=room_for_targets(config.limits, where.pool_nodes),
+        remaining=known.remaining,
+        block_cores=config.limits.multicore_cores,
+        look=look,
+    )
+    if config.strategy == "pair":
+        wanted = one_pair(situation)
+    else:
+        wanted = many_pairs(situation, config.assigning)
     targets, notes = limited(
         standing, wanted.targets, config.limits, now, where, state.uncertain_nodes
     )
@@ -236,32 +248,6 @@ def decide(
     decided = replace(decided, multicore_pending=multicore_pending(snapshot))
     records = node_records(snapshot, targets, reasons, _waits(wanted, targets))
     return Decision(decided, after, groups, records, idle_cores(snapshot, standing))
-
-
-def _wanted(
-    config: PlanConfig,
-    groups: Sequence[GroupControl],
-    snapshot: Snapshot,
-    where: Steerable,
-    kept: Sequence[Target],
-    known: Known,
-    blocks: StandingBlocks,
-) -> Wanted:
-    """Targets that the strategy calls for."""
-    if config.strategy == "pair":
-        return one_pair(groups, snapshot, config.limits, where.nodes, kept, blocks)
-    situation = Situation(
-        groups=groups,
-        snapshot=snapshot,
-        nodes=where.nodes,
-        standing=blocks.standing,
-        young={target.node for target in kept},
-        room=room_for_targets(config.limits, where.pool_nodes),
-        remaining=known.remaining,
-        block_cores=config.limits.multicore_cores,
-        look=blocks.look,
-    )
-    return many_pairs(situation, config.assigning)
 
 
 def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:

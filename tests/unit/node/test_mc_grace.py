@@ -56,10 +56,18 @@ class TestExpression:
         assert granted(ad, end - 1, pslot(8)) is True
         assert granted(ad, end, pslot(8)) is False
 
-    def test_grace_ends_when_a_multicore_job_takes_the_cores(self, tmp_path: Path) -> None:
-        _, ad = look(tmp_path, free(1, 8))
-        assert granted(ad, NOW + 1, pslot(0)) is False
-        assert granted(ad, NOW + 1, pslot(7)) is False
+    @pytest.mark.parametrize(
+        "slot",
+        [
+            pslot(0),
+            pslot(7),
+            'SlotID = 1\nCpus = 8\nDynamicSlot = True\nSlotType = "Dynamic"\n',
+            'SlotID = 2\nCpus = 8\nSlotType = "Static"\n',
+        ],
+    )
+    def test_no_other_slot_is_in_grace(self, tmp_path: Path, slot: str) -> None:
+        _, ad = look(tmp_path, free(1, 8) + free(2, 8, total=0))
+        assert granted(ad, NOW + 1, slot) is False
 
     def test_it_begins_by_itself_when_cores_become_free_between_two_runs(
         self, tmp_path: Path
@@ -69,15 +77,6 @@ class TestExpression:
         assert granted(ad, NOW + 10, pslot(8)) is True
         assert granted(ad, NOW + GRACE - 1, pslot(8)) is True
         assert granted(ad, NOW + GRACE, pslot(8)) is False
-
-    def test_a_dynamic_slot_is_not_in_grace_however_large(self, tmp_path: Path) -> None:
-        _, ad = look(tmp_path, free(1, 8))
-        job = 'SlotID = 1\nCpus = 8\nDynamicSlot = True\nSlotType = "Dynamic"\n'
-        assert granted(ad, NOW, job) is False
-
-    def test_a_static_slot_is_not_in_grace(self, tmp_path: Path) -> None:
-        _, ad = look(tmp_path, free(1, 8) + free(2, 8, total=0))
-        assert granted(ad, NOW, 'SlotID = 2\nCpus = 8\nSlotType = "Static"\n') is False
 
     def test_each_partitionable_slot_has_its_own_value(self, tmp_path: Path) -> None:
         look(tmp_path, free(1, 8) + free(2, 3) + free(3, 3) + free(4, 8, total=4))
@@ -91,11 +90,11 @@ class TestExpression:
         ]
         assert [granted(ad, late, pslot(3, number)) for number in (1, 2, 3, 4)] == [False] * 4
 
-    @pytest.mark.parametrize(("cores", "value"), [(8, "True"), (7, "False")])
+    @pytest.mark.parametrize(("cores", "value"), [(8, "True"), (7, "False"), (7.9, "False")])
     def test_without_a_slot_it_says_what_the_last_look_found(
-        self, tmp_path: Path, cores: int, value: str
+        self, tmp_path: Path, cores: float, value: str
     ) -> None:
-        _, ad = look(tmp_path, free(1, cores))
+        _, ad = look(tmp_path, f"1 64 {cores} {NOW}\n")
         assert str(granted(ad, NOW)) == value
         assert granted(ad, NOW + GRACE) is False
 
@@ -141,35 +140,47 @@ class TestMemory:
         ends = [end for end in range(now, now + 2 * GRACE) if granted(ad, end, pslot(8)) is True]
         return code, ends[-1] + 1 - GRACE if ends else 0
 
-    def test_first_run_believes_the_startd(self, tmp_path: Path) -> None:
-        assert self.since(tmp_path, free(1, 8, changed=NOW - 30)) == ("ok", NOW - 30)
-
-    def test_first_run_on_a_node_long_idle_grants_nothing(self, tmp_path: Path) -> None:
-        assert self.since(tmp_path, free(1, 8, changed=NOW - 3600)) == ("ok", 0)
-
-    @pytest.mark.parametrize("changed", [0, NOW + 5, -7])
-    def test_first_run_counts_from_now_when_the_startd_does_not_know(
-        self, tmp_path: Path, changed: int
+    @pytest.mark.parametrize(
+        "looks",
+        [
+            # Cores, last change as the startd has it, Unix time, since when they count as free.
+            [(8, NOW - 30, NOW, NOW - 30)],
+            [(8, NOW - 3600, NOW, 0)],
+            *([(8, changed, NOW, NOW)] for changed in (0, NOW + 5, -7)),
+            # A small job has ended meanwhile, which says nothing about the eight.
+            [(8, NOW - 30, NOW, NOW - 30), (9, NOW + 50, NOW + 60, NOW - 30)],
+            [(0, NOW, NOW, 0), (8, NOW + 20, NOW + 60, NOW + 20)],
+            # A change from before the cores were taken is not believed.
+            [(0, NOW, NOW, 0), (8, NOW - GRACE, NOW + 60, NOW + 60)],
+            [(8, NOW, NOW, NOW), (0, NOW, NOW + 60, NOW), (8, NOW + 110, NOW + 120, NOW + 110)],
+        ],
+    )
+    def test_since_when_cores_are_free(
+        self, tmp_path: Path, looks: list[tuple[int, int, int, int]]
     ) -> None:
-        assert self.since(tmp_path, free(1, 8, changed=changed)) == ("ok", NOW)
+        for cores, changed, now, since in looks:
+            found = self.since(tmp_path, free(1, cores, changed=changed), now)
+            assert cores == 0 or found == ("ok", since)
 
-    def test_cores_that_stay_free_keep_their_second(self, tmp_path: Path) -> None:
-        self.since(tmp_path, free(1, 8, changed=NOW - 30))
-        # a small job has ended meanwhile, which says nothing about the eight
-        assert self.since(tmp_path, free(1, 9, changed=NOW + 50), NOW + 60) == ("ok", NOW - 30)
-
-    def test_cores_that_were_taken_count_from_the_last_change(self, tmp_path: Path) -> None:
-        self.since(tmp_path, free(1, 0))
-        assert self.since(tmp_path, free(1, 8, changed=NOW + 20), NOW + 60) == ("ok", NOW + 20)
-
-    def test_a_change_before_the_cores_were_taken_is_not_believed(self, tmp_path: Path) -> None:
-        self.since(tmp_path, free(1, 0))
-        assert self.since(tmp_path, free(1, 8, changed=NOW - GRACE), NOW + 60) == ("ok", NOW + 60)
-
-    def test_cores_taken_and_given_back_have_a_new_second(self, tmp_path: Path) -> None:
-        self.since(tmp_path, free(1, 8))
-        self.since(tmp_path, free(1, 0), NOW + 60)
-        assert self.since(tmp_path, free(1, 8, changed=NOW + 110), NOW + 120) == ("ok", NOW + 110)
+    @pytest.mark.parametrize("kind", ["link", "fifo"])
+    def test_another_thing_in_the_place_of_the_state_is_replaced(
+        self, tmp_path: Path, kind: str
+    ) -> None:
+        state, other = tmp_path / "state", tmp_path / "precious"
+        other.write_text("mine")
+        writer = None
+        if kind == "link":
+            state.symlink_to(other)
+        else:
+            os.mkfifo(state)
+            writer = os.open(state, os.O_RDWR)
+        try:
+            assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
+        finally:
+            if writer is not None:
+                os.close(writer)
+        assert other.read_text() == "mine"
+        assert not state.is_symlink()
 
     def test_the_file_is_written_only_when_something_changes(self, tmp_path: Path) -> None:
         look(tmp_path, free(1, 8))
@@ -210,22 +221,6 @@ class TestMemory:
         assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
         assert "fresh-start" in capfd.readouterr().err
         assert self.since(tmp_path, free(1, 8), NOW + 60) == ("ok", NOW)
-
-    def test_a_link_is_replaced_and_not_followed(self, tmp_path: Path) -> None:
-        other = tmp_path / "precious"
-        other.write_text("mine")
-        (tmp_path / "state").symlink_to(other)
-        assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
-        assert other.read_text() == "mine"
-        assert not (tmp_path / "state").is_symlink()
-
-    def test_a_pipe_is_not_waited_for(self, tmp_path: Path) -> None:
-        os.mkfifo(tmp_path / "state")
-        writer = os.open(tmp_path / "state", os.O_RDWR)
-        try:
-            assert self.since(tmp_path, free(1, 8)) == ("fresh-start", NOW)
-        finally:
-            os.close(writer)
 
     def test_what_a_killed_run_has_left_is_replaced(self, tmp_path: Path) -> None:
         (tmp_path / "state.new").symlink_to(tmp_path / "precious")
@@ -268,18 +263,6 @@ class TestAnswers:
     )
     def test_an_answer_that_makes_no_sense(self, tmp_path: Path, answer: str) -> None:
         assert look(tmp_path, answer) == ("startd-garbled", "MC_GRACE = False\n")
-
-    @pytest.mark.parametrize(
-        "script",
-        ["true", "exit 1", "kill -9 $$", "printf '1 64 8'", "yes '1 64 8 0'", "exec /nonexistent"],
-    )
-    def test_no_answer(self, tmp_path: Path, script: str) -> None:
-        tool = shell_tool(tmp_path / "bin", script)
-        assert mc_grace.run(options(tmp_path, tool), NOW) == ("no-startd", "MC_GRACE = False\n")
-
-    def test_fractions_of_cores_do_not_count(self, tmp_path: Path) -> None:
-        _, ad = look(tmp_path, "1 64 7.9 0\n")
-        assert granted(ad, NOW) is False
 
     def test_it_asks_the_startd_that_runs_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -329,12 +312,3 @@ class TestMain:
             assert word in printed.err
         ad = classad2.parseOne(printed.out)
         assert (ad["MC_GRACE"], ad["t1_McGraceReason"]) == (False, "bad-arguments")
-
-    def test_help_is_the_manual_with_every_option_and_code(
-        self, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        assert mc_grace.main(["--help"]) == 0
-        text = capfd.readouterr().out
-        assert str(mc_grace.__doc__) in text
-        for word in (*mc_grace.OPTIONS, *mc_grace.REASONS):
-            assert f"  {word} " in text

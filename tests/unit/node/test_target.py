@@ -256,48 +256,24 @@ class TestFile:
         node.publish(text_of(LINE), 86400)
         assert node.look(max_age_seconds="1")[0] == "ok"
 
-    def test_no_file(self, node: Node) -> None:
-        assert node.look()[0] == "no-file"
-        assert node.look(file=str(node.folder / "folder" / "file"))[0] == "no-file"
-
-    def test_a_folder_in_its_place(self, node: Node) -> None:
-        assert node.look(file=str(node.folder))[0] == "unreadable"
-
-    def test_what_is_wrong_with_the_file_is_told_with_its_path(
-        self, node: Node, capfd: pytest.CaptureFixture[str]
-    ) -> None:
-        node.look(file=str(node.folder))
-        assert f"unreadable: '{node.folder}: Is a directory'" in capfd.readouterr().err
-        node.look()
-        assert f"no-file: '{node.file}: No such file or directory'" in capfd.readouterr().err
-        node.look(file="/dev/zero")
-        assert "unsafe: '/dev/zero: not a regular file: 0 bytes" in capfd.readouterr().err
+    @pytest.mark.parametrize(
+        ("path", "code"),
+        [
+            ("none", "no-file"),
+            ("none/none", "no-file"),
+            (".", "unreadable"),
+            ("sharectl.txt/x", "unreadable"),
+            ("pipe", "unsafe"),
+            ("/dev/zero", "unsafe"),
+            ("open", "unsafe"),
+        ],
+    )
+    def test_what_is_no_file_of_its_own(self, node: Node, path: str, code: str) -> None:
         node.publish(text_of(LINE))
-        node.file.chmod(0o666)
-        node.look()
-        assert f"unsafe: '{node.file}: others may write to it: " in capfd.readouterr().err
-        node.file.write_bytes(b"#" * (target.MAX_BYTES + 1))
-        node.look()
-        assert (
-            f"too-big: '{node.file}: too-big: {target.MAX_BYTES + 1} bytes"
-            in capfd.readouterr().err
-        )
-
-    def test_a_path_through_a_file(self, node: Node) -> None:
-        node.publish(text_of(LINE))
-        assert node.look(file=f"{node.file}/x")[0] == "unreadable"
-
-    def test_a_pipe_is_not_waited_for(self, node: Node) -> None:
-        os.mkfifo(node.file)
-        assert node.look()[0] == "unsafe"
-
-    def test_a_device(self, node: Node) -> None:
-        assert node.look(file="/dev/zero")[0] == "unsafe"
-
-    def test_a_file_that_everybody_may_write(self, node: Node) -> None:
-        node.publish(text_of(LINE))
-        node.file.chmod(0o666)
-        assert node.look()[0] == "unsafe"
+        os.mkfifo(node.folder / "pipe")
+        (node.folder / "open").write_text(text_of(LINE))
+        (node.folder / "open").chmod(0o666)
+        assert node.look(file=str(node.folder / path))[0] == code
 
     def test_a_link_to_a_good_file_is_followed(self, node: Node) -> None:
         (node.folder / "shared").mkdir()
@@ -488,16 +464,13 @@ class TestSignature:
         os.chown(path, 12345, 0)
         assert node.reason(document(LINE, key_id="old"), key_file=path) == "unsafe-key"
 
-    def test_no_key_file(self, node: Node) -> None:
-        assert node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/none") == "no-key"
-        assert node.reason(document(LINE, key_id="old"), key_file=str(node.folder)) == "no-key"
-
-    def test_a_key_file_that_is_a_pipe(self, node: Node) -> None:
+    @pytest.mark.parametrize(
+        ("path", "code"), [("none", "no-key"), (".", "no-key"), ("pipe", "unsafe-key")]
+    )
+    def test_what_is_no_key_file(self, node: Node, path: str, code: str) -> None:
         os.mkfifo(node.folder / "pipe", 0o600)
-        assert (
-            node.reason(document(LINE, key_id="old"), key_file=f"{node.folder}/pipe")
-            == "unsafe-key"
-        )
+        text = document(LINE, key_id="old")
+        assert node.reason(text, key_file=str(node.folder / path)) == code
 
     def test_nothing_of_a_key_is_ever_said(
         self, node: Node, capfd: pytest.CaptureFixture[str]
