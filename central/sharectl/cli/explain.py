@@ -412,7 +412,7 @@ def _headroom(
         return job.Headroom(group, quotas)
     try:
         pledges = wiring.plan_config(config).pledge_hs06
-        snapshot = wiring.pool_of(config).snapshot(now)
+        snapshot = options.pool_of(config).snapshot(now)
     except SharectlError as error:
         return job.Headroom(group, quotas, problem=str(error).splitlines()[0])
     if not snapshot.complete:

@@ -14,6 +14,7 @@ from sharectl import times
 from sharectl.errors import EXIT_CODES, ConfigError, PoolUnavailableError
 
 if TYPE_CHECKING:  # verbs without a configuration start without its models
+    from sharectl.condor.pool import CondorPool
     from sharectl.config.model import Config
     from sharectl.model import Snapshot
 
@@ -80,6 +81,30 @@ def config_of(arguments: argparse.Namespace) -> Config:
     return load(arguments.config)
 
 
+def pool_of(config: Config) -> CondorPool:
+    """Live pool."""
+    from sharectl.condor.pool import CondorPool, PoolAccess
+
+    return CondorPool(
+        PoolAccess(
+            groups=config.tree.names,
+            controlled=config.nodes.controlled,
+            collector=config.pool.collector,
+            mode=config.pool.mode,
+            demand=config.pool.demand,
+            schedds=config.pool.schedds,
+            collector_deadline_seconds=config.pool.collector_deadline_seconds,
+            schedd_deadline_seconds=config.pool.schedd_deadline_seconds,
+            default_node_hs06=config.pool.default_node_hs06,
+            default_node_cores=config.pool.default_node_cores,
+            multicore_cores=config.control.multicore_cores,
+            reserved=config.nodes.reserved,
+            true_sizes=config.control.strategy == "many",
+            job_ctl_stale_seconds=config.nodes.job_ctl_stale_seconds,
+        )
+    )
+
+
 def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
     """Complete snapshot, of the file that ``--jobs`` names or of the live pool.
 
@@ -88,8 +113,6 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
     PoolUnavailableError
         If a daemon did not answer: errors and plans need them all.
     """
-    from sharectl.cli.wiring import pool_of
-
     if arguments.jobs is not None:
         return _offline(arguments.jobs, arguments.taken_at, config)
     snapshot = pool_of(config).snapshot(int(time.time()))

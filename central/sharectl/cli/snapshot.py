@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 
-from sharectl.cli import options, wiring
+from sharectl.cli import options
 from sharectl.cycle.doubts import power_doubts
 from sharectl.errors import PoolUnavailableError
 from sharectl.report import as_json
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print jobs of each group, the nodes, and how every daemon answered."""
     config = options.config_of(arguments)
-    snapshot = wiring.pool_of(config).snapshot(int(time.time()))
+    snapshot = options.pool_of(config).snapshot(int(time.time()))
     content = as_json.snapshot(snapshot, config.tree.names)
     if arguments.json:
         print(as_json.dumps("snapshot", content))

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Optional
 
-from sharectl.cli.options import say
-from sharectl.condor.pool import CondorPool, PoolAccess
+from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import SubgroupConfig, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import Config
@@ -93,28 +92,6 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
             tuple(_place(config, way) for way in config.publish),
             partial(_leaving, seal),
         ),
-    )
-
-
-def pool_of(config: Config) -> CondorPool:
-    """Live pool."""
-    return CondorPool(
-        PoolAccess(
-            groups=config.tree.names,
-            controlled=config.nodes.controlled,
-            collector=config.pool.collector,
-            mode=config.pool.mode,
-            demand=config.pool.demand,
-            schedds=config.pool.schedds,
-            collector_deadline_seconds=config.pool.collector_deadline_seconds,
-            schedd_deadline_seconds=config.pool.schedd_deadline_seconds,
-            default_node_hs06=config.pool.default_node_hs06,
-            default_node_cores=config.pool.default_node_cores,
-            multicore_cores=config.control.multicore_cores,
-            reserved=config.nodes.reserved,
-            true_sizes=config.control.strategy == "many",
-            job_ctl_stale_seconds=config.nodes.job_ctl_stale_seconds,
-        )
     )
 
 
