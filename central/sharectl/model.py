@@ -95,7 +95,7 @@ class JobWaits:
     pending: Optional[WaitTimes] = None
     """Of jobs that wait; None if unknown, or if no job waits."""
     started: Optional[WaitTimes] = None
-    """Of jobs that have started in the last hour and still run; None if unknown, or if there is no such job."""
+    """Of jobs that have started in the last hour and still run; None if unknown or none."""
 
 
 @dataclass(frozen=True)
@@ -143,15 +143,15 @@ class Node:
     """Whether the operator keeps it free of targets, controlled or not."""
     draining: bool = False
     obeyed_sequence: Optional[int] = None
-    """Sequence of the plan whose target the node says that it acts on; 0: it acts on none; None: it says nothing."""
+    """Sequence of the plan whose target the node acts on; 0: no target; None: not published."""
     refusal: Optional[str] = None
-    """Reason code of job_ctl if the node has refused what was published; None if it has not, or says nothing."""
+    """Reason code of job_ctl if the node has refused a plan; None if not, or not published."""
     power_assumed: bool = False
     """Whether its power is that of the configuration, because it publishes no t1_wn_hs06."""
     multicore_only: bool = False
-    """Whether all of its slots publish t1_MulticoreOnly = True: START there takes no single-core job."""
+    """Whether all of its slots publish t1_MulticoreOnly = True: no single-core job starts."""
     several_slots: bool = False
-    """Whether it has several partitionable slots: a cap is the node's, and each slot would compare its own cores."""
+    """Whether it has several partitionable slots, each of which would compare its own cores."""
     grace_cores: int = 0
     """Idle cores that grace keeps for multicore jobs."""
 
@@ -175,7 +175,7 @@ class Snapshot:
     unplaceable: tuple[UnplaceableJobs, ...] = ()
     """Those of ``pending`` that are not placeable, by group and size, the most jobs first."""
     untried: Optional[str] = None
-    """Why pending jobs, or some of them, were not tried on the nodes and count as placeable; None if all were tried."""
+    """Why some pending jobs were not tried on the nodes, and count as placeable; or None."""
 
     @property
     def schedds(self) -> int:
@@ -252,7 +252,7 @@ class GroupControl:
     Positive: over. Its law was given 0 instead where ``acted`` says so.
     """
     output_hs06: float
-    """Power to move: positive, to take from the group; negative, to give to it; 0 in the deadband."""
+    """Power to move: above 0 taken from the group, below 0 given to it; 0 in the deadband."""
     law: str = "latest"
     """One of `sharectl.control.laws.LAWS`."""
     state: Mapping[str, float] = field(default_factory=dict)
@@ -261,7 +261,7 @@ class GroupControl:
     Handed back to it in the next cycle.
     """
     acted: tuple[str, ...] = ()
-    """Codes of what bounded or changed the output (deadband, output limit, no demand …), in order."""
+    """Codes of the bounds and changes of the output (deadband, no demand …), in order."""
 
     @property
     def group(self) -> str:
@@ -282,7 +282,7 @@ class PlanLimits:
     max_target_ratio: Optional[float] = None
     """Largest part of the pool's nodes under a target, 0 to 1; None for no limit."""
     max_changed_nodes: Optional[int] = None
-    """Most nodes whose target a cycle may add, alter or remove, but for those that must go; None for no limit."""
+    """Most nodes whose target a cycle may change, but for those that must go; or None."""
     dwell_seconds: int = 0
     """Least time that a target stays as it is, unless it must go."""
 
@@ -299,7 +299,7 @@ class Target:
     helped: str
     """Group that is let in (g_p)."""
     request_cores: int
-    """Cores that a job of the helped group must request, >= 1; 1: its single-core jobs share what is freed."""
+    """Cores that a job of the helped group must request, >= 1; single-core jobs share."""
 
 
 @dataclass(frozen=True)

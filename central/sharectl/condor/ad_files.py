@@ -1,4 +1,4 @@
-"""Ads of slots, jobs and groups as HTCondor's tools print them: ``-long`` or ``-json``, from anyone.
+"""Ads of slots, jobs and groups as HTCondor's tools print them, ``-long`` or ``-json``.
 
 An ad becomes name → expression, as text in the syntax of ``-long``; nothing is evaluated here.
 """

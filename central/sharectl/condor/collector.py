@@ -46,7 +46,7 @@ class Slot:
     cores: int
     """TotalSlotCpus."""
     node_cores: Optional[int]
-    """Cores of the whole machine, TotalCpus: what its power is spread over; None if it publishes none."""
+    """Cores of the whole machine, TotalCpus, which share its power; None if not published."""
     hs06: Optional[float]
     """t1_wn_hs06, power of the whole machine; None if it publishes none."""
     held: tuple[Held, ...]

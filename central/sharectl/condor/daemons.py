@@ -1,4 +1,4 @@
-"""The one way to each of HTCondor's daemons: its object, questions with a deadline, why it is silent.
+"""Ways to HTCondor's daemons: their objects, questions with a deadline, why one is silent.
 
 The bindings hold Python's global lock during a query and know no deadline. So every question runs
 in a child (`sharectl.condor.deadline`). The first part of this module is for the parent; functions

@@ -1,4 +1,4 @@
-"""Questions asked at once, each in a process of its own, each answered or given up by its deadline.
+"""Questions asked at once, each in a child, answered or given up by its deadline.
 
 HTCondor's bindings hold Python's global lock during a query, so a daemon that hangs would freeze
 every thread, the one that watches the clock included.
@@ -92,7 +92,7 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 
 
 def end_with(parent: int) -> None:
-    """Let the kernel end this process as soon as ``parent``, the process that has started it, is gone.
+    """Let the kernel end this process as soon as ``parent``, which has started it, is gone.
 
     It acts whatever ends the parent, and while a library hangs. It stays in force in a program that
     this process becomes.
@@ -103,7 +103,7 @@ def end_with(parent: int) -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Let this process have no more memory than it has and ``more_bytes``; beyond that it gets a MemoryError."""
+    """Limit this process to its memory and ``more_bytes``; beyond that is a MemoryError."""
     with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123 - nothing else is needed of the file
         now = int(file.read().split()[0]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
@@ -115,8 +115,7 @@ def limit_memory(more_bytes: int) -> None:
 
 def _start(question: Question) -> _Child:
     # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh
-    # process: this one
-    # has the bindings loaded.
+    # process: this one has the bindings loaded.
     receiving, sending = os.pipe()
     began = time.monotonic()
     parent = os.getpid()
@@ -129,7 +128,7 @@ def _start(question: Question) -> _Child:
 
 
 def _answer(question: Question, pipe: int) -> NoReturn:
-    """Send what ``question`` returns, or raises, and end this process without any of its parent's clean-up."""
+    """Send the answer or its problem, and end this process without its parent's clean-up."""
     exit_code = 1
     try:
         try:
@@ -146,7 +145,7 @@ def _answer(question: Question, pipe: int) -> NoReturn:
 
 
 def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:
-    """Names of those that have ended their answer, once something has come or the deadline has passed."""
+    """Names of children at the end of their answers, after some data or the deadline."""
     poll = select.poll()
     for child in waiting.values():
         poll.register(child.pipe, select.POLLIN)

@@ -1,4 +1,4 @@
-"""Slots as they are when nothing runs on them, without sharectl's momentary state: one way for every question.
+"""Slots as they are when nothing runs on them, without sharectl's momentary state.
 
 A target, grace and an overheat end by themselves. START of the site and of the node stays as it is.
 """
@@ -86,6 +86,6 @@ def _is_number(text: str) -> bool:
 
 
 def _devices(asset: str, assigned: str) -> str:
-    """List of the attributes that describe these devices (``"GPU-a1,GPU-b2"``), as in AvailableGPUs."""
+    """List of the attributes of devices (``"GPU-a1,GPU-b2"``), as in AvailableGPUs."""
     names = [re.sub(r"\W", "_", device) for device in _WORD.findall(assigned.strip('"'))]
     return "{ " + ", ".join(f"{asset}_{name}" for name in names) + " }"

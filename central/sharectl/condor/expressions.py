@@ -1,4 +1,4 @@
-"""Expressions as HTCondor prints them: their clauses, the attributes they ask for, and whose they are.
+"""Clauses of expressions as HTCondor prints them, and the attributes that they ask for.
 
 Text in, names out: whether a clause is true is for HTCondor's own library to say.
 """
@@ -27,7 +27,7 @@ _AS_WRITTEN = re.compile(
     r"\bevalInEachContext\(\s*unparse\(\s*(?P<name>\w+)\s*\)\s*,\s*\{\s*TARGET\s*\}\s*\)",
     re.IGNORECASE,
 )
-"""Text of an attribute of the job, not evaluated: only there HTCondor wants the name without its scope."""
+"""Text of an attribute of the job: there HTCondor wants the name without its scope."""
 _NO_ATTRIBUTES = frozenset({"true", "false", "undefined", "error", "is", "isnt", "parent"})
 
 
@@ -118,11 +118,11 @@ class Clause:
 
     text: str
     through: tuple[str, ...] = ()
-    """Attributes, in lower case, that stand for it, the outermost first: ``("start", "siteadmits")``."""
+    """Attributes in lower case that stand for it, outermost first: ``("start", "admits")``."""
 
 
 def split(expression: str) -> tuple[str, ...]:
-    """Clauses of ``expression``, without the parentheses around them; itself if it is no conjunction."""
+    """Clauses of ``expression`` without parentheses; itself if it is no conjunction."""
     return tuple(_split(expression, MAX_DEPTH))
 
 
@@ -146,7 +146,7 @@ def code_of(clause: Clause) -> str:
 
 
 def resource_of(clause: Clause) -> Optional[str]:
-    """Resource in lower case that a job's clause compares its request with; None for any other clause."""
+    """Resource in lower case that a clause compares a request with; None for other clauses."""
     if _GPUS_THAT_FIT.search(clause.text):
         return "gpus"
     found = _RESOURCE.fullmatch(clause.text)

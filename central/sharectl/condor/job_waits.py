@@ -1,4 +1,4 @@
-"""How long a schedd's jobs wait, and how long those that have just started did: one query for a bounded sample."""
+"""Waiting times of a schedd's jobs, by one query for a bounded sample."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sharectl.condor.ads import evaluated, whole
 from sharectl.shares.job_waits import STARTED_SECONDS
 
 SAMPLE_JOBS = 1000
-"""Up to so many pending jobs all are asked for; of more a sample of about as many, of each size about as many."""
+"""Pending jobs that are all asked for; of more a sample of about as many, evenly by size."""
 MOST_SIZES = 8
 """Sizes that have a sample each; of others one in as many jobs is asked for as of all."""
 MOST_ROWS = 8 * SAMPLE_JOBS

@@ -33,7 +33,7 @@ class Cycle:
 
 
 def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
-    """Cycles that the negotiator itself tells of, the newest first; the collector's copy may be 300 s old.
+    """Cycles by the negotiator itself, the newest first; the collector's copy may be 300 s old.
 
     It answers between cycles only.
     """

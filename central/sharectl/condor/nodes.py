@@ -38,7 +38,7 @@ _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
 
 
 def says(ad: Any, name: str, *, said: bool) -> bool:
-    """Tells if an attribute is that boolean; undefined and error, numbers in the bindings, are not."""
+    """Tells if an attribute is that boolean; undefined and error are not."""
     value = evaluated(ad, name)
     return type(value) in (bool, int) and value == said
 
@@ -60,7 +60,7 @@ def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
 
 
 def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
-    """Age in seconds of the time ``name`` when the slot sent its ad, in which it is set for ``now``."""
+    """Age in seconds of the time ``name`` in the ad when it was sent; the time is set for ``now``."""
     age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, name), 0)
     ad[name] = now - age
     return age
@@ -145,7 +145,7 @@ def constraint_of(name: str) -> str:
 
 
 def words_of(ads: list[Any], now: int, stale_seconds: int) -> NodeWords:
-    """State of a node by its partitionable slots: any refusal, any switch, the newest plan obeyed."""
+    """State of a node by its slots: any refusal, any switch, the newest plan obeyed."""
     if not ads:
         return NodeWords(problem="the collector knows no partitionable slot of it")
     obedience = [obedience_of(ad, now, stale_seconds) for ad in ads]

@@ -49,7 +49,7 @@ MOST_CULPRITS = 5
 MOST_REASONS = 20
 """Shapes, those with the most jobs, of which a reason is looked for."""
 MOST_VALUES = 50
-"""An attribute with more values, such as Machine, makes kinds for the jobs alone that look at it."""
+"""An attribute with more values makes kinds only for the jobs that look at it."""
 MOST_WORDS = 500
 """Attributes of slots that are asked for; jobs that look at others are left untried."""
 MOST_REASON = 120

@@ -1,4 +1,4 @@
-"""Snapshot of a live pool: jobs counted by daemons (mode `counted`), or one by one (mode `jobs`)."""
+"""Snapshot of a live pool: jobs counted by daemons (`counted`), or one by one (`jobs`)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class PoolAccess:
     reserved: Optional[Controlled] = None
     """Nodes that are kept free of targets; None: none are."""
     true_sizes: bool = False
-    """Whether requests count as what they are, up to the largest node; else as at most `MOST_PENDING_CORES`."""
+    """Whether requests count up to the largest node; else as at most `MOST_PENDING_CORES`."""
     job_ctl_stale_seconds: int = STALE_SECONDS
     demand: str = "placeable"
     """Whether pending jobs are tried on the nodes (``placeable``), or all count (``pending``)."""
@@ -120,7 +120,7 @@ class CondorPool:
         )
 
     def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source], Trial]:
-        """Jobs and how each schedd answered, and the trial of the pending ones, asked for at the same time."""
+        """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
         access, sizes = self.access, self._sizes(known.slots)
         questions = schedd_questions(
             known.schedds,

@@ -1,4 +1,4 @@
-"""Accounting groups and their quotas: from the negotiator's ads, or from the knobs that set them."""
+"""Accounting groups and their quotas, from the negotiator's ads or from knobs."""
 
 from __future__ import annotations
 

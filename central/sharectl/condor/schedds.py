@@ -32,7 +32,7 @@ LEAST_GRAIN_MIB = 128
 
 
 def counted_memory_mib(requested_mib: int) -> int:
-    """``requested_mib`` rounded up by at most an eighth, or to a multiple of 128 MiB if that is more; 0 if unknown."""
+    """``requested_mib`` rounded up by an eighth at most, or to 128 MiB; 0 if unknown."""
     if requested_mib <= 0:
         return 0
     grain = max(LEAST_GRAIN_MIB, 1 << max(0, (requested_mib - 1).bit_length() - 4))
@@ -40,7 +40,7 @@ def counted_memory_mib(requested_mib: int) -> int:
 
 
 def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
-    """``jobs`` in the proportions of a sample: value -> jobs, whole numbers that sum to ``jobs``; none are value 0."""
+    """``jobs`` in the proportions of a sample: value -> jobs; without a sample all are of 0."""
     sizes = sorted(size for size, count in sample.items() if count > 0)
     total = sum(sample[size] for size in sizes)
     if not total:
@@ -105,7 +105,7 @@ class Sizes:
     most_cores: int
     """Larger requests count as this."""
     whole_node: Mapping[str, int] = field(default_factory=dict)
-    """Slot in which a request that names attributes of the slot is evaluated, name -> number; empty: it counts as 1."""
+    """Slot in which requests that name its attributes are evaluated; empty: they count as 1."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ScheddJobs:
     """Jobs of one schedd."""
 
     pending: tuple[tuple[Optional[str], int, int, int], ...]
-    """AccountingGroup, cores requested, memory requested in MiB and rounded up (0: unknown), jobs."""
+    """AccountingGroup, cores and MiB requested (rounded up; 0: unknown), jobs."""
     running: tuple[Job, ...] = ()
     waits: tuple[SampledJob, ...] = ()
     """Of jobs that wait or have just started; without those of which it is not known."""
@@ -124,7 +124,7 @@ Kind = tuple[Optional[str], int, int]
 
 
 def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
-    """Pending jobs, counted by the schedd itself: the answer grows with kinds of jobs, not with jobs.
+    """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Cou
 
 
 def list_jobs(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
-    """Pending jobs counted, running ones in full, from one query for every job, as the seed's command does."""
+    """Pending jobs counted, running ones in full, from one query for every job."""
     pending: Counter[Kind] = Counter()
     running: list[Job] = []
     ads = schedd.query(constraint=_ALL, projection=_JOB_PROJECTION)
@@ -212,7 +212,7 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
 
 
 def _match_number(ad: Any, name: str) -> float:
-    """Number that ``$$(…)`` left in the job, 0 if there is none; it may be there as text, hence the seed's int()."""
+    """Number that ``$$(…)`` left in the job, perhaps as text; 0 if there is none."""
     value = evaluated(ad, name)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):

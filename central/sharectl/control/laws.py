@@ -1,7 +1,7 @@
 """Control laws: from a group's error to the power to move.
 
-A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, codes)``. *latest*
-acts on the error alone, *ewma* on its average over time, younger values counting more. *pid*, the
+A law is a pure function ``(params, state, reading, dt_seconds) -> (state, output, codes)``.
+*latest* acts on the error alone, *ewma* on its average over time, younger values counting more. *pid*, the
 law of industry: with the error e = power - setpoint, in HS06, and the power y:
 
     output = gain * (e + (sum of e dt) / integral_seconds + derivative_seconds * dy/dt), dy/dt

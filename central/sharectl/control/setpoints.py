@@ -55,7 +55,7 @@ class Lent:
     lent_hs06: float = 0.0
     borrowed_hs06: float = 0.0
     limited: bool = False
-    """Whether its limit kept it from more, while there was someone to take it, or something to take."""
+    """Whether its limit kept it from more that others would take, or give."""
 
 
 def nominal_hs06(
@@ -183,7 +183,7 @@ class CarryOver:
 
 
 def account_of(state: Mapping[str, float]) -> float:
-    """HS06-seconds that a group has used beyond its setpoint (above 0) or left to others (below 0)."""
+    """HS06-seconds used beyond the setpoint (above 0) or left to others (below 0)."""
     own = own_state(state, (ACCOUNT,))
     return own[ACCOUNT] if own is not None else 0.0
 
@@ -221,7 +221,7 @@ def account_after(
 def repaid_setpoints(
     setpoints: Mapping[str, float], claims: Mapping[str, float], highest: Mapping[str, float]
 ) -> dict[str, float]:
-    """Setpoints moved by ``claims``, HS06; their sum stays, or falls where a group may have no more.
+    """Setpoints moved by ``claims``, HS06; their sum stays, or falls at ``highest``.
 
     Who owes pays first, then all in proportion to their setpoints, and nobody more than half of its
     setpoint in all: so no more than half of everything is collected either.
@@ -272,7 +272,7 @@ class Entitled:
 
     setpoint_hs06: float
     contested: bool
-    """Whether its error is somebody's loss: its own, since it waits, or that of a group that waits."""
+    """Whether its error is a loss to a group that waits, itself included."""
     account_hs06_seconds: Optional[float] = None
     """Its account; None if nothing is to be carried over."""
     acted: tuple[str, ...] = ()

@@ -111,6 +111,6 @@ def _controlled(
 
 
 def _seconds_since(state: Mapping[str, float], now: int) -> float:
-    """Time since the complete cycle that ``state`` is from; 0 if it is not known, or in the future."""
+    """Seconds since the complete cycle of ``state``; 0 if not known, or in the future."""
     own = own_state(state, (STEPPED_AT,))
     return max(0.0, now - own[STEPPED_AT]) if own is not None else 0.0

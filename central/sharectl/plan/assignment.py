@@ -38,7 +38,7 @@ class Option(NamedTuple):
     helped: Optional[str] = None
     """The group that is helped, of a target that stands; of others any may be."""
     bonus: float = 0.0
-    """What the value of another choice must exceed this one's by: HS06-seconds, > 0 of a target that stands."""
+    """HS06-seconds by which the value of another choice must exceed that of a standing target."""
     jobs: int = 1
     """Jobs that it is for, >= 1: one of more than one core, or some of one core."""
 
@@ -171,7 +171,7 @@ def filled(
 
 
 def fitting_memory(problem: Problem, group: str, option: Option) -> int:
-    """Of the group's jobs that wait and fit the option, the most memory; -1 if there are too few."""
+    """Most memory of the group's jobs that wait and fit the option; -1 if there are too few."""
     waiting = problem.waiting.get((group, option.request_cores), ())
     fits = (
         row for row in waiting if row.memory_mib <= option.memory_mib and row.jobs >= option.jobs
@@ -230,7 +230,7 @@ class _Left:
         self.jobs[key] = self.jobs.get(key, 0) - option.jobs
 
     def fitting(self, option: Option) -> Optional[Choice]:
-        """The choice of an option on a node that has none, for the group that lacks most, if it fits."""
+        """Choice of an option for the group that lacks most, if it fits."""
         if self.room < 1:
             return None
         if self.excess.get(option.held_back, 0.0) < option.takes_hs06 - ROUNDING_HS06:

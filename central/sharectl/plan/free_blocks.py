@@ -1,4 +1,4 @@
-"""Blocks of cores that stand free under targets: taken by jobs, or given back; most that may wait.
+"""Blocks of cores that stand free under targets: taken by jobs, or given back.
 
 A block stands free while a node under a target has at least as many idle cores as the target's jobs
 request. One that no job takes is given back, and left alone for a time that doubles at each
@@ -16,7 +16,7 @@ from typing import Callable, Optional
 from sharectl.model import Snapshot, Standing, Target
 
 NEGOTIATION_SECONDS = 60
-"""HTCondor's NEGOTIATOR_INTERVAL: the longest time between two negotiation cycles of a pool that keeps up."""
+"""HTCondor's NEGOTIATOR_INTERVAL: longest time between cycles of a pool that keeps up."""
 
 NEGOTIATION_CYCLES = 2
 """A block waits for so many negotiation cycles more than blocks waited that were taken."""
@@ -28,10 +28,10 @@ MEMORY_BLOCKS = 16
 """Waits of about so many blocks are remembered."""
 
 FEW_CORES, PROBE_RATIO = 32, 0.01
-"""New blocks of a kind that a cycle may try out: of so many cores, or of this part of the pool's if that is more."""
+"""Cores of new blocks of a kind that a cycle may try out, or this part of the pool's."""
 
 IN_A_ROW = 3
-"""Blocks given back, with no block of the kind taken between, from which the whole kind is left alone."""
+"""Blocks of a kind given back in a row, from which the whole kind is left alone."""
 
 MOST_DOUBLINGS = 3
 """A block of a kind that failed as a whole waits up to so many times twice as long."""
@@ -86,7 +86,7 @@ class BackOff:
     failures: int
     """How often in a row, >= 1."""
     seconds: float
-    """How long it was left alone the last time; 0 of a kind that has failed less than `IN_A_ROW` times."""
+    """Length of its last pause; 0 of a kind that has failed less than `IN_A_ROW` times."""
     until: int
     """Unix seconds."""
 
@@ -234,7 +234,7 @@ NOT_LOOKED = BlockLook()
 
 
 def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0.0) -> float:
-    """Expected time until a free block is taken: as long again as it has stood, at least as long as others waited."""
+    """Expected time until a free block is taken: as it has stood, at least as others waited."""
     usual = taken.long_wait_seconds if taken is not None else float(NEGOTIATION_SECONDS)
     return max(usual, stood_seconds)
 
@@ -330,7 +330,7 @@ class _NodeUnderTarget:
 
     idle_cores: int
     acts: bool
-    """Whether it may act on the target: a node that says that it acts on none keeps no cores free."""
+    """Whether it may act on the target: else it keeps no cores free."""
     starts: dict[Kind, list[int]] = field(default_factory=lambda: defaultdict(list))
     """Kind -> start of each of its jobs there, Unix seconds."""
 
@@ -380,7 +380,7 @@ def _of_kinds(rows: Iterable[BackOff]) -> dict[Kind, BackOff]:
 
 
 def _forgotten(rows: Iterable[BackOff], now: int) -> tuple[BackOff, ...]:
-    """The rows that still count; none lasts longer than it may from now on, whatever the clock was."""
+    """Rows that still count, each bounded from now on, whatever the clock was."""
     bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
     return tuple(row for row in bounded if now < row.until + FORGOTTEN_SECONDS)
 
@@ -388,7 +388,7 @@ def _forgotten(rows: Iterable[BackOff], now: int) -> tuple[BackOff, ...]:
 def _after_takes(
     rows: tuple[BackOff, ...], kinds: Collection[Kind], takers: Collection[tuple[str, int, str]]
 ) -> tuple[BackOff, ...]:
-    """Rows without those that a success ends: of the kind, of the node, and of all nodes if the kind was at fault."""
+    """Rows without those that a success ends: of kind and node, or of all if the kind failed."""
     at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW}
 
     def ends(row: BackOff) -> bool:
@@ -442,7 +442,7 @@ def _most_new(
     rows: Iterable[BackOff],
     tries: Callable[[int], int],
 ) -> dict[Kind, int]:
-    """Kind -> most new targets: as many as blocks were taken, and some more, less those that stand free.
+    """Kind -> most new targets: blocks taken, and some to try, less those that stand free.
 
     Of a kind that failed as a whole, one alone until a job takes it.
     """

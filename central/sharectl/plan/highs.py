@@ -1,4 +1,4 @@
-"""The best choice by HiGHS, through scipy, which is an extra (``pip install sharectl[optimise]``)."""
+"""The best choice by HiGHS, through scipy (the extra ``sharectl[optimise]``)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ POWERS = 16
 """Powers of blocks that are told apart; where there are more they are rounded up."""
 
 Kind = tuple[int, float, int, int]
-"""Cores requested, power given, kinds of memory that fit, and jobs: options that serve a helped group alike."""
+"""Cores requested, power given, kinds of memory that fit, jobs: options that serve alike."""
 
 
 class SolverError(Exception):
@@ -45,7 +45,7 @@ class _Serving:
 
 
 def best(problem: Problem, time_limit_seconds: float, *, exactly: bool = False) -> list[Choice]:
-    """Choices of a large total worth: the largest but for `GAP_RATIO` if ``exactly``, and up to `FEW` options.
+    """Choices of a large total worth: the largest but for `GAP_RATIO` of up to `FEW` options.
 
     Options of one kind serve helped groups alike, so the model has a 0 or 1 for each option, and a
     number of options for each kind and group: far fewer than options times groups. Of more options

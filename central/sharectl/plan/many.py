@@ -1,4 +1,4 @@
-"""Plans for many pairs: each group that is over its share can give to each that is under it, each node to one pair.
+"""Plans for many pairs: each group over its share can give to each under it, a node to one.
 
 Why a node cannot help the jobs that wait, and why a plan for many pairs comes to no target.
 """
@@ -344,12 +344,12 @@ def _stood(
 
 
 def _cost(target: Target, wait: Wait) -> Wait:
-    """Cost of a target; cores for single-core jobs do not stand idle until the last of them is free."""
+    """Cost of a target; cores for single-core jobs do not wait for each other."""
     return replace(wait, idle_core_seconds=0.0) if target.request_cores == 1 else wait
 
 
 def _going_on(stood: _Stood, budgets: Problem, assigning: Assigning) -> list[Choice]:
-    """The target that stands as a choice, or nothing if it is not to go on: it is fulfilled, or nobody waits for it."""
+    """The standing target as a choice; none if it is fulfilled, or nobody waits for it."""
     target, prices = stood.target, assigning.prices
     if stood.fulfilled:
         return []

@@ -16,15 +16,15 @@ MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
 
 SPARE_RATIO, SPARE_NODES = 2.0, 24
-"""Of more, those of each group and size that are best at a glance: this many times what its error pays for, and some."""
+"""Of more, the best at a glance by group and size: so many times what its error pays for."""
 
 
 NODE_OPTIONS = 2
-"""Of these, so many on each node that are worth most, and so many that are worth most for each core."""
+"""Options kept on each node by worth, and as many by worth for each core."""
 
 
 KEPT_NODES = 16
-"""And so many of each group and size in any case: a group whose jobs are long gives nowhere otherwise."""
+"""Options of each group and size that are kept in any case, for groups of long jobs."""
 
 Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
 """Group and size -> about how long its cores take to come free, and on which node."""
@@ -41,7 +41,7 @@ class Prices:
     keep_gain_ratio: float = 0.25
     """By how much more another target must be worth than one that stands."""
     single_core_ratio: float = 0.5
-    """Part of their value at which cores for single-core jobs count: these get some without a target, too."""
+    """Part of their value at which cores for single-core jobs count."""
 
     def value(
         self,
@@ -50,7 +50,7 @@ class Prices:
         wait_seconds: float,
         idle_core_seconds: float,
     ) -> float:
-        """HS06-seconds of a block that is ready after so long, and for which so much stands idle."""
+        """Value in HS06-seconds of a block that is ready after so long, less its idle cores."""
         moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
         return hs06_per_core * (moved - self.idle_price * idle_core_seconds)
 
@@ -73,7 +73,7 @@ class Prices:
 def waiting_jobs(
     pending: Iterable[PendingJobs], groups: Iterable[str]
 ) -> dict[tuple[str, int], list[Waiting]]:
-    """Jobs of ``groups`` that wait and that some node could run, by group and cores, least memory first.
+    """Demand of ``groups`` by group and cores, least memory first.
 
     Memory within a power of two counts as the most of it, so that there are few kinds.
     """
@@ -98,7 +98,7 @@ def for_the_furthest_under(
     deficit_hs06: Mapping[str, float],
     waiting: Mapping[tuple[str, int], Sequence[Waiting]],
 ) -> Prices:
-    """Prices at which the group furthest under its share comes first, if it waits with single-core jobs alone."""
+    """Prices at which the group furthest under comes first with single-core jobs alone."""
     lacking = {group: deficit_hs06.get(group, 0.0) for group, _ in waiting}
     multicore = max((lacking[group] for group, cores in waiting if cores > 1), default=0.0)
     return replace(prices, single_core_ratio=1.0) if max(lacking.values()) > multicore else prices
@@ -180,7 +180,7 @@ def _worth_a_look(
     prices: Prices,
     block_cores: int,
 ) -> set[tuple[str, str, int]]:
-    """Node, group and size to look at closely: all, or of each group and size the quickest, and on each node some few."""
+    """Node, group and size to look at closely: all, or the quickest of each group and size."""
     if sum(map(len, glances.values())) <= MANY:
         return {(name, group, size) for (group, size), rows in glances.items() for _, name in rows}
     found: set[tuple[str, str, int]] = set()

@@ -1,4 +1,4 @@
-"""The seed's plan: the group furthest over gives to the one furthest under (seed 004, ideas 3 and 4)."""
+"""The original plan: the group furthest over its share gives to the one furthest under."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def held_back_group(groups: Iterable[GroupControl]) -> Optional[GroupControl]:
 
 
 def helped_group(groups: Iterable[GroupControl], multicore_cores: int) -> Optional[GroupControl]:
-    """g_p: the group with the most power to give to that has jobs of up to ``multicore_cores`` pending."""
+    """g_p: the group with most power to give to that has a job of at most that size pending."""
     under = [
         control
         for control in groups
