@@ -176,7 +176,7 @@ def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
             continue
         try:
             value, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # numbers of many digits too
             line = text.count("\n", 0, getattr(error, "pos", at)) + 1
             problems.add(
                 f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json"
