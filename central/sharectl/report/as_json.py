@@ -73,6 +73,8 @@ def plan(decided: Plan) -> dict[str, Any]:
 
 def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
     """Keys: group, code, says, closed_nodes, other_sizes_closed_nodes; of groups with a reason."""
+    from sharectl.plan.group_reasons import GROUP_REASONS
+
     return [
         {"group": group, "says": GROUP_REASONS[reason.code], **reason._asdict()}
         for group, reason in record.group_reasons.items()
