@@ -65,7 +65,7 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Option:
+class IntervalCost:
     """Cost of one interval."""
 
     interval_seconds: float
@@ -110,11 +110,11 @@ class Beside:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Recommendation:
     """The recommendation."""
 
-    option: Option
-    best: Option
+    option: IntervalCost
+    best: IntervalCost
     """The option with the least idle time that the negotiator can keep up with."""
     beside_default: Beside
     """Cost beside HTCondor's default."""
@@ -130,9 +130,9 @@ class Cost:
     """A load at some intervals."""
 
     load: Load
-    alone: tuple[Option, ...]
+    alone: tuple[IntervalCost, ...]
     """One job a claim."""
-    reused: tuple[Option, ...]
+    reused: tuple[IntervalCost, ...]
     """Claims that are used again."""
 
 
@@ -143,9 +143,9 @@ class Comparison:
     terms: Terms
     costs: tuple[Cost, ...]
     """The first is of all jobs, or of the first law."""
-    now: Optional[Option]
+    now: Optional[IntervalCost]
     """The negotiator's own configuration; None if it is unknown."""
-    choice: Optional[Choice]
+    choice: Optional[Recommendation]
     alone_beside_default: Optional[Beside]
     """Cost of the choice beside the default with one job a claim."""
 
@@ -189,7 +189,7 @@ def compare(loads: Sequence[Load], terms: Terms, own: Optional[Knobs] = None) ->
         The negotiator's own configuration.
     """
 
-    def options(load: Load, worklife: float) -> tuple[Option, ...]:
+    def options(load: Load, worklife: float) -> tuple[IntervalCost, ...]:
         return tuple(
             _option(interval, lambda seconds: load.loading(seconds, worklife), terms)
             for interval in sorted(terms.intervals)
@@ -208,7 +208,7 @@ def compare(loads: Sequence[Load], terms: Terms, own: Optional[Knobs] = None) ->
         period = max(1.0, own.period_seconds(duration or 0))
         if period <= DAY_SECONDS:
             negotiating = None if duration is None else duration / period
-            now = Option(period, first.loading(period, worklife), negotiating)
+            now = IntervalCost(period, first.loading(period, worklife), negotiating)
     if duration is None:
         return Comparison(terms, tuple(costs), now, None, None)
     choice = choose(
@@ -225,25 +225,25 @@ def compare(loads: Sequence[Load], terms: Terms, own: Optional[Knobs] = None) ->
     return Comparison(terms, tuple(costs), now, choice, without)
 
 
-def _option(interval: float, loading: Loading, terms: Terms) -> Option:
+def _option(interval: float, loading: Loading, terms: Terms) -> IntervalCost:
     """Cost of an interval; one that may be chosen is kept, because it brings its own delay."""
     if terms.duration_seconds is None:
-        return Option(interval, loading(interval), None)
+        return IntervalCost(interval, loading(interval), None)
     soonest = terms.duration_seconds + terms.cycle_delay_seconds
     if interval >= soonest or terms.allows(interval):
-        return Option(interval, loading(interval), terms.duration_seconds / interval)
-    return Option(interval, loading(soonest), terms.duration_seconds / soonest, soonest)
+        return IntervalCost(interval, loading(interval), terms.duration_seconds / interval)
+    return IntervalCost(interval, loading(soonest), terms.duration_seconds / soonest, soonest)
 
 
-def default_option(loading: Loading, duration_seconds: float) -> Option:
-    """Option of HTCondor's default knobs."""
+def default_option(loading: Loading, duration_seconds: float) -> IntervalCost:
+    """IntervalCost of HTCondor's default knobs."""
     usual = Knobs()
     period = usual.period_seconds(duration_seconds)
     late = period if period > usual.interval_seconds else None
-    return Option(usual.interval_seconds, loading(period), duration_seconds / period, late)
+    return IntervalCost(usual.interval_seconds, loading(period), duration_seconds / period, late)
 
 
-def beside(option: Option, other: Option, cores: Optional[int]) -> Beside:
+def beside(option: IntervalCost, other: IntervalCost, cores: Optional[int]) -> Beside:
     """Cost of an option less that of another one; durations of cycles are known."""
     idle = option.idle - other.idle
     negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
@@ -252,8 +252,8 @@ def beside(option: Option, other: Option, cores: Optional[int]) -> Beside:
 
 
 def choose(
-    offered: Sequence[Option], default: Option, terms: Terms, worst_loading: Loading
-) -> Optional[Choice]:
+    offered: Sequence[IntervalCost], default: IntervalCost, terms: Terms, worst_loading: Loading
+) -> Optional[Recommendation]:
     """The longest interval that loses hardly more than the best and is worth its cost.
 
     An hour of negotiation that is saved is worth a core-hour. Where the cores are unknown, an
@@ -274,7 +274,7 @@ def choose(
     chosen = max(worthwhile, key=lambda option: option.interval_seconds)
     worst = worst_loading(chosen.interval_seconds)
     phase = worst < chosen.loading - terms.tolerance
-    return Choice(
+    return Recommendation(
         chosen,
         best,
         beside(chosen, default, terms.cores),
@@ -284,7 +284,7 @@ def choose(
     )
 
 
-def _knobs(option: Option, terms: Terms, *, phase: bool) -> Knobs:
+def _knobs(option: IntervalCost, terms: Terms, *, phase: bool) -> Knobs:
     usual, interval, duration = Knobs(), option.interval_seconds, terms.duration_seconds or 0.0
     # Schedds that call all the time must not keep the negotiator busier than it may be.
     least_delay = ceil(duration * (1 / terms.most_negotiating - 1))

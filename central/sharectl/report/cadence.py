@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Optional, TextIO
 
-from sharectl.cadence.choice import CHANGE, Beside, Choice, Comparison, Cost, Knobs, Option
+from sharectl.cadence.choice import (
+    CHANGE,
+    Beside,
+    Comparison,
+    Cost,
+    IntervalCost,
+    Knobs,
+    Recommendation,
+)
 from sharectl.cadence.loads import Load
 from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
@@ -44,7 +52,7 @@ class Facts:
     source: str
     loads: tuple[Load, ...]
     unasked: str = ""
-    """Option because of which no pool is asked; empty for the live pool."""
+    """IntervalCost because of which no pool is asked; empty for the live pool."""
     cores: Optional[int] = None
     durations: tuple[float, ...] = ()
     """Of the negotiator's last cycles, whole seconds."""
@@ -174,7 +182,9 @@ def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
             )
 
 
-def _hours(comparison: Comparison, cost: Cost, number: int, option: Option, *, reused: bool) -> str:
+def _hours(
+    comparison: Comparison, cost: Cost, number: int, option: IntervalCost, *, reused: bool
+) -> str:
     """Idle core-hours a day, or those of one core that works for the load."""
     hours = comparison.idle_hours(cost, number, reused=reused)
     return brief(option.idle_hours(1) if hours is None else hours)
@@ -249,7 +259,7 @@ def _cycle_notes(facts: Facts) -> Iterator[str]:
         yield "no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)"
 
 
-def reasons(comparison: Comparison, choice: Choice) -> Iterator[str]:
+def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
     """Why this interval, in sentences."""
     terms, option = comparison.terms, choice.option
     duration = terms.duration_seconds or 0.0
@@ -325,7 +335,7 @@ def _more_idle(cost: Beside) -> str:
     return f"{brief(abs(cost.idle_core_hours_per_day))} idle core-hours a day {word}"
 
 
-def _loss(option: Option, cores: Optional[int]) -> str:
+def _loss(option: IntervalCost, cores: Optional[int]) -> str:
     lost = f"{option.idle:.1%} of the cores' time"
     hours = option.idle_hours(cores)
     if hours is None or cores is None:

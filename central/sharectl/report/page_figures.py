@@ -19,7 +19,7 @@ _TIME_TICKS, _PART_TICKS = 5, 3
 
 
 @dataclass(frozen=True)
-class Kind:
+class FigureKind:
     """One figure, for each period or for all of them together."""
 
     key: str
@@ -48,7 +48,7 @@ class Drawing(NamedTuple):
 
 def group_kinds(
     group: str, layers: curves.Layers, deadband_hs06: float, *, in_cores: bool
-) -> list[Kind]:
+) -> list[FigureKind]:
     """Work against pledge, running and pending by size, error and output, and targets.
 
     Parameters
@@ -71,7 +71,7 @@ def group_kinds(
     helped = of_group("helped", lambda point: point.helped_nodes)
     requested = "cores" if in_cores else "jobs"
     return [
-        Kind(
+        FigureKind(
             "work",
             "Work against pledge",
             "HS06-hours",
@@ -81,7 +81,7 @@ def group_kinds(
             ],
             lambda series: _work_says(series, group),
         ),
-        Kind(
+        FigureKind(
             "running",
             "Running, by job size",
             "cores",
@@ -94,7 +94,7 @@ def group_kinds(
             stacked=True,
             whole=True,
         ),
-        Kind(
+        FigureKind(
             "pending",
             "Pending, by job size",
             "cores requested" if in_cores else "jobs",
@@ -105,7 +105,7 @@ def group_kinds(
             stacked=True,
             whole=True,
         ),
-        Kind(
+        FigureKind(
             "error",
             "Error and controller output",
             "HS06",
@@ -114,7 +114,7 @@ def group_kinds(
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
         ),
-        Kind(
+        FigureKind(
             "targets",
             "Targets",
             "nodes",
@@ -130,7 +130,7 @@ def top_groups(groups: Sequence[str]) -> list[str]:
     return [group for group in groups if group.rpartition(".")[0] not in groups]
 
 
-def pool_kinds(groups: Sequence[str]) -> list[Kind]:
+def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
     tops = top_groups(groups)
     idle: tuple[tuple[str, curves.OfPool], ...] = (
@@ -146,7 +146,7 @@ def pool_kinds(groups: Sequence[str]) -> list[Kind]:
         )
 
     return [
-        Kind(
+        FigureKind(
             "power",
             "Power of all groups",
             "HS06",
@@ -156,7 +156,7 @@ def pool_kinds(groups: Sequence[str]) -> list[Kind]:
             ],
             lambda _series: "",
         ),
-        Kind(
+        FigureKind(
             "idle",
             "Idle cores",
             "cores",
@@ -164,7 +164,7 @@ def pool_kinds(groups: Sequence[str]) -> list[Kind]:
             idle_says,
             whole=True,
         ),
-        Kind(
+        FigureKind(
             "targets",
             "Nodes under targets",
             "nodes",
@@ -172,7 +172,7 @@ def pool_kinds(groups: Sequence[str]) -> list[Kind]:
             lambda series: _pool_says(series, lambda point: point.targets, "nodes"),
             whole=True,
         ),
-        Kind(
+        FigureKind(
             "cycles",
             "Duration of cycles",
             "seconds",
@@ -183,11 +183,11 @@ def pool_kinds(groups: Sequence[str]) -> list[Kind]:
     ]
 
 
-def overview_kinds(groups: Sequence[str]) -> list[Kind]:
+def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Error of groups on one axis, in % of their shares and in HS06."""
 
-    def kind(key: str, words: str, value: curves.OfGroup, unit: str) -> Kind:
-        return Kind(
+    def kind(key: str, words: str, value: curves.OfGroup, unit: str) -> FigureKind:
+        return FigureKind(
             key,
             "Error of groups",
             words,
@@ -211,7 +211,7 @@ def _without_bands(curve: Curve) -> Curve:
 
 
 def drawings(
-    kind: Kind, periods: Sequence[Series], key: str, subject: str, names: Sequence[str]
+    kind: FigureKind, periods: Sequence[Series], key: str, subject: str, names: Sequence[str]
 ) -> list[Drawing]:
     """A figure for each period, on the same axes.
 
@@ -253,7 +253,7 @@ def drawings(
     ]
 
 
-def side_by_side(kind: Kind, periods: Sequence[Series], names: Sequence[str]) -> Drawing:
+def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[str]) -> Drawing:
     """One figure of all groups, with the periods beside each other on one axis."""
     between = _BETWEEN_RATIO * sum(series.until - series.since for series in periods)
     shown: dict[str, Curve] = {}
@@ -296,7 +296,7 @@ def side_by_side(kind: Kind, periods: Sequence[Series], names: Sequence[str]) ->
     return _drawing(kind, figure, words, says, recorded=True)
 
 
-def _drawing(kind: Kind, figure: Figure, title: str, says: str, *, recorded: bool) -> Drawing:
+def _drawing(kind: FigureKind, figure: Figure, title: str, says: str, *, recorded: bool) -> Drawing:
     known = any(value.mean is not None for curve in figure.curves for value in curve.values)
     why = "Not known: no complete cycle of this period recorded it."
     missing = why if recorded else "No cycle in this period."
@@ -314,7 +314,7 @@ def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
     return used or layers[:1]
 
 
-def _description(kind: Kind, series: Series, shown: Sequence[Curve]) -> str:
+def _description(kind: FigureKind, series: Series, shown: Sequence[Curve]) -> str:
     """The figure in words, for readers who do not see it."""
     sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.words}."]
     for curve in shown:

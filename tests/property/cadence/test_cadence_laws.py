@@ -6,7 +6,7 @@ from typing import Optional
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence.choice import Knobs, Option, Terms, beside, choose, default_option
+from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose, default_option
 from sharectl.cadence.loads import Load
 from sharectl.cadence.run_times import (
     RunTimes,
@@ -142,7 +142,8 @@ def test_the_choice_can_be_kept(
     usual, cores = pool
     default = default_option(lambda _: usual, duration)
     offered = tuple(
-        Option(seconds, factor, duration / seconds) for seconds, factor in sorted(loading.items())
+        IntervalCost(seconds, factor, duration / seconds)
+        for seconds, factor in sorted(loading.items())
     )
     choice = choose(
         offered,

@@ -6,7 +6,7 @@ from typing import Callable, Optional
 
 import pytest
 
-from sharectl.cadence.choice import Knobs, Option, Terms, beside, choose, default_option
+from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose, default_option
 from sharectl.cadence.loads import MOST_ROWS, JobsRun, loads
 from sharectl.cadence.run_times import (
     RunTimes,
@@ -160,7 +160,7 @@ def test_the_three_knobs_mean_different_things() -> None:
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
-DEFAULT = Option(60, 0.9, 0.5)
+DEFAULT = IntervalCost(60, 0.9, 0.5)
 
 
 def terms(cores: Optional[int], duration: float, tolerance: float = 0.01) -> Terms:
@@ -168,7 +168,7 @@ def terms(cores: Optional[int], duration: float, tolerance: float = 0.01) -> Ter
 
 
 def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = tuple(Option(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
+    offered = tuple(IntervalCost(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
     choice = choose(offered[:3], DEFAULT, terms(10, 30, 0.001), lambda _: 0.9)
     assert choice is not None
     assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
@@ -188,12 +188,12 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
 def test_an_interval_that_costs_more_than_it_saves_is_not_recommended(
     cores: Optional[int], chosen: Optional[int]
 ) -> None:
-    choice = choose((Option(120, 0.899, 0.25),), DEFAULT, terms(cores, 30), lambda _: 0.9)
+    choice = choose((IntervalCost(120, 0.899, 0.25),), DEFAULT, terms(cores, 30), lambda _: 0.9)
     assert (choice and choice.option.interval_seconds) == chosen
 
 
 def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
-    (option,) = offered = (Option(30, 0.95, 0.6),)
+    (option,) = offered = (IntervalCost(30, 0.95, 0.6),)
     choice = choose(offered, DEFAULT, terms(100, 5), lambda _: 0.9)
     assert choice is not None
     assert choice.beside_default == beside(option, DEFAULT, 100)
@@ -205,13 +205,15 @@ def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
 
 
 def test_a_default_that_cannot_be_kept_is_what_comes_of_it() -> None:
-    assert default_option(lambda seconds: 1 / seconds, 30) == Option(60, 1 / 60, 0.5)
-    assert default_option(lambda seconds: 1 / seconds, 100) == Option(60, 1 / 120, 100 / 120, 120)
+    assert default_option(lambda seconds: 1 / seconds, 30) == IntervalCost(60, 1 / 60, 0.5)
+    assert default_option(lambda seconds: 1 / seconds, 100) == IntervalCost(
+        60, 1 / 120, 100 / 120, 120
+    )
 
 
 def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
-    offered = (Option(50, 0.9, 0.02), Option(60, 0.75, 0.02))
-    choice = choose(offered, Option(60, 0.75, 0.02), terms(10, 1), lambda _: 0.6)
+    offered = (IntervalCost(50, 0.9, 0.02), IntervalCost(60, 0.75, 0.02))
+    choice = choose(offered, IntervalCost(60, 0.75, 0.02), terms(10, 1), lambda _: 0.6)
     assert choice is not None
     assert (choice.phase, choice.knobs) == (True, Knobs(50, 20, 50))
 
