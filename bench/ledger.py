@@ -1,4 +1,4 @@
-"""What the ledger costs: size of the file, time to write a cycle and to read.
+"""Cost of the ledger: size of the file, time to write a cycle and to read.
 
 A synthetic pool (`ledger_pool`) of 1,000 nodes, 30 groups and 27,000 jobs goes on for some cycles
 of five minutes, which the ledger records one by one. The slice is then copied inside SQLite, with

@@ -1,4 +1,4 @@
-"""A synthetic pool that goes on from cycle to cycle: what the bench of the ledger records."""
+"""A synthetic pool that goes on from cycle to cycle, for the bench of the ledger."""
 
 from __future__ import annotations
 

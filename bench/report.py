@@ -1,4 +1,4 @@
-"""What the page of a year costs: 30 groups, a cycle every 5 minutes, as `sharectl report` reads, draws and writes it.
+"""Cost of the page of a year: 30 groups, a cycle every 5 minutes.
 
 The ledger is that of bench/ledger.py with fewer nodes, which no figure shows. Each command is a
 process of its own, with one thread; what is required is of its processor time, so that other work

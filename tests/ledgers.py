@@ -1,4 +1,4 @@
-"""Ledgers written by cycles that nobody ran: decided, recorded and published by the same code, on snapshots by hand."""
+"""Ledgers of cycles that are decided and recorded on snapshots made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cycles for the tests of the ledger: what a small pool saw and decided, made by the code that a cycle runs."""
+"""Cycles of a small pool for the tests of the ledger, made by the code that a cycle runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def incomplete(number: int = 0) -> tuple[CycleRecord, Snapshot]:
 
 
 def as_kept(record: CycleRecord, number: int) -> CycleRecord:
-    """What the ledger gives back of a record: numbered, and with times to wait to two digits."""
+    """A record as the ledger gives it back: numbered, and with waits to two digits."""
     nodes = (
         replace(
             node,

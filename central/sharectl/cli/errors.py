@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the header of shares_Error.log and a row a group, which holds what the groups within it do too."""
+    """Print the header of shares_Error.log, and a row a group with the groups within it."""
     config = options.config_of(arguments)
     snapshot = options.look(arguments, config)
     law = wiring.plan_config(config)

@@ -13,7 +13,7 @@ from sharectl.cli import options
 from sharectl.cli.options import moment, no_cycle, refuse_no_period
 from sharectl.errors import AbsentError
 from sharectl.files import files
-from sharectl.ledger.data import TABLES
+from sharectl.ledger.data import TABLES, Table
 from sharectl.ledger.ledger import Ledger
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
@@ -53,17 +53,13 @@ def _ledger(arguments: argparse.Namespace) -> Ledger:
 
 
 def _add_period(parser: argparse.ArgumentParser) -> None:
-    now = int(time.time())
+    time_type = moment(int(time.time()))
     parser.add_argument(
-        "--from", dest="since", type=moment(now), default=0, metavar="TIME", help=FORMS
+        "--from", dest="since", type=time_type, default=0, metavar="TIME", help=FORMS
     )
+    end = "not included"
     parser.add_argument(
-        "--to",
-        dest="until",
-        type=moment(now),
-        default=MAX_SECONDS,
-        metavar="TIME",
-        help="not included",
+        "--to", dest="until", type=time_type, default=MAX_SECONDS, metavar="TIME", help=end
     )
 
 
@@ -72,34 +68,19 @@ def _info(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(as_json.dumps("ledger", info))
     else:
-        print_table("ledger", ("what", "is"), _info_rows(info), sys.stdout)
+        rows = [(name.replace("_", " "), _shown(name, value)) for name, value in info.items()]
+        print_table("ledger", ("what", "is"), rows, sys.stdout)
     return 0
 
 
-def _info_rows(info: dict[str, Any]) -> list[tuple[str, object]]:
-    cycles = info["cycles"]
-    return [
-        ("file", info["path"]),
-        ("size", f"{info['bytes'] / 1e6:.1f} MB of at most {info['max_bytes'] / 1e6:.0f} MB"),
-        ("free inside", f"{info['free_bytes'] / 1e6:.1f} MB"),
-        ("schema version", info["schema_version"]),
-        (
-            "cycles",
-            f"{cycles}, {info['complete_cycles']} complete, {info['imported_cycles']} imported",
-        ),
-        ("first", _time(info["first_at"])),
-        ("last", _time(info["last_at"])),
-        ("bytes a cycle", round(info["bytes"] / cycles) if cycles else "-"),
-        ("groups", info["groups"]),
-        ("nodes in the last cycle", info["nodes"]),
-        ("nodes are known from cycle", info["first_cycle_with_nodes"] or "-"),
-        ("kept for", f"{info['keep_days']} days, nodes for {info['keep_nodes_days']} days"),
-        *(("put aside since it was broken", path) for path in info["broken"]),
-    ]
-
-
-def _time(seconds: Optional[int]) -> str:
-    return "-" if seconds is None else shown(seconds)
+def _shown(name: str, value: Any) -> str:
+    if value is None or value == []:
+        return "-"
+    if name.endswith("_at"):
+        return shown(value)
+    if name.endswith("bytes"):
+        return f"{value / 1e6:.1f} MB"
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _add_export(parser: argparse.ArgumentParser) -> None:
@@ -133,59 +114,60 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from sharectl.ledger.export import refuse_foreign
-
-    if arguments.format == "log" and arguments.what not in (None, _GROUPS):
+    what, form, output = arguments.what or _GROUPS, arguments.format, arguments.output
+    if form == "log" and what != _GROUPS:
         arguments.usage_error(
-            f"--format log has rows of groups alone: leave --what {arguments.what} out, or "
-            "write csv or parquet"
+            f"--format log has rows of groups alone: leave --what {what} out, or write csv or "
+            "parquet"
         )
-    arguments.what = arguments.what or _GROUPS
     refuse_no_period(arguments)
+    table = TABLES[what]
     if arguments.columns:
-        return _print_columns(arguments)
-    if arguments.output is None and (arguments.json or arguments.format == "parquet"):
+        return _print_columns(arguments, what, table)
+    if output is None and (arguments.json or form == "parquet"):
         arguments.usage_error(
             "--json and --format parquet need -o FILE: standard output is for text"
         )
     ledger = _ledger(arguments)
-    if arguments.output is not None:
-        _refuse_own_files(arguments)
-        refuse_foreign(arguments.output, arguments.format, TABLES[arguments.what])
+    if output is not None:
+        _refuse_to_replace(arguments, table)
     if next(ledger.cycles(arguments.since, arguments.until), None) is None:
         raise AbsentError(f"{no_cycle(ledger.span())}; nothing was written")
-    rows = _write(arguments, ledger)
+    rows = _write(arguments, ledger, table)
     if arguments.json:
-        result = {"file": str(arguments.output), "what": arguments.what, "format": arguments.format}
-        print(as_json.dumps("ledger-export", {**result, "rows": rows}))
-    elif arguments.output is not None:
-        options.say([f"{arguments.output}: {counted(rows, 'row')} of {arguments.what}"])
+        result = {"file": str(output), "what": what, "format": form, "rows": rows}
+        print(as_json.dumps("ledger-export", result))
+    elif output is not None:
+        options.say([f"{output}: {counted(rows, 'row')} of {what}"])
     return 0
 
 
-def _refuse_own_files(arguments: argparse.Namespace) -> None:
+def _refuse_to_replace(arguments: argparse.Namespace, table: Table) -> None:
+    """Raise StateError if the file may not be replaced: sharectl's own, or not an export."""
     from sharectl.config.files import NamedFile, refuse_output
+    from sharectl.ledger.export import refuse_foreign
 
     config = options.config_of(arguments)
     home = NamedFile("state_directory", config.state_directory, is_folder=True)
     refuse_output(arguments.output, config, arguments.config, [home])
+    refuse_foreign(arguments.output, arguments.format, table)
 
 
-def _print_columns(arguments: argparse.Namespace) -> int:
-    columns = TABLES[arguments.what].columns
+def _print_columns(arguments: argparse.Namespace, what: str, table: Table) -> int:
+    names = ("name", "type", "meaning")
     if arguments.json:
-        rows = [{"name": name, "type": kind, "meaning": meaning} for name, kind, meaning in columns]
-        print(as_json.dumps("ledger-columns", {"what": arguments.what, "columns": rows}))
+        columns = [dict(zip(names, column)) for column in table.columns]
+        print(as_json.dumps("ledger-columns", {"what": what, "columns": columns}))
     else:
-        print_table(arguments.what, ("column", "type", "meaning"), list(columns), sys.stdout)
+        print_table(what, ("column", *names[1:]), list(table.columns), sys.stdout)
     return 0
 
 
-def _write(arguments: argparse.Namespace, ledger: Ledger) -> int:
+def _write(arguments: argparse.Namespace, ledger: Ledger, table: Table) -> int:
     """Write the rows; returns their number."""
     from sharectl.ledger import export
 
-    table, passed = TABLES[arguments.what], export.Counted()
+    passed = export.Counted()
     period = (arguments.since, arguments.until)
     rows = passed.of(export.rows_of(ledger, table, *period))
     if arguments.format == "parquet":

@@ -21,6 +21,8 @@ BUSY_SECONDS = 5.0
 APPLICATION_ID = 0x73686C67
 """``shlg``: by this number `file` and sharectl recognize a ledger."""
 VERSION = 1
+UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
+"""Errors of content that no cycle wrote."""
 
 _TABLES = """
 CREATE TABLE cycles (
@@ -106,37 +108,38 @@ def remedy_of(path: Path) -> str:
     )
 
 
-def open_to_write(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
+@contextlib.contextmanager
+def writing(path: Path, busy_seconds: float = BUSY_SECONDS) -> Iterator[sqlite3.Connection]:
     """Connection to a ledger, which is made if it is absent. Raises StateError."""
     with errors_of(path):
         _make(path)
-        connection = _connect(path, "rw", busy_seconds)
-        try:
-            if not _is_begun(connection, path):
+        with _connected(path, "rw", busy_seconds) as connection:
+            begun = _is_begun(connection, path)
+            if not begun:
                 # SQLite ignores it after the first table.
                 connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA journal_mode = WAL")
             # With WAL a power cut loses the last cycles at worst, never the file.
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA journal_size_limit = 16777216")
-            _make_tables(connection, path)
-        except BaseException:
-            connection.close()
-            _sweep(path)
-            raise
-        return connection
+            if not begun:
+                _make_tables(connection, path)
+            yield connection
 
 
-def open_to_read(
+@contextlib.contextmanager
+def reading(
     path: Path, busy_seconds: float = BUSY_SECONDS, *, at_once: bool = False
-) -> sqlite3.Connection:
-    """Connection that changes nothing. Raises StateError, also if there is no ledger yet.
+) -> Iterator[sqlite3.Connection]:
+    """Connection in one transaction, which changes nothing.
+
+    Raises StateError, also if there is no ledger yet, or the body cannot read what is in it.
 
     Parameters
     ----------
     at_once
-        Whether it is closed again in a moment. While nobody writes, SQLite then makes no index of
-        the write-ahead log either, for which a full disk has no room.
+        Whether the body ends in a moment. While nobody writes, SQLite then makes no index of the
+        write-ahead log either, for which a full disk has no room.
     """
     with errors_of(path):
         try:
@@ -149,15 +152,18 @@ def open_to_read(
         mode = "rw" if os.access(path, os.W_OK) else "ro"
         if at_once and not path.with_name(f"{path.name}-wal").exists():
             mode = "ro&immutable=1"
-        connection = _connect(path, mode, busy_seconds)
-        try:
+        with _connected(path, mode, busy_seconds) as connection:
             connection.execute("PRAGMA query_only = ON")
-            _refuse_empty(connection, path)
-        except BaseException:
-            connection.close()
-            _sweep(path)
-            raise
-        return connection
+            if not _is_begun(connection, path):
+                raise StateError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
+            # A reader sees all of a cycle that is written meanwhile, or nothing.
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            except UNREADABLE as error:
+                raise StateError(
+                    f"{path}: what is in it cannot be read: {error}; see `sharectl ledger check`"
+                ) from error
 
 
 @contextlib.contextmanager
@@ -229,13 +235,21 @@ class _SumBySize:
         return json.dumps(self.sums, sort_keys=True)
 
 
-def _connect(path: Path, mode: str, busy_seconds: float) -> sqlite3.Connection:
+@contextlib.contextmanager
+def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.Connection]:
     uri = f"file:{quote(str(path))}?mode={mode}"
     connection = sqlite3.connect(uri, uri=True, timeout=busy_seconds, isolation_level=None)
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.row_factory = sqlite3.Row
-    connection.create_aggregate("sum_by_size", 1, _SumBySize)  # type: ignore[arg-type]
-    return connection
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.row_factory = sqlite3.Row
+        connection.create_aggregate("sum_by_size", 1, _SumBySize)  # type: ignore[arg-type]
+        yield connection
+    except sqlite3.Error:
+        connection.close()
+        _sweep(path)
+        raise
+    finally:
+        connection.close()
 
 
 def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
@@ -264,14 +278,7 @@ def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
     return version == VERSION
 
 
-def _refuse_empty(connection: sqlite3.Connection, path: Path) -> None:
-    if not _is_begun(connection, path):
-        raise StateError(f"{path}: nothing is in it yet: `sharectl cycle` begins it")
-
-
 def _make_tables(connection: sqlite3.Connection, path: Path) -> None:
-    if _is_begun(connection, path):
-        return
     with transaction(connection):
         # Another process may have made them while this one waited.
         if not _is_begun(connection, path):

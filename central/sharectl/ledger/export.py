@@ -109,7 +109,7 @@ def write_parquet(path: Path, table: Table, rows: Iterable[tuple[Value, ...]]) -
 
 
 def refuse_foreign(path: Path, form: str, table: Table) -> None:
-    """Raise StateError if the file at ``path`` is no earlier export of that form: csv, parquet or log."""
+    """Raise StateError if a file is no earlier export of that form: csv, parquet or log."""
     begins = {
         "csv": ",".join(column.name for column in table.columns[:_SURE]),
         "parquet": "PAR1",

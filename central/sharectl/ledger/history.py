@@ -16,7 +16,7 @@ from sharectl.plan.records import CycleRecord
 
 @dataclass(frozen=True)
 class Histories:
-    """``AcctGroup_hs06.txt``, ``shares_Error.log`` and the ledger: `sharectl.cycle.ports.History`."""
+    """The seed's two files and the ledger; a `sharectl.cycle.ports.History`."""
 
     jobs_file: Path
     errors_log: Path

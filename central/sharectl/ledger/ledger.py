@@ -1,25 +1,24 @@
-"""``ledger/ledger.sqlite`` in the state directory: every cycle, to be explained, replayed and drawn."""
+"""``ledger/ledger.sqlite`` in the state directory: every cycle, its retention and its check."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import StateError
-from sharectl.ledger import cycles, run_times, sums
+from sharectl.ledger import cycles, database, run_times, sums
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     PLACE,
+    UNREADABLE,
     CorruptError,
     errors_of,
-    open_to_read,
-    open_to_write,
     remedy_of,
     set_aside,
     transaction,
@@ -38,11 +37,10 @@ LAST_CYCLES = 200
 _PAGES_A_TIME = 16384
 """Pages that a cycle gives back to the disk at most."""
 _PERIOD = "WHERE taken_at >= ? AND taken_at < ?"
-_UNREADABLE = (ValueError, KeyError, IndexError, TypeError, AttributeError)
 _BROKEN = (
-    "the file is damaged {places}, named below: figures of old cycles may be wrong or missing, "
-    "the plans of cycles are not; {remedy}. To begin a new one now, move the file and its -wal and "
-    "-shm away while no cycle runs"
+    "the file is damaged as SQLite says below: figures of old cycles may be wrong or missing, plans "
+    "are not; {remedy}. To begin a new one now, move the file and its -wal and -shm away while no "
+    "cycle runs"
 )
 _COUNTS = {
     "cycles": "SELECT count(*) FROM cycles",
@@ -162,10 +160,9 @@ class Ledger:
 
     def span(self) -> Optional[tuple[int, int]]:
         """Unix seconds of the first and the last cycle; None if there is none."""
+        query = "SELECT min(taken_at), max(taken_at) FROM cycles"
         with self.reading() as connection:
-            first, last = connection.execute(
-                "SELECT min(taken_at), max(taken_at) FROM cycles"
-            ).fetchone()
+            first, last = connection.execute(query).fetchone()
             return None if first is None else (first, last)
 
     def info(self) -> dict[str, Any]:
@@ -190,45 +187,22 @@ class Ledger:
 
     def problems(self, *, every_cycle: bool) -> list[str]:
         """Faults of the file, one line each, the first `MOST_PROBLEMS`."""
-        with errors_of(self.path), contextlib.closing(open_to_read(self.path)) as connection:
-            connection.execute("BEGIN")
+        with self.reading() as connection:
             rows = connection.execute(f"PRAGMA integrity_check({MOST_PROBLEMS})").fetchall()
             faults = [f"SQLite: {message}" for (message,) in rows if message != "ok"]
             if faults:
-                many = f"at {len(faults)} places{' or more' * (len(faults) >= MOST_PROBLEMS)}"
-                places = "at one place" if len(faults) == 1 else many
-                faults.insert(0, _BROKEN.format(places=places, remedy=remedy_of(self.path)))
+                faults.insert(0, _BROKEN.format(remedy=remedy_of(self.path)))
             else:
                 faults = list(islice(_wrong_cycles(connection, every_cycle), MOST_PROBLEMS))
         return [f"{self.path}: {fault}" for fault in faults]
 
-    @contextlib.contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """Connection that may write; no transaction is open."""
-        with (
-            errors_of(self.path),
-            contextlib.closing(open_to_write(self.path, self.busy_seconds)) as connection,
-        ):
-            yield connection
+        return database.writing(self.path, self.busy_seconds)
 
-    @contextlib.contextmanager
-    def reading(self, *, at_once: bool = False) -> Iterator[sqlite3.Connection]:
-        """Connection in one transaction; ``at_once`` as for `open_to_read`."""
-        with (
-            errors_of(self.path),
-            contextlib.closing(
-                open_to_read(self.path, self.busy_seconds, at_once=at_once)
-            ) as connection,
-        ):
-            # In one transaction a reader sees all of a cycle that is written meanwhile, or nothing.
-            connection.execute("BEGIN")
-            try:
-                yield connection
-            except _UNREADABLE as error:
-                raise StateError(
-                    f"{self.path}: what is in it cannot be read: {error}; see `sharectl ledger "
-                    "check`"
-                ) from error
+    def reading(self, *, at_once: bool = False) -> AbstractContextManager[sqlite3.Connection]:
+        """Connection in one transaction; ``at_once`` as for `database.reading`."""
+        return database.reading(self.path, self.busy_seconds, at_once=at_once)
 
     def shrink(self, connection: sqlite3.Connection) -> None:
         """Give free pages back to the disk if the file is too large or an eighth of it is free.
@@ -258,10 +232,8 @@ class Ledger:
     def _prune(self, connection: sqlite3.Connection) -> None:
         """Remove what is too old or too much, within a transaction."""
         newest = "SELECT taken_at FROM cycles ORDER BY number DESC LIMIT ?"
-        now = connection.execute(
-            f"SELECT min(taken_at) FROM ({newest})",
-            (self.keep.doubted_cycles,),
-        ).fetchone()[0]
+        query, doubted = f"SELECT min(taken_at) FROM ({newest})", self.keep.doubted_cycles
+        now = connection.execute(query, (doubted,)).fetchone()[0]
         oldest_day = now // DAY_SECONDS - run_times.WINDOW_DAYS
         connection.execute("DELETE FROM remaining_times WHERE day < ?", (oldest_day,))
         self._remove_cycles(connection, now - self.keep.days * DAY_SECONDS)
@@ -308,5 +280,5 @@ def _wrong_cycles(connection: sqlite3.Connection, every_cycle: bool) -> Iterator
     for (number,) in reversed(rows):
         try:
             next(cycles.read(connection, "WHERE number = ?", (number,), with_nodes=True))
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             yield f"cycle {number} cannot be read: {error}"

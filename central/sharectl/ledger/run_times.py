@@ -1,4 +1,4 @@
-"""Run times of jobs, learnt from cycle to cycle: life tables by group and day, and the last jobs."""
+"""Run times of jobs, learnt from cycle to cycle: life tables by group and day."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def renew(connection: sqlite3.Connection, first: int, last: int) -> None:
 
 
 def remove_before(connection: sqlite3.Connection, since: int) -> None:
-    """Remove sums of the days before that of ``since``; a day that is partly gone keeps its sums."""
+    """Remove sums of the days before that of ``since``, Unix seconds."""
     day = since // DAY_SECONDS * DAY_SECONDS
     connection.execute("DELETE FROM group_sums WHERE start < ?", (day,))
 

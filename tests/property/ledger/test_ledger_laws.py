@@ -40,7 +40,7 @@ words = st.text(max_size=20)
 
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
 def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) -> None:
-    """Buckets begin at or before the time asked for and end at or after it, less than two days and a bucket from it."""
+    """Buckets begin and end outside the time asked for, less than a day from it."""
     asked = layout(since, since + span, points)
     assert asked.since <= since
     assert asked.until >= since + span
@@ -194,7 +194,7 @@ def ledger_of(kept: Sequence[CycleRecord], keep: Keep = ALL) -> Iterator[Ledger]
 @given(records())
 @FEW
 def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
-    """Every cycle that was recorded is read as it was, alone and among the others, and `check` finds nothing wrong."""
+    """Every cycle is read as it was recorded, alone and among others; `check` finds nothing."""
     expected = [as_kept(record, number) for number, record in enumerate(kept, start=1)]
     with ledger_of(kept) as ledger:
         assert list(ledger.cycles(0, 2**40, with_nodes=True)) == expected
@@ -207,7 +207,7 @@ def test_what_goes_in_comes_out(kept: list[CycleRecord]) -> None:
 @given(records())
 @FEW
 def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None:
-    """A bucket over all has the mean power of the cycles, and the mean nodes under targets of those that know them, or none."""
+    """A bucket has means of power over all its cycles, of target nodes over those that know them."""
     with ledger_of(kept) as ledger:
         (bucket,) = ledger.series(kept[0].taken_at, kept[0].taken_at + 10 * DAY_SECONDS, 1).buckets
     assert bucket.pool.cycles == len(kept)
@@ -225,7 +225,7 @@ def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None
 @given(records(), st.integers(1, 3))
 @FEW
 def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -> None:
-    """What is left is all that is younger than the limit, the youngest of all cycles, and is read as it was."""
+    """The youngest cycles stay, and all that are younger than the limit, as they were."""
     doubted = kept[-min(len(kept), 2)]
     with ledger_of(kept, Keep(days=days, cycles_a_time=3, doubted_cycles=2)) as ledger:
         left = list(ledger.cycles(0, 2**40, with_nodes=True))
@@ -239,7 +239,7 @@ def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -
 @given(records())
 @FEW
 def test_a_log_that_was_exported_comes_back_as_it_was(kept: list[CycleRecord]) -> None:
-    """import(export(x)) = x: the rows of a log are the same after they were in a ledger that had nothing else."""
+    """import(export(x)) = x, for the rows of a log."""
     with ledger_of(kept) as ledger, ledger_of(()) as other:
         log = ledger.path.parent / "shares_Error.log"
         log.write_text("".join(export.log_of(export.log_rows(ledger, 0, 2**40))))

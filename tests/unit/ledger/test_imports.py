@@ -16,7 +16,7 @@ import pytest
 from sharectl.errors import InputError
 from sharectl.files.packed import file_source, opened, sources
 from sharectl.ledger import cycles, error_log
-from sharectl.ledger.database import open_to_write, transaction
+from sharectl.ledger.database import transaction
 from sharectl.ledger.imports import CLOCK_ERROR_SECONDS, bring_in
 from sharectl.ledger.ledger import Keep, Ledger
 from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
@@ -158,7 +158,7 @@ def test_a_row_of_the_future_that_came_in_otherwise_can_be_removed(
 ) -> None:
     ledger.record(*made(0))
     future = 162_710_124_300
-    with contextlib.closing(open_to_write(ledger.path)) as connection, transaction(connection):
+    with ledger.writing() as connection, transaction(connection):
         groups = made(0)[0].groups
         cycles.write(
             connection, CycleRecord(future, 0.0, complete=True, groups=groups, imported=True)

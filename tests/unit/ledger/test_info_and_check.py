@@ -32,12 +32,13 @@ def test_info_has_the_numbers_of_the_ledger(run: Run, recorded: Ledger, capsys: 
     assert [info[name] for name in names] == ["ledger", 4, 3, 0, 2, 5]
     assert (info["first_at"], info["last_at"]) == (NOW, NOW + 3 * PERIOD_SECONDS)
     assert info["bytes"] == recorded.path.stat().st_size
-    recorded.path.with_name("ledger.sqlite.broken-20231114T221320Z").touch()
-    recorded.path.with_name("ledger.sqlite.broken-20231114T221320Z-wal").touch()
+    assert (info["keep_days"], info["keep_nodes_days"], info["broken"]) == (36500, 60, [])
+    aside = recorded.path.with_name("ledger.sqlite.broken-20231114T221320Z")
+    aside.touch()
+    aside.with_name(f"{aside.name}-wal").touch()
     assert run("info") == 0
-    text = capsys.readouterr().out
-    assert "4, 3 complete, 0 imported" in text
-    assert text.count("put aside since it was broken") == 1
+    rows = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[2:])
+    assert (rows["cycles"], rows["broken"]) == ("4", str(aside))
 
 
 @pytest.mark.parametrize(
@@ -96,7 +97,7 @@ def test_damage_inside_is_named_before_the_words_of_sqlite(
     ledger.path.write_bytes(whole)
     assert run("check") == 1
     first, second, *_ = capsys.readouterr().err.splitlines()
-    assert f"{ledger.path}: the file is damaged at" in first
+    assert f"{ledger.path}: the file is damaged" in first
     assert "SQLite: " in second
 
 

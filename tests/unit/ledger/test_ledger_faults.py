@@ -68,7 +68,8 @@ try:
         ledger.record(*made(number, nodes=40))
 except StateError as error:
     print(error)
-assert [path.name for path in ledger.path.parent.iterdir()] == [ledger.path.name], "room for what is published"
+names = [path.name for path in ledger.path.parent.iterdir()]
+assert names == [ledger.path.name], "room for what is published"
 (disk / "filler").unlink()
 kept = kept_whole(ledger.path)
 assert kept == number, (kept, number)
@@ -164,7 +165,7 @@ def test_a_disk_that_is_full_from_the_first_cycle_on_has_a_ledger_once_it_is_not
 
 
 def on_small_disk(folder: Path, script: str, kib: int, free_pages: int) -> str:
-    """What a script says that runs on a disk of its own, so large, in a mount namespace of its own."""
+    """Output of a script that runs in a mount namespace, with a disk of so many KiB."""
     place = folder / "disk"
     place.mkdir()
     mount = 'mount -t tmpfs -o size="$1"k none "$2" && shift 2 && exec "$@"'
