@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Optional
 
+from sharectl.settings import setting
+
 MAX_HS06 = 1e12
 """A thousand times the power of all the world's pools: beyond it, a unit was mistaken."""
 
@@ -273,18 +275,23 @@ class GroupControl:
 class PlanLimits:
     """Limits of a plan."""
 
-    multicore_cores: int = 8
-    """Cores taken from the held-back group on each node, and requested by the jobs let in."""
-    deadband_hs06: float = 0.0
-    """Errors of at most this size are left alone, HS06, >= 0."""
-    max_nodes: Optional[int] = None
-    """Most nodes under a target; None for no limit."""
-    max_target_ratio: Optional[float] = None
-    """Largest part of the pool's nodes under a target, 0 to 1; None for no limit."""
-    max_changed_nodes: Optional[int] = None
-    """Most nodes whose target a cycle may change, but for those that must go; or None."""
-    dwell_seconds: int = 0
-    """Least time that a target stays as it is, unless it must go."""
+    multicore_cores: int = setting(8, least=2, most=1024)
+    """Cores that the held-back group gives up on each node: with `pair` always, with `many` at
+    most, for single-core jobs. `pair` helps jobs of up to this size."""
+    deadband_hs06: float = setting(0.0, least=0, most=MAX_HS06)
+    """Errors of at most this size, over or under, are left alone, and so are controllers'
+    outputs."""
+    max_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
+    """Most nodes under a target at once; null for no limit."""
+    max_target_ratio: Optional[float] = setting(None, key="max_target_share", kind="share")
+    """Largest share of the pool's nodes under a target at once, such as `"25%"`, rounded down; null
+    for no limit."""
+    max_changed_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
+    """Most nodes whose target a cycle adds, alters or removes; null for no limit. What must go goes
+    at once and counts: targets of nodes that are gone or no longer controlled, of groups no longer
+    configured."""
+    dwell_seconds: int = setting(0, least=0, most=604_800)
+    """Least time that a target stays as it is once it is published, unless it must go."""
 
 
 @dataclass(frozen=True)

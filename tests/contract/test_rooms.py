@@ -18,10 +18,10 @@ ROWS = {
     for row in ROW.findall((CHECKOUT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
 }
 MAY_IMPORT = {room: set(re.findall(r"`(\w+)`", row[3])) for room, row in ROWS.items()}
-"""Rooms that a room may import; all may import the modules of no room: errors, model, times, words."""
+"""Rooms that a room may import; all may import the modules of no room, such as errors and model."""
 LIBRARIES = {
-    "htcondor2": {"condor", "config"},
-    "classad2": {"condor", "config"},
+    "htcondor2": {"condor"},
+    "classad2": {"condor"},
     "sqlite3": {"ledger"},
     "requests": {"pledges"},
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.config.places import TARGETS_FILE
+from sharectl.config.model import TARGETS_FILE
 from sharectl.config.service_unit import unit_of
 
 UNITS = Path(__file__).parents[2] / "systemd"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.config.groups import GroupConfig, tree_of
+from sharectl.config.load import parse
 from sharectl.ledger import error_log
 from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
@@ -65,7 +66,7 @@ GROUPS: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
-    tree = tree_of({name: GroupConfig.model_validate(group) for name, group in GROUPS.items()})
+    tree = parse(json.dumps({"groups": GROUPS}), "groups").tree
     spec = BoxSpec(
         execute_points=tuple(
             ExecutePoint(node, CORES, power_hs06=10.0 * CORES, config=NODE + MORE.get(node, ""))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Optional
 
 from sharectl.cli import options, wiring
-from sharectl.config.fields import number_in
 from sharectl.config.files import refuse_clashes
 from sharectl.config.model import Config
 from sharectl.cycle.publication import (
@@ -31,6 +31,9 @@ from sharectl.report import as_json
 from sharectl.report.pool import disabled_words, utc
 
 MAX_FOR_SECONDS = 366 * 86400
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
+_TERM = re.compile(r"([0-9]{1,9})([smhd]?)")
+_TERMS = re.compile(r"[0-9]{1,9}|([0-9]{1,9}[smhd])+")
 _INSTEAD = (
     "so NOT disabled: the switch is not set and no target is withdrawn. Mend the file "
     "(`sharectl check config` has the same list) and disable again. No cycle runs with it, so that "
@@ -183,9 +186,10 @@ def _reason(text: str) -> str:
 
 
 def _duration(text: str) -> int:
-    seconds = number_in(text, "seconds")
-    if seconds is None or seconds != int(seconds) or not 1 <= seconds <= MAX_FOR_SECONDS:
+    terms = _TERM.findall(text) if _TERMS.fullmatch(text) else []
+    seconds = sum(int(number) * _SECONDS[unit] for number, unit in terms)
+    if not 1 <= seconds <= MAX_FOR_SECONDS:
         raise argparse.ArgumentTypeError(
             f"{text!r}: write a time from 1s to 366d, such as 30s, 10m, 2h or 7d"
         )
-    return int(seconds)
+    return seconds

@@ -97,7 +97,7 @@ def pool_of(config: Config) -> CondorPool:
             schedd_deadline_seconds=config.pool.schedd_deadline_seconds,
             default_node_hs06=config.pool.default_node_hs06,
             default_node_cores=config.pool.default_node_cores,
-            multicore_cores=config.control.multicore_cores,
+            multicore_cores=config.control.limits.multicore_cores,
             reserved=config.nodes.reserved,
             true_sizes=config.control.strategy == "many",
             job_ctl_stale_seconds=config.nodes.job_ctl_stale_seconds,
@@ -126,7 +126,7 @@ def look(arguments: argparse.Namespace, config: Config) -> Snapshot:
 
 def look_to_decide(arguments: argparse.Namespace, config: Config) -> Snapshot:
     """Snapshot for a decision, as of `look`; raises ConfigError if a file of jobs is not enough."""
-    if arguments.jobs is not None and config.control.setpoint == "present":
+    if arguments.jobs is not None and config.control.entitlement.setpoint == "present":
         problem = (
             "control.setpoint: `present` needs the cores of all nodes of a live pool, and --jobs "
             "has only jobs; write `in_use` or `pledge` in a copy of the configuration to decide on "

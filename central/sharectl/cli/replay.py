@@ -91,7 +91,10 @@ def run(arguments: argparse.Namespace) -> int:
     records = _pages(ledger, since, until)
     cycles = replayed(how, records, before, state_after(before, law.validity_seconds))
     file = f" of {arguments.other}" if arguments.other else ""
-    words = (f"law {decides.control.law}, strategy {law.strategy}{file}", *arguments.settings)
+    words = (
+        f"law {decides.control.acting.law}, strategy {law.strategy}{file}",
+        *arguments.settings,
+    )
     heading = {
         "from": since,
         "to": until,

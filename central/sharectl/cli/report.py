@@ -98,7 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
     subject = page.Subject(
         config.pool.name or "",
         arguments.now,
-        config.control.deadband_hs06,
+        config.control.limits.deadband_hs06,
         [notes] if asked_for < first else [],
         spans,
         ledger.last_complete(*spans[-1]),

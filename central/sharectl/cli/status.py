@@ -14,8 +14,12 @@ from sharectl.cli import options, wiring
 from sharectl.condor import nodes as condor_nodes
 from sharectl.condor.daemons import ask_collector
 from sharectl.condor.nodes import Awaited
-from sharectl.config.model import Config
-from sharectl.config.places import CollectorPublisherConfig, HttpsPublisherConfig, PublisherConfig
+from sharectl.config.model import (
+    CollectorPublisherConfig,
+    Config,
+    HttpsPublisherConfig,
+    PublisherConfig,
+)
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled

@@ -15,11 +15,12 @@ from typing import Callable, Optional
 from sharectl.cli.options import pool_of, say
 from sharectl.config.groups import SubgroupConfig, tree_of
 from sharectl.config.load import steering_of
-from sharectl.config.model import Config
-from sharectl.config.places import (
+from sharectl.config.model import (
+    CRIC_COPY,
     KNOBS_COPY,
     TARGETS_FILE,
     CollectorPublisherConfig,
+    Config,
     HttpsPublisherConfig,
     PublisherConfig,
 )
@@ -311,7 +312,7 @@ def _cric(
     access = CricAccess(
         url=said.url,
         federations=said.federations,
-        copy_file=said.copy_in(config.state_directory),
+        copy_file=said.copy_file or config.state_directory / CRIC_COPY,
         server=ServerAccess(said.ca_file, said.ca_directory, said.proxy, said.deadline_seconds),
         federation_ratio=said.federation_ratio,
         refresh_seconds=said.refresh_seconds,

@@ -253,3 +253,19 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def words_of_text(text: str) -> frozenset[str]:
     """Names in an expression, in lower case."""
     return frozenset(word.lower() for word in _WORD.findall(text))
+
+
+def constraint_fault(expression: str) -> Optional[str]:
+    """Why HTCondor cannot use ``expression`` as a constraint, after its text; None if it can."""
+    # htcondor2 first: classad2 resolves names as the daemons do only once it is loaded.
+    import htcondor2  # noqa: F401, I001
+    import classad2
+
+    try:
+        constant = classad2.ExprTree(expression).eval(classad2.ClassAd())
+    except Exception as error:  # noqa: BLE001 - the bindings raise several kinds, some of them bare
+        why = (str(error).splitlines() or [type(error).__name__])[0]
+        return f"is neither host patterns nor a share, and no ClassAd expression ({why})"
+    if isinstance(constant, (str, list, dict, classad2.ClassAd)):
+        return "is true on no node"
+    return None

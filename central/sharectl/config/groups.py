@@ -1,25 +1,16 @@
-"""What the configuration says of groups: what each was promised, and which groups lie within it."""
+"""Groups of the configuration: their promises, and the groups within them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any, Optional, Union
+from typing import Optional, Union
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    model_validator,
-)
-from pydantic_core import InitErrorDetails, PydanticCustomError
-
-from sharectl.config.control import GroupControlConfig
-from sharectl.config.fields import Section, wrong
-from sharectl.config.places import CricName, may_leave_out
+from sharectl.control.laws import LAWS, Ewma, Pid
+from sharectl.files.yaml import ValuePath
 from sharectl.model import MAX_HS06, OTHER
+from sharectl.settings import setting
 from sharectl.shares.groups import GROUP_NAME, MAX_GROUP_LENGTH, GroupTree
 from sharectl.words import quoted
 
@@ -33,251 +24,168 @@ RESERVED_GROUPS = {
 _PART = "letters, digits, _ and -, a letter or digit first, at most 64"
 
 
-def _group_name(name: str) -> str:
-    folded = name.lower()
-    first, dot, rest = folded.partition(".")
-    if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
-        raise wrong(f"{quoted(name)} is two names; write {rest} below groups of {first}")
-    if not GROUP_NAME.fullmatch(folded):
-        raise wrong(
-            f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}"
-        )
-    if folded in RESERVED_GROUPS:
-        raise wrong(
-            f"{quoted(name)} is reserved, since {RESERVED_GROUPS[folded]}; choose another name"
-        )
-    return folded
+@dataclass(frozen=True)
+class GroupControlConfig:
+    """Control law of a group.
+
+    A key that is written replaces that of ``control``, each mapping as a whole.
+    """
+
+    law: Optional[str] = setting(None, choices=tuple(LAWS))
+    """As `control.law`; null for the law of `control`."""
+    ewma: Optional[Ewma] = setting(None)
+    """As `control.ewma`; null for that. Keys that are not written have their defaults."""
+    pid: Optional[Pid] = setting(None)
+    """As `control.pid`; null for that. Keys that are not written have their defaults."""
 
 
-def _part_name(name: str) -> str:
-    folded = name.lower()
-    if not GROUP_NAME.fullmatch(folded):
-        raise wrong(
-            f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: "
-            f"{_PART}"
-        )
-    return folded
-
-
-def no_group_twice(groups: Any) -> Any:
-    """``groups``, if no two names differ in case only."""
-    if isinstance(groups, Mapping):
-        seen: dict[str, str] = {}
-        for name in (name for name in groups if isinstance(name, str)):
-            first = seen.setdefault(name.lower(), name)
-            if first != name:
-                raise wrong(
-                    f"{quoted(name)} and {quoted(first)} are the same group, case does not "
-                    "count; keep one",
-                    name,
-                )
-    return groups
-
-
-GroupName = Annotated[str, AfterValidator(_group_name)]
-PartName = Annotated[str, AfterValidator(_part_name)]
-
-
-class _AnyGroup(Section):
-    """What a group of any level may say."""
-
-    hs06: Optional[float] = Field(
-        None,
-        alias="pledge_hs06",
-        ge=0,
-        le=MAX_HS06,
-        description="Computing power promised to the group.",
-    )
-    hepscore23: Optional[float] = Field(
-        None,
-        alias="pledge_hepscore23",
-        ge=0,
-        le=MAX_HS06,
-        description="The same, where pledges are in HEPscore23.",
-    )
-    control: Optional[GroupControlConfig] = Field(
-        None,
-        description="A control law of its own, and of the groups within it; null for that of `control`.",
-    )
-    max_borrowed_hs06: Optional[float] = Field(
-        None,
-        ge=0,
-        le=MAX_HS06,
-        description="Most above its own share that its setpoint gets of what others lend (Kueue's borrowingLimit); null "
-        "for no limit.",
-    )
-    max_lent_hs06: Optional[float] = Field(
-        None,
-        ge=0,
-        le=MAX_HS06,
-        description="Most of its share that others may have while it has no jobs for it (Kueue's lendingLimit); null "
-        "lends nothing: setpoints are then the shares (docs/control.md).",
-    )
-    groups: Optional[
-        Annotated[Mapping[PartName, SubgroupConfig], BeforeValidator(no_group_twice)]
-    ] = Field(
-        None,
-        description="Groups within it, by the next part of AccountingGroup: `groups: {prod: {share: 0.7}}` of `alice` is "
-        "`alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what "
-        "is left over is for "
-        "jobs of its own.",
-    )
-
-    @model_validator(mode="after")
-    def _loans_where_it_is_steered(self) -> _AnyGroup:
-        written = [
-            key for key in ("max_borrowed_hs06", "max_lent_hs06") if getattr(self, key) is not None
-        ]
-        if self.groups and written:
-            raise wrong(
-                f"a group with subgroups is steered through them; write {' and '.join(written)} "
-                "there"
-            )
-        return self
+@dataclass(frozen=True)
+class _Promise:
+    pledge_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """Computing power promised to the group."""
+    pledge_hepscore23: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """The same, where pledges are in HEPscore23."""
 
     @property
     def written_hs06(self) -> Optional[float]:
-        """The pledge, HS06, from whichever key was written; None if neither was."""
-        return self.hs06 if self.hs06 is not None else self.hepscore23
+        """Pledge, HS06, from whichever key was written; None if the source of pledges has it."""
+        return self.pledge_hs06 if self.pledge_hs06 is not None else self.pledge_hepscore23
 
 
-class _Share(Section):
-    share: Optional[float] = Field(
-        None, ge=0, le=1, description="Part of what the group above it was promised, such as `0.7`."
+@dataclass(frozen=True)
+class _Steered:
+    control: Optional[GroupControlConfig] = setting(None)
+    """Control law of the group, and of the groups within it; null for that of `control`."""
+    max_borrowed_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """Most above its own share that its setpoint gets of what others lend (Kueue's borrowingLimit);
+    null for no limit."""
+    max_lent_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """Most of its share that others may have while it has no jobs for it (Kueue's lendingLimit);
+    null lends nothing: setpoints are then the shares (docs/control.md)."""
+    groups: Optional[Mapping[str, SubgroupConfig]] = setting(None)
+    """Groups within it, by the next part of AccountingGroup: `groups: {prod: {share: 0.7}}` of
+    `alice` is `alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what
+    is left over is for its other jobs."""
+
+
+@dataclass(frozen=True)
+class SubgroupConfig(_Steered, _Promise):
+    """Group within another one, at any level; one of three keys is its promise."""
+
+    share: Optional[float] = setting(None, least=0, most=1)
+    """Part of the pledge of the group above it, such as `0.7`."""
+
+    def pledge_of(self, above: Optional[Fraction]) -> Optional[Fraction]:
+        """Pledge, HS06, within a group with the pledge ``above``; None if a source has it."""
+        if self.share is not None:
+            return None if above is None else above * exact(self.share)
+        return None if self.written_hs06 is None else exact(self.written_hs06)
+
+
+@dataclass(frozen=True)
+class GroupConfig(_Steered, _Promise):
+    """Promise to a group: exactly one of the two pledges, on one scale, or what a source says."""
+
+    cric_vo: Optional[str] = setting(None, kind="cric name")
+    """Name of the group's VO in CRIC, with `pledges: {from: cric}`; case does not count. null: the
+    group's name."""
+
+
+AnyGroup = Union[GroupConfig, SubgroupConfig]
+
+
+def first_level_fault(name: str) -> Optional[str]:
+    """Why ``name`` cannot be a group of the first level; None if it can."""
+    folded = name.lower()
+    first, dot, rest = folded.partition(".")
+    if dot and GROUP_NAME.fullmatch(first) and GROUP_NAME.fullmatch(rest):
+        return f"{quoted(name)} is two names; write {rest} below groups of {first}"
+    if not GROUP_NAME.fullmatch(folded):
+        return f"{quoted(name)} is no group name; write the first part of AccountingGroup: {_PART}"
+    if folded in RESERVED_GROUPS:
+        why = RESERVED_GROUPS[folded]
+        return f"{quoted(name)} is reserved, because {why}; choose another name"
+    return None
+
+
+def part_fault(name: str) -> Optional[str]:
+    """Why ``name`` cannot be a group within another one; None if it can."""
+    if GROUP_NAME.fullmatch(name.lower()):
+        return None
+    return (
+        f"{quoted(name)} is no part of a group's name; write one part of AccountingGroup: {_PART}"
     )
 
 
-class SubgroupConfig(_AnyGroup, _Share):
-    """A group within another one, at any level: one of three keys says how much of that one's pledge it gets."""
-
-    @model_validator(mode="after")
-    def _one_promise(self, info: ValidationInfo) -> SubgroupConfig:
-        said = sum(promise is not None for promise in (self.share, self.hs06, self.hepscore23))
-        if said > 1 or (not said and not may_leave_out(info.context, "subgroup")):
-            raise wrong(
-                "a subgroup has exactly one of share, pledge_hs06 and pledge_hepscore23; write "
-                "one, such as share: 0.5"
-            )
-        return self
-
-    def pledge_of(self, above: Fraction) -> Fraction:
-        """Its pledge, HS06, where the group above it has the pledge ``above``; both as exact as they were written.
-
-        0 if the source of pledges has it.
-        """
-        return above * _exact(self.share) if self.share is not None else _exact(self.written_hs06)
+def all_groups(
+    groups: Mapping[str, AnyGroup], line: tuple[AnyGroup, ...] = (), above: str = ""
+) -> Iterator[tuple[str, tuple[AnyGroup, ...]]]:
+    """Full name, and the group after all that it is within."""
+    for name, group in groups.items():
+        yield f"{above}{name}", (*line, group)
+        yield from all_groups(group.groups or {}, (*line, group), f"{above}{name}.")
 
 
-class GroupConfig(_AnyGroup):
-    """What one group was promised: exactly one of the two pledges, on the same scale; with another source none is needed."""
-
-    cric_vo: Optional[CricName] = Field(
-        None,
-        description="Name of the group's VO in CRIC, with `pledges: {from: cric}`; case does not count. null: the "
-        "group's own.",
-    )
-
-    @model_validator(mode="after")
-    def _one_pledge(self, info: ValidationInfo) -> GroupConfig:
-        said = sum(pledge is not None for pledge in (self.hs06, self.hepscore23))
-        if said > 1 or (not said and not may_leave_out(info.context, "group")):
-            raise wrong(
-                "a group has exactly one pledge; write either pledge_hs06 or pledge_hepscore23"
-            )
-        return self
-
-    @property
-    def pledge_hs06(self) -> float:
-        """The pledge, HS06, from whichever key was written; 0 if the source of pledges has it."""
-        return self.written_hs06 or 0.0
-
-
-def sound_groups(groups: Mapping[str, GroupConfig]) -> Mapping[str, GroupConfig]:
-    """``groups``, if something is promised, no group promises more than it has, and no name is too long."""
-    if not groups:
-        raise wrong("there is no group; write at least one, such as cms: {pledge_hs06: 87100}")
-    if all(group.written_hs06 == 0 for group in groups.values()):
-        raise wrong(
-            "all pledges are 0, so there is nothing to share by; write a pledge above 0 for at "
-            "least one group"
-        )
-    faults = [
-        InitErrorDetails(type=error, loc=place, input={})
-        for name, group in groups.items()
-        for place, error in _faults((name,), name, group, _exact(group.written_hs06, MAX_HS06))
-    ]
-    if faults:
-        raise ValidationError.from_exception_data("groups", faults)
-    return groups
+def place_of(full_name: str) -> str:
+    """Place of a group in the file: ``groups.alice.groups.prod``."""
+    return "groups." + full_name.replace(".", ".groups.")
 
 
 def tree_of(
     groups: Mapping[str, GroupConfig], pledge_hs06: Optional[Mapping[str, float]] = None
 ) -> GroupTree:
-    """All groups of every level with their pledges.
+    """All groups of every level with their pledges, 0 for one that is not known.
 
     Parameters
     ----------
-    groups
-        Those of the first level.
     pledge_hs06
-        Full name of a group → pledge, HS06, where that is known from elsewhere than the file.
+        Full name → pledge, HS06, of groups for which a source has it.
     """
     told = pledge_hs06 or {}
-    pledges: dict[str, float] = {}
-    for name, group in groups.items():
-        pledge = _exact(told.get(name, group.pledge_hs06))
-        pledges.update((full, float(exact)) for full, exact in _pledges(name, group, pledge, told))
-    return GroupTree(pledges)
+    pledges: dict[str, Fraction] = {}
+    for name, line in all_groups(groups):
+        pledge = exact(told[name]) if name in told else _pledge(name, line[-1], pledges)
+        pledges[name] = pledge or Fraction(0)
+    return GroupTree({name: float(pledge) for name, pledge in pledges.items()})
 
 
-def _pledges(
-    name: str, group: _AnyGroup, pledge: Fraction, told: Mapping[str, float]
-) -> Iterator[tuple[str, Fraction]]:
-    """Full name and pledge of a group and of all within it, each before those within it."""
-    yield name, pledge
-    for part, inner in (group.groups or {}).items():
-        full = f"{name}.{part}"
-        yield from _pledges(
-            full, inner, _exact(told[full]) if full in told else inner.pledge_of(pledge), told
-        )
+def _pledge(
+    name: str, group: AnyGroup, pledges: Mapping[str, Optional[Fraction]]
+) -> Optional[Fraction]:
+    if isinstance(group, SubgroupConfig):
+        return group.pledge_of(pledges[name.rpartition(".")[0]])
+    return None if group.written_hs06 is None else exact(group.written_hs06)
 
 
-def _faults(
-    place: tuple[Union[str, int], ...], name: str, group: _AnyGroup, pledge: Fraction
-) -> Iterator[tuple[tuple[Union[str, int], ...], PydanticCustomError]]:
-    """Place and error of everything wrong with the groups within ``group``."""
-    inner = {part: one.pledge_of(pledge) for part, one in (group.groups or {}).items()}
-    total = sum(inner.values(), Fraction(0))
-    if total > pledge:
-        yield (
-            (*place, "groups"),
-            wrong(
-                f"the groups of {name} are promised {_text(total)} HS06 of its {_text(pledge)}; "
-                "lower their shares or "
-                "pledges, or raise its own"
-            ),
-        )
-    for part, one in (group.groups or {}).items():
-        full, at = f"{name}.{part}", (*place, "groups", part)
-        if len(full) > MAX_GROUP_LENGTH:
-            yield (
-                at,
-                wrong(
-                    f"{quoted(full)} has {len(full)} characters; write at most "
-                    f"{MAX_GROUP_LENGTH} in all"
-                ),
+def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath, str]]:
+    """Place and message: groups that promise more than they have, and names that are too long."""
+    if not groups:
+        message = "there is no group; write at least one, such as cms: {pledge_hs06: 87100}"
+        yield ("groups",), message
+    elif all(group.written_hs06 == 0 for group in groups.values()):
+        nothing = "all pledges are 0, so there is nothing to share by"
+        yield ("groups",), f"{nothing}; write a pledge above 0 for at least one group"
+    pledges: dict[str, Optional[Fraction]] = {}
+    for name, line in all_groups(groups):
+        pledges[name] = _pledge(name, line[-1], pledges)
+        at, above = tuple(place_of(name).split(".")), name.rpartition(".")[0]
+        if above and len(name) > MAX_GROUP_LENGTH >= len(above):
+            most = f"write at most {MAX_GROUP_LENGTH} in all"
+            yield at, f"{quoted(name)} has {len(name)} characters; {most}"
+        elif len(line) == MAX_LEVELS + 1:
+            yield at, f"{quoted(name)} has more than {MAX_LEVELS} parts; write fewer levels"
+    for name, line in all_groups(groups):
+        whole = pledges[name]
+        inner = (pledges[f"{name}.{part}"] or Fraction(0) for part in line[-1].groups or {})
+        promised = sum(inner, Fraction(0))
+        if whole is not None and promised > whole:
+            message = (
+                f"the groups of {name} are promised {float(promised):.12g} HS06 of its "
+                f"{float(whole):.12g}; lower their shares or pledges, or raise its own"
             )
-        elif full.count(".") >= MAX_LEVELS:
-            yield at, wrong(f"{quoted(full)} has more than {MAX_LEVELS} parts; write fewer levels")
-        else:
-            yield from _faults(at, full, one, inner[part])
+            yield (*place_of(name).split("."), "groups"), message
 
 
-def _exact(number: Optional[float], unwritten: float = 0.0) -> Fraction:
-    """The decimal number that was written: 0.1 + 0.2 is 0.3."""
-    return Fraction(repr(float(unwritten if number is None else number)))
-
-
-def _text(number: Fraction) -> str:
-    return f"{float(number):.12g}"
+def exact(number: float) -> Fraction:
+    """Decimal number that was written: 0.1 + 0.2 is 0.3."""
+    return Fraction(repr(float(number)))

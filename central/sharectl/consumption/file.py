@@ -13,8 +13,7 @@ from typing import Annotated, Any, Optional
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from sharectl.config.fields import Section, wrong
-from sharectl.config.problems import Sections, fault_at, fault_of
+from sharectl.config.problems import Section, Sections, fault_at, fault_of, wrong
 from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,

@@ -17,14 +17,20 @@ bounds go through the one mechanism.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import exp, isfinite
 from typing import Callable, NamedTuple, Optional
 
+from sharectl.model import MAX_HS06
+from sharectl.settings import setting
 from sharectl.shares.groups import BY_SUBGROUPS
 
 MOST_HS06 = 1e15
 """No power, error or state is larger than this: beyond it a number is broken."""
+
+GAP_SECONDS = 3060.0
+"""Longest interval between complete cycles that is counted; three periods of 17 minutes."""
+YEAR_SECONDS = 31_536_000
 
 DEADBAND = "deadband"
 OUTPUT_LIMIT = "output-limit"
@@ -80,10 +86,10 @@ WEIGHT_BEFORE = "weight_before_ratio"
 
 @dataclass(frozen=True)
 class Ewma:
-    """Parameters."""
+    """Parameters of the law ``ewma``."""
 
-    half_life_seconds: float = 3600.0
-    """Age at which an error counts half."""
+    half_life_seconds: float = setting(3600.0, above=0, most=YEAR_SECONDS)
+    """Age at which an error counts half in the average."""
 
 
 def ewma(params: Ewma, state: Mapping[str, float], reading: Reading, dt_seconds: float) -> Said:
@@ -111,20 +117,20 @@ PID_STATE = (INTEGRAL, SLOPE, POWER, ERROR, GAIN, SLOPE_GAIN)
 
 @dataclass(frozen=True)
 class Pid:
-    """Parameters."""
+    """Parameters of the law ``pid``."""
 
-    gain: float = 1.0
+    gain: float = setting(1.0, above=0, most=100)
     """HS06 to move for each HS06 of error."""
-    integral_seconds: Optional[float] = 28800.0
-    """Time in which a lasting error doubles the output; None for no integral."""
-    derivative_seconds: float = 0.0
-    """How far ahead a change of the power is extrapolated; 0 for no derivative."""
-    filter_seconds: float = 2040.0
-    """Time constant of the derivative's low-pass filter."""
-    max_output_hs06: Optional[float] = None
-    """Most power to move either way; None for no limit but the power that is shared out."""
-    gap_seconds: float = 3060.0
-    """Longest interval that is counted: within a longer one the error is not known."""
+    integral_seconds: float = setting(28800.0, least=0, most=YEAR_SECONDS)
+    """Time in which an error that lasts doubles the output, and in which the integral forgets what
+    a bound kept from being done; 0 for no integral."""
+    derivative_seconds: float = setting(0.0, least=0, most=86400)
+    """How far ahead the change of the group's power is extrapolated; 0 for no derivative."""
+    filter_seconds: float = setting(2040.0, above=0, most=86400)
+    """Time constant of the low-pass filter of that change."""
+    max_output_hs06: Optional[float] = setting(None, above=0, most=MAX_HS06)
+    """Most power to move either way; null for no limit but all power that is shared out."""
+    gap_seconds: float = GAP_SECONDS
 
     @property
     def slope_gain_seconds(self) -> float:
@@ -146,7 +152,7 @@ def pid(params: Pid, state: Mapping[str, float], reading: Reading, dt_seconds: f
     counted_seconds = min(max(dt_seconds, 0.0), params.gap_seconds) if before is not None else 0.0
     slope = 0.0 if before is None or gap else _slope(params, before, reading.power_hs06, dt_seconds)
     integral_hs06 = 0.0
-    if before is not None and params.integral_seconds is not None:
+    if before is not None and params.integral_seconds:
         grown_hs06 = params.gain * error_hs06 * counted_seconds / params.integral_seconds
         integral_hs06 = _taken_up(params, before) + grown_hs06
     most_hs06 = min(reading.most_hs06, params.max_output_hs06 or reading.most_hs06)
@@ -196,7 +202,7 @@ def _bounded(said_hs06: float, error_hs06: float, most_hs06: float) -> float:
 
 def _tracked(params: Pid, counted_seconds: float) -> float:
     """Part of the way that the integral goes towards what the output really is."""
-    if params.integral_seconds is None:
+    if not params.integral_seconds:
         return 0.0
     return 1.0 - exp(-counted_seconds / params.integral_seconds)
 
@@ -243,10 +249,14 @@ ACTED = {
 class Control:
     """The law of a group, and the parameters of each law."""
 
-    law: str = "latest"
-    """One of `LAWS`."""
-    ewma: Ewma = field(default_factory=Ewma)
-    pid: Pid = field(default_factory=Pid)
+    law: str = setting("latest", choices=tuple(LAWS))
+    """The error that is acted on: `latest`, of this cycle alone; `ewma`, the average of the errors;
+    `pid`, the error, its sum over time and how fast the power changes (docs/control.md).
+    `groups.NAME.control` overrides it."""
+    ewma: Ewma = setting(Ewma())
+    """Parameters of `ewma`."""
+    pid: Pid = setting(Pid())
+    """Parameters of `pid`."""
 
 
 STEPS: Mapping[str, Callable[[Control, Mapping[str, float], Reading, float], Said]] = {

@@ -14,15 +14,24 @@ from typing import Optional
 from sharectl.control.laws import (
     BORROWED_LIMIT,
     BORROWS,
+    GAP_SECONDS,
     LENDS,
     LENT_LIMIT,
     MOST_HS06,
     PAID_BACK,
     PAYS_BACK,
+    YEAR_SECONDS,
     beyond,
     own_state,
 )
-from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, GroupUsage, Snapshot
+from sharectl.model import (
+    DEFAULT_NODE_CORES,
+    DEFAULT_NODE_HS06,
+    MAX_HS06,
+    GroupUsage,
+    Snapshot,
+)
+from sharectl.settings import setting
 
 SETPOINTS = {
     "in_use": "its pledge's share of the power that the groups use (the original method)",
@@ -43,9 +52,6 @@ class Loans:
     """Group -> most of its unused share that others may have, HS06; 0 of other groups."""
     max_borrowed_hs06: Mapping[str, float] = field(default_factory=dict)
     """Group -> most above its own share, HS06; other groups may have any amount that is lent."""
-
-
-NO_LOANS = Loans()
 
 
 @dataclass(frozen=True)
@@ -161,18 +167,23 @@ SECONDS_PER_HOUR = 3600.0
 
 @dataclass(frozen=True)
 class CarryOver:
-    """Bounds of the account that is carried over."""
+    """Power that a group may collect later because it had no work, or pays back. By default none."""
 
-    pledge_hours: Optional[float] = None
-    """Most that is carried, in hours of the group's pledge; None if ``hs06_hours`` says it."""
-    hs06_hours: Optional[float] = None
-    """Most that is carried, HS06-hours."""
-    half_life_seconds: float = 86400.0
+    pledge_hours: Optional[float] = setting(None, least=0, most=8784)
+    """Most that is carried over either way, in hours of the group's pledge; null if `hs06_hours`
+    says it, or nothing is."""
+    hs06_hours: Optional[float] = setting(None, least=0, most=MAX_HS06)
+    """The same in HS06-hours, for every group alike."""
+    half_life_seconds: float = setting(86400.0, above=0, most=YEAR_SECONDS)
     """Time after which half of it is forgotten."""
-    repay_seconds: float = 21600.0
-    """Time in which it is collected, if the pool has it to give."""
-    gap_seconds: float = 3060.0
-    """Longest interval that is counted: within a longer one the error is not known."""
+    repay_seconds: float = setting(21600.0, least=60, most=YEAR_SECONDS)
+    """Time in which it is settled: the setpoint moves by what is carried over, divided by this."""
+    gap_seconds: float = GAP_SECONDS
+
+    @property
+    def carries(self) -> bool:
+        """Whether anything is carried over."""
+        return bool(self.pledge_hours or self.hs06_hours)
 
     def most_hs06_seconds(self, pledge_hs06: float) -> float:
         """Largest size of a group's account."""
@@ -259,11 +270,12 @@ def repaid_setpoints(
 class Entitlement:
     """Settings of setpoints."""
 
-    setpoint: str = "in_use"
-    """One of `sharectl.control.setpoints.SETPOINTS`."""
-    loans: Loans = NO_LOANS
-    carry_over: Optional[CarryOver] = None
-    """None: nothing is carried over."""
+    setpoint: str = setting("in_use", choices=tuple(SETPOINTS))
+    """What a group is entitled to: its pledge's share of the power that the groups use, of the
+    power present in the pool's nodes, or its pledge itself."""
+    loans: Loans = field(default_factory=Loans)
+    carry_over: CarryOver = setting(CarryOver())
+    """Power that is collected or paid back after a time without work."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +320,7 @@ def entitlements(
     setpoints = {g: nominal[g] - lent[g].lent_hs06 + lent[g].borrowed_hs06 for g in pledge_hs06}
     errors = {group: usage[group].power_hs06 - setpoints[group] for group in pledge_hs06}
     contested = contested_errors(errors, usage, deadband_hs06)
-    if config.carry_over is None:
+    if not config.carry_over.carries:
         return {g: Entitled(setpoints[g], contested[g], None, _codes(lent[g])) for g in pledge_hs06}
     carried = {
         g: account_after(

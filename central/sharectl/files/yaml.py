@@ -1,11 +1,8 @@
-"""YAML text as plain data and the place of each value, without what YAML does behind an operator's back.
+"""An operator's YAML as plain data, with the place of each value and each fault.
 
-Refused, each with its place: duplicate keys, tags, anchors and aliases, keys that are not strings,
-numbers in notations that only YAML reads as numbers.
-
-YAML text as nodes, or what is wrong with it in words for an operator. No aliases, anchors or tags.
-
-A YAML file of an operator: its text, and the lines that say what is wrong in it.
+YAML changes the meaning of text silently. Duplicate keys, tags, anchors, aliases, keys that are no
+text, and numbers in notations that only YAML knows are therefore faults, each with its line and
+remedy.
 """
 
 from __future__ import annotations
@@ -17,11 +14,7 @@ from pathlib import Path
 from typing import Any, Optional, Union
 
 import yaml
-from yaml.composer import Composer
-from yaml.parser import Parser
-from yaml.reader import Reader, ReaderError
-from yaml.resolver import Resolver
-from yaml.scanner import Scanner
+from yaml.reader import ReaderError
 
 from sharectl.errors import ConfigError
 from sharectl.files import files
@@ -30,129 +23,149 @@ from sharectl.words import shown
 ValuePath = tuple[Union[str, int], ...]
 """Keys and list positions from the top of the file to a value."""
 
-TAG = "tag:yaml.org,2002:"
-"""What PyYAML puts before the names of YAML's own types."""
+MAX_BYTES = 2**20
+"""Size of a file that is still read."""
 MAX_DEPTH = 20
 """Levels of mappings and lists within each other."""
 MAX_VALUES = 20_000
 """Keys and values of a file."""
+MAX_NUMBER = 300
+"""Characters of a number; the largest finite one has 309 digits."""
+MAX_PROBLEMS = 100
+"""Problems that are listed one by one."""
+PIPE_SECONDS = 5.0
+"""Time that a pipe may be silent."""
+
+_TAG = "tag:yaml.org,2002:"
 _TAB = re.compile(r"^ *\t", re.MULTILINE)
 _HINTS = {
     "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
     "scanning an anchor": "put text that begins with & in quotes",
     "cannot start any token": "put text that begins with %, @ or ` in quotes",
-    "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds a colon in quotes",
-    "expected a single document": "remove the line --- and what follows it, or put that into a file of its own",
+    "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
+    "a colon in quotes",
+    "expected a single document": "remove the line --- and what follows it, or put that into a "
+    "file of its own",
     "too many levels": "write no more levels than docs/configuration.md shows",
     "too many values": f"write at most {MAX_VALUES} keys and values, and many hosts as one pattern",
     "quoted scalar": "close the quotes",
     "flow mapping": "close {, and put commas between the entries",
     "flow sequence": "close [, and put commas between the entries",
 }
-"""Words of PyYAML's message -> what to do."""
+"""Words of PyYAML's message → remedy."""
 _ANY_HINT = "check indentation, colons and quotes on this line and the one before"
+
+_NUMBERS = {
+    "int": (re.compile(r"[-+]?(0|[1-9][0-9]*)"), int),
+    "float": (re.compile(r"[-+]?[0-9]*\.[0-9]*([eE][-+][0-9]+)?"), float),
+}
+"""YAML's type → the notation that an operator may use, and its constructor."""
+_NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
+_READ_AS = {
+    "bool": "true or false",
+    "int": "a number",
+    "float": "a number",
+    "null": "no value at all",
+}
+"""YAML's type of a key → how a message calls it."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that is wrong at a place of the text."""
+    """Something wrong at a place of the text."""
 
     index: int
     """Characters before it."""
     path: Optional[ValuePath]
-    """Value that it is about; None if it is about the text."""
+    """Value that it is about; None: the text."""
     message: str
-    """What is wrong, and what to write instead."""
+    """Fact, and remedy."""
 
 
 class NotYamlError(Exception):
-    """The text is no YAML; ``faults`` has what is wrong, as far as could be read."""
+    """The text is not YAML; ``faults`` says where and why."""
 
     def __init__(self, faults: list[Fault]) -> None:
         super().__init__(faults[0].message)
         self.faults = faults
 
 
-@dataclass(frozen=True)
-class Composed:
-    """A YAML document as PyYAML's nodes."""
+@dataclass
+class Tree:
+    """Content of a YAML text."""
 
-    node: Any
-    """None if there is nothing but blanks and comments."""
-    refused: dict[int, str]
-    """``id`` of a node -> why its value does not count."""
+    text: str
+    data: Any = None
+    """Mappings with text keys, lists, text, numbers, truth values; None for a refused value."""
+    empty: bool = True
+    """Nothing but blanks and comments."""
+    keys: dict[ValuePath, int] = field(default_factory=dict)
+    """Value → characters before its key, or before itself in a list."""
+    values: dict[ValuePath, int] = field(default_factory=dict)
+    """Value → characters before it."""
+    texts: dict[ValuePath, str] = field(default_factory=dict)
+    """Scalar → its notation, without quotes."""
+    faults: list[Fault] = field(default_factory=list)
+    refused: set[ValuePath] = field(default_factory=set)
+    """Values that are missing in `data` because they are faulty."""
+    numbered: frozenset[ValuePath] = frozenset()
+    """Mappings whose keys may be whole numbers; `data` has their text."""
+
+    def line(self, index: int) -> int:
+        """Line of the character at ``index``, from 1; the last one if the text ends before."""
+        return line_of(self.text, index)
+
+    def refuse(self, index: int, path: ValuePath, message: str) -> None:
+        """Note a fault of the value at ``path``, which does not count."""
+        self.faults.append(Fault(index, path, message))
+        self.refused.add(path)
 
 
-def compose(text: str) -> Composed:
-    """Nodes of the one document in ``text``.
+def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
+    """Tree of one YAML document; mappings of ``numbered`` may have whole numbers as keys.
 
     Raises
     ------
     NotYamlError
-        If the text is no YAML.
+        If the text is not YAML.
     """
-    loader: Optional[_Loader] = None
+    tree, loader = Tree(text, numbered=numbered), None
     try:
         loader = _Loader(text)
-        return Composed(loader.get_single_node(), loader.refused)
+        node = loader.get_single_node()
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise NotYamlError(_syntax_faults(text, error, loader)) from error
+    if node is not None:
+        tree.empty = False
+        tree.data = _value(tree, loader.refused, node, ())
+    return tree
 
 
-class _Loader(Reader, Scanner, Parser, Composer, Resolver):
-    """Composes nodes without anchors, aliases and tags; ``refused`` has what was wrong by the node's identity."""
+def text_of(path: Path, least: str, how: str = "") -> str:
+    """Text of a file; ``least`` is the remedy if there is none, ``how`` names the option.
 
-    def __init__(self, text: str) -> None:
-        Reader.__init__(self, text)
-        Scanner.__init__(self)
-        Parser.__init__(self)
-        Composer.__init__(self)
-        Resolver.__init__(self)
-        self.refused: dict[int, str] = {}
-        self._depth = 1
-        self._values = 0
-
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        """Node of the next events."""
-        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        self._values += 1
-        for count, most, what in (
-            (self._depth, MAX_DEPTH, "levels within each other"),
-            (self._values, MAX_VALUES, "values"),
-        ):
-            if count > most:
-                raise yaml.MarkedYAMLError(
-                    problem=f"too many {what}", problem_mark=event.start_mark
-                )
-        if isinstance(event, yaml.AliasEvent):
-            self.get_event()  # type: ignore[no-untyped-call]
-            node: Any = yaml.ScalarNode(f"{TAG}null", "")
-            node.start_mark = event.start_mark
-            self.refused[id(node)] = (
-                "YAML aliases are not read; write the value out, or "
-                f'"*{shown(str(event.anchor))}" in quotes for a name'
-            )
-            return node
-        message = _extra(event)
-        event.anchor = event.tag = None
-        self._depth += 1
-        node = super().compose_node(parent, index)
-        self._depth -= 1
-        if message:
-            self.refused[id(node)] = message
-        return node
-
-
-def _extra(event: Any) -> Optional[str]:
-    """What is wrong with the properties of a node; None if it has none."""
-    if event.anchor is not None:
-        return f"YAML anchors are not read; remove &{shown(event.anchor)}"
-    if event.tag is not None:
-        return (
-            f"YAML tags are not read; remove {shown(event.tag.replace(TAG, '!!'))}, or quote a name "
-            "that begins with !"
-        )
-    return None
+    Raises
+    ------
+    ConfigError
+        If it cannot be read.
+    """
+    try:
+        with files.open_bytes(path, PIPE_SECONDS) as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) <= MAX_BYTES:
+            return content.decode("utf-8")
+        problem = f" has more than {MAX_BYTES} bytes, so it is no configuration; name another file"
+    except FileNotFoundError:
+        problem = f" there is no such file; {least}, or name another file{how}"
+    except IsADirectoryError:
+        problem = " is a directory; name a file in it"
+    except UnicodeDecodeError as error:
+        line, byte = content.count(b"\n", 0, error.start) + 1, content[error.start]
+        problem = f"{line}: byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        problem = f" cannot be read: {reason}; check its owner and mode"
+    raise ConfigError([f"{path}:{problem}"])
 
 
 def place(path: ValuePath) -> str:
@@ -164,103 +177,16 @@ def place(path: ValuePath) -> str:
 
 
 def line_of(text: str, index: int) -> int:
-    """Line of the character at ``index``, from 1, as editors count; the last one for what is missing at the end."""
+    """Line of the character at ``index``, from 1; the last one if the text ends before."""
     return text.count("\n", 0, _within(text, index)) + 1
-
-
-def column_of(text: str, index: int) -> int:
-    """Column of the character at ``index``, from 1, counted in characters."""
-    index = _within(text, index)
-    return index - text.rfind("\n", 0, index)
 
 
 def _within(text: str, index: int) -> int:
     return min(index, len(text.rstrip("\n")))
 
 
-def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> list[Fault]:
-    if isinstance(error, ReaderError):
-        message = (
-            f"holds the character U+{ord(text[error.position]):04X}, which YAML forbids; remove it"
-        )
-        return [Fault(error.position, None, message)]
-    if not isinstance(error, yaml.MarkedYAMLError):
-        # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
-        return [
-            Fault(
-                loader.index if loader else 0, None, f"not YAML: {error}; remove what stands here"
-            )
-        ]
-    if "'\\t'" in (error.problem or ""):
-        return [
-            Fault(tab.end() - 1, None, "a tab in the indentation, which YAML forbids; write spaces")
-            for tab in _TAB.finditer(text)
-        ] or [Fault(_index(error), None, "a tab, which YAML forbids here; write spaces")]
-    hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
-    context = (
-        f", {error.context} at line {line_of(text, error.context_mark.index)}"
-        if error.context_mark
-        else ""
-    )
-    return [Fault(_index(error), None, f"not YAML: {error.problem}{context}; {hint}")]
-
-
-def _index(error: yaml.MarkedYAMLError) -> int:
-    mark = error.problem_mark or error.context_mark
-    return int(mark.index) if mark else 0
-
-
-MAX_BYTES = 2**20
-"""Size of a file that is still read."""
-PIPE_SECONDS = 5.0
-"""How long a pipe may be silent."""
-MAX_PROBLEMS = 100
-"""Problems that are listed one by one."""
-
-
-def text_of(path: Path, least: str, how: str = "") -> str:
-    """Text of the file at ``path``; in an error ``least`` says what to write where there is none, ``how`` how to name it.
-
-    Raises
-    ------
-    ConfigError
-        If it cannot be read.
-    """
-    try:
-        with files.open_bytes(path, PIPE_SECONDS) as file:
-            content = file.read(MAX_BYTES + 1)
-    except FileNotFoundError as error:
-        raise ConfigError(
-            [f"{path}: there is no such file; {least}, or name another file{how}"]
-        ) from error
-    except IsADirectoryError as error:
-        raise ConfigError([f"{path}: is a directory; name a file in it"]) from error
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigError(
-            [f"{path}: cannot be read: {reason}; check its owner and mode"]
-        ) from error
-    if len(content) > MAX_BYTES:
-        raise ConfigError(
-            [
-                (
-                    f"{path}: has more than {MAX_BYTES} bytes, so it is no configuration; name "
-                    "another file"
-                )
-            ]
-        )
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        byte = content[error.start]
-        raise ConfigError(
-            [f"{path}:{line}: byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"]
-        ) from error
-
-
 def not_following(faults: Iterable[Fault], refused: Iterable[ValuePath]) -> list[Fault]:
-    """``faults`` but for those that are there only since a value was refused: below it, at it, or in what holds it."""
+    """``faults`` without those at, below or around a refused value."""
     refused = set(refused)
     holding = {path[:length] for path in refused for length in range(len(path))}
 
@@ -271,7 +197,7 @@ def not_following(faults: Iterable[Fault], refused: Iterable[ValuePath]) -> list
 
 
 def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
-    """``NAME:LINE: where: what is wrong; what to write instead``, in the order of the lines."""
+    """``NAME:LINE: where: fact; remedy``, in the order of the lines."""
     ordered = sorted(faults, key=lambda fault: fault.index)
     lines = [_line(name, text, fault) for fault in ordered[:MAX_PROBLEMS]]
     if len(ordered) > MAX_PROBLEMS:
@@ -284,103 +210,95 @@ def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
 
 
 def _line(name: str, text: str, fault: Fault) -> str:
-    line = line_of(text, fault.index)
+    line, index = line_of(text, fault.index), _within(text, fault.index)
     if fault.path is None:
-        return f"{name}:{line}:{column_of(text, fault.index)}: {fault.message}"
+        return f"{name}:{line}:{index - text.rfind(chr(10), 0, index)}: {fault.message}"
     where = f"{place(fault.path)}: " if fault.path else ""
     return f"{name}:{line}: {where}{fault.message}"
 
 
-MAX_NUMBER = 300
-"""Characters of a number; the largest finite one has 309 digits."""
+class _Loader(yaml.SafeLoader):
+    """Nodes without anchors, aliases and tags; ``refused`` has the fault by the node's identity."""
 
-_NUMBERS = {
-    "int": (re.compile(r"[-+]?(0|[1-9][0-9]*)"), int),
-    "float": (re.compile(r"[-+]?[0-9]*\.[0-9]*([eE][-+][0-9]+)?"), float),
-}
-"""Type -> how an operator writes it, and what makes it.
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.refused: dict[int, str] = {}
+        self._depth = self._values = 0
 
-YAML also knows _ between digits, octal, binary and base 60.
-"""
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
-_READ_AS = {
-    "bool": "true or false",
-    "int": "a number",
-    "float": "a number",
-    "null": "no value at all",
-}
-"""Type -> what YAML makes of a word that looks like it."""
-
-
-@dataclass
-class Tree:
-    """What a YAML text holds."""
-
-    text: str
-    data: Any = None
-    """Mappings with string keys, lists, strings, numbers, truth values and None; None where a value was refused."""
-    empty: bool = True
-    """Whether there is nothing but blanks and comments."""
-    keys: dict[ValuePath, int] = field(default_factory=dict)
-    """Value -> characters before its key, or before itself in a list."""
-    values: dict[ValuePath, int] = field(default_factory=dict)
-    """Value -> characters before it."""
-    texts: dict[ValuePath, str] = field(default_factory=dict)
-    """Scalar value -> how it is written, without quotes."""
-    faults: list[Fault] = field(default_factory=list)
-    refused: set[ValuePath] = field(default_factory=set)
-    """Values that are not in `data` as they were written."""
-    numbered: frozenset[ValuePath] = frozenset()
-    """Mappings whose keys may be numbers; they are read as the text of the number."""
-
-    def line(self, index: int) -> int:
-        """Line of the character at ``index``, from 1; the last one for what is missing at the end."""
-        return line_of(self.text, index)
-
-    def refuse(self, index: int, path: ValuePath, message: str) -> None:
-        """Note a fault of the value at ``path``."""
-        self.faults.append(Fault(index, path, message))
-        self.refused.add(path)
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Node of the next events."""
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        self._values += 1
+        if self._depth >= MAX_DEPTH or self._values > MAX_VALUES:
+            what = "levels within each other" if self._depth >= MAX_DEPTH else "values"
+            raise yaml.MarkedYAMLError(problem=f"too many {what}", problem_mark=event.start_mark)
+        if isinstance(event, yaml.AliasEvent):
+            self.get_event()  # type: ignore[no-untyped-call]
+            node: Any = yaml.ScalarNode(f"{_TAG}null", "")
+            node.start_mark = event.start_mark
+            message: Optional[str] = (
+                "YAML aliases are not read; write the value out, or "
+                f'"*{shown(str(event.anchor))}" in quotes for a name'
+            )
+        else:
+            message = _property_fault(event)
+            event.anchor = event.tag = None
+            self._depth += 1
+            node = super().compose_node(parent, index)
+            self._depth -= 1
+        if message:
+            self.refused[id(node)] = message
+        return node
 
 
-def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
-    """Tree of one YAML document; the mappings of ``numbered`` may have keys that are whole numbers.
+def _property_fault(event: Any) -> Optional[str]:
+    if event.anchor is not None:
+        return f"YAML anchors are not read; remove &{shown(event.anchor)}"
+    if event.tag is not None:
+        tag = shown(event.tag.replace(_TAG, "!!"))
+        return f"YAML tags are not read; remove {tag}, or quote a name that begins with !"
+    return None
 
-    Raises
-    ------
-    NotYamlError
-        If the text is no YAML.
-    """
-    composed = compose(text)
-    tree = Tree(text, empty=composed.node is None, numbered=numbered)
-    if composed.node is not None:
-        tree.data = _value(tree, composed.refused, composed.node, ())
-    return tree
+
+def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> list[Fault]:
+    if isinstance(error, ReaderError):
+        code = f"U+{ord(text[error.position]):04X}"
+        return [Fault(error.position, None, f"holds the character {code}, which YAML forbids; "
+                      "remove it")]  # fmt: skip
+    if not isinstance(error, yaml.MarkedYAMLError):
+        # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
+        index = loader.index if loader else 0
+        return [Fault(index, None, f"not YAML: {error}; remove what stands here")]
+    mark = error.problem_mark or error.context_mark
+    index = int(mark.index) if mark else 0
+    if "'\\t'" in (error.problem or ""):
+        tabs = [tab.end() - 1 for tab in _TAB.finditer(text)]
+        return [
+            Fault(tab, None, "a tab in the indentation, which YAML forbids; write spaces")
+            for tab in tabs
+        ] or [Fault(index, None, "a tab, which YAML forbids here; write spaces")]
+    hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
+    context = error.context_mark
+    within = f", {error.context} at line {line_of(text, context.index)}" if context else ""
+    return [Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")]
 
 
 def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> Any:
-    tree.values[path] = node.start_mark.index
+    index = tree.values[path] = node.start_mark.index
     if id(node) in refused:
-        tree.refuse(node.start_mark.index, path, refused[id(node)])
+        tree.refuse(index, path, refused[id(node)])
         return None
     if isinstance(node, yaml.MappingNode):
         return _mapping(tree, refused, node, path)
     if isinstance(node, yaml.SequenceNode):
-        return _sequence(tree, refused, node, path)
+        items = {(*path, number): item for number, item in enumerate(node.value)}
+        tree.keys.update({at: item.start_mark.index for at, item in items.items()})
+        return [_value(tree, refused, item, at) for at, item in items.items()]
     tree.texts[path] = node.value
-    fault = _unprintable(node.value)
-    content = None
-    if fault is None:
-        content, fault = _scalar(node)
+    content, fault = _scalar(node)
     if fault:
-        tree.refuse(node.start_mark.index, path, fault)
+        tree.refuse(index, path, fault)
     return content
-
-
-def _sequence(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> list[Any]:
-    items = {(*path, number): item for number, item in enumerate(node.value)}
-    tree.keys.update({at: item.start_mark.index for at, item in items.items()})
-    return [_value(tree, refused, item, at) for at, item in items.items()]
 
 
 def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> dict[str, Any]:
@@ -394,13 +312,15 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) ->
             tree.refuse(index, at, fault)
         elif key in content:
             first = tree.line(tree.keys[at])
-            tree.faults.append(
-                Fault(index, at, f"is here a second time, first at line {first}; keep one of them")
-            )
+            message = f"is here a second time, first at line {first}; keep one of them"
+            tree.faults.append(Fault(index, at, message))
         else:
             misread = _READ_AS.get(_kind(key_node))
             if misread and not (path in tree.numbered and key.isdecimal()):
-                message = f'YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "{shown(key)}"'
+                message = (
+                    f"YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "
+                    f'"{shown(key)}"'
+                )
                 tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
             content[key] = _value(tree, refused, value_node, at)
@@ -408,7 +328,6 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) ->
 
 
 def _key_fault(node: Any) -> Optional[str]:
-    """Why a node cannot be a key; None if it can."""
     if not isinstance(node, yaml.ScalarNode):
         return "a key is a plain name; write it without brackets"
     if _kind(node) == "merge":
@@ -417,12 +336,11 @@ def _key_fault(node: Any) -> Optional[str]:
 
 
 def _kind(node: Any) -> str:
-    """What YAML makes of a scalar: str, bool, int and so on."""
-    return str(node.tag).replace(TAG, "")
+    """YAML's type of a scalar: str, bool, int and so on."""
+    return str(node.tag).replace(_TAG, "")
 
 
 def _unprintable(text: str) -> Optional[str]:
-    """What is wrong with the characters of a scalar; None if all of them can be seen."""
     for character in text:
         if not character.isprintable() and character not in "\n\t":
             return f"holds the character U+{ord(character):04X}, which cannot be seen; remove it"
@@ -430,37 +348,27 @@ def _unprintable(text: str) -> Optional[str]:
 
 
 def _scalar(node: Any) -> tuple[Any, Optional[str]]:
-    """Value of a scalar, and what is wrong with how it is written."""
-    kind = _kind(node)
-    if kind == "null":
-        return None, None
+    """Value of a scalar, and the fault of its notation."""
+    kind, fault = _kind(node), _unprintable(node.value)
+    if fault or kind == "null":
+        return None, fault
     if kind == "bool":
         return node.value.lower() in ("yes", "true", "on"), None
-    if kind in _NUMBERS:
-        return _number(node, kind)
-    return node.value, None
+    return _number(node, kind) if kind in _NUMBERS else (node.value, None)
 
 
 def _number(node: Any, kind: str) -> tuple[Any, Optional[str]]:
-    written, make = _NUMBERS[kind]
-    digits = node.value.replace("_", "")
-    if len(digits) > MAX_NUMBER:
+    text, (notation, make) = node.value, _NUMBERS[kind]
+    if len(text.replace("_", "")) > MAX_NUMBER:
         return None, "has more digits than any number here; write a shorter one"
-    if written.fullmatch(node.value):
-        return make(digits), None
-    if _NOT_FINITE.fullmatch(node.value):
-        return float(node.value.replace(".", "")), None
-    return None, _other_notation(node, kind)
-
-
-def _other_notation(node: Any, kind: str) -> str:
-    constructor = yaml.constructor.SafeConstructor()
-    construct: Any = getattr(constructor, f"construct_yaml_{kind}")
+    if notation.fullmatch(text):
+        return make(text), None
+    if _NOT_FINITE.fullmatch(text):
+        return float(text.replace(".", "")), None
+    construct: Any = getattr(yaml.constructor.SafeConstructor(), f"construct_yaml_{kind}")
     try:
         number = construct(node)
     except ValueError:
-        return f'{node.value} is no number; write one, or "{node.value}" in quotes for a name'
-    return (
-        f'YAML reads {node.value} as the number {number}; write {number}, or "{node.value}" in '
-        "quotes for a name"
-    )
+        return None, f'{text} is no number; write one, or "{text}" in quotes for a name'
+    remedy = f'write {number}, or "{text}" in quotes for a name'
+    return None, f"YAML reads {text} as the number {number}; {remedy}"

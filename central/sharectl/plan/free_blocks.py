@@ -14,6 +14,7 @@ from functools import partial
 from typing import Callable, Optional
 
 from sharectl.model import Snapshot, Standing, Target
+from sharectl.settings import setting
 
 NEGOTIATION_SECONDS = 60
 """HTCondor's NEGOTIATOR_INTERVAL: longest time between cycles of a pool that keeps up."""
@@ -143,10 +144,16 @@ NO_BLOCKS = BlockMemory()
 class GiveUp:
     """Settings of giving back blocks that stand free."""
 
-    seconds: Optional[float] = None
-    """How long a block may stand free; None: by how long blocks stood free that were taken."""
-    blocks: Optional[int] = None
-    """New blocks of a kind that a cycle may try out; None: by the cores of the pool."""
+    seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
+    """How long the cores of a block may stand free under a target before a job takes them: from the
+    first cycle that sees them free to the one that sees them free still. Then the target goes, and
+    that group, size and node are left alone for a time that doubles at each failure, up to 6 hours.
+    null: two negotiation cycles of 60 s longer than blocks stood free that jobs took."""
+    blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
+    """Most blocks of one group and size that new targets of a cycle are for, beside as many as were
+    taken since the last one, less those that stand free; of single-core jobs a block is a core.
+    null: 1 % of the pool's cores, at least 32 cores. One block at a time where no job took several
+    in a row."""
 
     def probes(self, pool_cores: int, cores: int) -> int:
         """Blocks of so many cores that a cycle may try out."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Optional
 
 from sharectl.model import GroupControl, LimitNote, Snapshot, Standing, Target
@@ -31,6 +31,7 @@ from sharectl.plan.limits import PROBING, SOLVER_MISSING
 from sharectl.plan.options import Prices, for_the_furthest_under, new_options, waiting_jobs
 from sharectl.plan.records import ROUNDING_HS06, Wait, Wanted
 from sharectl.plan.waits import Expected, NodeCores, RemainingTimes, cores_of_nodes, wait_for_cores
+from sharectl.settings import inline, setting
 
 FITS = "fits"
 """A group over its share holds there what a job that waits needs."""
@@ -161,13 +162,17 @@ SOLVERS = {
 class Assigning:
     """Settings of plans for many pairs."""
 
-    prices: Prices = field(default_factory=Prices)
-    solver: str = "greedy"
-    """One of `SOLVERS`."""
-    solver_seconds: float = 5.0
+    solver: str = setting("auto", choices=tuple(SOLVERS))
+    """How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is
+    installed (the extra `optimise`), and greedily, with a note in the plan, if it fails or takes
+    too long; `highs` does so too, with a note where it is not installed, and looks for the very
+    best in a large pool too; `greedy` always greedily."""
+    solver_seconds: float = setting(5.0, above=0, most=600)
     """How long HiGHS may take."""
-    obey_seconds: int = 2340
-    """How long a node may take to act on its target."""
+    prices: Prices = inline(Prices())
+    obey_seconds: int = setting(2340, least=10, most=604_800)
+    """For `many`: a node that has had its target for longer, and does not act on it, loses it, and
+    gets none for four times as long. Three periods of 13 minutes."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sharectl.model import PendingJobs
 from sharectl.plan.assignment import Option, Problem, Waiting
 from sharectl.plan.records import ROUNDING_HS06
 from sharectl.plan.waits import Expected, Leaving, NodeCores, wait_for_cores
+from sharectl.settings import setting
 
 MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
@@ -34,12 +35,15 @@ Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
 class Prices:
     """Prices that make the worth of a target."""
 
-    horizon_seconds: float = 86_400.0
-    """How long power that is moved counts."""
-    idle_price: float = 1.0
-    """HS06-seconds moved that one HS06-second of idle cores is worth."""
-    keep_gain_ratio: float = 0.25
-    """By how much more another target must be worth than one that stands."""
+    horizon_seconds: float = setting(86_400.0, least=60, most=2_592_000)
+    """For `many`: how long power that is moved counts. A node whose cores take longer to come free
+    gets no target."""
+    idle_price: float = setting(1.0, least=0, most=1000)
+    """For `many`: how much moved power, for as long, one of idle cores must be worth. Above 1 nodes
+    that free cores faster go before stronger ones."""
+    keep_gain_ratio: float = setting(0.25, least=0, most=100)
+    """For `many`: a target stays unless another for its node or its groups is worth more by this
+    part."""
     single_core_ratio: float = 0.5
     """Part of their value at which cores for single-core jobs count."""
 

@@ -135,7 +135,7 @@ class PlanConfig:
     """Group with subgroups -> what these leave of its pledge for jobs of its own, HS06; see `sharectl.shares.groups`."""
     strategy: str = "many"
     """One of `STRATEGIES`."""
-    assigning: Assigning = field(default_factory=Assigning)
+    assigning: Assigning = field(default_factory=lambda: Assigning(solver="greedy"))
     """Of the strategy for many pairs."""
     give_up: Optional[GiveUp] = None
     """When blocks of cores that no job takes are given back; None for never."""

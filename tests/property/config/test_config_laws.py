@@ -11,10 +11,11 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sharectl.config.fields import keys_of
 from sharectl.config.load import load, parse
 from sharectl.config.model import Config
-from sharectl.config.problems import SECTIONS, keys_of
-from sharectl.config.text import render
+from sharectl.config.read import SECTIONS
+from sharectl.config.text import flow, render
 from sharectl.errors import ConfigError
 from sharectl.shares.groups import GROUP_NAME
 
@@ -257,14 +258,14 @@ def judge(text: str) -> list[str]:
 @given(data)
 def test_what_render_prints_loads_as_the_same_configuration(content: dict[str, Any]) -> None:
     """load(render(config)) == config."""
-    config = Config.model_validate(content)
+    config = parse(flow(content), "FILE")
     assert parse(render(config), "FILE") == config
 
 
 @given(data)
 def test_render_says_the_same_of_what_it_printed(content: dict[str, Any]) -> None:
     """Rendering is idempotent, but for the marks of defaults."""
-    once = render(Config.model_validate(content)).replace("  # default", "")
+    once = render(parse(flow(content), "FILE")).replace("  # default", "")
     assert render(parse(once, "FILE")) == once
 
 
@@ -315,7 +316,7 @@ def test_a_second_copy_of_any_line_of_a_section_is_reported(
     content: dict[str, Any], draw: st.DataObject
 ) -> None:
     """Every key that is there twice is reported, with the line of either."""
-    lines = render(Config.model_validate(content)).splitlines()
+    lines = render(parse(flow(content), "FILE")).splitlines()
     number = draw.draw(
         st.sampled_from([n for n, line in enumerate(lines) if line.partition(": ")[2]])
     )

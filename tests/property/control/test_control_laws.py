@@ -35,7 +35,7 @@ intervals = st.floats(1, 20000)
 pids = st.builds(
     Pid,
     gain=st.floats(0.1, 10),
-    integral_seconds=st.none() | st.floats(60, 1e6),
+    integral_seconds=st.just(0.0) | st.floats(60, 1e6),
     derivative_seconds=st.floats(0, 5000),
     filter_seconds=st.floats(1, 20000),
     max_output_hs06=st.none() | st.floats(1, 2 * MOST),

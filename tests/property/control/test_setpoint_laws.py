@@ -57,7 +57,7 @@ pledges = st.fixed_dictionaries(
 ).filter(lambda pledge: any(pledge.values()))
 amounts = st.dictionaries(st.sampled_from(GROUPS), st.floats(0, 2000))
 limits = st.builds(Loans, amounts, amounts)
-carried = st.none() | st.builds(
+carried = st.just(CarryOver()) | st.builds(
     CarryOver, st.floats(0.1, 100), st.none(), st.floats(60, 1e6), st.floats(60, 1e6)
 )
 entitled = st.builds(Entitlement, st.sampled_from(tuple(SETPOINTS)), limits, carried)

@@ -72,45 +72,6 @@ def test_every_level_that_promises_too_much_is_named_with_its_line() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("inner", "problem"),
-    [
-        ("{prod: 0.7}", "groups.a.groups.prod: a group is a mapping; write prod: {share: 0.7}"),
-        ("{prod: 70}", "groups.a.groups.prod: a group is a mapping; write prod: {pledge_hs06: 70}"),
-        (
-            "{prod: {}}",
-            "groups.a.groups.prod: a subgroup has exactly one of share, pledge_hs06 and",
-        ),
-        ("{prod: {share: 0.1, pledge_hs06: 1}}", "a subgroup has exactly one of"),
-        ("{prod: {pledge_hs06: 1, pledge_hepscore23: 1}}", "a subgroup has exactly one of"),
-        (
-            "{prod: {share: 70}}",
-            "groups.a.groups.prod.share: 70 is out of range; write a number, 0 to 1",
-        ),
-        ("{prod: {shares: 0.7}}", "groups.a.groups.prod.shares: unknown key; did you mean share?"),
-        (
-            "{p: {share: 1, groups: {q: {share: 1, groups: {r: {shar: 1}}}}}}",
-            "groups.a.groups.p.groups.q.groups.r.shar: unknown key; did you mean share?",
-        ),
-        (
-            "{x.y: {share: 0.1}}",
-            '"x.y" is no part of a group\'s name; write one part of AccountingGroup',
-        ),
-        ("{-x: {share: 0.1}}", '"-x" is no part of'),
-        ('{"x:y": {share: 0.1}}', '"x:y" is no part of'),
-        (
-            "{x: {share: 0.1}, X: {share: 0.1}}",
-            "groups.a.groups.X: is the same group as x at line 1",
-        ),
-        (f"{{{'p' * 63}: {{share: 0.1}}}}", "has 65 characters; write at most 64 in all"),
-        ("[prod]", "groups.a.groups: this is a list, not a mapping; write"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place(inner: str, problem: str) -> None:
-    (found,) = problems(f"groups: {{a: {{pledge_hs06: 100, groups: {inner}}}}}")
-    assert problem in found
-
-
 def test_levels_have_an_end() -> None:
     text = "{share: 1}"
     for _ in range(5):

@@ -28,7 +28,7 @@ def said(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
         ),
         (
             {"cms": ", max_borrowed_hs06: 5, max_lent_hs06: 5"},
-            "groups.cms.max_borrowed_hs06: has no effect, since no other group lends",
+            "groups.cms.max_borrowed_hs06: has no effect,",
             "write",
         ),
         (

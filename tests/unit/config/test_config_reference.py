@@ -1,34 +1,122 @@
+"""docs/configuration.md: its tables are made from the sections, with the docstrings of the fields."""
+
 from __future__ import annotations
 
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import MISSING
 from pathlib import Path
+from typing import Optional
 
 import pytest
 
+from sharectl.config.fields import Key, keys_of, section_in, sections_of
 from sharectl.config.load import parse
-from sharectl.config.problems import SECTIONS, keys_of
-from sharectl.config.text import reference
+from sharectl.config.model import ONE_OF, Config
+from sharectl.config.text import flow, plain
+from sharectl.config.values import NOTATIONS
+from sharectl.files.yaml import ValuePath, place
+from sharectl.settings import Setting
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+SECTIONS = sections_of(Config)
+BEGIN = "## Top level\n"
+KINDS = {
+    "groups": "mapping of group names",
+    "publish": "list of mappings",
+    "schedds": "list of names",
+    "federations": "list of names",
+}
+"""Key → its values, where neither type nor notation says it."""
 
 
-def test_the_page_says_what_the_models_say(request: pytest.FixtureRequest) -> None:
+def docstrings(record: type) -> dict[str, str]:
+    """Field → its docstring, of a record and those that it is made of."""
+    found: dict[str, str] = {}
+    for one in reversed(record.__mro__[:-1]):
+        body = ast.parse(inspect.getsource(one)).body[0]
+        assert isinstance(body, ast.ClassDef)
+        for field, text in zip(body.body, body.body[1:]):
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+                found[field.target.id] = " ".join(str(text.value.value).split())
+    return found
+
+
+def meanings(record: type) -> Iterator[tuple[str, str]]:
+    """Key and its meaning, with those of inline records."""
+    texts = docstrings(record)
+    for name, field in record.__dataclass_fields__.items():  # type: ignore[attr-defined]
+        setting: Optional[Setting] = field.metadata.get("setting")
+        if setting is not None and setting.inline:
+            yield from meanings(type(field.default))
+        elif setting is not None:
+            yield setting.key or name, texts.get(name, "")
+
+
+def values(key: Key) -> str:
+    """Values that a key takes, such as ``whole number, 2 to 1024 cores``."""
+    one = key.setting
+    if key.name in KINDS:
+        words = KINDS[key.name]
+    elif section_in(key) is not None:
+        words = "mapping, below"
+    elif one.choices:
+        words = " or ".join(f"`{choice}`" for choice in one.choices)
+    elif one.kind:
+        words = NOTATIONS[one.kind].words
+    else:
+        words = "absolute path" if key.hint is Path else key.range
+    return f"{words}, null" if key.optional else words
+
+
+def default(section: type, key: Key) -> str:
+    least, names, _ = ONE_OF.get(section, (0, frozenset(), ""))
+    if least and key.name in names:
+        return f"one of the {'three' if len(names) > 2 else 'two'}"
+    if key.default is MISSING:
+        return "required"
+    if section_in(key) is key.hint and key.default is not None:
+        return "see below"
+    return f"`{flow(plain(key, key.default))}`"
+
+
+def title(path: ValuePath) -> str:
+    words = place(path).replace("groups.*", "groups.NAME", 1).replace("groups.*", "groups.PART")
+    return words.replace("publish.*", "publish[…]") or "Top level"
+
+
+def reference() -> str:
+    """Text of the page from the first table on."""
+    parts = []
+    for path, section in SECTIONS.items():
+        about = " ".join((section.__doc__ or "").replace("``", "`").split())
+        parts.append(f"## {title(path)}\n\n{about}\n\n| key | value | default | meaning |\n")
+        parts.append("|---|---|---|---|\n")
+        keys = keys_of(section)
+        for name, meaning in meanings(section):
+            cells = (f"`{name}`", values(keys[name]), default(section, keys[name]), meaning)
+            parts.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
+        parts.append("\n")
+    return "".join(parts).rstrip("\n") + "\n"
+
+
+def test_the_page_has_the_tables_of_the_sections(request: pytest.FixtureRequest) -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    made = page[: page.index(BEGIN)] + reference()
     if request.config.getoption("--update-golden"):
-        PAGE.write_text(reference(), encoding="utf-8")
-    assert PAGE.read_text(encoding="utf-8") == reference(), (
-        "run pytest --update-golden and look at the difference"
-    )
+        PAGE.write_text(made, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == made, "run pytest --update-golden, read the diff"
 
 
-def test_every_key_is_described() -> None:
-    nameless = [
-        key
-        for section in SECTIONS.values()
-        for key, field in keys_of(section).items()
-        if not field.description
-    ]
-    assert nameless == []
+def test_every_key_has_a_meaning() -> None:
+    texts = [row for section in SECTIONS.values() for row in meanings(section)]
+    assert len(texts) > 80
+    assert [key for key, meaning in texts if not meaning.endswith(".")] == []
 
 
 def test_the_example_of_the_page_is_a_configuration() -> None:
-    example = reference().split("```yaml\n")[1].split("```")[0]
+    example = PAGE.read_text(encoding="utf-8").split("```yaml\n")[1].split("```")[0]
     assert set(parse(example, "F").groups) == {"cms", "atlas"}

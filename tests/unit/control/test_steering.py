@@ -281,7 +281,7 @@ def test_an_integral_that_may_not_act_fades_in_its_time(error_hs06: float) -> No
 
 def test_a_new_setpoint_is_no_change_of_the_power() -> None:
     """The derivative is of the measurement: an error that jumps while the power stands still has none."""
-    derivative = Control("pid", pid=Pid(1.0, None, derivative_seconds=5000.0))
+    derivative = Control("pid", pid=Pid(1.0, 0.0, derivative_seconds=5000.0))
     state = step(derivative, {}, Reading(0, 500), 0).state
     assert step(derivative, state, Reading(300, 500), 1020).output_hs06 == 300
     assert step(derivative, state, Reading(300, 800), 1020).output_hs06 > 300

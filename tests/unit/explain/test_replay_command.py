@@ -176,7 +176,7 @@ def test_mistakes_of_settings_are_told_at_once_and_those_of_files_are_not_usage(
         "replay",
         *(word for key in ("foo", "contrl.x\x1b=3", "control.law=pdi") for word in ("--set", key)),
     )
-    assert (ended.code, ended.err.count("\n")) == (2, 3)
+    assert (ended.code, ended.err.count("\n")) == (2, 4)
     assert "\x1b" not in ended.err
     empty = tmp_path / "empty.yaml"
     empty.write_text("groups: {}\n", encoding="utf-8")
@@ -199,7 +199,7 @@ def test_settings_reach_lists_and_groups() -> None:
     settings = ["groups.cms.pledge_hs06=5", 'nodes.controlled=["cn-*"]', "control.pid.gain=0.5"]
     changed = overridden(config, settings)
     assert changed.groups["cms"].pledge_hs06 == 5
-    assert changed.control.pid.gain == 0.5
+    assert changed.control.acting.pid.gain == 0.5
     assert overridden(config, []) is config
     with pytest.raises(ConfigError) as caught:
         overridden(config, ["control.law", "=3"])

@@ -23,7 +23,7 @@ TWO_WAIT = {("cms", 8): 2, ("lhcb", 4): 9}
 def config(
     solver: str = "greedy", keep: float = 0.25, obey: int = 600, **limits: object
 ) -> PlanConfig:
-    assigning = Assigning(Prices(keep_gain_ratio=keep), solver, obey_seconds=obey)
+    assigning = Assigning(solver, prices=Prices(keep_gain_ratio=keep), obey_seconds=obey)
     return PlanConfig(PLEDGES, PlanLimits(**limits), 3060, assigning=assigning)  # type: ignore[arg-type]
 
 

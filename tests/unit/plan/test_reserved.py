@@ -55,7 +55,7 @@ def test_reserved_nodes_are_written_as_controlled_ones(
     ("written", "said"),
     [
         ("[]", "or null to reserve no node"),
-        ("7", "a bare number could mean anything"),
+        ("7", "it selects no nodes"),
         ("none", "none could be"),
     ],
 )

@@ -141,4 +141,4 @@ def test_the_scenario_is_steered_as_its_story_tells(tmp_path: Path) -> None:
     """The screen names the one pair of a plan, which plans for many pairs have not."""
     config = parse(scenario.sharectl_yaml(tmp_path, tmp_path / "sharectl.txt", "*"), "F")
     assert config.control.strategy == "pair"
-    assert config.control.multicore_cores == scenario.MULTICORE_CORES
+    assert config.control.limits.multicore_cores == scenario.MULTICORE_CORES

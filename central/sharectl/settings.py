@@ -1,0 +1,44 @@
+"""Settings of an operator: fields of records with their default, bounds and meaning.
+
+A record of the law with such fields is a section of the configuration file, or a part of one.
+`sharectl.config` reads, prints and documents the file by them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any, Optional
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Key of a section: its unit is the end of its name, its docstring is the reference."""
+
+    least: Optional[float] = None
+    above: Optional[float] = None
+    """As ``least``, and not the bound itself."""
+    most: Optional[float] = None
+    key: str = ""
+    """Name in the file, where it is not that of the field."""
+    choices: tuple[str, ...] = ()
+    """Words that it may be."""
+    kind: str = ""
+    """Notation of its values, where the type does not tell: one of `sharectl.config.values`."""
+    inline: bool = False
+    """The record's keys stand in the section itself."""
+
+
+def setting(default: Any = MISSING, **more: Any) -> Any:
+    """Field of a record that an operator decides; without a default the key is required."""
+    return field(default=default, metadata={"setting": Setting(**more)})
+
+
+def inline(default: Any) -> Any:
+    """Field with a record whose keys stand in the section itself."""
+    return setting(default, inline=True)
+
+
+def setting_of(one: Field[Any]) -> Optional[Setting]:
+    """Setting of a field; None if an operator does not decide it."""
+    found: Optional[Setting] = one.metadata.get("setting")
+    return found
