@@ -6,10 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
-from sharectl.ledger.series import GroupPoint, PoolPoint, Series
-from sharectl.report import series as curves
+from sharectl.ledger.series import GroupPoint, Series
 from sharectl.report.scale import Tick, grouped, minute, short, time_ticks, unit_of
-from sharectl.report.series import group_summary, mean_of_known, points_of
+from sharectl.report.series import (
+    Layers,
+    Line,
+    OfBucket,
+    OfGroup,
+    cumulative,
+    curve,
+    error_percent,
+    gaps,
+    group_summary,
+    incomplete,
+    layer_lines,
+    mean_of_known,
+    of_group,
+    of_groups,
+    of_pool,
+    points_of,
+)
 from sharectl.report.svg import Curve, Figure, Value, limits_of, svg
 from sharectl.times import span
 
@@ -26,14 +42,21 @@ class FigureKind:
     title: str
     words: str
     """Unit of its values."""
-    curves: Callable[[Series], Sequence[Curve]]
-    says: Callable[[Series], str]
+    lines: Sequence[Line]
+    says: Callable[[Series], str] = lambda _series: ""
     """Numbers of the figure in a few words."""
+    cumulative: bool = False
+    """True if lines are sums over time."""
     stacked: bool = False
     whole: bool = False
     crosses: bool = False
     between: Optional[tuple[float, float]] = None
     note: str = ""
+
+    def curves(self, series: Series) -> list[Curve]:
+        """Curves of a period."""
+        draw = cumulative if self.cumulative else curve
+        return [draw(series, line) for line in self.lines]
 
 
 class Drawing(NamedTuple):
@@ -47,50 +70,47 @@ class Drawing(NamedTuple):
 
 
 def group_kinds(
-    group: str, layers: curves.Layers, deadband_hs06: float, *, in_cores: bool
+    group: str, layers: Layers, deadband_hs06: float, *, in_cores: bool
 ) -> list[FigureKind]:
     """Work against pledge, running and pending by size, error and output, and targets.
 
     Parameters
     ----------
     in_cores
-        Whether pending jobs are drawn by the cores they request, not by their number.
+        True to draw pending jobs by the cores they request, else by their number.
     """
+
+    def of(value: OfGroup) -> OfBucket:
+        return of_group(group, value)
+
+    def running(point: GroupPoint) -> dict[int, float]:
+        return dict(point.cores_by_size)
 
     def pending(point: GroupPoint) -> dict[int, float]:
         return {
             size: jobs * (size if in_cores else 1) for size, jobs in point.pending_by_size.items()
         }
 
-    def of_group(name: str, value: curves.OfGroup) -> Callable[[Series], Curve]:
-        return lambda series: curves.group_curve(series, group, name, value)
-
-    error = of_group("error", lambda point: point.error_hs06)
-    output = of_group("output", lambda point: point.output_hs06)
-    held_back = of_group("held back", lambda point: point.held_back_nodes)
-    helped = of_group("helped", lambda point: point.helped_nodes)
-    requested = "cores" if in_cores else "jobs"
+    held_back = Line("held back", of(lambda point: point.held_back_nodes))
+    helped = Line("helped", of(lambda point: point.helped_nodes))
     return [
         FigureKind(
             "work",
             "Work against pledge",
             "HS06-hours",
-            lambda series: [
-                curves.cumulative(series, group, "work", lambda point: point.work_hs06_seconds),
-                curves.cumulative(series, group, "pledge", lambda point: point.pledge_hs06_seconds),
+            [
+                Line("work", of(lambda point: point.work_hs06_seconds)),
+                Line("pledge", of(lambda point: point.pledge_hs06_seconds)),
             ],
             lambda series: _work_says(series, group),
+            cumulative=True,
         ),
         FigureKind(
             "running",
             "Running, by job size",
             "cores",
-            lambda series: curves.layer_curves(
-                series, group, layers, lambda point: point.cores_by_size
-            ),
-            lambda series: _mean_says(
-                series, group, lambda point: sum(point.cores_by_size.values()), "cores"
-            ),
+            layer_lines(group, layers, running),
+            _means((of(lambda point: sum(running(point).values())), "cores")),
             stacked=True,
             whole=True,
         ),
@@ -98,9 +118,12 @@ def group_kinds(
             "pending",
             "Pending, by job size",
             "cores requested" if in_cores else "jobs",
-            lambda series: curves.layer_curves(series, group, layers, pending),
-            lambda series: _mean_says(
-                series, group, lambda point: sum(pending(point).values()), requested
+            layer_lines(group, layers, pending),
+            _means(
+                (
+                    of(lambda point: sum(pending(point).values())),
+                    "cores" if in_cores else "jobs",
+                )
             ),
             stacked=True,
             whole=True,
@@ -109,7 +132,10 @@ def group_kinds(
             "error",
             "Error and controller output",
             "HS06",
-            lambda series: [error(series), output(series)],
+            [
+                Line("error", of(lambda point: point.error_hs06)),
+                Line("output", of(lambda point: point.output_hs06)),
+            ],
             lambda series: _error_says(series, group),
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
@@ -118,8 +144,8 @@ def group_kinds(
             "targets",
             "Targets",
             "nodes",
-            lambda series: [held_back(series), helped(series)],
-            lambda series: _targets_says(series, group),
+            [held_back, helped],
+            _means((held_back.value, "held back"), (helped.value, "helped")),
             whole=True,
         ),
     ]
@@ -133,50 +159,43 @@ def top_groups(groups: Sequence[str]) -> list[str]:
 def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
     tops = top_groups(groups)
-    idle: tuple[tuple[str, curves.OfPool], ...] = (
-        ("idle", lambda point: point.idle_cores),
-        ("under targets", lambda point: point.idle_target_cores),
-        ("in grace", lambda point: point.idle_grace_cores),
-    )
-
-    def idle_says(series: Series) -> str:
-        means = [(_pool_says(series, value, "cores"), name) for name, value in idle]
-        return ", ".join(
-            mean if name == "idle" else f"{mean} {name}" for mean, name in means if mean
-        )
-
+    idle = [
+        Line("idle", of_pool(lambda point: point.idle_cores)),
+        Line("under targets", of_pool(lambda point: point.idle_target_cores)),
+        Line("in grace", of_pool(lambda point: point.idle_grace_cores)),
+    ]
+    targets = Line("targets", of_pool(lambda point: point.targets))
     return [
         FigureKind(
             "power",
             "Power of all groups",
             "HS06",
-            lambda series: [
-                curves.sum_curve(series, tops, "power", lambda point: point.power_hs06),
-                curves.sum_curve(series, tops, "pledge", lambda point: point.pledge_hs06),
+            [
+                Line("power", of_groups(tops, lambda point: point.power_hs06)),
+                Line("pledge", of_groups(tops, lambda point: point.pledge_hs06)),
             ],
-            lambda _series: "",
         ),
         FigureKind(
             "idle",
             "Idle cores",
             "cores",
-            lambda series: [curves.pool_curve(series, name, value) for name, value in idle],
-            idle_says,
+            idle,
+            _means((idle[0].value, "cores"), *((line.value, line.name) for line in idle[1:])),
             whole=True,
         ),
         FigureKind(
             "targets",
             "Nodes under targets",
             "nodes",
-            lambda series: [curves.pool_curve(series, "targets", lambda point: point.targets)],
-            lambda series: _pool_says(series, lambda point: point.targets, "nodes"),
+            [targets],
+            _means((targets.value, "nodes")),
             whole=True,
         ),
         FigureKind(
             "cycles",
             "Duration of cycles",
             "seconds",
-            lambda series: [curves.pool_curve(series, "duration", lambda point: point.seconds)],
+            [Line("duration", of_pool(lambda point: point.seconds))],
             _cycles_says,
             crosses=True,
         ),
@@ -186,14 +205,13 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
 def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Error of groups on one axis, in % of their shares and in HS06."""
 
-    def kind(key: str, words: str, value: curves.OfGroup, unit: str) -> FigureKind:
+    def kind(key: str, words: str, value: OfGroup, unit: str) -> FigureKind:
         return FigureKind(
             key,
             "Error of groups",
             words,
-            lambda series: [
-                # Bands of several groups would hide each other.
-                _without_bands(curves.group_curve(series, group, group, value, f"group{number}"))
+            [
+                Line(group, of_group(group, value), f"group{number}")
                 for number, group in enumerate(groups)
             ],
             lambda series: _distance_says(series, groups, unit),
@@ -201,13 +219,9 @@ def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
         )
 
     return [
-        kind("error-share", "% of the share", curves.error_percent, "%"),
+        kind("error-share", "% of the share", error_percent, "%"),
         kind("error-hs06", "HS06", lambda point: point.error_hs06, "HS06"),
     ]
-
-
-def _without_bands(curve: Curve) -> Curve:
-    return curve._replace(values=[Value(value.place, value.mean) for value in curve.values])
 
 
 def drawings(
@@ -240,8 +254,8 @@ def drawings(
                 unit=unit_of(max(map(abs, limits[:2])), kind.words, whole=kind.whole),
                 curves=_layers_in_use(drawn) if kind.stacked else drawn,
                 stacked=kind.stacked,
-                gaps=[*curves.gaps(series), *_beyond(series, seconds)],
-                crosses=curves.incomplete(series) if kind.crosses else (),
+                gaps=[*gaps(series), *_beyond(series, seconds)],
+                crosses=incomplete(series) if kind.crosses else (),
                 between=kind.between,
                 note=kind.note,
             ),
@@ -257,7 +271,7 @@ def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[st
     """One figure of all groups, with the periods beside each other on one axis."""
     between = _BETWEEN_RATIO * sum(series.until - series.since for series in periods)
     shown: dict[str, Curve] = {}
-    gaps: list[tuple[float, float]] = []
+    unrecorded: list[tuple[float, float]] = []
     marks: list[tuple[float, str]] = []
     ticks: list[Tick] = []
     place: float = periods[0].since
@@ -268,13 +282,14 @@ def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[st
             Tick(value + shift, label)
             for value, label in time_ticks(series.since, series.until, count)
         ]
-        gaps += [(place - between, place)] if marks else []
-        gaps += [(begin + shift, end + shift) for begin, end in curves.gaps(series)]
+        unrecorded += [(place - between, place)] if marks else []
+        unrecorded += [(begin + shift, end + shift) for begin, end in gaps(series)]
         marks.append((place, name))
-        for curve in kind.curves(series):
-            moved = [Value(value.place + shift, value.mean) for value in curve.values]
-            before = shown[curve.style].values if curve.style in shown else ()
-            shown[curve.style] = curve._replace(values=[*before, *moved])
+        for part in kind.curves(series):
+            # Bands of several groups would hide each other.
+            moved = [Value(value.place + shift, value.mean) for value in part.values]
+            before = shown[part.style].values if part.style in shown else ()
+            shown[part.style] = part._replace(values=[*before, *moved])
         place = series.until + shift + between
     drawn = list(shown.values())
     limits = limits_of([drawn])
@@ -288,7 +303,7 @@ def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[st
         up=limits,
         unit=unit_of(max(map(abs, limits[:2])), kind.words),
         curves=drawn,
-        gaps=gaps,
+        gaps=unrecorded,
         note=kind.note,
         marks=marks if len(periods) > 1 else (),
     )
@@ -297,7 +312,7 @@ def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[st
 
 
 def _drawing(kind: FigureKind, figure: Figure, title: str, says: str, *, recorded: bool) -> Drawing:
-    known = any(value.mean is not None for curve in figure.curves for value in curve.values)
+    known = any(value.mean is not None for part in figure.curves for value in part.values)
     why = "Not known: no complete cycle of this period recorded it."
     missing = why if recorded else "No cycle in this period."
     return Drawing(kind.key, title, says, svg(figure) if known else "", missing)
@@ -310,24 +325,39 @@ def _beyond(series: Series, seconds: int) -> list[tuple[float, float]]:
 
 
 def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
-    used = [curve for curve in layers if any(value.mean for value in curve.values)]
+    used = [layer for layer in layers if any(value.mean for value in layer.values)]
     return used or layers[:1]
 
 
 def _description(kind: FigureKind, series: Series, shown: Sequence[Curve]) -> str:
     """The figure in words, for readers who do not see it."""
     sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.words}."]
-    for curve in shown:
-        known = [value.mean for value in curve.values if value.mean is not None]
+    for part in shown:
+        known = [value.mean for value in part.values if value.mean is not None]
         if known:
             sentences.append(
-                f"{curve.name}: from {short(min(known))} to {short(max(known))}, at the end "
+                f"{part.name}: from {short(min(known))} to {short(max(known))}, at the end "
                 f"{short(known[-1])}."
             )
-    open_seconds = sum(end - begin for begin, end in curves.gaps(series))
+    open_seconds = sum(end - begin for begin, end in gaps(series))
     if open_seconds:
         sentences.append(f"Not recorded: {span(open_seconds)}.")
     return " ".join(sentences)
+
+
+def _means(*parts: tuple[OfBucket, str]) -> Callable[[Series], str]:
+    """Caption of means over complete cycles, such as ``mean 5 held back, 2 helped``."""
+
+    def says(series: Series) -> str:
+        weights = [bucket.pool.complete_cycles for bucket in series.buckets]
+        means = [
+            (mean_of_known(zip(map(value, series.buckets), weights)), words)
+            for value, words in parts
+        ]
+        known = [f"{short(mean)} {words}" for mean, words in means if mean is not None]
+        return f"mean {', '.join(known)}" if known else ""
+
+    return says
 
 
 def _work_says(series: Series, group: str) -> str:
@@ -338,27 +368,6 @@ def _work_says(series: Series, group: str) -> str:
 def _error_says(series: Series, group: str) -> str:
     points = points_of([series], group)
     return f"RMS error {short(group_summary(group, points).error_rms_hs06)} HS06" if points else ""
-
-
-def _targets_says(series: Series, group: str) -> str:
-    summary = group_summary(group, points_of([series], group))
-    if summary.held_back_nodes is None or summary.helped_nodes is None:
-        return ""
-    return f"mean {short(summary.held_back_nodes)} held back, {short(summary.helped_nodes)} helped"
-
-
-def _mean_says(series: Series, group: str, value: curves.OfGroup, words: str) -> str:
-    points = points_of([series], group)
-    return _mean_words(mean_of_known((value(point), point.cycles) for point in points), words)
-
-
-def _pool_says(series: Series, value: Callable[[PoolPoint], Optional[float]], words: str) -> str:
-    pools = [bucket.pool for bucket in series.buckets]
-    return _mean_words(mean_of_known((value(pool), pool.complete_cycles) for pool in pools), words)
-
-
-def _mean_words(mean: Optional[float], words: str) -> str:
-    return "" if mean is None else f"mean {short(mean)} {words}"
 
 
 def _distance_says(series: Series, groups: Sequence[str], unit: str) -> str:

@@ -26,6 +26,16 @@ _OTHERS = -1
 OfGroup = Callable[[GroupPoint], Optional[float]]
 OfPool = Callable[[PoolPoint], Optional[float]]
 OfBucket = Callable[[Bucket], Optional[float]]
+"""Value of a curve; None where it is unknown."""
+
+
+class Line(NamedTuple):
+    """A curve to be drawn."""
+
+    name: str
+    value: OfBucket
+    style: str = ""
+    """Empty: the name, with hyphens for blanks."""
 
 
 class Layers(NamedTuple):
@@ -33,12 +43,11 @@ class Layers(NamedTuple):
 
     sizes: tuple[int, ...]
 
-    def amounts(self, by_size: Mapping[int, float]) -> list[float]:
-        """Amount of each layer, from the floor up; 0 where a group has none."""
-        amounts = dict.fromkeys(self.sizes, 0.0)
-        for size, amount in by_size.items():
-            amounts[size if size in amounts else _OTHERS] += amount
-        return list(amounts.values())
+    def amount(self, by_size: Mapping[int, float], size: int) -> float:
+        """Amount of the layer of a size; 0 where a group has none."""
+        if size == _OTHERS:
+            return fsum(amount for other, amount in by_size.items() if other not in self.sizes)
+        return by_size.get(size, 0.0)
 
     @property
     def names(self) -> list[str]:
@@ -101,21 +110,52 @@ def incomplete(series: Series) -> list[float]:
     ]
 
 
-def curve(series: Series, name: str, value: OfBucket, style: Optional[str] = None) -> Curve:
-    """Values over time by pixel column: their mean, and the least and the greatest of several.
+def of_group(group: str, value: OfGroup) -> OfBucket:
+    """Value of one group."""
+    return lambda bucket: value(bucket.groups[group]) if group in bucket.groups else None
 
-    The style is the name, with hyphens for blanks, unless there is another.
-    """
+
+def of_groups(groups: Sequence[str], value: OfGroup) -> OfBucket:
+    """Sum over groups; a group that a complete cycle does not know adds nothing."""
+
+    def total(bucket: Bucket) -> Optional[float]:
+        points = [bucket.groups[group] for group in groups if group in bucket.groups]
+        return fsum(value(point) or 0.0 for point in points) if bucket.groups else None
+
+    return total
+
+
+def of_pool(value: OfPool) -> OfBucket:
+    """Value of the pool."""
+    return lambda bucket: value(bucket.pool)
+
+
+def layer_lines(
+    group: str, layers: Layers, by_size: Callable[[GroupPoint], Mapping[int, float]]
+) -> list[Line]:
+    """A line for each layer, from the floor up."""
+
+    def of_layer(size: int) -> OfBucket:
+        return of_group(group, lambda point: layers.amount(by_size(point), size))
+
+    return [
+        Line(name, of_layer(size), f"layer{number}")
+        for number, (size, name) in enumerate(zip(layers.sizes, layers.names))
+    ]
+
+
+def curve(series: Series, line: Line) -> Curve:
+    """Values over time by pixel column: their mean, and the least and the greatest of several."""
     seconds = (series.until - series.since) / PLOT_WIDTH
     columns: dict[int, list[tuple[float, Optional[float], int]]] = {}
     for bucket in series.buckets:
-        middle, amount = bucket.start + series.bucket_seconds / 2, value(bucket)
+        middle, amount = bucket.start + series.bucket_seconds / 2, line.value(bucket)
         weight = bucket.pool.complete_cycles
         if weight or amount is not None:
             reading = (middle, amount, weight or bucket.pool.cycles)
             columns.setdefault(int((middle - series.since) / seconds), []).append(reading)
-    values = [_column(readings) for readings in columns.values()]
-    return Curve(name, style or name.replace(" ", "-"), values)
+    style = line.style or line.name.replace(" ", "-")
+    return Curve(line.name, style, [_column(readings) for readings in columns.values()])
 
 
 def _column(readings: Sequence[tuple[float, Optional[float], int]]) -> Value:
@@ -127,57 +167,8 @@ def _column(readings: Sequence[tuple[float, Optional[float], int]]) -> Value:
     return Value(at, mean, min(known), max(known))
 
 
-def group_curve(series: Series, group: str, name: str, value: OfGroup, style: str = "") -> Curve:
-    """One group's value over time, open where it is unknown."""
-    return curve(
-        series,
-        name,
-        lambda bucket: value(bucket.groups[group]) if group in bucket.groups else None,
-        style,
-    )
-
-
-def pool_curve(series: Series, name: str, value: OfPool) -> Curve:
-    """One value of the pool over time, open where it is unknown."""
-    return curve(series, name, lambda bucket: value(bucket.pool))
-
-
-def sum_curve(series: Series, groups: Sequence[str], name: str, value: OfGroup) -> Curve:
-    """Sum over groups over time; a group that a complete cycle does not know adds nothing."""
-
-    def total(bucket: Bucket) -> Optional[float]:
-        points = [bucket.groups[group] for group in groups if group in bucket.groups]
-        return fsum(value(point) or 0.0 for point in points) if bucket.groups else None
-
-    return curve(series, name, total)
-
-
-def layer_curves(
-    series: Series, group: str, layers: Layers, by_size: Callable[[GroupPoint], Mapping[int, float]]
-) -> list[Curve]:
-    """A curve for each layer, from the floor up, over the same moments."""
-    amounts = {
-        bucket.start: layers.amounts(by_size(bucket.groups[group]))
-        for bucket in series.buckets
-        if group in bucket.groups
-    }
-    return [
-        curve(
-            series,
-            name,
-            lambda bucket, number=number: (  # type: ignore[misc]  # a default binds it
-                amounts[bucket.start][number] if bucket.start in amounts else None
-            ),
-            f"layer{number}",
-        )
-        for number, name in enumerate(layers.names)
-    ]
-
-
-def cumulative(
-    series: Series, group: str, name: str, amount: Callable[[GroupPoint], float]
-) -> Curve:
-    """Sum since the period began, hours of ``amount``'s unit; ``amount`` is in its seconds.
+def cumulative(series: Series, line: Line) -> Curve:
+    """Sum since the period began, in hours of the value's unit, which is in seconds.
 
     In a gap the line is open and goes on where it was, because work is unknown there.
     """
@@ -187,19 +178,19 @@ def cumulative(
     stops = [begin for begin, _end in gaps(series)]
     last_end: float = -inf
     for bucket in series.buckets:
-        point = bucket.groups.get(group)
-        if point is None:
+        amount = line.value(bucket)
+        if amount is None:
             fresh = fresh or bucket.pool.complete_cycles > 0
             continue
         begin = bucket.start - min(bucket.pool.covered_seconds, MOST_COVERED_SECONDS)
         if fresh or any(last_end <= stop <= bucket.start for stop in stops):
             values += [Value(last_end, None)] if values else []
             values.append(Value(max(series.since, last_end, min(bucket.start, begin)), total))
-        total += amount(point) / HOUR_SECONDS
+        total += amount / HOUR_SECONDS
         last_end = bucket.start + series.bucket_seconds
         values.append(Value(last_end, total))
         fresh = False
-    return Curve(name, name, values)
+    return Curve(line.name, line.style or line.name, values)
 
 
 def error_percent(point: GroupPoint) -> Optional[float]:

@@ -142,7 +142,10 @@ def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) 
 def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
     """Summed work never falls, ends at all that is recorded, and moves forward in time."""
     made = series(days, missing=[(begin, begin + length) for begin, length in holes])
-    curve = curves.cumulative(made, "cms", "work", lambda point: point.work_hs06_seconds)
+    curve = curves.cumulative(
+        made,
+        curves.Line("work", curves.of_group("cms", lambda point: point.work_hs06_seconds)),
+    )
     known = [value.mean for value in curve.values if value.mean is not None]
     moments = [value.place for value in curve.values]
     assert known == sorted(known)

@@ -29,6 +29,11 @@ SUBJECT = Subject("t1", APRIL)
 DAY = 86400
 
 
+def line(name: str, value: curves.OfGroup) -> curves.Line:
+    """Line of the group cms."""
+    return curves.Line(name, curves.of_group("cms", value))
+
+
 class Balanced(HTMLParser):
     """Raises where elements do not close as they opened."""
 
@@ -220,7 +225,7 @@ def test_targets_of_a_group_begin_where_they_are_known() -> None:
         for bucket in made.buckets[:half]
     ]
     both = replace(made, buckets=(*older, *made.buckets[half:]))
-    curve = curves.group_curve(both, "cms", "held back", lambda point: point.held_back_nodes)
+    curve = curves.curve(both, line("held back", lambda point: point.held_back_nodes))
     assert (curve.name, curve.style) == ("held back", "held-back")
     drawn = [value for value in curve.values if value.mean is not None]
     assert drawn[0].place >= made.buckets[half].start
@@ -247,9 +252,9 @@ def test_a_group_that_came_later_begins_where_it_came() -> None:
     ]
     late = replace(made, buckets=(*older, *made.buckets[half:]))
     begin = made.buckets[half].start
-    error = curves.group_curve(late, "cms", "error", lambda point: point.error_hs06)
+    error = curves.curve(late, line("error", lambda point: point.error_hs06))
     assert next(value.place for value in error.values if value.mean is not None) >= begin
-    work = curves.cumulative(late, "cms", "work", lambda point: point.work_hs06_seconds)
+    work = curves.cumulative(late, line("work", lambda point: point.work_hs06_seconds))
     assert (work.values[0].place >= begin - 3600, work.values[0].mean) == (True, 0)
 
 
@@ -257,7 +262,8 @@ def test_more_sizes_than_patterns_share_the_last_layer() -> None:
     layers = curves.layers_of([series(1, sizes=tuple(range(1, 11)))])
     assert len(layers.names) == LAYERS
     assert layers.names[-1] == "others"
-    assert sum(layers.amounts(dict.fromkeys(range(1, 11), 1.0))) == 10
+    by_size = dict.fromkeys(range(1, 11), 1.0)
+    assert sum(layers.amount(by_size, size) for size in layers.sizes) == 10
     assert curves.layers_of([series(1, sizes=(8, 0, 1))]).names == [
         "1 core",
         "8 cores",
