@@ -8,6 +8,8 @@ import os
 import select
 import sys
 
+from sharectl.words import printable
+
 
 def open_missing() -> None:
     """Put /dev/null where a standard stream is closed, and make every character printable.
@@ -33,7 +35,7 @@ def complain(message: str) -> None:
     """Print the lines of ``message`` to standard error, if it takes them."""
     with contextlib.suppress(OSError, ValueError):
         for line in message.splitlines():
-            print(f"sharectl: {_printable(line)}", file=sys.stderr)
+            print(f"sharectl: {printable(line)}", file=sys.stderr)
         sys.stderr.flush()
 
 
@@ -54,8 +56,3 @@ def end_output() -> None:
     except OSError:
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _printable(line: str) -> str:
-    """``line`` without control characters: text of a job or a file must not steer a terminal."""
-    return "".join(character if character.isprintable() else "?" for character in line)

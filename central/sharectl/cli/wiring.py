@@ -69,16 +69,8 @@ def ports_of(config: Config) -> Ports:
 def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets:
     """Outlets of plans, with ``verb`` as the author of changes in the audit.
 
-    Parameters
-    ----------
-    withdraws
-        Publish plans without targets only, as every verb does while sharectl is off. These need no
-        key.
-
-    Raises
-    ------
-    ConfigError
-        If the file of keys cannot be used, and targets may be published.
+    A verb that ``withdraws`` publishes plans without targets only, as every verb does while
+    sharectl is off. Others raise ConfigError if the file of keys cannot be used.
     """
     switch = switch_of(config)
     off = withdraws or in_force(switch.disabled(), int(time.time())) is not None
@@ -202,15 +194,10 @@ def plan_config(
     Parameters
     ----------
     pledged
-        Answer of the pledges' source; None to ask it. One with a problem is good for plans without
-        targets only.
+        Answer of the pledges' source; None to ask it, which raises PoolUnavailableError if the
+        pledges cannot be had. One with a problem is good for plans without targets only.
     offline
         Make plans from a list of jobs, which does not tell what blocks of cores jobs took.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If the source was to be asked, and the pledges cannot be had.
     """
     tree = tree_with_pledges(config, pledged)
     return PlanConfig(
@@ -242,14 +229,8 @@ def pledges_of(
 ) -> Pledges:
     """Source of the pledges of groups of all levels.
 
-    Parameters
-    ----------
-    keep
-        Keep a server's answer for later.
-    refresh
-        Ask a server even if its last answer is young.
-    confirm
-        Take pledges however much they differ from those in use.
+    With ``keep`` it keeps a server's answer, with ``refresh`` it asks even if the last one is
+    young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
     wanted = list(_wanted(config))
     makers: Mapping[str, Callable[[], Pledges]] = {

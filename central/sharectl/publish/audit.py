@@ -19,14 +19,14 @@ from sharectl.files import files
 from sharectl.files.files import only_one_in
 from sharectl.model import Disabled, Snapshot, Target
 from sharectl.plan.diff import Change, ChangeRecord
-from sharectl.publish.switch import printable, user_name
+from sharectl.publish.switch import user_name
+from sharectl.words import printable
 
 PLACE = Path("ledger", "changes.jsonl")
 SCHEMA_VERSION = 1
 
 _MODE = 0o640
 _MAX_NAME = 64
-_WAIT_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -57,23 +57,23 @@ def who_runs(verb: str, environment: Mapping[str, str]) -> Who:
     )
 
 
+@dataclass
 class AuditFile:
     """Record of changes; see `sharectl.cycle.ports.Audit`."""
 
-    def __init__(
-        self,
-        state_directory: Path,
-        who: Who,
-        configuration: Mapping[str, Any],
-        max_bytes: int,
-        keep: int,
-    ) -> None:
-        self.path = state_directory / PLACE
-        self.who = who
-        self.configuration = configuration
-        self.max_bytes = max_bytes
-        self.keep = keep
-        self.wait_seconds = _WAIT_SECONDS
+    state_directory: Path
+    who: Who
+    configuration: Mapping[str, Any]
+    max_bytes: int
+    """Size from which it is rotated."""
+    keep: int
+    """Old files that remain."""
+    wait_seconds: float = 5.0
+
+    @property
+    def path(self) -> Path:
+        """File of the record."""
+        return self.state_directory / PLACE
 
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
@@ -91,12 +91,8 @@ class AuditFile:
                 "plan": None if record.snapshot else digest(asdict(record.plan)),
             },
         }
-        self._append(
-            [
-                {**self._head("target", now), **_change(change), **common}
-                for change in record.changes
-            ]
-        )
+        head = self._head("target", now)
+        self._append({**head, **_change(change), **common} for change in record.changes)
 
     def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Add one line."""

@@ -17,6 +17,7 @@ from sharectl.errors import LockedError, StateError
 from sharectl.files.documents import Content, Document, DocumentError, record
 from sharectl.files.files import only_one_in
 from sharectl.model import Disabled
+from sharectl.words import printable
 
 NAME = "disabled"
 MAX_REASON = 500
@@ -109,12 +110,9 @@ class DisabledFile:
 
 def _parsed(content: Content) -> Disabled:
     off = record(Disabled, content)
-    return replace(off, reason=printable(off.reason), who=printable(off.who))
-
-
-def printable(text: str, most: int = MAX_REASON) -> str:
-    """``text`` on one line, cut to ``most`` characters, with ``?`` for those that do not print."""
-    return "".join(character if character.isprintable() else "?" for character in text[:most])
+    return replace(
+        off, reason=printable(off.reason, MAX_REASON), who=printable(off.who, MAX_REASON)
+    )
 
 
 def user_name(uid: int) -> str:
