@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.cli.main import main
 from sharectl.explain.codes import CODES, FAMILIES, UNKNOWN, says
 
 PAGE = Path(__file__).parents[3] / "docs" / "why.md"
@@ -17,6 +18,7 @@ EMITTERS = {
     "Wanted": "plan",
     "LimitNote": "limit",
     "Knob": "what-if",
+    "Flip": "what-if",
     "TargetChange": "change",
     "Obstacle": "obstacle",
 }
@@ -111,3 +113,24 @@ def test_the_page_has_every_code(request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--update-golden"):
         PAGE.write_text(f"{before}{heading}{expected}", encoding="utf-8")
     assert (found, section) == (heading, expected), "run pytest --update-golden and look at it"
+
+
+@pytest.mark.parametrize("columns", [60, 200])
+def test_codes_are_as_wide_as_the_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["explain", "codes"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= columns
+    assert not [code for codes in CODES.values() for code in codes if code not in out]
+
+
+def test_some_codes_are_named_and_an_unknown_one_has_a_neighbour(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["explain", "codes", "Could-NEVER", "could-nver", "zzz"]) == 1
+    out, err = capsys.readouterr()
+    assert [line.split()[0] for line in out.splitlines()][:2] == ["job:", "could-never"]
+    assert "did you mean could-never" in err
+    assert "'zzz'" in err
