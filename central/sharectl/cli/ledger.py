@@ -193,14 +193,14 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         "for standard input",
     )
     parser.epilog = (
-        "exit codes: 0 ok; 1 rows differ from what is there, or all are older than "
-        "ledger.keep_days; 65 a row or file is not as it should be, and nothing was added. "
+        "exit codes: 0 ok; 1 all rows are older than ledger.keep_days; "
+        "65 a row or file is not as it should be, and nothing was added. "
         "`sharectl ledger forget --imported` takes rows out again."
     )
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    """1 if some rows differ from the ledger's, or none could be kept."""
+    """1 if all rows are too old."""
     from sharectl.files.packed import sources
     from sharectl.ledger.imports import bring_in
 
@@ -216,20 +216,15 @@ def _import(arguments: argparse.Namespace) -> int:
             f"{done.rows_known} there already",
             f"{done.rows_too_old} older than ledger.keep_days ({ledger.keep.days})",
         ]
-        if done.rows_differing:
-            parts.append(f"{done.rows_differing} differing from what is there")
         print("; ".join(parts))
-    remarks = [*(f"{name}: has no rows" for name in done.without_rows), *done.differing]
-    more = done.rows_differing - len(done.differing)
-    if more:
-        remarks.append(f"and {counted(more, 'row')} more that differ")
+    remarks = [f"{name}: has no rows" for name in done.without_rows]
     if done.keep_days_needed is not None:
         remarks.append(
             f"{counted(done.rows_too_old, 'row')} left out as too old: set ledger.keep_days to "
             f"{done.keep_days_needed} or more, then import again"
         )
     options.say(remarks)
-    return 1 if done.rows_differing or done.rows_too_old == done.rows else 0
+    return 1 if done.rows_too_old == done.rows else 0
 
 
 def _add_forget(parser: argparse.ArgumentParser) -> None:

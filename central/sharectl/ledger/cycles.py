@@ -39,6 +39,8 @@ from sharectl.shares.demand import unplaceable_by_cores
 
 _LISTS = {"sources": Source, "limits": LimitNote, "pending": PendingJobs}
 _BLOCKS = {"open": OpenBlock, "back_offs": BackOff, "taken": TakenBlocks}
+_USAGE = [field.name for field in fields(GroupUsage) if not field.name.endswith("_by_cores")]
+_ERROR = [field.name for field in fields(GroupError) if field.name not in ("group", "usage")]
 _NODE = [field.name for field in fields(NodeRecord) if field.name not in ("held", "target")]
 _MOST_SECONDS = 1e12
 
@@ -213,27 +215,16 @@ def _with_groups(
 
 
 def _control(row: Mapping[str, Any], record: CycleRecord) -> GroupControl:
-    pending: dict[int, int] = {} if record.imported else sizes_of(row["pending_by_size"])
+    usage = GroupUsage(
+        **{name: row[name] for name in _USAGE},
+        pending_by_cores={} if record.imported else sizes_of(row["pending_by_size"]),
+        unplaceable_by_cores=unplaceable_by_cores(record.pending, row["name"]),
+    )
     return GroupControl(
-        error=GroupError(
-            group=row["name"],
-            pledge_hs06=row["pledge_hs06"],
-            error_cores=row["error_cores"],
-            error_hs06=row["error_hs06"],
-            power_minus_pledge_hs06=row["power_minus_pledge_hs06"],
-            usage=GroupUsage(
-                single_cores=row["single_cores"],
-                multi_cores=row["multi_cores"],
-                power_hs06=row["power_hs06"],
-                pending_single_jobs=row["pending_single_jobs"],
-                pending_multi_jobs=row["pending_multi_jobs"],
-                pending_by_cores=pending,
-                unplaceable_by_cores=unplaceable_by_cores(record.pending, row["name"]),
-            ),
-        ),
-        setpoint_hs06=row["setpoint_hs06"],
-        control_error_hs06=row["control_error_hs06"],
-        output_hs06=row["output_hs06"] or 0.0,
+        GroupError(row["name"], usage=usage, **{name: row[name] for name in _ERROR}),
+        row["setpoint_hs06"],
+        row["control_error_hs06"],
+        row["output_hs06"] or 0.0,
     )
 
 

@@ -14,8 +14,7 @@ from sharectl.shares.groups import GROUP_NAME
 
 HEADER = "# T0 VO PLEDGE DC SC MC DHS DPHS PSC PMC"
 _NAMES = HEADER.split()[1:]
-FIGURES = tuple(_NAMES[2:])
-"""Names of the columns after T0 and VO, in the order of `figures`."""
+_FIGURES = _NAMES[2:]
 _MAX_LINE = 1000
 _MAX_PROBLEMS = 20
 _MOST_TIME = 253_402_300_799
@@ -42,7 +41,7 @@ def rows(taken_at: int, errors: Iterable[GroupError]) -> list[str]:
 
     Errors are cut to whole numbers towards zero, as in the seed's rows: so its three DC agree.
     """
-    return [" ".join(map(str, (taken_at, error.group, *figures(error)))) for error in errors]
+    return [" ".join(map(str, (taken_at, error.group, *_figures(error)))) for error in errors]
 
 
 def append(path: Path, lines: list[str], max_bytes: int, keep: int) -> None:
@@ -98,29 +97,8 @@ def stream(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
                 break
 
 
-def figures(error: GroupError) -> tuple[int, ...]:
-    """Numbers of a row after T0 and VO."""
-    usage = error.usage
-    numbers = (
-        error.pledge_hs06,
-        error.error_cores,
-        usage.single_cores,
-        usage.multi_cores,
-        error.error_hs06,
-        error.power_minus_pledge_hs06,
-        usage.pending_single_jobs,
-        usage.pending_multi_jobs,
-    )
-    return tuple(map(whole, numbers))
-
-
-def whole(value: float) -> int:
-    """``value`` cut towards zero; the last bits of a sum do not turn 3 into 2."""
-    return int(round(value, 6))
-
-
 def _error(words: list[str]) -> tuple[int, GroupError]:
-    taken_at, group, numbers = int(words[0]), words[1], dict(zip(FIGURES, map(int, words[2:])))
+    taken_at, group, numbers = int(words[0]), words[1], dict(zip(_FIGURES, map(int, words[2:])))
     if (
         len(words) != len(_NAMES)
         or not 0 < taken_at <= _MOST_TIME
@@ -146,3 +124,20 @@ def _error(words: list[str]) -> tuple[int, GroupError]:
             pending_multi_jobs=pending_multi,
         ),
     )
+
+
+def _figures(error: GroupError) -> tuple[int, ...]:
+    """Numbers of a row after T0 and VO, cut towards zero."""
+    usage = error.usage
+    numbers = (
+        error.pledge_hs06,
+        error.error_cores,
+        usage.single_cores,
+        usage.multi_cores,
+        error.error_hs06,
+        error.power_minus_pledge_hs06,
+        usage.pending_single_jobs,
+        usage.pending_multi_jobs,
+    )
+    # The last bits of a sum do not turn 3 into 2.
+    return tuple(int(round(number, 6)) for number in numbers)

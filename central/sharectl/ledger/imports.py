@@ -12,7 +12,7 @@ from sharectl.errors import InputError
 from sharectl.files.packed import LogSource
 from sharectl.ledger import cycles, sums
 from sharectl.ledger.database import transaction
-from sharectl.ledger.error_log import FIGURES, LogRow, figures, stream, whole
+from sharectl.ledger.error_log import LogRow, stream
 from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.series import DAY_SECONDS
 from sharectl.model import GroupControl, GroupError
@@ -20,9 +20,6 @@ from sharectl.plan.records import CycleRecord
 
 CLOCK_ERROR_SECONDS = DAY_SECONDS
 """A row may be so far in the future: clocks of other machines are wrong by hours."""
-MOST_NAMED = 20
-"""Differing rows that are named one by one."""
-
 _ROWS_A_TIME = 5000
 _CYCLES_A_TIME = 500
 """Rows and cycles of one transaction: a cycle of the pool waits no longer than for these."""
@@ -38,11 +35,7 @@ class Imported:
     cycles_added: int = 0
     rows_added: int = 0
     rows_known: int = 0
-    """Rows that the ledger has already."""
-    rows_differing: int = 0
-    """Rows of a cycle and group that the ledger has with other numbers, which stay."""
-    differing: list[str] = field(default_factory=list)
-    """The first `MOST_NAMED` of them."""
+    """Rows of a time and group that the ledger has already: its own numbers stay."""
     rows_too_old: int = 0
     """Rows older than what is kept."""
     keep_days_needed: Optional[int] = None
@@ -77,20 +70,16 @@ def bring_in(ledger: Ledger, sources: Sequence[LogSource], now: int) -> Imported
                 young = (row for row in _rows(source, []) if row.taken_at >= horizon)
                 while batch := list(islice(young, _ROWS_A_TIME)):
                     with transaction(connection):
-                        _add(connection, source.name, batch, done)
+                        _add(connection, batch, done)
     return done
 
 
 def imported(ledger: Ledger, since: int, until: int) -> Forgotten:
     """Amount of imported rows from ``since`` until before ``until``, Unix seconds."""
+    query = f"""SELECT count(DISTINCT number), count(cycle)
+        FROM cycles LEFT JOIN group_cycles ON cycle = number WHERE {_IMPORTED}"""
     with ledger.reading() as connection:
-        return Forgotten(
-            *connection.execute(
-                "SELECT count(DISTINCT number), count(cycle) FROM cycles LEFT JOIN group_cycles "
-                f"ON cycle = number WHERE {_IMPORTED}",
-                (since, until),
-            ).fetchone()
-        )
+        return Forgotten(*connection.execute(query, (since, until)).fetchone())
 
 
 def forget_imported(ledger: Ledger, since: int, until: int) -> Forgotten:
@@ -142,57 +131,23 @@ def _rows(source: LogSource, problems: list[str]) -> Iterator[LogRow]:
         yield row._replace(error=replace(row.error, group=row.error.group.lower()))
 
 
-def _add(
-    connection: sqlite3.Connection, name: str, batch: Sequence[LogRow], done: Imported
-) -> None:
+def _add(connection: sqlite3.Connection, batch: Sequence[LogRow], done: Imported) -> None:
     times = []
+    query = "SELECT name FROM cycles JOIN group_cycles ON cycle = number WHERE taken_at = ?"
     for taken_at, rows in groupby(batch, key=lambda row: row.taken_at):
-        there = _figures_there(connection, taken_at)
-        fresh: list[GroupError] = []
+        there = {name for (name,) in connection.execute(query, (taken_at,))}
+        fresh: dict[str, GroupError] = {}
         for row in rows:
-            numbers = figures(row.error)
-            of_group = there.setdefault(row.error.group, [])
-            if numbers in of_group:
+            if row.error.group in there:
                 done.rows_known += 1
-            elif of_group:
-                done.rows_differing += 1
-                if len(done.differing) < MOST_NAMED:
-                    done.differing.append(_difference(f"{name}:{row.line}", row, of_group[0]))
             else:
-                of_group.append(numbers)
-                fresh.append(row.error)
+                there.add(row.error.group)
+                fresh[row.error.group] = row.error
         if fresh:
             times.append(taken_at)
             done.rows_added += len(fresh)
-            done.cycles_added += _write(connection, taken_at, fresh)
+            done.cycles_added += _write(connection, taken_at, fresh.values())
     _renew(connection, times)
-
-
-def _figures_there(
-    connection: sqlite3.Connection, taken_at: int
-) -> dict[str, list[tuple[int, ...]]]:
-    """Group -> its numbers in each cycle of that time, as the log has them."""
-    there: dict[str, list[tuple[int, ...]]] = {}
-    for name, *numbers in connection.execute(
-        "SELECT name, pledge_hs06, error_cores, single_cores, multi_cores, error_hs06, "
-        "power_minus_pledge_hs06, pending_single_jobs, pending_multi_jobs "
-        "FROM cycles JOIN group_cycles ON cycle = number WHERE taken_at = ?",
-        (taken_at,),
-    ):
-        there.setdefault(name, []).append(tuple(map(whole, numbers)))
-    return there
-
-
-def _difference(where: str, row: LogRow, there: tuple[int, ...]) -> str:
-    columns = ", ".join(
-        f"{column} {new}, not {old}"
-        for column, new, old in zip(FIGURES, figures(row.error), there)
-        if new != old
-    )
-    return (
-        f"{where}: T0 {row.taken_at} {row.error.group} differs from what the ledger has: "
-        f"{columns}; that was left as it is"
-    )
 
 
 def _write(connection: sqlite3.Connection, taken_at: int, errors: Iterable[GroupError]) -> bool:
