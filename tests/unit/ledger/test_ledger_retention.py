@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.ledger.ledger import PLACE, Keep, Ledger
+from sharectl.ledger.ledger import Keep, Ledger
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
 
 DAY = 86400
@@ -15,8 +15,8 @@ PAGE_BYTES = 4096
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / PLACE
+def path(ledger: Ledger) -> Path:
+    return ledger.path
 
 
 def record(ledger: Ledger, numbers: range, nodes: int = 5, later_seconds: int = 0) -> None:
@@ -44,18 +44,23 @@ def test_cycles_go_when_they_are_too_old_some_at_a_time(path: Path) -> None:
     assert ledger.problems(every_cycle=True) == []
 
 
-def test_what_is_left_of_a_chain_is_read(path: Path) -> None:
-    ledger = Ledger(path, Keep(days=1, cycles_a_time=12 // 2, doubted_cycles=1))
-    record(ledger, range(12))
-    record(ledger, range(12, 12 + 2), later_seconds=0)
-    kept, seen = made(12 + 2)
-    ledger.record(
-        replace(kept, taken_at=kept.taken_at + DAY), replace(seen, taken_at=seen.taken_at + DAY)
-    )
-    numbers = numbers_in(ledger)
-    assert 1 < numbers[0] <= 12
-    for number in numbers[:-1]:
-        assert ledger.cycle(number) == as_kept(made(number - 1)[0], number)
+def test_nodes_go_before_the_figures_of_groups(path: Path) -> None:
+    ledger = Ledger(path, Keep(nodes_days=2, cycles_a_time=3, doubted_cycles=1))
+    record(ledger, range(4))
+    record(ledger, range(4, 6), later_seconds=3 * DAY)
+    kept = list(ledger.cycles(0, 2**40, with_nodes=True))
+    assert [(cycle.number, len(cycle.nodes)) for cycle in kept] == [
+        *((number, 0) for number in range(1, 5)),
+        *((number, 5) for number in range(5, 7)),
+    ]
+    assert kept[0] == replace(as_kept(made(0)[0], 1), nodes=())
+    assert list(ledger.targets_of("wn-1", 0, 2**40)) == [
+        (cycle.taken_at, node.target)
+        for cycle in reversed(kept)
+        for node in cycle.nodes
+        if node.node == "wn-1"
+    ]
+    assert ledger.problems(every_cycle=True) == []
 
 
 def test_a_wrong_clock_for_some_hours_removes_nothing(path: Path) -> None:
@@ -67,11 +72,10 @@ def test_a_wrong_clock_for_some_hours_removes_nothing(path: Path) -> None:
     assert numbers_in(ledger)[0] == 6, "what lasts is no wrong clock"
 
 
-def test_a_file_too_large_lets_go_of_what_nodes_held_first(path: Path) -> None:
+def test_a_file_too_large_loses_nodes_first(path: Path) -> None:
     unbounded = Ledger(path)
     record(unbounded, range(60), nodes=20)
     with contextlib.closing(sqlite3.connect(path)) as connection, connection:
-        # As large as those of some more nodes would be.
         connection.execute("UPDATE nodes SET detail = CAST(detail || zeroblob(20000) AS BLOB)")
     most = path.stat().st_size - 30 * PAGE_BYTES
     ledger = Ledger(path, Keep(max_bytes=most, cycles_a_time=10, doubted_cycles=1))
