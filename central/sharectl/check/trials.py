@@ -18,8 +18,8 @@ Child = tuple[str, int]
 """Group and cores of a dynamic slot."""
 
 SAVED_AD = Path(__file__).with_name("slot_ad.txt")
-"""Ad of a partitionable slot of 25.14.1, with attributes of 23.9.6, as ``condor_status -l`` prints it;
-below it what a claimed dynamic slot has besides."""
+"""Ad of a partitionable slot of 25.14.1, with attributes of 23.9.6, as ``condor_status -l`` prints
+it; below it what a claimed dynamic slot has besides."""
 
 _OF_MACHINES = re.compile(
     r"has|total|recent|last|assigned|available|offline|detected|gpus|docker|singularity|slot\d+_",
@@ -216,7 +216,7 @@ def _slot_ad(cores: int) -> dict[str, str]:
 
 
 def job(cores: Optional[str], account: Optional[str]) -> dict[str, str]:
-    """Ad of a job with these expressions as RequestCpus and AccountingGroup; None leaves one out."""
+    """Ad of a job with these as RequestCpus and AccountingGroup; None leaves one out."""
     own = {"RequestCpus": cores, "AccountingGroup": account}
     return {
         "MyType": '"Job"',
@@ -339,7 +339,7 @@ def _graceless(node: TriedNode) -> dict[str, dict[str, str]]:
 
 
 def quiet_trials(node: TriedNode) -> list[JobTrial]:
-    """Typical jobs at a partitionable slot, and at the dynamic slot for each, where all is quiet."""
+    """Typical jobs at a partitionable and at a dynamic slot, where all is quiet."""
     many = node.multicore_cores
     sizes = {"1": 1, "2": 2}
     return [
@@ -355,90 +355,76 @@ def quiet_trials(node: TriedNode) -> list[JobTrial]:
 
 def acting_trials(node: TriedNode) -> list[JobTrial]:
     """Jobs that sharectl has to let in or keep out, under a target and in grace."""
-    many = node.multicore_cores
-    jobs = typical_jobs(many)
-    trials = [
-        JobTrial(situation, kind, slot, jobs[kind], lets_in)
-        for situation, slot, expected in _acting(node)
-        for lets_in, kinds in expected.items()
-        for kind in kinds
-    ]
-    return [*trials, *_nested_trials(node)]
-
-
-def _acting(
-    node: TriedNode,
-) -> list[tuple[str, dict[str, str], dict[bool, tuple[str, ...]]]]:
-    """Situation, slot, and jobs that get in or not, of what this way and configuration can be in."""
-    many, held = node.multicore_cores, HELD_CORES
-    over, below = target_attributes(node), target_attributes(node, held + many)
-    mine, helped, other = (
-        f"one core of {HELD_BACK}",
-        f"one core of {HELPED}",
-        "one core of another group",
-    )
-    mine_large, helped_large = f"{many} cores of {HELD_BACK}", f"{many} cores of {HELPED}"
-    small, large = ("one core, no group", "no RequestCpus"), (f"{many} cores, no group",)
-    capitals = f"{many} cores of {HELPED.upper()}, in capitals"
-    rows: list[tuple[str, dict[str, str], dict[bool, tuple[str, ...]]]] = [
-        (
-            "under a target, the held-back group over its cap",
-            node.slot(over),
-            {True: (helped_large, capitals), False: (helped, mine, other, small[0])},
-        ),
-        (
-            "under a target, the held-back group below its cap",
-            node.slot(below),
-            {True: (mine, mine_large)},
-        ),
-        (
-            "under a target, the held-back group at its cap",
-            node.slot(target_attributes(node, held)),
-            {False: (mine,)},
-        ),
-        (
-            "under a target, nobody knows whether sharectl is disabled",
-            node.slot({**over, "t1_Disabled": "undefined"}),
-            {False: (helped,)},
-        ),
-        (
-            "in the slot of a multicore job",
-            node.dynamic(no_target(node), many),
-            {False: small[:1], True: large},
-        ),
-    ]
-    grace = {**no_target(node), **GRACE[node.actuation]}
+    trials = [*_target_trials(node), *_nested_trials(node)]
     if node.has_grace:
-        in_grace = {False: small, True: large}
-        rows.append(("in grace", node.slot(grace), in_grace))
-        rows += [
-            (name, node.slot({**grace, **NOBODY_WAITS, **ours}), in_grace)
-            for name, ours in SOMEBODY_MAY_WAIT.items()
-        ]
-        single = {**target_attributes(node, held + many, 1), **GRACE[node.actuation]}
-        rows.append(
-            (
-                "in grace, under a target for single-core jobs",
-                node.slot(single),
-                {True: (helped,), False: (mine, other, helped_large)},
-            )
-        )
+        trials += _grace_trials(node)
+    return trials
+
+
+def _trials(
+    node: TriedNode, situation: str, slot: Ad, lets_in: Sequence[str], keeps_out: Sequence[str]
+) -> list[JobTrial]:
+    jobs = typical_jobs(node.multicore_cores)
+    expected = {**dict.fromkeys(lets_in, True), **dict.fromkeys(keeps_out, False)}
+    return [JobTrial(situation, kind, slot, jobs[kind], good) for kind, good in expected.items()]
+
+
+def _target_trials(node: TriedNode) -> list[JobTrial]:
+    many, held = node.multicore_cores, HELD_CORES
+    mine, helped = f"one core of {HELD_BACK}", f"one core of {HELPED}"
+    mine_large, helped_large = f"{many} cores of {HELD_BACK}", f"{many} cores of {HELPED}"
+    capitals = f"{many} cores of {HELPED.upper()}, in capitals"
+    strangers = ("one core of another group", "one core, no group")
+    over, below = target_attributes(node), target_attributes(node, held + many)
+    just_below = target_attributes(node, held + many - 1)
+    unknown = {**over, "t1_Disabled": "undefined"}
+    matched = {**node.slot(just_below), "Cpus": str(node.free_cores - many)}
+    being_made = {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
+    large = node.dynamic(no_target(node), many)
+    rows = [
+        (
+            "the held-back group over its cap",
+            over,
+            (helped_large, capitals),
+            (helped, mine, *strangers),
+        ),
+        ("the held-back group below its cap", below, (mine, mine_large), ()),
+        ("the held-back group at its cap", target_attributes(node, held), (), (mine,)),
+        ("nobody knows whether sharectl is disabled", unknown, (), (helped,)),
+    ]
     if node.actuation == LIVE:
-        just_below = target_attributes(node, held + many - 1)
-        matched = {**node.slot(just_below), "Cpus": str(node.free_cores - many)}
-        being_made = {**just_below, SUMMED: f"{{0,undefined,{held}}}"}
-        rows += [
-            ("under a target, cores have been matched since", matched, {False: (mine,)}),
-            (
-                "under a target, a dynamic slot is being made",
-                node.slot(being_made),
-                {False: (mine_large,)},
-            ),
-        ]
-        if node.has_grace:
-            late = {**no_target(node), f"{ROOM}Value": "0"}
-            rows.append(("before the latch has seen the free cores", node.slot(late), in_grace))
-    return rows
+        rows.append(("a dynamic slot is being made", being_made, (), (mine_large,)))
+    trials = _trials(
+        node, "in the slot of a multicore job", large, (f"{many} cores, no group",), strangers[1:]
+    )
+    for where, ours, lets_in, keeps_out in rows:
+        trials += _trials(node, f"under a target, {where}", node.slot(ours), lets_in, keeps_out)
+    if node.actuation == LIVE:
+        since = "under a target, cores have been matched since"
+        trials += _trials(node, since, matched, (), (mine,))
+    return trials
+
+
+def _grace_trials(node: TriedNode) -> list[JobTrial]:
+    many = node.multicore_cores
+    small, large = ("one core, no group", "no RequestCpus"), (f"{many} cores, no group",)
+    grace = {**no_target(node), **GRACE[node.actuation]}
+    situations = {
+        "in grace": grace,
+        **{name: {**grace, **NOBODY_WAITS, **ours} for name, ours in SOMEBODY_MAY_WAIT.items()},
+    }
+    if node.actuation == LIVE:
+        late = {**no_target(node), f"{ROOM}Value": "0"}
+        situations["before the latch has seen the free cores"] = late
+    trials = [
+        trial
+        for situation, ours in situations.items()
+        for trial in _trials(node, situation, node.slot(ours), large, small)
+    ]
+    single = {**target_attributes(node, HELD_CORES + many, 1), **GRACE[node.actuation]}
+    others = (f"one core of {HELD_BACK}", "one core of another group", f"{many} cores of {HELPED}")
+    where = "in grace, under a target for single-core jobs"
+    return [*trials, *_trials(node, where, node.slot(single), (f"one core of {HELPED}",), others)]
 
 
 def _nested_target(node: TriedNode, cap_cores: int) -> dict[str, str]:
