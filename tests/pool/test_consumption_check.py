@@ -237,7 +237,7 @@ def test_a_weight_of_slots_on_an_access_point_is_found_and_no_job_is_matched(
     for name in (CENTRAL, host(ACCESS)):
         box.reconfig(name)
     finding = verdict(box, tmp_path, ACCESS)["access points"]
-    assert "RequestMemory = 128, RequestDisk = 1000 weighs 0 there" in finding["fault"]
+    assert "RequestMemory = 128, RequestDisk = 1000 weighs 0," in finding["fault"]
     cluster = submit(box, GOOD, CORES)
     box.wait_until(
         lambda: idle_as_advertised(box) == [(CORES, 0)], 60, "the idle jobs count as nothing"

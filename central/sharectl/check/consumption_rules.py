@@ -158,15 +158,9 @@ def _unknown(node: CheckedNode, name: str) -> Optional[tuple[str, str]]:
     if ratios[best] >= least:
         meant = name[: len(name) - len(rest)] + best
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {meant}"
-    if not start:
-        return None
-    return (
-        (
-            f"{name}: the node has no asset of that name (it has {', '.join(node.assets)}), so "
-            "nothing reads it"
-        ),
-        f"declare it, MACHINE_RESOURCE_{rest[len(start) :]} = AMOUNT, or take the line out",
-    )
+    fault = f"{name}: the node has no such asset (it has {', '.join(node.assets)})"
+    remedy = f"declare it, MACHINE_RESOURCE_{rest[len(start) :]} = AMOUNT, or take the line out"
+    return (fault, remedy) if start else None
 
 
 def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -186,13 +180,11 @@ def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
     )
     if has_some or not nodes or any(map(_in_vain, nodes)) or any(policy_by_hand(subject)):
         return
-    yield Finding(
-        ", ".join(node.configuration.name for node in nodes),
-        "no slot has a consumption policy: nothing to check, and the negotiator matches one job a "
-        "cycle on each partitionable slot",
-        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for slots of "
-        "one type",
+    fault = "no slot has a consumption policy: the negotiator matches one job a cycle on each"
+    remedy = (
+        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for a type"
     )
+    yield Finding(", ".join(node.configuration.name for node in nodes), fault, remedy)
 
 
 def policy_by_hand(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -201,22 +193,16 @@ def policy_by_hand(subject: ConsumptionSubject) -> Iterator[Finding]:
         names = {name: m[1] for name in node.attributes if (m := _BY_HAND.fullmatch(name))}
         if not names:
             continue
-        is_on = any(slot.wants_policy for slot in node.slot_types)
-        knobs = [
-            *([] if is_on else ["CONSUMPTION_POLICY = True"]),
-            *(
-                f"CONSUMPTION_{asset.upper()} = {one_line(node.attributes[name])}"
-                for name, asset in names.items()
-            ),
-        ]
+        is_on = _wants_policy(node)
+        knobs = [] if is_on else ["CONSUMPTION_POLICY = True"]
+        for name, asset in names.items():
+            knobs.append(f"CONSUMPTION_{asset.upper()} = {one_line(node.attributes[name])}")
+        effect = "the slot has one claim id, so it is matched once a cycle"
+        if is_on:
+            effect = "CONSUMPTION_POLICY = True puts HTCondor's own policies in their place"
         yield Finding(
             node.configuration.place(next(iter(names))),
-            f"{_together(list(names))}: the form of 2012, attributes of the slot: "
-            + (
-                "CONSUMPTION_POLICY = True puts HTCondor's own policies in their place"
-                if is_on
-                else "the slot has one claim id, so it is matched once a cycle"
-            ),
+            f"{_together(list(names))}: the form of 2012, attributes of the slot: {effect}",
             f"write {', '.join(knobs)}, and take the attributes out",
         )
 
@@ -228,34 +214,30 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
     for node in subject.nodes:
         for number, definitions in _in_vain(node).items():
-            yield Finding(
-                definitions[0].place,
-                f"{_together([part.name for part in definitions])}: the node has no slot of type "
-                f"{number}",
-                f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has",
-                Level.ERROR if _is_sure(node, number) else Level.ADVICE,
-            )
+            names = _together([part.name for part in definitions])
+            fault = f"{names}: the node has no slot of type {number}"
+            remedy = f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has"
+            level = Level.ERROR if _is_sure(node, number) else Level.ADVICE
+            yield Finding(definitions[0].place, fault, remedy, level)
         for slot in node.slot_types:
+            scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
             own = [
                 policy
                 for policy in slot.policies.values()
                 if not policy.is_default and (typed(policy.macro) or not _wants_policy(node))
             ]
-            scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
-            if slot.wants_policy and not slot.partitionable and not slot.is_misread:
-                yield Finding(
-                    slot.policy.place,
-                    f"{slot.name}: not partitionable, so HTCondor ignores the consumption policy",
-                    f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it",
-                    Level.ERROR if typed(slot.policy.macro) else Level.ADVICE,
-                )
-            elif own and not slot.wants_policy and not slot.is_misread:
-                yield Finding(
-                    own[0].place,
-                    f"{_together([policy.macro for policy in own])}: no effect, because "
-                    f"{slot.policy.macro} is not True",
-                    f"write {scope}CONSUMPTION_POLICY = True, or take that out",
-                )
+            if slot.is_misread:
+                continue
+            if slot.wants_policy and not slot.partitionable:
+                fault = f"{slot.name}: not partitionable, so HTCondor ignores the policy"
+                remedy = f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it"
+                level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
+                yield Finding(slot.policy.place, fault, remedy, level)
+            elif own and not slot.wants_policy:
+                names = _together([policy.macro for policy in own])
+                fault = f"{names}: no effect, because {slot.policy.macro} is not True"
+                remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
+                yield Finding(own[0].place, fault, remedy)
 
 
 def _is_sure(node: CheckedNode, number: int) -> bool:
@@ -284,25 +266,18 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
     "Ran out of system resources", "Unknown attribute".
     """
     for node in subject.nodes:
+        known = [name.lower() for name in (*node.resources, GPUS)]
         for slot in node.slot_types:
-            known = {name.lower() for name in (*node.resources, GPUS)}
+            knob = f"SLOT_TYPE_{slot.number}"
             for name, text in by_name(slot.shares).items():
                 # Parts of what is not there are nothing, and do no harm.
-                if (
-                    is_standard(name)
-                    or name.lower() in known
-                    or not amount_of(slot.shares, name, 0)
-                ):
+                is_there = is_standard(name) or name.lower() in known
+                if is_there or not amount_of(slot.shares, name, 0):
                     continue
-                near = difflib.get_close_matches(
-                    name.lower(), [*known, "cpus", "memory", "disk"], 1
-                )
-                yield Finding(
-                    node.configuration.place(f"SLOT_TYPE_{slot.number}"),
-                    f"SLOT_TYPE_{slot.number}: {name} = {text}, and the machine has no {name}: "
-                    f"{_ENDS}",
-                    f"write {near[0]}" if near else f"declare it, MACHINE_RESOURCE_{name} = AMOUNT",
-                )
+                near = difflib.get_close_matches(name.lower(), [*known, "cpus", "memory"], 1)
+                fault = f"{knob}: {name} = {text}, and the machine has no {name}: {_ENDS}"
+                remedy = near[0] if near else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
+                yield Finding(node.configuration.place(knob), fault, f"write {remedy}")
         for asset in node.assets:
             yield from _sum_of_parts(node, asset)
 
@@ -335,23 +310,18 @@ def _sum_of_parts(node: CheckedNode, asset: str) -> Iterator[Finding]:
 def unreadable(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Expressions on which the startd ends ("Bad consumption policy expression")."""
     for chosen in _settings(subject):
-        if chosen.text not in subject.readable:
-            text = one_line(chosen.text)
-            yield Finding(
-                chosen.place,
-                (
-                    f"HTCondor cannot read {chosen.macro} = {text}"
-                    if text
-                    else f"{chosen.macro} is empty"
-                )
-                + ": the startd ends as soon as it starts, again and again",
-                (
-                    "look for a missing bracket, quote or operator"
-                    if text
-                    else "take the line out, and HTCondor uses its default"
-                )
-                + "; the policies and weight of these slots are not tried before",
-            )
+        if chosen.text in subject.readable:
+            continue
+        text = one_line(chosen.text)
+        fault, remedy = f"{chosen.macro} is empty", "take the line out, and HTCondor has a default"
+        if text:
+            fault = f"HTCondor cannot read {chosen.macro} = {text}"
+            remedy = "look for a missing bracket, quote or operator"
+        yield Finding(
+            chosen.place,
+            f"{fault}: the startd ends as soon as it starts, again and again",
+            f"{remedy}; the policies and weight of these slots are not tried before",
+        )
 
 
 def wrong_scope(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -379,13 +349,9 @@ def _out_of_scope(
     own = {f"{prefix}{asset}" for prefix in ("", "Total", "TotalSlot") for asset in slot.policies}
     own_names = {own_name.lower() for own_name in (*own, *node.attributes)}
     if is_weight and (scope == TARGET or (scope == UNSCOPED and is_request)):
-        return (
-            (
-                f"{name} is the job's, and the weight of a slot is asked for without a job: the "
-                "negotiator takes its own SLOT_WEIGHT instead"
-            ),
-            "make the weight of the slot's Cpus, Memory, Disk and custom resources only",
-        )
+        fault = f"{name} is the job's: a weight without a job is undefined, and the negotiator "
+        remedy = "make the weight of the slot's Cpus, Memory, Disk and custom resources only"
+        return f"{fault}takes its own SLOT_WEIGHT", remedy
     if scope == MY and is_request:
         fault = f"MY.{name} asks the slot for what the job requests: undefined"
         return fault, f"write TARGET.{name}"
@@ -393,25 +359,14 @@ def _out_of_scope(
         fault = f"TARGET.{name} asks the job for what the slot has"
         return fault, f"write MY.{name}, or TARGET.Request{name}"
     if is_request and name.lower() not in requests:
-        near = difflib.get_close_matches(name.lower(), requests, 1)
-        return (
-            (
-                f"no asset of this slot is requested by {name}: undefined for most jobs, and they "
-                "match nothing"
-            ),
-            f"write TARGET.{requests[near[0]]}"
-            if near
-            else f"ask for one of {', '.join(requests.values())}",
-        )
+        near = difflib.get_close_matches(name.lower(), requests, 1) or requests
+        fault = f"no asset of this slot is requested by {name}: undefined for most jobs, which "
+        remedy = " or ".join(f"TARGET.{requests[request]}" for request in near)
+        return f"{fault}match nothing", f"write {remedy}"
     if scope != UNSCOPED or is_request or startd_publishes(name) or name.lower() in own_names:
         return None
-    return (
-        (
-            f"{name} is not scoped: HTCondor takes it from the job wherever the slot has no such "
-            "attribute"
-        ),
-        f"write MY.{name} for the slot's, TARGET.{name} for the job's",
-    )
+    fault = f"{name} is not scoped: where the slot has none, HTCondor takes it from the job"
+    return fault, f"write MY.{name} for the slot's, TARGET.{name} for the job's"
 
 
 def _settings(subject: ConsumptionSubject) -> dict[Setting, None]:
@@ -433,51 +388,35 @@ def leftovers(subject: ConsumptionSubject) -> Iterator[Finding]:
         configuration = node.configuration
         is_set = bool(configuration.assignments(LEFTOVERS))
         is_error = node.runs("SCHEDD") or (is_set and _wants_policy(node))
-        is_error = bool(subject.slots) and is_error
-        if not node.boolean(LEFTOVERS) or not (
-            is_error or (not subject.slots and node.is_access_point)
-        ):
-            continue
-        yield Finding(
-            configuration.place(LEFTOVERS) if is_set else configuration.name,
-            f"{LEFTOVERS} is True{'' if is_set else ' by default'}: access points start jobs on "
-            "the leftovers of slots with a consumption policy, past group quotas and concurrency "
-            "limits",
-            f"write {LEFTOVERS} = False on nodes and access points; the access point's decides",
-            Level.ERROR if is_error else Level.ADVICE,
-        )
+        applies = is_error if subject.slots else node.is_access_point
+        if applies and node.boolean(LEFTOVERS):
+            fault = f"{LEFTOVERS} is True{'' if is_set else ' by default'}: access points start "
+            fault += "jobs on leftovers of slots with a policy, past quotas and concurrency limits"
+            yield Finding(
+                configuration.place(LEFTOVERS) if is_set else configuration.name,
+                fault,
+                f"write {LEFTOVERS} = False on nodes and access points; the latter's decides",
+                Level.ERROR if subject.slots else Level.ADVICE,
+            )
 
 
-_COMBINATIONS: Mapping[str, tuple[bool, str, str]] = {
-    # Knob: value that does not go with consumption policies, consequence, remedy.
+_COMBINATIONS: Mapping[str, tuple[bool, str]] = {
+    # Knob: value that does not go with consumption policies, consequence.
     "NEGOTIATOR_USE_SLOT_WEIGHTS": (
         False,
-        (
-            "quotas count each partitionable slot as 1, and a match still costs the change of its "
-            "SLOT_WEIGHT: quotas in two units"
-        ),
-        "write NEGOTIATOR_USE_SLOT_WEIGHTS = True",
+        "quotas count slots, and matches still cost SLOT_WEIGHT: quotas in two units",
     ),
     "NEGOTIATOR_DEPTH_FIRST": (
         True,
-        (
-            "after a match the negotiator passes over as many jobs as the slot still has room for, "
-            "and with a consumption policy nobody starts them in this cycle"
-        ),
-        f"write NEGOTIATOR_DEPTH_FIRST = False; {CACHING} = False fills slots one after the other",
+        "after a match the negotiator skips the jobs that the slot still has room for",
     ),
     "ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS": (
         True,
-        (
-            "access points that have it too claim partitionable slots whole, which the startd refuses "
-            "where there is a consumption policy: jobs are matched in every cycle, and none starts"
-        ),
-        "write ENABLE_CLAIMABLE_PARTITIONABLE_SLOTS = False, on the nodes or on the access points",
+        "access points that have it too claim slots whole, which the startd refuses in each cycle",
     ),
     RECYCLING: (
         False,
         "access points start jobs on leftovers whatever their concurrency limits say",
-        f"write {RECYCLING} = True, and {LEFTOVERS} = False on the access points",
     ),
 }
 
@@ -486,29 +425,24 @@ def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Knobs that do not go with consumption policies."""
     for node in subject.nodes if subject.slots else ():
         configuration = node.configuration
-        for knob, (value, consequence, remedy) in _COMBINATIONS.items():
+        for knob, (value, consequence) in _COMBINATIONS.items():
             applies = node.boolean(knob) is value
             if applies and (knob != RECYCLING or node.boolean(LEFTOVERS)):
-                place, text = configuration.place(knob), configuration.text(knob).strip()
-                yield Finding(place, f"{knob} = {text}: {consequence}", remedy)
+                fault = f"{knob} = {value}: {consequence}"
+                yield Finding(configuration.place(knob), fault, f"write {knob} = {not value}")
         threads = configuration.text(THREADS).strip()
         if threads.isdecimal() and int(threads) > 1 and _takes_less(subject, node):
-            yield Finding(
-                configuration.place(THREADS),
-                f"{THREADS} = {threads}: Requirements are asked of what a job requests, not of "
-                "what the policy takes of it, which is less: jobs that fit by the policy stay idle",
-                f"write {THREADS} = 1, or let the policy take what is requested at least",
-            )
+            fault = f"{THREADS} = {threads}: Requirements see what a job requests, and the policy "
+            fault += "takes less: jobs that fit stay idle"
+            remedy = f"write {THREADS} = 1, or let the policy take what is requested at least"
+            yield Finding(configuration.place(THREADS), fault, remedy)
         ranks = ("NEGOTIATOR_PRE_JOB_RANK", "NEGOTIATOR_POST_JOB_RANK")
         written = [knob for knob in ranks if configuration.assignments(knob)]
         if written and node.boolean(CACHING):
-            yield Finding(
-                configuration.place(written[0]),
-                f"{CACHING} = True: slots are ranked once for a list of equal jobs, and not again "
-                "after its matches: a rank by free cores fills slots in the opposite order",
-                f"write {CACHING} = False if the order matters; negotiation takes longer then",
-                Level.ADVICE,
-            )
+            fault = f"{CACHING} = True: slots are ranked once for a list of equal jobs: a rank by "
+            fault += "free cores fills slots in the opposite order"
+            remedy = f"write {CACHING} = False if the order matters; negotiation takes longer then"
+            yield Finding(configuration.place(written[0]), fault, remedy, Level.ADVICE)
 
 
 def _takes_less(subject: ConsumptionSubject, node: CheckedNode) -> bool:
@@ -546,18 +480,15 @@ def weightless_jobs(subject: ConsumptionSubject) -> Iterator[Finding]:
             for job, weight in zip(_SMALL_JOBS, weights)
             if isinstance(weight, (int, float)) and weight < 1
         ]
+        remedy = f"write {SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
+        if not of_job:
+            remedy = f"write STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
         for job, weight in light[:1]:
-            yield Finding(
-                chosen.place,
-                f"{chosen.macro} on access points: an idle job with {requests_of(job)} weighs "
-                f"{plain(weight)} there, of which the whole part counts: where there are group "
-                "quotas, the negotiator gives nothing for such jobs, and none is matched",
-                f"write {SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
-                if of_job
-                else f"write STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} = "
-                "RequestCpus beside it",
-                Level.ERROR if of_job or node.runs("SCHEDD") else Level.ADVICE,
-            )
+            fault = f"{chosen.macro} on access points: an idle job with {requests_of(job)} weighs "
+            fault += f"{plain(weight)}, and counts as the whole part of that: where there are "
+            fault += "group quotas, the negotiator matches no such job"
+            is_error = of_job or node.runs("SCHEDD")
+            yield Finding(chosen.place, fault, remedy, Level.ERROR if is_error else Level.ADVICE)
 
 
 def _schedds_weight(node: CheckedNode) -> Optional[Setting]:
@@ -589,12 +520,13 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
         costs = [_cost_on_large_slot(one) for one in (trial, measure)]
         if None in costs or math.isclose(costs[0] or 0, costs[1] or 0, rel_tol=1e-6):
             continue
-        other = measure.node.configuration.name
+        here, there = (
+            f"{plain(cost)} on {one.node.configuration.name}"
+            for one, cost in zip((trial, measure), costs)
+        )
         yield Finding(
             trial.slot.weight.place,
-            f"a job of 8 cores and 16 GiB costs {plain(costs[0])} on {trial.node.configuration.name},"
-            f" and {plain(costs[1])} on {other} ({measure.slot.weight.place}): quotas and shares "
-            "are in two units",
+            f"a job of 8 cores and 16 GiB costs {here}, and {there}: quotas are in two units",
             "write the same SLOT_WEIGHT on all nodes, or weights in the same unit",
             Level.ERROR if has_quotas else Level.ADVICE,
         )
