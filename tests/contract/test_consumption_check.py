@@ -1,4 +1,4 @@
-"""`sharectl consumption check`: correct policies pass, and each check finds the faults it is for."""
+"""`sharectl consumption check`: correct policies pass, and each check finds its faults."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ ADVICE_ON_CORRECT = {
     "seed-tokens": ["cores"],
     "70-consumption-custom-tokens": ["cores"],
 }
-GOOD = """CONSUMPTION_POLICY = True
-CONSUMPTION_CPUS = ifThenElse((TARGET.RequestCpus ?: 0) >= 0, quantize(TARGET.RequestCpus, {1}), -1)
-CONSUMPTION_MEMORY = ifThenElse((TARGET.RequestMemory ?: 0) >= 0, quantize(TARGET.RequestMemory, {128}), -1)
-CONSUMPTION_DISK = ifThenElse((TARGET.RequestDisk ?: 0) >= 0, quantize(TARGET.RequestDisk, {1024}), -1)
-CLAIM_PARTITIONABLE_LEFTOVERS = False
-SLOT_WEIGHT = Cpus
-"""
+GOOD = "CONSUMPTION_POLICY = True\n"
+GOOD += "".join(
+    f"CONSUMPTION_{asset.upper()} = ifThenElse((TARGET.Request{asset} ?: 0) >= 0, "
+    f"quantize(TARGET.Request{asset}, {{{step}}}), -1)\n"
+    for asset, step in (("Cpus", 1), ("Memory", 128), ("Disk", 1024))
+)
+GOOD += "CLAIM_PARTITIONABLE_LEFTOVERS = False\nSLOT_WEIGHT = Cpus\n"
 LINE = GOOD.count("\n") + 1
 TYPE_1 = "NUM_SLOTS_TYPE_1 = 1\nSLOT_TYPE_1 = 100%\nSLOT_TYPE_1_PARTITIONABLE = True\n"
 TWO_TYPES = "".join(f"NUM_SLOTS_TYPE_{n} = 1\nSLOT_TYPE_{n}_PARTITIONABLE = True\n" for n in (1, 2))
@@ -113,7 +113,9 @@ ERRORS: Mapping[str, tuple[str, ...]] = {
         "MACHINE_RESOURCE_t = 2\nCONSUMPTION_t = TARGET.Requestt",
     ),
     "cores": ("CONSUMPTION_CPUS = 0",),
-    "start": ("START = TARGET.RequestCpus >= 2\nCONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {2})",),
+    "start": (
+        "START = TARGET.RequestCpus >= 2\nCONSUMPTION_CPUS = quantize(TARGET.RequestCpus, {2})",
+    ),
     "weight": ("SLOT_WEIGHT = 8 / Cpus", "STARTD.SLOT_WEIGHT = 8 / Cpus"),
     "access points": (
         "DAEMON_LIST = MASTER, SCHEDD, STARTD\nSLOT_WEIGHT = floor(Memory / 1024)",

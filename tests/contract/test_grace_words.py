@@ -13,7 +13,7 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.condor.nodes import status_of
 
@@ -36,7 +36,7 @@ JOB = classad2.ClassAd({"RequestCpus": 1, "AccountingGroup": "cms.bob"})
 @pytest.fixture(scope="module")
 def expressions() -> dict[str, str]:
     """Attributes of a slot in cron mode."""
-    source, cron = Source(CONFIG), {"SHARECTL_ACTUATION": "cron"}
+    source, cron = ConfigSource(CONFIG), {"SHARECTL_ACTUATION": "cron"}
     with CondorProcess() as process:
         listed = expand(source, ["STARTD_ATTRS"], process, cron)["STARTD_ATTRS"].split()
         return expand(source, listed, process, cron)

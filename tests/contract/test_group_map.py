@@ -1,4 +1,4 @@
-"""Which faults of an access point's map of users to groups `sharectl check snippets` finds, and where."""
+"""Faults of an access point's map of users to groups that `sharectl check snippets` finds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from sharectl.check import group_map
 from sharectl.check.findings import Finding, Level
 from sharectl.check.snippets import check
-from sharectl.condor.configuration import Source
+from sharectl.condor.configuration import ConfigSource
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 
@@ -34,7 +34,7 @@ def checked(
     local.write_text(
         f"USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\nSHARECTL_GROUP_MAP = {path}\n{lines}"
     )
-    found = check(Source(snippets, local), {}).findings
+    found = check(ConfigSource(snippets, local), {}).findings
     assert not [finding for finding in found if finding.id == "syntax"]
     return [finding for finding in found if finding.id == "groups"]
 

@@ -12,7 +12,7 @@ import classad2
 import htcondor2  # noqa: F401 - names resolve as in the daemons only once it is loaded
 import pytest
 
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.expressions import TARGET, Reference, references
 from sharectl.condor.library import CondorProcess
 
@@ -50,7 +50,7 @@ CLAIMED = {
 
 
 def deployed(overrides: Mapping[str, str]) -> dict[str, str]:
-    source = Source(CONFIG)
+    source = ConfigSource(CONFIG)
     with CondorProcess() as process:
         return expand(source, [ADMITS, GRACE, "t1_HeldBackSlot"], process, overrides)
 

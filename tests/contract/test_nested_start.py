@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import group_of
 
@@ -33,7 +33,7 @@ HOSTILE = st.text(st.characters(min_codepoint=1, max_codepoint=0x2FF), max_size=
 @pytest.fixture(scope="module")
 def expressions() -> dict[str, str]:
     """Attribute of the slot → its expression, as the snippet has it."""
-    source = Source(CONFIG)
+    source = ConfigSource(CONFIG)
     with CondorProcess() as process:
         return expand(source, [ADMITS, HELD], process)
 

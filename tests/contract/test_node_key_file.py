@@ -11,7 +11,7 @@ import pytest
 
 import target
 from sharectl.check.snippets import check
-from sharectl.condor.configuration import Source
+from sharectl.condor.configuration import ConfigSource
 from sharectl.plan.nodes import REMEDIES
 from sharectl.publish.signing import Reader, problem, reader
 
@@ -105,11 +105,13 @@ def test_a_machine_is_checked_with_its_file_of_keys(
     local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n")
     on_machine = [
         str(found)
-        for found in check(Source(snippets, local), {}).findings
+        for found in check(ConfigSource(snippets, local), {}).findings
         if str(path) in str(found)
     ]
     elsewhere = [
-        str(found) for found in check(Source(snippets), {}).findings if str(path) in str(found)
+        str(found)
+        for found in check(ConfigSource(snippets), {}).findings
+        if str(path) in str(found)
     ]
     assert elsewhere == []
     assert len(on_machine) == bool(code)

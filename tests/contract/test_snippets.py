@@ -20,7 +20,7 @@ from sharectl.check.snippet_rules import BESIDE, JOB_CTL_OPTIONS, MAX_SOURCES
 from sharectl.check.snippets import CHECKS, check, report_of
 from sharectl.check.trials import PUBLISHED
 from sharectl.cli.main import main
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.quotas import central_manager_configuration
@@ -83,12 +83,12 @@ def in_cron(change: Change) -> Change:
 
 
 def found(folder: Path, site_attributes: Mapping[str, str] | None = None) -> list[Finding]:
-    return list(check(Source(folder), site_attributes or {}).findings)
+    return list(check(ConfigSource(folder), site_attributes or {}).findings)
 
 
 def expanded(folder: Path, macros: list[str]) -> dict[str, str]:
     with CondorProcess() as process:
-        return expand(Source(folder), macros, process)
+        return expand(ConfigSource(folder), macros, process)
 
 
 @BOTH_WAYS
@@ -160,7 +160,7 @@ def test_the_example_of_slot_types_needs_the_nodes_own_start(folder: Path, way: 
 
 @BOTH_WAYS
 def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
-    """In whatever is built onto what the site wrote; without the line end HTCondor could not read it."""
+    """Our text is built onto the site's; without the line end HTCondor could not read it."""
     knobs = {
         "START": "TARGET.JobUniverse == 5",
         "CLAIM_WORKLIFE": "600",
@@ -170,7 +170,7 @@ def test_a_sites_comments_end_with_their_line(folder: Path, way: str) -> None:
     site = "".join(f"{knob} = {text} // not (more /* than that\n" for knob, text in knobs.items())
     added(site, "20-site.conf")(folder)
     added(way)(folder)
-    report = check(Source(folder), {})
+    report = check(ConfigSource(folder), {})
     assert report.findings == ()
     assert report.made["START"].startswith("(TARGET.JobUniverse == 5) && (MY.t1_GraceAdmits")
     assert "//" not in report.made["CLAIM_WORKLIFE"]
@@ -522,7 +522,7 @@ def all_findings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str
             root = tmp_path_factory.mktemp("broken")
             copy = shutil.copytree(SNIPPETS, root / "config.d")
             BROKEN[name][fault](copy)
-            seen = report_of(Source(copy), process, {}).findings
+            seen = report_of(ConfigSource(copy), process, {}).findings
             findings[fault] = [str(finding).replace(f"{root}/", "") for finding in seen]
     return findings
 
@@ -582,7 +582,7 @@ def test_what_is_shown_is_what_the_machine_goes_by(
     for path in folder.glob("*.conf"):
         if name and path.name != name:
             path.unlink()
-    made = check(Source(folder), {}).made
+    made = check(ConfigSource(folder), {}).made
     assert ("START" in made, "JOB_TRANSFORM_NAMES" in made) == (node, access_point)
 
 
@@ -625,7 +625,7 @@ def test_a_map_of_groups_is_advised_and_has_to_be_there(
     local = tmp_path / "condor_config"
     local.write_text("USER_CONFIG_FILE =\nLOCAL_CONFIG_DIR =\n" + named.format(folder=tmp_path))
     (tmp_path / "groups.map").write_text("* alice cms\n")
-    findings = check(Source(folder, local), {}).findings
+    findings = check(ConfigSource(folder, local), {}).findings
     levels = [finding.level for finding in findings if finding.id == "groups"]
     assert levels == ([] if level is None else [level])
 
@@ -654,7 +654,7 @@ def test_an_old_htcondor_acts_by_cron(
     local = tmp_path / "condor_config"
     local.write_text(htcondor(tmp_path / "bin", version))
     added(line)(folder)
-    report = check(Source(folder, local), {})
+    report = check(ConfigSource(folder, local), {})
     assert report.made["SHARECTL_ACTUATION"] == way
     # Nothing is installed, and there is no map.
     assert [f.id for f in report.findings if f.id not in ("cron", "groups")] == ids
@@ -738,7 +738,7 @@ def test_half_an_installation_is_found(folder: Path, tmp_path: Path) -> None:
     for name in ("job_ctl.py", "target.py"):
         shutil.copy(PROGRAMS / name, installed)
     added(f"STARTD_CRON_JOB_CTL_EXECUTABLE = {installed}/job_ctl.py\n")(folder)
-    findings = check(Source(folder, local), {}).findings
+    findings = check(ConfigSource(folder, local), {}).findings
     places = [finding.place for finding in findings if finding.id == "cron"]
     assert places == [f"{folder / LATER}:1"] * (len(BESIDE) - 1)
 

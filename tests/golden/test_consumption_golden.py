@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.condor.configuration import Source
+from sharectl.condor.configuration import ConfigSource
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.examples import example, examples
 from sharectl.consumption.file import parse
@@ -78,7 +78,7 @@ def test_htcondor_reads_every_line(case: str) -> None:
         line.split(" = ")[0] for line in text.splitlines() if line and not line.startswith("#")
     ]
     assert len(set(names)) == len(names)
-    source = Source()
+    source = ConfigSource()
     with CondorProcess() as process:
         values = process.values(names, source.root_file() + text, {})
         assert set(values) == set(names)

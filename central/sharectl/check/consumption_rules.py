@@ -40,7 +40,7 @@ from sharectl.check.consumption_subject import (
 )
 from sharectl.check.findings import Finding, Level
 from sharectl.check.trials import startd_publishes
-from sharectl.condor.configuration import Definition, Source, expand
+from sharectl.condor.configuration import ConfigSource, Definition, expand
 from sharectl.condor.expressions import (
     MY,
     TARGET,
@@ -128,7 +128,7 @@ def unknown_knob(subject: ConsumptionSubject) -> Iterator[Finding]:
             if name.lower() not in used and not name.lower().startswith(stems or "\0")
             if (fault := _unknown(node, name)) is not None
         }
-        real = expand(Source(), list(odd), subject.htcondor) if odd else {}
+        real = expand(ConfigSource(), list(odd), subject.htcondor) if odd else {}
         for name, fault in odd.items():
             if name not in real:
                 yield Finding(names[name].place, *fault)

@@ -419,7 +419,7 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
 
 
 def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
-    """Brackets that one file leaves open, or closes for another: together they may be an expression."""
+    """Brackets that one file leaves open for another: together they may be an expression."""
     parts = dict.fromkeys(
         part
         for macro in subject.readable

@@ -21,7 +21,7 @@ from sharectl.check.subject import (
     SnippetSubject,
 )
 from sharectl.check.trials import CRON
-from sharectl.condor.configuration import Source, expand, read
+from sharectl.condor.configuration import ConfigSource, expand, read
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError, installed_version
 
 CHECKS: tuple[Check[SnippetSubject], ...] = (
@@ -94,7 +94,7 @@ class SnippetReport:
     """Expanded text of the knobs in `SHOWN`, `SHOWN_OF_ACCESS_POINTS` or both."""
 
 
-def check(source: Source, site_attributes: Mapping[str, str]) -> SnippetReport:
+def check(source: ConfigSource, site_attributes: Mapping[str, str]) -> SnippetReport:
     """Findings about a configuration.
 
     Parameters
@@ -108,7 +108,7 @@ def check(source: Source, site_attributes: Mapping[str, str]) -> SnippetReport:
 
 
 def report_of(
-    source: Source, process: CondorProcess, site_attributes: Mapping[str, str]
+    source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
 ) -> SnippetReport:
     """The same, with a process that is there already."""
     try:
@@ -133,9 +133,9 @@ def _made(subject: SnippetSubject) -> dict[str, str]:
 
 
 def _subject(
-    source: Source, process: CondorProcess, site_attributes: Mapping[str, str]
+    source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
 ) -> SnippetSubject:
-    """Configuration as the installed HTCondor takes it, which may be older than the library here."""
+    """Configuration as the installed HTCondor takes it, which may be older than the library."""
     configuration = read(source, MACROS, process)
     enabled = configuration.text(ENABLED).strip()
     is_invalid = configuration.assignments(ENABLED) and enabled.lower() not in ("true", "false")

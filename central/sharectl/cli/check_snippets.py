@@ -14,7 +14,7 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_]\w*")
 
 
 def attribute(text: str) -> tuple[str, str]:
-    """Name and value of ``NAME`` or ``NAME=VALUE``; the value is True unless given."""
+    """Name and value of ``NAME`` or ``NAME=VALUE``; the default value is True."""
     name, equals, value = text.partition("=")
     if not _ATTRIBUTE.fullmatch(name) or (equals and not value.strip()):
         raise argparse.ArgumentTypeError(
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         type=Path,
         metavar="DIR",
-        help="check the files of this folder, on top of HTCondor's defaults (default: all that this machine's "
-        "HTCondor reads)",
+        help="check the files of this folder, on top of HTCondor's defaults (default: all that "
+        "this machine's HTCondor reads)",
     )
     parser.add_argument(
         "--published",
@@ -39,14 +39,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=attribute,
         metavar="NAME[=VALUE]",
-        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a healthy node "
-        "(default: True); may be repeated",
+        help="an attribute that a STARTD_CRON job of the site publishes, with its value on a "
+        "healthy node (default: True); may be repeated",
     )
     checks.add_arguments(parser, CHECKS, "DIR")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print knobs that the files make of a node, then the findings; 1 if any is more than advice."""
+    """Print knobs as the files make them, then the findings; 1 for more than advice."""
     source = source_of(arguments.directory, with_local=arguments.with_local)
     report = check(source, dict(arguments.published))
     lines = [f"read: {name}" for name in report.files]

@@ -66,18 +66,6 @@ def booleans(texts: Iterable[str], htcondor: CondorProcess) -> dict[str, Optiona
     return {**values, **{text: _of_value(row[0][0]) for text, row in zip(rest, rows) if row}}
 
 
-def boolean_here(text: str) -> Optional[bool]:
-    """The same, evaluated in this process: a hostile text can make it hang."""
-    from sharectl.condor.child import UNREADABLE, expression, outcome
-
-    if literal(text) is not None:
-        return literal(text)
-    try:
-        return _of_value(outcome(expression(text).eval()))
-    except UNREADABLE:
-        return None
-
-
 def _of_value(value: object) -> Optional[bool]:
     return bool(value) if isinstance(value, (bool, int, float)) else None
 
@@ -117,7 +105,7 @@ class Definition:
 
 
 def definitions_in(files: Iterable[Path]) -> tuple[Definition, ...]:
-    """Assignments in files and in their includes, in the order of reading, of each if's branches."""
+    """Assignments in files and their includes, in the order of reading; both branches of an if."""
     return tuple(
         definition
         for file in files
@@ -215,7 +203,7 @@ def _by_name(definitions: Iterable[Definition]) -> dict[str, list[Definition]]:
 
 
 @dataclass(frozen=True)
-class Source:
+class ConfigSource:
     """Files that HTCondor is to read."""
 
     directory: Optional[Path] = None
@@ -252,11 +240,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Configuration:
-    """Macros and their places, as HTCondor reads a `Source`."""
+    """Macros and their places, as HTCondor reads a `ConfigSource`."""
 
     name: str
     """For people: a path, or this machine."""
-    source: Source
+    source: ConfigSource
     definitions: tuple[Definition, ...] = ()
     values: Mapping[str, str] = field(default_factory=dict)
     """Macro, lower case → its expanded text; without those that are not set, or empty."""
@@ -320,7 +308,7 @@ class Configuration:
         return _by_name(self.definitions)
 
 
-def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
+def source_of(directory: Optional[Path], *, with_local: bool) -> ConfigSource:
     """Folder of snippets, or the configuration of this machine.
 
     Parameters
@@ -339,7 +327,7 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
         problem = f"{directory}: no such folder; name one with HTCondor configuration files"
         raise InputError([problem])
     if directory is not None and not with_local:
-        return Source(directory)
+        return ConfigSource(directory)
     named = os.environ.get("CONDOR_CONFIG")
     candidates = [named] if named else INSTALLED
     main_file = next((Path(name) for name in candidates if Path(name).is_file()), None)
@@ -347,11 +335,11 @@ def source_of(directory: Optional[Path], *, with_local: bool) -> Source:
         places = " and ".join(candidates)
         remedy = "name a folder of snippets to check"
         raise InputError([f"{places}: no configuration of HTCondor here; {remedy}"])
-    return Source(directory, main_file)
+    return ConfigSource(directory, main_file)
 
 
 def read(
-    source: Source,
+    source: ConfigSource,
     macros: Sequence[str],
     process: CondorProcess,
     overrides: Optional[Mapping[str, str]] = None,
@@ -414,7 +402,7 @@ def read_text(
             for definition in definitions_in([path])
         )
         _refuse_commands(definitions)
-        source = Source(text=f"include : {path.resolve()}")
+        source = ConfigSource(text=f"include : {path.resolve()}")
         try:
             return _with_values(Configuration(name, source, definitions), macros, process)
         except UnreadableConfigurationError as error:
@@ -443,9 +431,9 @@ def _read_dump(
     definitions = dumped(content, Path(name))
     text = "\n".join(f"{definition.name} = {definition.text}" for definition in definitions)
     names = tuple(definition.name for definition in definitions)
-    whole = Configuration(name, Source(text=text), definitions, is_whole=True)
+    whole = Configuration(name, ConfigSource(text=text), definitions, is_whole=True)
     read_back = _with_values(whole, macros, process)
-    defaults = expand(Source(), names, process)
+    defaults = expand(ConfigSource(), names, process)
     # A dump has every knob with a default. An empty one means something for a slot type only.
     written = tuple(
         definition
@@ -512,7 +500,7 @@ def _files_in(folder: Path, excluded: re.Pattern[str]) -> list[Path]:
 
 
 def expand(
-    source: Source,
+    source: ConfigSource,
     macros: Sequence[str],
     process: CondorProcess,
     overrides: Optional[Mapping[str, str]] = None,

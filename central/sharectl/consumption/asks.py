@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import evaluated, whole
-from sharectl.condor.configuration import boolean_here
+from sharectl.condor.configuration import literal
 from sharectl.condor.daemons import (
     ACCOUNTING_GROUP,
     ask_collector,
@@ -559,4 +559,4 @@ def leftovers(pool: PoolConfig, schedds: Iterable[Mapping[str, str]]) -> Optiona
 
 
 def _leftovers(location: Mapping[str, str]) -> Optional[bool]:
-    return boolean_here(str(macros(location)["CLAIM_PARTITIONABLE_LEFTOVERS"]))
+    return literal(str(macros(location)["CLAIM_PARTITIONABLE_LEFTOVERS"]))

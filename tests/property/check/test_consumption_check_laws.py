@@ -13,7 +13,7 @@ from sharectl.check.consumption import CHECKS
 from sharectl.check.consumption_rules import unknown_knob
 from sharectl.check.consumption_subject import ConsumptionSubject, node_of
 from sharectl.check.findings import findings
-from sharectl.condor.configuration import Configuration, Definition, Source, dumped
+from sharectl.condor.configuration import ConfigSource, Configuration, Definition, dumped
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.policy import amount_of
 
@@ -67,7 +67,7 @@ def subject(knobs: dict[str, str], htcondor: CondorProcess) -> ConsumptionSubjec
         for line, (name, text) in enumerate(knobs.items(), 1)
     )
     values = {name.lower(): text for name, text in knobs.items()}
-    configuration = Configuration("a.conf", Source(), definitions, values)
+    configuration = Configuration("a.conf", ConfigSource(), definitions, values)
     return ConsumptionSubject((node_of(configuration, htcondor),), htcondor)
 
 

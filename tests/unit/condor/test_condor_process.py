@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 
 PARENT = """
 import pathlib, sys
-from sharectl.condor.configuration import Source, expand
+from sharectl.condor.configuration import ConfigSource, expand
 from sharectl.condor.library import CondorProcess
 with CondorProcess() as process:
-    expand(Source(), ("SPOOL",), process)
+    expand(ConfigSource(), ("SPOOL",), process)
     print(process._process.pid, flush=True)
-    expand(Source(main_file=pathlib.Path(sys.argv[1])), ("SPOOL",), process)
+    expand(ConfigSource(main_file=pathlib.Path(sys.argv[1])), ("SPOOL",), process)
 """
 
 
@@ -62,8 +62,8 @@ def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
     (broken / "a.conf").write_text("FOO BAR\n")
     with CondorProcess(deadline_seconds=3) as process:
         with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):
-            expand(Source(fifos), ("START",), process)
+            expand(ConfigSource(fifos), ("START",), process)
         with pytest.raises(UnreadableConfigurationError) as caught:
-            expand(Source(broken), ("START",), process)
+            expand(ConfigSource(broken), ("START",), process)
         assert caught.value.place == f"{broken / 'a.conf'}:1"
-        assert expand(Source(), ("START",), process)
+        assert expand(ConfigSource(), ("START",), process)

@@ -27,7 +27,8 @@ ROOT = 'Config source Error "/made/root", Line 4, Include Depth 1: '
         (
             (
                 'Config source Warning "A", Line 1: obsolete; Error: use feature: unknown\n'
-                f'Config source Error "/etc/b", Line 7: at X; Config source Error "A", Line 2: ; {ROOT}'
+                'Config source Error "/etc/b", Line 7: at X; '
+                f'Config source Error "A", Line 2: ; {ROOT}'
             ),
             "/etc/b:7",
             "use feature: unknown; at X",
