@@ -117,17 +117,7 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         generator=GENERATOR,
         digest=b64encode(sha256(style.encode()).digest()).decode(),
         begin=f"Shares{f' of {subject.pool}' if subject.pool else ''}, ",
-        periods=[
-            {
-                "label": f"Period {name}" if name else "",
-                "span": _moments(period),
-                "minutes": (minute(period.since), f"{minute(period.until)} UTC"),
-                "length": span(period.until - period.since),
-                "summary": _summary(period, anchors) if period.groups else None,
-                "why_empty": _why_empty([period]),
-            }
-            for period, name in zip(summaries, names)
-        ],
+        periods=[_period(period, name, anchors) for period, name in zip(summaries, names)],
         facts=_facts(summaries[0]) if len(summaries) == 1 else (),
         problems=subject.problems,
         all_groups=[side_by_side(kind, periods, names) for kind in overview_kinds(shown)]
@@ -170,6 +160,17 @@ def report(periods: Sequence[Series], subject: Subject) -> str:
         else "",
         made_at=minute(subject.made_at),
     )
+
+
+def _period(period: PeriodSummary, name: str, anchors: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "label": f"Period {name}" if name else "",
+        "span": _moments(period),
+        "minutes": (minute(period.since), f"{minute(period.until)} UTC"),
+        "length": span(period.until - period.since),
+        "summary": _summary(period, anchors) if period.groups else None,
+        "why_empty": _why_empty([period]),
+    }
 
 
 def as_content(periods: Sequence[Series], subject: Subject) -> dict[str, Any]:

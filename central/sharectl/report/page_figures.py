@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Optional
 
@@ -79,63 +79,38 @@ def group_kinds(
     in_cores
         True to draw pending jobs by the cores they request, else by their number.
     """
+    work = Line("work", of_group(group, lambda point: point.work_hs06_seconds))
+    pledge = Line("pledge", of_group(group, lambda point: point.pledge_hs06_seconds))
+    error = Line("error", of_group(group, lambda point: point.error_hs06))
+    output = Line("output", of_group(group, lambda point: point.output_hs06))
+    held_back = Line("held back", of_group(group, lambda point: point.held_back_nodes))
+    helped = Line("helped", of_group(group, lambda point: point.helped_nodes))
+    unit = "cores" if in_cores else "jobs"
 
-    def of(value: OfGroup) -> OfBucket:
-        return of_group(group, value)
+    def running(point: GroupPoint) -> Mapping[int, float]:
+        return point.cores_by_size
 
-    def running(point: GroupPoint) -> dict[int, float]:
-        return dict(point.cores_by_size)
-
-    def pending(point: GroupPoint) -> dict[int, float]:
+    def pending(point: GroupPoint) -> Mapping[int, float]:
         return {
             size: jobs * (size if in_cores else 1) for size, jobs in point.pending_by_size.items()
         }
 
-    held_back = Line("held back", of(lambda point: point.held_back_nodes))
-    helped = Line("helped", of(lambda point: point.helped_nodes))
     return [
         FigureKind(
             "work",
             "Work against pledge",
             "HS06-hours",
-            [
-                Line("work", of(lambda point: point.work_hs06_seconds)),
-                Line("pledge", of(lambda point: point.pledge_hs06_seconds)),
-            ],
+            [work, pledge],
             lambda series: _work_says(series, group),
             cumulative=True,
         ),
-        FigureKind(
-            "running",
-            "Running, by job size",
-            "cores",
-            layer_lines(group, layers, running),
-            _means((of(lambda point: sum(running(point).values())), "cores")),
-            stacked=True,
-            whole=True,
-        ),
-        FigureKind(
-            "pending",
-            "Pending, by job size",
-            "cores requested" if in_cores else "jobs",
-            layer_lines(group, layers, pending),
-            _means(
-                (
-                    of(lambda point: sum(pending(point).values())),
-                    "cores" if in_cores else "jobs",
-                )
-            ),
-            stacked=True,
-            whole=True,
-        ),
+        _by_size("running", "cores", "cores", group, layers, running),
+        _by_size("pending", "cores requested" if in_cores else unit, unit, group, layers, pending),
         FigureKind(
             "error",
             "Error and controller output",
             "HS06",
-            [
-                Line("error", of(lambda point: point.error_hs06)),
-                Line("output", of(lambda point: point.output_hs06)),
-            ],
+            [error, output],
             lambda series: _error_says(series, group),
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
@@ -149,6 +124,25 @@ def group_kinds(
             whole=True,
         ),
     ]
+
+
+def _by_size(
+    key: str,
+    words: str,
+    unit: str,
+    group: str,
+    layers: Layers,
+    by_size: Callable[[GroupPoint], Mapping[int, float]],
+) -> FigureKind:
+    return FigureKind(
+        key,
+        f"{key.capitalize()}, by job size",
+        words,
+        layer_lines(group, layers, by_size),
+        _means((of_group(group, lambda point: sum(by_size(point).values())), unit)),
+        stacked=True,
+        whole=True,
+    )
 
 
 def top_groups(groups: Sequence[str]) -> list[str]:
