@@ -11,88 +11,73 @@ from math import fsum
 from typing import Any
 
 from sharectl.cli import options, wiring
-from sharectl.cli.options import say_warnings
 from sharectl.errors import PoolUnavailableError
 from sharectl.files.files import only_one
 from sharectl.report import as_json
 from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCES, Pledged
 
-_EPILOG = """exit codes besides those of `sharectl --help`: 75 the pledges cannot be had, so that cycles change nothing"""
+_COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
     options.add_common(parser)
-    parser.add_argument(
-        "--refresh",
-        action="store_true",
-        help="ask CRIC however young the copy is, and keep what it says",
+    refresh = "ask CRIC however young the copy is, and keep what it says"
+    parser.add_argument("--refresh", action="store_true", help=refresh)
+    confirm = (
+        "the same, and take pledges that differ from those in use by more than "
+        "pledges.cric.max_change_factor"
     )
-    parser.add_argument(
-        "--confirm",
-        action="store_true",
-        help="the same, and take pledges that differ from those in use by more than pledges.cric.max_change_factor",
+    parser.add_argument("--confirm", action="store_true", help=confirm)
+    parser.epilog = (
+        "exit codes besides those of `sharectl --help`: 75 the pledges cannot be had, so that "
+        "cycles change nothing"
     )
-    parser.epilog = _EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print each group's pledge, where it is from and how old it is: what a cycle would use now.
+    """Print each group's pledge that a cycle would use now, its source and its age.
 
     Raises
     ------
     PoolUnavailableError
         If a cycle would have none.
     """
-    config = options.config_of(arguments)
-    writes = arguments.refresh or arguments.confirm
+    config, confirm = options.config_of(arguments), arguments.confirm
+    writes = arguments.refresh or confirm
+    source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)
     with contextlib.ExitStack() as stack:
         if writes:
             stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
         now = int(time.time())
-        pledged = wiring.pledges_of(
-            config, keep=writes, refresh=writes, confirm=arguments.confirm
-        ).resolve(now)
+        pledged = source.resolve(now)
     rows = _rows(pledged, now)
-    notes = (*pledged.notes, *_idle(arguments, config.pledges.source))
-    if arguments.json:
-        print(
-            as_json.dumps(
-                "pledges",
-                {
-                    "from": config.pledges.source,
-                    "now": now,
-                    "seconds": round(pledged.source.seconds, 3),
-                    "problem": pledged.source.problem,
-                    "warnings": list(pledged.warnings),
-                    "notes": list(notes),
-                    "pledges": rows,
-                },
-            )
-        )
-    elif pledged.source.problem is None:
-        _print(rows)
-    say_warnings(pledged.warnings)
-    for note in notes:
-        print(f"sharectl: note: {note}", file=sys.stderr)
-    if pledged.source.problem is not None:
-        raise PoolUnavailableError(f"pledges: {pledged.source.problem}")
-    return 0
-
-
-def _idle(arguments: argparse.Namespace, source: str) -> list[str]:
-    """A note on the options that change nothing with this source of pledges."""
+    notes = [*pledged.notes]
     given = [f"--{name}" for name in ("refresh", "confirm") if getattr(arguments, name)]
-    if source != "yaml" or not given:
-        return []
-    does = "does" if len(given) == 1 else "do"
-    return [
-        (
-            f"{' and '.join(given)} {does} nothing with `from: {source}`: the pledges of the "
-            "configuration need neither"
-        )
-    ]
+    if config.pledges.source == "yaml" and given:
+        nothing = f"{'does' if len(given) == 1 else 'do'} nothing with `from: yaml`"
+        need = "the pledges of the configuration need neither"
+        notes.append(f"{' and '.join(given)} {nothing}: {need}")
+    problem = pledged.source.problem
+    if arguments.json:
+        content = {
+            "from": config.pledges.source,
+            "now": now,
+            "seconds": round(pledged.source.seconds, 3),
+            "problem": problem,
+            "warnings": list(pledged.warnings),
+            "notes": notes,
+            "pledges": rows,
+        }
+        print(as_json.dumps("pledges", content))
+    elif problem is None:
+        print_table("pledges", _COLUMNS, list(map(_cells, rows)), sys.stdout)
+    options.say_warnings(pledged.warnings)
+    options.say(f"note: {note}" for note in notes)
+    if problem is not None:
+        raise PoolUnavailableError(f"pledges: {problem}")
+    return 0
 
 
 def _rows(pledged: Pledged, now: int) -> list[dict[str, Any]]:
@@ -107,28 +92,8 @@ def _rows(pledged: Pledged, now: int) -> list[dict[str, Any]]:
     ]
 
 
-def _print(rows: list[dict[str, Any]]) -> None:
-    print_table(
-        "pledges",
-        ("group", "pledge HS06", "share", "from", "age", "where"),
-        [
-            (
-                row["group"],
-                round(row["hs06"], 1),
-                f"{row['share_ratio']:.4f}",
-                SOURCES[row["source"]],
-                _age(row["age_seconds"]),
-                row["place"],
-            )
-            for row in rows
-        ],
-        sys.stdout,
-    )
-
-
-def _age(seconds: int) -> str:
-    return (
-        f"{seconds // 86400} d {seconds % 86400 // 3600} h"
-        if seconds >= 3600  # noqa: PLR2004
-        else f"{seconds // 60} min"
-    )
+def _cells(row: dict[str, Any]) -> tuple[object, ...]:
+    hours, seconds = divmod(row["age_seconds"], 3600)
+    age = f"{hours // 24} d {hours % 24} h" if hours else f"{seconds // 60} min"
+    share, source = f"{row['share_ratio']:.4f}", SOURCES[row["source"]]
+    return row["group"], round(row["hs06"], 1), share, source, age, row["place"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Callable, Optional
 
 from sharectl.cli.options import pool_of, say
-from sharectl.config.groups import SubgroupConfig, tree_of
+from sharectl.config.groups import GroupConfig, all_groups, place_of, tree_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import (
     CRIC_COPY,
@@ -33,7 +33,7 @@ from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Keep, Ledger
 from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
-from sharectl.pledges.sources import DAY_SECONDS, NestedPledges, Wanted, WrittenPledges
+from sharectl.pledges.sources import NestedPledges, Wanted, WrittenPledges
 from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.collector import CollectorAccess, CollectorPublisher
@@ -244,60 +244,29 @@ def pledges_of(
 
 def _wanted(config: Config) -> Iterator[Wanted]:
     """Groups of the first level, and those within them that have no promise in the file."""
-    for name, group in config.groups.items():
-        place = f"groups.{name}"
-        yield Wanted(name, group.written_hs06, place, (group.cric_vo or name).lower())
-        yield from _within(name, place, group.groups)
-
-
-def _within(
-    above: str, place: str, groups: Optional[Mapping[str, SubgroupConfig]]
-) -> Iterator[Wanted]:
-    for part, group in (groups or {}).items():
-        name, at = f"{above}.{part}", f"{place}.groups.{part}"
-        if group.share is None and group.written_hs06 is None:
-            yield Wanted(name, None, at)
-        yield from _within(name, at, group.groups)
+    for name, (*above, group) in all_groups(config.groups):
+        place = place_of(name)
+        if isinstance(group, GroupConfig):
+            yield Wanted(name, group.written_hs06, place, (group.cric_vo or name).lower())
+        elif above and group.share is None and group.written_hs06 is None:
+            yield Wanted(name, None, place)
 
 
 def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Pledges:
-    from sharectl.pledges.negotiator import NegotiatorAccess, NegotiatorPledges
+    from sharectl.pledges.negotiator import NegotiatorPledges
 
-    said = config.pledges.negotiator
-    return NegotiatorPledges(
-        NegotiatorAccess(
-            collector=config.pool.collector,
-            name=said.name,
-            file=said.file,
-            deadline_seconds=said.deadline_seconds,
-            pool_cores=said.pool_cores,
-            weight_hs06=said.weight_hs06,
-            copy_file=config.state_directory / KNOBS_COPY,
-            max_age_seconds=said.max_age_seconds,
-            default_node_hs06=config.pool.default_node_hs06,
-            default_node_cores=config.pool.default_node_cores,
-        ),
-        wanted,
-        keep=keep,
-    )
+    copy_file = config.state_directory / KNOBS_COPY
+    return NegotiatorPledges(config.pledges.negotiator, config.pool, wanted, copy_file, keep=keep)
 
 
 def _cric(
     config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool
 ) -> Pledges:
-    from sharectl.pledges.cric import CricAccess, CricPledges, Manner, ServerAccess
+    from sharectl.pledges.cric import CricPledges, Manner
 
-    said = config.pledges.cric
-    if said is None:
+    cric = config.pledges.cric
+    if cric is None:
         raise ValueError("the configuration was not validated: there is no pledges.cric")
-    access = CricAccess(
-        url=said.url,
-        federations=said.federations,
-        copy_file=said.copy_file or config.state_directory / CRIC_COPY,
-        server=ServerAccess(said.ca_file, said.ca_directory, said.proxy, said.deadline_seconds),
-        federation_ratio=said.federation_ratio,
-        refresh_seconds=said.refresh_seconds,
-        max_age_seconds=said.max_age_days * DAY_SECONDS,
-        max_change_factor=said.max_change_factor,
-    )
-    return CricPledges(access, wanted, Manner(keep=keep, refresh=refresh, confirm=confirm))
+    copy_file = cric.copy_file or config.state_directory / CRIC_COPY
+    manner = Manner(keep=keep, refresh=refresh, confirm=confirm)
+    return CricPledges(cric, copy_file, wanted, manner)

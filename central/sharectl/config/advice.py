@@ -12,7 +12,7 @@ from sharectl.config.files import clashes, on_disk, written
 from sharectl.config.groups import all_groups, place_of
 from sharectl.config.load import steering_of
 from sharectl.config.model import Config
-from sharectl.config.service_unit import SERVICE, Unit
+from sharectl.config.service_unit import SERVICE, Unit, unit_of
 from sharectl.control.laws import Ewma, Pid
 from sharectl.control.setpoints import CarryOver
 from sharectl.errors import ConfigError
@@ -28,6 +28,19 @@ _EXTRAS = {
     "parquet": ("pyarrow", "`ledger export --format parquet` exits 69"),
 }
 """Extra → its library, and what happens without it."""
+
+
+def findings(config: Config, file: Path) -> tuple[list[str], list[str]]:
+    """Problems of the configuration in ``file`` on this machine, and recommendations."""
+    unit = unit_of()
+    problems, unknown = unusable(config, file)
+    refused = protected(config, unit)
+    needed, extras = missing_extras(config)
+    # Without an installed unit cycles may run in another way.
+    by_service = unit is not None and unit.installed
+    problems += [*(refused if by_service else []), *needed]
+    recommended = [*unknown, *absent(config, unit), *([] if by_service else refused)]
+    return problems, [*recommended, *advice(config), *idle(config), *extras]
 
 
 def is_installed(library: str) -> bool:

@@ -1,4 +1,4 @@
-"""Pledges as the configuration has them, from whichever source: what a source says, and what an operator wrote over it."""
+"""Pledges from whichever source: what it says, and what an operator wrote over it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from sharectl.words import shown
 DAY_SECONDS = 86400
 _HOUR_SECONDS = 3600
 _SAME = 1e-9
+_MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
@@ -28,18 +29,20 @@ class Wanted:
     place: str = ""
     """The key of the group."""
     known_as: str = ""
-    """What the source calls it."""
+    """Its name in the source."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """What a source says of one group."""
+    """Pledge of one group in the source."""
 
     hs06: float
     place: str
-    """Where exactly."""
+    """Exact place in the source."""
     surplus: Optional[str] = None
     """As `Pledge.surplus`."""
+    said_at: Optional[int] = None
+    """Unix seconds at which the source said so; None for now."""
 
 
 class WrittenPledges:
@@ -51,42 +54,42 @@ class WrittenPledges:
     def resolve(self, now: int) -> Pledged:  # noqa: ARG002 - they do not change with time
         """All of them; see `sharectl.cycle.ports.Pledges`."""
         pledges = (
-            Pledge(each.group, each.written_hs06, "yaml", each.place)
-            for each in self.wanted
-            if each.written_hs06 is not None
+            Pledge(one.group, one.written_hs06, "yaml", one.place)
+            for one in self.wanted
+            if one.written_hs06 is not None
         )
         return Pledged(Source(SOURCE_NAME, 0.0), tuple(pledges))
 
 
 class NestedPledges:
-    """The same for groups within groups, whose shares are in the configuration."""
+    """Pledges of groups within groups, whose shares are in the configuration."""
 
     def __init__(
         self, source: Pledges, tree: Callable[[Mapping[str, float]], Mapping[str, float]]
     ) -> None:
         self.source = source
         self.tree = tree
-        """Of the pledges that the source has: those of all groups, each before those within it."""
+        """Pledges of the source → those of all groups, each before those within it."""
 
     def resolve(self, now: int) -> Pledged:
         """Pledges of all levels; see `sharectl.cycle.ports.Pledges`."""
-        found = self.source.resolve(now)
-        if found.source.problem is not None:
-            return found
-        every = self.tree(found.hs06)
-        known = {pledge.group: pledge for pledge in found.pledges}
-        problems = list(_beyond(every))
+        pledged = self.source.resolve(now)
+        if pledged.source.problem is not None:
+            return pledged
+        every = self.tree(pledged.hs06)
+        problems = list(_overpromised(every))
         if problems:
-            return refused(found.source.seconds, problems, found.warnings)
+            return refused(pledged.source.seconds, problems, pledged.warnings)
+        of_source = {pledge.group: pledge for pledge in pledged.pledges}
         pledges = (
-            known.get(group)
+            of_source.get(group)
             or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
             for group, hs06 in every.items()
         )
-        return replace(found, pledges=tuple(pledges))
+        return replace(pledged, pledges=tuple(pledges))
 
 
-def _beyond(every: Mapping[str, float]) -> Iterator[str]:
+def _overpromised(every: Mapping[str, float]) -> Iterator[str]:
     """Groups that promise more than they have."""
     inner: dict[str, list[float]] = {}
     for group, hs06 in every.items():
@@ -95,62 +98,43 @@ def _beyond(every: Mapping[str, float]) -> Iterator[str]:
         total = fsum(inner.get(group, ()))
         if total > hs06 * (1 + _SAME):
             yield (
-                f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}; write "
-                "shares instead of pledges "
-                "for them, or lower them"
+                f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}; write shares "
+                "instead of pledges for them, or lower them"
             )
 
 
 def joined(
-    wanted: Sequence[Wanted],
-    told: Mapping[str, Told],
-    source: str,
-    *,
-    said_at: Optional[int] = None,
-    absent: Mapping[str, str],
+    wanted: Sequence[Wanted], told: Mapping[str, Told], source: str, absent: Mapping[str, str]
 ) -> tuple[tuple[Pledge, ...], list[str], list[str]]:
-    """Pledges, problems and notes: a written pledge goes before what the source says.
+    """Pledges, problems and notes: a written pledge goes before that of the source.
 
     Parameters
     ----------
     told
-        Group → what the source says.
-    said_at
-        Unix seconds at which it said so; None for now.
+        Group → its pledge in the source.
     absent
-        Group → why the source has no pledge for it, where it has none.
+        Group → why the source has no pledge for it.
     """
     pledges, problems, notes = [], [], []
-    for each in wanted:
-        from_source = told.get(each.group)
-        if each.written_hs06 is not None:
-            instead, surplus = (
-                (from_source.hs06, from_source.surplus) if from_source is not None else (None, None)
-            )
+    for one in wanted:
+        said, written = told.get(one.group), one.written_hs06
+        instead, surplus = (said.hs06, said.surplus) if said is not None else (None, None)
+        if written is not None:
             pledges.append(
-                Pledge(
-                    each.group,
-                    each.written_hs06,
-                    "yaml",
-                    each.place,
-                    instead_of_hs06=instead,
-                    surplus=surplus,
-                )
+                Pledge(one.group, written, "yaml", one.place, None, instead, surplus),
             )
-            if instead is not None and not isclose(instead, each.written_hs06, rel_tol=_SAME):
+            if said is not None and not isclose(said.hs06, written, rel_tol=_SAME):
                 notes.append(
-                    f"{each.place}: {each.written_hs06:g} HS06 is written, and goes before the "
-                    f"{instead:g} of "
-                    f"{from_source.place if from_source else source}"
+                    f"{one.place}: {written:g} HS06 is written, and goes before the "
+                    f"{said.hs06:g} of {said.place}"
                 )
-        elif from_source is None or not from_source.hs06 > 0:
-            why = absent.get(each.group) or (
-                f"{from_source.place} is 0" if from_source else "no pledge"
-            )
-            problems.append(f"{each.place}: {why}; write pledge_hs06 there, or remove the group")
+        elif said is not None and said.hs06 > 0:
+            pledge = Pledge(one.group, said.hs06, source, said.place, said.said_at)
+            pledges.append(replace(pledge, surplus=surplus))
         else:
-            hs06, place, surplus = from_source.hs06, from_source.place, from_source.surplus
-            pledges.append(Pledge(each.group, hs06, source, place, said_at, surplus=surplus))
+            zero = f"{said.place} is 0" if said is not None else "no pledge"
+            why = absent.get(one.group, zero)
+            problems.append(f"{one.place}: {why}; write pledge_hs06 there, or remove the group")
     return tuple(pledges), problems, notes
 
 
@@ -159,15 +143,15 @@ def refused(seconds: float, problems: Iterable[str], warnings: Iterable[str] = (
     return Pledged(Source(SOURCE_NAME, seconds, "; ".join(problems)), (), tuple(warnings))
 
 
-def some(names: Iterable[str], most: int = 10) -> str:
+def some(names: Iterable[str]) -> str:
     """Names of outside origin for a message, not too many."""
     every = list(names)
-    rest = f" and {len(every) - most} more" if len(every) > most else ""
-    return ", ".join(shown(name) for name in every[:most]) + rest
+    rest = f" and {len(every) - _MOST_NAMES} more" if len(every) > _MOST_NAMES else ""
+    return ", ".join(map(shown, every[:_MOST_NAMES])) + rest
 
 
 def ago(seconds: float) -> str:
-    """How long ago something was, such as ``3.5 hours ago``."""
+    """Age, such as ``3.5 hours ago``."""
     if seconds < 2 * DAY_SECONDS:
         return f"{max(0.0, seconds) / _HOUR_SECONDS:.1f} hours ago"
     return f"{seconds / DAY_SECONDS:.1f} days ago"

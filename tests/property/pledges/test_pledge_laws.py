@@ -134,7 +134,7 @@ def test_every_group_has_a_pledge_or_a_problem(
     """No group is left out, none gets 0 that nobody wrote, and a written pledge is always the one in use."""
     wanted = [Wanted(group, written.get(group), f"groups.{group}") for group in groups]
     found, problems, _ = joined(
-        wanted, {group: Told(hs06, "X") for group, hs06 in told.items()}, "cric", absent={}
+        wanted, {group: Told(hs06, "X") for group, hs06 in told.items()}, "cric", {}
     )
     known = {pledge.group: pledge for pledge in found}
     assert len(known) + len(problems) == len(groups)

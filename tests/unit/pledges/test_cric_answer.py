@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sharectl.errors import InputError
-from sharectl.pledges.cric import MAX_BYTES, promised, read
+from sharectl.pledges.cric import promised, read
 from sharectl.shares.pledges import Period
 
 RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json").read_bytes()
@@ -72,28 +72,19 @@ def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
     [
         (b"", "A: is no JSON: "),
         (b"<html>", "A: is no JSON: "),
-        (b"[]", "A: is a list, not an object"),
-        (b"null", "A: is null, not an object"),
+        (b"[]", "A: [] is no object"),
+        (b"null", "A: null is no object"),
         (b'{"IT-INFN-CNAF": NaN}', "A: is no JSON: NaN is no number"),
         (b'{"IT-INFN-CNAF": -Infinity}', "A: is no JSON: -Infinity is no number"),
         (b'{"a": ' * 100_000, "A: is no JSON: it is nested too deeply"),
         (b"\xff\xfe{", "A: is no JSON: "),
         (RECORDED[:-200], "A: is no JSON: "),
-        (b" " * (MAX_BYTES + 1), f"A: has more than {MAX_BYTES} bytes"),
         (b"{}", f'A: there is no federation "{CNAF}"; see pledges.cric.federations'),
-        (
-            b'{"IT-INFN-CNAF": {}, "IT-INFN-CNAF": {}}',
-            "A.IT-INFN-CNAF: is there twice; nobody can tell",
-        ),
-        (
-            b'{"it-infn-cnaf": {}, "It-Infn-Cnaf": {}}',
-            "A: has It-Infn-Cnaf, it-infn-cnaf; nobody can tell",
-        ),
         (
             b'{"x": {"name": "IT-INFN-CNAF"}, "y": {"accounting_name": "IT-INFN-CNAF"}}',
             f'A: "{CNAF}" could be x, y; write one of them',
         ),
-        (b'{"IT-INFN-CNAF": []}', "A.IT-INFN-CNAF: is a list, not an object"),
+        (b'{"IT-INFN-CNAF": []}', "A.IT-INFN-CNAF: [] is no object"),
         (
             b'{"IT-INFN-CNAF": {"name": 3}}',
             "A.IT-INFN-CNAF: has no pledges, which 2026 Q3 needs; there is name",
@@ -108,25 +99,21 @@ def test_federations_are_found_by_accounting_name_too_and_added_up() -> None:
         ),
         (
             b'{"IT-INFN-CNAF": {"pledges": {"2026": {"Q3": 5}}}}',
-            "pledges.2026.Q3: is a number, not an object",
+            "pledges.2026.Q3: 5 is no object",
         ),
-        (with_cms(5), "Q3.cms: is a number, not an object"),
+        (with_cms(5), "Q3.cms: 5 is no object"),
         (with_cms({"CPU": -1}), "Q3.cms.CPU: -1 is no pledge; 0 to 1e+12 HS06 would be"),
         (with_cms({"CPU": 10**13}), "Q3.cms.CPU: 10000000000000 is no pledge"),
         (with_cms({"CPU": 1e300}), "Q3.cms.CPU: 1e+300 is no pledge"),
-        (with_cms({"CPU": "lots"}), 'Q3.cms.CPU: is "lots", no number'),
-        (with_cms({"CPU": "1e9"}), 'Q3.cms.CPU: is "1e9", no number'),
-        (with_cms({"CPU": "-5"}), 'Q3.cms.CPU: is "-5", no number'),
-        (with_cms({"CPU": None}), "Q3.cms.CPU: is null, no number"),
-        (with_cms({"CPU": True}), "Q3.cms.CPU: is true or false, no number"),
-        (with_cms({"CPU": [1]}), "Q3.cms.CPU: is a list, no number"),
+        (with_cms({"CPU": "lots"}), 'Q3.cms.CPU: "lots" is no number'),
+        (with_cms({"CPU": "1e9"}), 'Q3.cms.CPU: "1e9" is no number'),
+        (with_cms({"CPU": "-5"}), 'Q3.cms.CPU: "-5" is no number'),
+        (with_cms({"CPU": None}), "Q3.cms.CPU: null is no number"),
+        (with_cms({"CPU": True}), "Q3.cms.CPU: true is no number"),
+        (with_cms({"CPU": [1]}), "Q3.cms.CPU: [1] is no number"),
         (
             with_cms({"CPU": 1, "CPU unit": "kHS06"}),
             'Q3.cms.CPU unit: "kHS06" is neither HEP-SPEC06 nor HEPscore23',
-        ),
-        (
-            b'{"IT-INFN-CNAF": {"pledges": {"2026": {"Q3": {"cms": {"CPU": 1, "CPU": 2}}}}}}',
-            "cms.CPU: is there twice",
         ),
         (
             b'{"IT-INFN-CNAF": {"pledges": {"2026": {"Q3": {"cms": {"CPU": 1e999}}}}}}',

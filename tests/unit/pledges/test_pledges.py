@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
@@ -11,12 +12,12 @@ from sharectl.cli import wiring
 from sharectl.cli.main import main
 from sharectl.condor.quotas import Knob
 from sharectl.config.load import load, parse
+from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.config.text import render
 from sharectl.cycle.cycle import Circumstances, run_cycle
-from sharectl.errors import ConfigError, PoolUnavailableError
+from sharectl.errors import PoolUnavailableError
 from sharectl.model import Source
-from sharectl.pledges import negotiator as negotiator_copy
-from sharectl.pledges.negotiator import NegotiatorAccess, NegotiatorPledges
+from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges, document
 from sharectl.pledges.sources import Wanted, WrittenPledges
 from sharectl.shares.pledges import Pledge, Pledged
 from tests.fakes import NOW, FakePublisher
@@ -35,6 +36,7 @@ GROUP_QUOTA_lhcb = 0
 GROUP_QUOTA_ghost = 3
 BASE_CGROUP = htcondor
 """
+NOBODY = PoolConfig(collector="127.0.0.1:1")
 FILE = (
     "groups: {GROUPS}\npledges: {from: negotiator, negotiator: {file: FOLDER/knobs, "
     "pool_cores: 100, weight_hs06: 10}}\nstate_directory: FOLDER\n"
@@ -43,8 +45,8 @@ FILE = (
 
 def negotiator(folder: Path, *wanted: Wanted, knobs: str = KNOBS, cores: float = 100.0) -> Pledged:
     (folder / "knobs").write_text(knobs, encoding="utf-8")
-    access = NegotiatorAccess(file=folder / "knobs", pool_cores=cores, weight_hs06=10.0)
-    return NegotiatorPledges(access, wanted).resolve(NOW)
+    access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=cores, weight_hs06=10.0)
+    return NegotiatorPledges(access, PoolConfig(), wanted).resolve(NOW)
 
 
 def wanted(group: str, written: float | None = None) -> Wanted:
@@ -104,23 +106,22 @@ def test_a_file_that_is_none_is_a_problem(tmp_path: Path, knobs: str, said: str)
 
 
 def test_no_file_is_a_problem_too(tmp_path: Path) -> None:
-    access = NegotiatorAccess(file=tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
-    assert str(tmp_path / "none") in (
-        NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
-    )
+    access = NegotiatorPledgesConfig(tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
+    source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")]).resolve(NOW).source
+    assert str(tmp_path / "none") in (source.problem or "")
 
 
-def silent(folder: Path, *, max_age_seconds: float = 3600.0, keep: bool = False) -> Pledged:
+def save(path: Path, name: str | None, knobs: list[Knob]) -> None:
+    document(path).replace(asdict(KnobsCopy(name, NOW, tuple(knobs))))
+
+
+def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
     """What is known of a negotiator whose collector does not answer."""
-    access = NegotiatorAccess(
-        collector="127.0.0.1:1",
-        deadline_seconds=5.0,
-        pool_cores=100.0,
-        weight_hs06=10.0,
-        copy_file=folder / "copy",
-        max_age_seconds=max_age_seconds,
+    access = NegotiatorPledgesConfig(
+        deadline_seconds=5.0, pool_cores=100.0, weight_hs06=10.0, max_age_seconds=max_age_seconds
     )
-    return NegotiatorPledges(access, [wanted("cms")], keep=keep).resolve(NOW + 1800)
+    source = NegotiatorPledges(access, NOBODY, [wanted("cms")], folder / "copy")
+    return source.resolve(NOW + 1800)
 
 
 def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Path) -> None:
@@ -128,7 +129,7 @@ def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Pa
         Knob("negotiator cm", "GROUP_NAMES", "cms"),
         Knob("negotiator cm", "GROUP_QUOTA_cms", "40"),
     ]
-    negotiator_copy.save(tmp_path / "copy", None, NOW, knobs)
+    save(tmp_path / "copy", None, knobs)
     found = silent(tmp_path)
     assert found.hs06 == {"cms": 400}
     assert found.pledges[0].said_at == NOW
@@ -138,17 +139,16 @@ def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Pa
     assert (
         "the copy is of 0.5 hours ago, older than pledges.negotiator.max_age_seconds (1799)" in old
     )
-    negotiator_copy.save(tmp_path / "copy", "another", NOW, knobs)
+    save(tmp_path / "copy", "another", knobs)
     assert "there is no copy of what it said before" in (silent(tmp_path).source.problem or "")
 
 
 def from_quotas(knobs: str, folder: Path, **written: float) -> Pledged:
     (folder / "knobs").write_text(knobs, encoding="utf-8")
-    access = NegotiatorAccess(file=folder / "knobs", pool_cores=10_000.0, weight_hs06=10.0)
+    access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=10_000.0, weight_hs06=10.0)
     groups = {"atlas": None, "cms": None, **written}
-    return NegotiatorPledges(
-        access, [Wanted(name, hs06, f"groups.{name}") for name, hs06 in groups.items()]
-    ).resolve(NOW)
+    listed = [wanted(name, hs06) for name, hs06 in groups.items()]
+    return NegotiatorPledges(access, PoolConfig(), listed).resolve(NOW)
 
 
 def test_a_written_pledge_on_another_scale_than_the_quotas_is_warned_of(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_a_written_pledge_on_another_scale_than_the_quotas_is_warned_of(tmp_path
 def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_path: Path) -> None:
     hint = "; see pool.collector in the configuration, or CONDOR_CONFIG"
     assert hint in (silent(tmp_path).source.problem or "")
-    access = NegotiatorAccess(collector="127.0.0.1:1", deadline_seconds=5.0)
-    problem = NegotiatorPledges(access, [wanted("cms")]).resolve(NOW).source.problem or ""
+    access = NegotiatorPledgesConfig(deadline_seconds=5.0)
+    problem = NegotiatorPledges(access, NOBODY, [wanted("cms")]).resolve(NOW).source.problem or ""
     assert problem.startswith(
         "collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not"
     )
@@ -385,84 +385,6 @@ def test_the_environment_changes_nothing_of_what_is_trusted_or_told(
     assert main(["pledges", "--config", str(cric(tmp_path, server))]) == 0
     assert heard == [None]
     capsys.readouterr()
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("groups: {cms: {}}\n", "groups.cms: a group has exactly one pledge"),
-        (
-            "groups: {cms: {}}\npledges: {from: yaml}\n",
-            "groups.cms: a group has exactly one pledge",
-        ),
-        (
-            "groups: {cms: {}}\npledges: {from: crick}\n",
-            'pledges.from: "crick" will not do; did you mean cric?',
-        ),
-        (
-            "groups: {cms: {}}\npledges: {from: cric}\n",
-            "pledges: from: cric needs the federations; write cric: {federations:",
-        ),
-        (
-            "groups: {cms: {}}\npledges: {from: cric, cric: {federations: []}}\n",
-            "pledges.cric.federations: the list is empty",
-        ),
-        (
-            (
-                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: "
-                "'http://x/y'}}\n"
-            ),
-            "pledges.cric.url: ",
-        ),
-        (
-            (
-                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], url: "
-                "'https://x/{month}'}}\n"
-            ),
-            "pledges.cric.url: ",
-        ),
-        (
-            (
-                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], "
-                "max_change_factor: 1}}\n"
-            ),
-            "max_change_factor: 1 is out of range",
-        ),
-        (
-            (
-                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], ca_file: /a, "
-                "ca_directory: /b}}\n"
-            ),
-            "pledges.cric: there are two sets of certificates",
-        ),
-        (
-            (
-                "groups: {cms: {groups: {prod: {}}}}\npledges: {from: cric, cric: {federations: "
-                "[A]}}\n"
-            ),
-            "groups.cms.groups.prod: a subgroup has exactly one of share",
-        ),
-        (
-            "groups: {cms: {pledge_hs06: 1, pledge_hepscore23: 1}}\npledges: {from: negotiator}\n",
-            "groups.cms: a group has exactly one pledge",
-        ),
-        (
-            "groups: {cms: {pledge_hs06: 0}}\npledges: {from: negotiator}\n",
-            "groups: all pledges are 0",
-        ),
-        (
-            (
-                "groups: {cms: {}}\npledges: {from: cric, cric: {federations: [A], copy_file: "
-                "/var/lib/sharectl/lock}}\n"
-            ),
-            "pledges.cric.copy_file: /var/lib/sharectl/lock is written by state_directory.lock too",
-        ),
-    ],
-)
-def test_what_is_wrong_with_the_section_is_said(text: str, said: str) -> None:
-    with pytest.raises(ConfigError) as raised:
-        parse(text, "F")
-    assert any(said in problem for problem in raised.value.problems), raised.value.problems
 
 
 def test_the_section_is_rendered_as_it_was_read() -> None:
