@@ -30,7 +30,7 @@ from sharectl.cycle.ports import Pledges, Publisher
 from sharectl.cycle.publication import Outlets, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.ledger.history import Histories
-from sharectl.ledger.ledger import PLACE, Keep, Ledger
+from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
 from sharectl.pledges.sources import NestedPledges, Wanted, WrittenPledges
@@ -90,9 +90,7 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
 
 def ledger_of(config: Config) -> Ledger:
     """Ledger in the state directory."""
-    kept = config.ledger
-    keep = Keep(kept.keep_days, kept.keep_nodes_days, kept.max_bytes)
-    return Ledger(config.state_directory / PLACE, keep)
+    return Ledger(config.state_directory / PLACE, config.ledger)
 
 
 def known_of(config: Config) -> Known:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from sharectl.config.fields import Key
@@ -23,7 +22,7 @@ def unknown_key(
     elsewhere
         Path of each section of the file → its keys.
     """
-    near = get_close_matches(name.lower(), keys, n=1)
+    near = _nearest(name.lower(), keys)
     places = [path for path, names in elsewhere.items() if name in names]
     if places:
         at = f"under {place(places[0])}" if places[0] else "at the top level, not indented"
@@ -58,9 +57,16 @@ def unusable(value: Any, text: str) -> str:
 
 def not_a_choice(choices: Iterable[str], value: Any, text: str) -> str:
     """Message about a value that is none of the words that a key takes."""
-    near = get_close_matches(text.lower(), choices, n=1, cutoff=0.5)
+    near = _nearest(text.lower(), choices, 0.5)
     advice = f"did you mean {near[0]}?" if near else _one_of(choices)
     return f"{unusable(value, text)}; {advice}"
+
+
+def _nearest(name: str, words: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """Closest of ``words``, if one is near."""
+    from difflib import get_close_matches  # a sound configuration never needs it
+
+    return get_close_matches(name, list(words), n=1, cutoff=cutoff)
 
 
 def _one_of(words: Iterable[str]) -> str:

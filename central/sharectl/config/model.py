@@ -16,7 +16,7 @@ from sharectl.config.groups import GroupConfig, SubgroupConfig, tree_of
 from sharectl.control.laws import GAP_SECONDS, Control
 from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
-from sharectl.ledger.ledger import KEEP_DEFAULT
+from sharectl.ledger.data import Keep
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits
 from sharectl.plan.free_blocks import GiveUp
 from sharectl.plan.many import Assigning
@@ -244,20 +244,6 @@ class HistoryConfig:
 
 
 @dataclass(frozen=True)
-class LedgerConfig:
-    """Record of every cycle in ``ledger/ledger.sqlite`` (docs/ledger.md)."""
-
-    keep_days: int = setting(KEEP_DEFAULT.days, least=1, most=36500)
-    """Age from which cycles are removed, the oldest first."""
-    keep_nodes_days: int = setting(KEEP_DEFAULT.nodes_days, least=1, most=36500)
-    """Age from which the nodes of a cycle are removed, with their jobs and targets; the figures of
-    groups stay."""
-    max_bytes: int = setting(KEEP_DEFAULT.max_bytes, least=2**20, most=2**44)
-    """Largest size of the file: beyond it what nodes held is removed first, the oldest first, then
-    whole cycles."""
-
-
-@dataclass(frozen=True)
 class Config:
     """Everything an operator decides. Only ``groups`` has to be written."""
 
@@ -281,7 +267,7 @@ class Config:
     """How long nodes act on targets that are not renewed; three periods of 17 minutes."""
     history: HistoryConfig = setting(HistoryConfig())
     """Logs of every cycle."""
-    ledger: LedgerConfig = setting(LedgerConfig())
+    ledger: Keep = setting(Keep())
     """The ledger of every cycle."""
     state_directory: Path = setting(STATE_DIRECTORY)
     """Folder of the lock, and of what one cycle hands to the next."""

@@ -12,6 +12,7 @@ from typing import Any, Callable, NamedTuple, Union
 
 from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.plan.records import CycleRecord
+from sharectl.settings import setting
 
 Value = Union[int, float, bool, str, None]
 Row = dict[str, Any]
@@ -280,3 +281,21 @@ TABLES = {
     "targets": Table("one row a target and cycle", _TARGETS, _targets, needs_nodes=True),
 }
 """Name -> table."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Retention of cycles in ``ledger/ledger.sqlite`` (docs/ledger.md)."""
+
+    days: int = setting(730, least=1, most=36500, key="keep_days")
+    """Age from which cycles are removed, the oldest first."""
+    nodes_days: int = setting(60, least=1, most=36500, key="keep_nodes_days")
+    """Age from which the nodes of a cycle are removed, with their jobs and targets; the figures of
+    groups stay."""
+    max_bytes: int = setting(2 * 2**30, least=2**20, most=2**44)
+    """Largest size of the file: beyond it what nodes held is removed first, the oldest first, then
+    whole cycles."""
+    cycles_a_time: int = 200
+    """Cycles that go at most when one is added."""
+    doubted_cycles: int = 50
+    """Age counts from the cycle so many before the newest: a wrong clock removes nothing."""

@@ -6,13 +6,13 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.errors import StateError
 from sharectl.ledger import cycles, database, run_times, sums
+from sharectl.ledger.data import Keep
 from sharectl.ledger.database import (
     BUSY_SECONDS,
     PLACE,
@@ -54,21 +54,6 @@ _COUNTS = {
     "bytes": "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
     "free_bytes": "SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size",
 }
-
-
-@dataclass(frozen=True)
-class Keep:
-    """Retention."""
-
-    days: int = 730
-    nodes_days: int = 60
-    """Days for which nodes and their jobs are kept."""
-    max_bytes: int = 2 * 2**30
-    """Largest size of the file; nodes of old cycles go first, then whole cycles."""
-    cycles_a_time: int = 200
-    """Cycles that go at most when one is added."""
-    doubted_cycles: int = 50
-    """Age counts from the cycle so many before the newest: a wrong clock removes nothing."""
 
 
 KEEP_DEFAULT = Keep()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from sharectl.files.packed import file_source
 from sharectl.ledger import error_log, export
+from sharectl.ledger.data import Keep
 from sharectl.ledger.imports import bring_in
-from sharectl.ledger.ledger import Keep, Ledger
+from sharectl.ledger.ledger import Ledger
 from sharectl.ledger.series import DAY_SECONDS, layout
 from sharectl.model import (
     GroupControl,

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.ledger.ledger import Keep, Ledger
+from sharectl.ledger.data import Keep
+from sharectl.ledger.ledger import Ledger
 from tests.made_cycles import PERIOD_SECONDS, as_kept, made
 
 DAY = 86400
