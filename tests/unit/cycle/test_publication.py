@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, Publishing, of_now
-from sharectl.model import Disabled, PlanLimits, Source, Target
+from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
 from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import (
@@ -345,12 +345,27 @@ def test_a_state_that_cannot_be_saved_does_not_stop_targets_and_is_reported_once
 # ---- places that were left
 
 
+@dataclass
+class Watching(FakePublisher):
+    """A publisher that counts the left places that hold targets when it publishes."""
+
+    left: FakeLeftPlaces = field(default_factory=FakeLeftPlaces)
+    still_left: list[int] = field(default_factory=list)
+
+    def publish(self, plan: Plan) -> str:
+        """Count, and publish."""
+        self.still_left.append(len(self.left.publishers()))
+        return super().publish(plan)
+
+
 def test_a_place_that_was_left_is_emptied_before_targets_are_published() -> None:
     world = World()
     world.left.left.append(FakePublisher())
+    watching = Watching(left=world.left)
+    world.publishers = [watching]
     world.cycle()
     (emptied,) = world.left.left[0].plans
-    assert emptied.targets == ()
+    assert (emptied.targets, watching.still_left) == ((), [0])
     assert world.stands()
     assert [plan.sequence for plan in world.left.remembered] == [emptied.sequence]
 
