@@ -355,7 +355,9 @@ def _text(
     if seconds is not None and seconds <= 0:
         problem = f"{name}: expired {-seconds} s ago: no node has a target"
     elif wrong is not None:
-        problem = f"{name}: {wrong}: nodes with the key refuse it; `sharectl cycle` publishes anew"
+        problem = (
+            f"{name}: {wrong}: nodes with the key refuse it; `sharectl cycle` publishes it again"
+        )
     elif read.pool != config.pool.name:
         problem = _other_pool(name, read.pool, config)
     return {

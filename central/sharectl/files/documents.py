@@ -69,6 +69,8 @@ def parsed(text: Union[str, bytes], parse: Callable[[Content], T], schema_versio
         return parse(_content(text, schema_version))
     except DocumentError:
         raise
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"not JSON: {error}") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise DocumentError(f"{type(error).__name__}: {error}") from error
 

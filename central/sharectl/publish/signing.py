@@ -81,7 +81,7 @@ def problem_of(content: bytes, keys: Collection[Key]) -> Optional[str]:
     key = next((key for key in keys if key.key_id == signature.key_id), None)
     if key is None:
         names = " and ".join(key.key_id for key in keys) or "no key"
-        return f"is signed with the key {signature.key_id}, which is none of {names}"
+        return f"is signed with the key {signature.key_id}, and nodes have {names}"
     if not hmac.compare_digest(_digest(body, key), signature.digest):
         return f"has a signature that its text and the key {signature.key_id} do not make"
     return None

@@ -81,10 +81,10 @@ def _target_problems(plan: Plan) -> Iterator[str]:
 
 def _plan_problems(plan: Plan) -> Iterator[str]:
     if plan.reason not in REASONS:
-        yield f"reason {plan.reason!r} is none of {', '.join(REASONS)}"
+        yield f"reason {plan.reason!r} is not one of {', '.join(REASONS)}"
     for note in plan.limits:
         if note.code not in LIMITS:
-            yield f"limit {note.code!r} is none of {', '.join(LIMITS)}"
+            yield f"limit {note.code!r} is not one of {', '.join(LIMITS)}"
     if plan.generated_at >= plan.valid_until:
         yield "valid_until is not after generated_at"
 
@@ -164,7 +164,7 @@ class FilePublisher:
         """
         if plan.targets and self.seal.key_problem is not None:
             raise PublishError(
-                f"{self.path}: not published, for it cannot be signed: {self.seal.key_problem}"
+                f"{self.path}: not published, because it cannot be signed: {self.seal.key_problem}"
             )
         text = render(plan, self.seal)
         if len(text) > TEXT_MAX_BYTES:

@@ -101,7 +101,7 @@ def test_json_is_a_plan_that_publish_takes(
         ({"valid_until": 1, "generated_at": 0}, "no longer valid"),
         ({"valid_until": "soon"}, "valid_until: Input should be a valid integer"),
         ({"extra": 1}, "extra: Unexpected keyword argument"),
-        ({"reason": "because"}, "reason 'because' is none of"),
+        ({"reason": "because"}, "reason 'because' is not one of"),
         ({"groups": ["alice", "cms", "lhcb"]}, "its groups are not those of"),
         (
             {

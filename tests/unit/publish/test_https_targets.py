@@ -62,7 +62,7 @@ def test_without_its_key_a_withdrawal_is_served_unsigned_and_said_to_be(
     with pytest.raises(UnsignedError, match="unsigned: no key") as caught:
         keyless.publish(withdrawal)
     assert caught.value.place == server.url()
-    with pytest.raises(PublishError, match="not published, for it cannot be signed: no key"):
+    with pytest.raises(PublishError, match="not published, because it cannot be signed: no key"):
         keyless.publish(PLAN)
     server.answer = serving(b"", 404)
     with pytest.raises(PublishError, match="the server answers 404") as refused:

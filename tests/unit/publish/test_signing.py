@@ -64,7 +64,7 @@ def test_a_signed_file_is_read(tmp_path: Path) -> None:
         (
             SIGNED,
             (Key("b", KEY.secret), Key("c", KEY.secret)),
-            "with the key 2026-a, which is none of b and c",
+            "with the key 2026-a, and nodes have b and c",
         ),
         (SIGNED.replace(b"alice 56", b"alice 57"), (KEY,), "has a signature that"),
         (SIGNED.replace(b"3160", b"9160"), (KEY,), "has a signature that"),
