@@ -105,7 +105,7 @@ def _add_source(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--live",
         action="store_true",
-        help="look at the pool now and decide anew; nothing is published",
+        help="look at the pool now and decide again; nothing is published",
     )
     options.add_look(parser)
     again = _AGAIN.format("making it")
@@ -148,7 +148,7 @@ def _add_codes(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "codes", nargs="*", metavar="CODE", help="only these, case does not count; default: all"
     )
-    parser.epilog = "exit codes: 0 ok, 1 a code that was named is none"
+    parser.epilog = "exit codes: 0 ok, 1 there is no such code"
 
 
 def _add_all(parser: argparse.ArgumentParser, more: str) -> None:
@@ -357,7 +357,7 @@ def complete_before(ledger: Ledger, until: int) -> Optional[CycleRecord]:
 
 
 def _is_complete(record: CycleRecord) -> bool:
-    """Whether a cycle decided something, and the ledger has the look that it decided on."""
+    """True if a cycle decided, and the ledger has the look that it decided on."""
     return record.complete and not record.imported and bool(record.groups)
 
 

@@ -41,12 +41,12 @@ class Explained:
 
     @property
     def overruled(self) -> bool:
-        """Whether there were no targets whatever the errors called for."""
+        """True if there were no targets whatever the errors called for."""
         return self.record.reason in _OVERRULED
 
     @property
     def agrees(self) -> bool:
-        """Whether deciding now comes to the recorded targets."""
+        """True if deciding now comes to the recorded targets."""
         return set(targets_of(self.record)) == set(self.decision.plan.targets)
 
     def trials(self, part: int = 1) -> Trials:
@@ -57,27 +57,27 @@ class Explained:
 
 @dataclass(frozen=True)
 class Otherwise:
-    """What would change a decision for a group, a node or the pool."""
+    """Changes of a decision about a group, a node or the pool."""
 
     explained: Optional[Explained]
     """None where there was nothing to decide on."""
     outcome: Optional[str] = None
     """Outcome of deciding now."""
     same: bool = True
-    """Whether that is the recorded outcome."""
+    """True if that is the recorded outcome."""
     alike: bool = True
-    """Whether it is about the recorded outcome: only then a change of it tells something."""
+    """True if it is about the recorded outcome."""
     flips: tuple[Flip, ...] = ()
     tried_all: bool = True
 
     @property
     def applies(self) -> bool:
-        """Whether ``flips`` are those of the recorded decision."""
+        """True if ``flips`` are those of the recorded decision."""
         return self.alike or (self.explained is not None and self.explained.overruled)
 
 
 def alike(were: int, are: int) -> bool:
-    """Whether two numbers of targets are about the same; 0 is like 0 alone."""
+    """Compare two numbers of targets: about the same, where 0 is like 0 alone."""
     return abs(were - are) <= ALIKE_RATIO * max(were, are)
 
 
@@ -142,7 +142,7 @@ def of_now(case: Case, source: str) -> Explained:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one cycle decides."""
+    """Decision of one cycle, in numbers."""
 
     reason: Optional[str]
     """One of `sharectl.plan.plan.REASONS`; None if nothing was decided."""
@@ -237,15 +237,15 @@ class Summary:
 
 @dataclass(frozen=True)
 class Replay:
-    """How a replay decides."""
+    """Way in which a replay decides."""
 
     config: PlanConfig
     known: Known
     """Run times as they are known today."""
     own_pledges: bool = False
-    """Whether the pledges of ``config`` count, not those recorded with each cycle."""
+    """True if the pledges of ``config`` count, not those recorded with each cycle."""
     withdraws: bool = False
-    """Whether an incomplete cycle withdraws all targets (control.incomplete)."""
+    """True if an incomplete cycle withdraws all targets (control.incomplete)."""
 
 
 def replayed(

@@ -105,7 +105,7 @@ class LocatedJob:
 
 @dataclass(frozen=True)
 class PoolMatch:
-    """What the pool makes of a job."""
+    """Match of a job with the slots of a pool."""
 
     findings: tuple[SlotFinding, ...]
     groups: tuple[Group, ...]
@@ -186,7 +186,7 @@ def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Opt
 def matched(
     collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
 ) -> tuple[Optional[PoolMatch], Optional[str]]:
-    """What the pool makes of the job at Unix time ``now``, or why that is not known.
+    """Match of the job with the pool at Unix time ``now``, or the problem.
 
     Raises
     ------
@@ -343,7 +343,7 @@ def _finding(asking: _Job, slot: Any, now: int) -> SlotFinding:
 
 
 def _accepts(ad: Any, target: Any) -> bool:
-    """Whether the ad's Requirements are true of ``target``; an ad without any accepts."""
+    """Evaluate the ad's Requirements for ``target``; an ad without any accepts."""
     return "Requirements" not in ad or _true(expression("MY.Requirements"), ad, target)
 
 

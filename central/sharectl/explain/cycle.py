@@ -37,7 +37,7 @@ class CycleExplanation:
 
     @property
     def configuration_changed(self) -> bool:
-        """Whether the configuration that decides was another one in ``before``."""
+        """True if another configuration decided in ``before``."""
         return self.before is not None and self.before.configuration != self.record.configuration
 
 

@@ -1,4 +1,4 @@
-"""Why a group gives, receives or does neither, with the formulas of its figures."""
+"""Explanation of a group: its formulas, what it gives and receives, and changes of that."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def exchanges(record: CycleRecord) -> tuple[Exchange, ...]:
 
 
 def is_withheld(control: GroupControl) -> bool:
-    """Whether the law got an error of 0 because nobody is to collect the error later."""
+    """True if the law got an error of 0 because nobody is to collect the error later."""
     return bool({NO_DEMAND, NO_CLAIMANT}.intersection(control.acted))
 
 

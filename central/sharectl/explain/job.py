@@ -1,4 +1,4 @@
-"""Why a job is where it is: its state, what keeps it out of each slot, and its group's room."""
+"""Explanation of a job: its state, its obstacles in each slot, and its group's headroom."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class JobFacts:
     hold_reason: Optional[str] = None
     hold_code: int = 0
     rejected: Optional[str] = None
-    """Why the negotiator found no match last."""
+    """Negotiator's reason of the last rejection."""
     rejected_at: int = 0
     rejected_job: Optional[str] = None
     """Job of the same autocluster that was rejected; None if it was this one."""
@@ -176,9 +176,9 @@ class SlotFinding:
     """Host name."""
     slot: str
     job_accepts: bool
-    """Whether the job's Requirements are true there."""
+    """True if the job's Requirements are true there."""
     slot_accepts: bool
-    """Whether the slot's Requirements are true."""
+    """True if the slot's Requirements are true."""
     obstacles: tuple[Obstacle, ...] = ()
     """Empty if the job could run there now."""
     empty_obstacles: tuple[Obstacle, ...] = ()
@@ -197,11 +197,11 @@ class ObstacleCount:
     clause: str
     nodes: int
     alone: int
-    """Those of them without another obstacle."""
+    """Nodes without another obstacle."""
     example: str
     """Host name of one of them."""
     ours: bool
-    """Whether sharectl makes the obstacle."""
+    """True if sharectl makes the obstacle."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +228,7 @@ class ShortageCount:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What all slots make of the job. A node counts by the slot with the fewest obstacles."""
+    """Match of the job with all slots. A node counts by the slot with the fewest obstacles."""
 
     total: int
     """Nodes."""
@@ -250,7 +250,7 @@ class Verdict:
     """Slots in total, refused by the job, refusing it, matching: as condor_q -better-analyze."""
 
     def remedy(self, row: ObstacleCount) -> str:
-        """What would take an obstacle away; if no empty node takes the job, only there."""
+        """Remedy of an obstacle; of a job that no empty node takes, only of those there."""
         lasting = next(
             (o.nodes for o in self.never if (o.code, o.clause) == (row.code, row.clause)), 0
         )
@@ -278,7 +278,7 @@ class Headroom:
     power_hs06: Optional[float] = None
     error_hs06: Optional[float] = None
     problem: Optional[str] = None
-    """Why they are not known."""
+    """Reason why they are not known."""
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class JobExplanation:
     """None if it needs no slot now, or the slots could not be asked."""
     headroom: Optional[Headroom] = None
     problem: Optional[str] = None
-    """Why the slots could not be asked."""
+    """Reason why the slots could not be asked."""
 
 
 def verdict(findings: Iterable[SlotFinding]) -> Verdict:

@@ -1,4 +1,4 @@
-"""Why a node has its target, or has none."""
+"""Explanation of a node: its target or the lack of one, and changes of that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Since:
     at: int
     """Unix seconds."""
     exact: bool
-    """Whether it is known; else the target is at least as old."""
+    """True if it is known; else the target is at least as old."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class NodeExplanation:
 
     @property
     def estimated(self) -> bool:
-        """Whether the costs of its target are known: held cores never come free at once."""
+        """True if the costs of its target are known: held cores never come free at once."""
         node = self.node
         if node.target is None or node.wait_seconds > 0 or self.lost_hs06 <= 0:
             return True

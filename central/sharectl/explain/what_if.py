@@ -59,7 +59,7 @@ class Knob:
     """Farthest value; None for a limit that is lifted."""
     apply: Apply
     whole: bool = True
-    """Whether only whole numbers make sense."""
+    """True if only whole numbers make sense."""
     shown: Optional[Callable[[Decision], float]] = None
     """Value to show for a decision instead of the one that was set."""
     narrower: Optional[Callable[[Decision], Optional[Knob]]] = None
@@ -90,7 +90,7 @@ class Trials:
 
     @property
     def tried_all(self) -> bool:
-        """Whether every change could be tried."""
+        """True if every change could be tried."""
         return self.remaining >= 0
 
     def flips(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
@@ -115,7 +115,7 @@ class Trials:
         return tuple(flips)
 
     def together(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
-        """Those of ``knobs`` that change the outcome together; none that is not needed for it."""
+        """Change of the outcome by several of ``knobs`` together, without those not needed."""
 
         def at(chosen: Iterable[Knob]) -> str:
             changed = self.case
@@ -414,7 +414,7 @@ def _reasons(decision: Decision) -> dict[str, Optional[str]]:
 
 
 def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
-    """Those of `SWITCHES` that would change a node, which has no target for ``reason``."""
+    """Codes of `SWITCHES` that would change a node, which has no target for ``reason``."""
     changes = {
         "controlled": not node.controlled,
         "not-reserved": node.reserved,
@@ -493,7 +493,7 @@ def power(control: GroupControl, *, more: bool) -> Knob:
 
 
 def deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Knob]:
-    """Another deadband, unless there is none to narrow."""
+    """Another deadband; it can only be narrowed where it is above 0."""
     now_hs06 = case.config.limits.deadband_hs06
     if widened or now_hs06 > 0:
         sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)

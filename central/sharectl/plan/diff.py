@@ -56,7 +56,7 @@ class ChangeRecord:
     snapshot: Optional[Snapshot] = None
     """Snapshot of the decision; None if that takes none."""
     recovered: bool = False
-    """Whether the publication before was not recorded: the changes are those of both."""
+    """True if the publication before was not recorded: the changes are those of both."""
 
 
 def changes(before: Iterable[Standing], after: Iterable[Standing]) -> tuple[Change, ...]:
