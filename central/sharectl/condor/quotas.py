@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
-from pathlib import Path
-from typing import Callable, Optional
+from typing import Optional
 
-from sharectl.condor.ad_files import AdOfFile, content_of, number_of, parse, text_of
+from sharectl.condor.ad_files import AdOfFile, number_of, text_of
 from sharectl.condor.configuration import literal
 from sharectl.errors import InputError
 from sharectl.shares.quotas import ROOT, Group
@@ -27,9 +26,6 @@ _OF_NO_GROUP = (
 )
 _PREFIXES = (_DYNAMIC, _STATIC, *(f"{knob}_" for knob in _SURPLUS))
 _KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
-_OF_ADS = re.compile(
-    r"^\s*(Name|MyType|EffectiveQuota|IsAccountingGroup)\s*=", re.IGNORECASE | re.MULTILINE
-)
 _WRITE = "write GROUP_QUOTA_<group> = number"
 
 
@@ -99,20 +95,6 @@ def _group_of(ad: Mapping[str, str]) -> Group:
     quota = None if not effective and configured else effective
     policy = text_of(ad, "SurplusPolicy")
     return Group(text_of(ad, "Name"), quota, used, policy if policy in _POLICIES else None)
-
-
-def quotas(path: Path, pool_weight: Callable[[], Optional[float]]) -> list[Group]:
-    """Groups of a file of accounting ads, or of knobs.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    text, name = content_of(path)
-    if text.lstrip()[:1] in ("[", "{") or _OF_ADS.search(text):
-        return groups_of(parse(text, name))
-    return groups_of_knobs(knobs_of_text(text, name), name, pool_weight())
 
 
 def _group_in(key: str) -> str:

@@ -185,7 +185,7 @@ _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 
 
 @dataclass(frozen=True)
-class Kind:
+class AdKind:
     """Ads that cannot be told apart."""
 
     ad: Ad
@@ -196,7 +196,7 @@ class Kind:
 
 def kinds(
     slots: Sequence[Ad], jobs: Sequence[Ad], apart: Iterable[str] = ()
-) -> tuple[list[Kind], list[Kind]]:
+) -> tuple[list[AdKind], list[AdKind]]:
     """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
 
     In the order of their first members; the schedd calls kinds of jobs autoclusters.
@@ -228,7 +228,7 @@ def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
         names |= words
 
 
-def _kinds(ads: Sequence[Ad], names: set[str]) -> list[Kind]:
+def _kinds(ads: Sequence[Ad], names: set[str]) -> list[AdKind]:
     members: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, ad in enumerate(ads):
         visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
@@ -236,7 +236,7 @@ def _kinds(ads: Sequence[Ad], names: set[str]) -> list[Kind]:
     result = []
     for key, alike in members.items():
         least = ads[min(alike, key=lambda number: number_of(ads[number], "disk"))]
-        result.append(Kind({name: least[name] for name, _ in key}, tuple(alike)))
+        result.append(AdKind({name: least[name] for name, _ in key}, tuple(alike)))
     return result
 
 
@@ -303,7 +303,7 @@ _TOTAL = "totalslot"
 
 
 def _slots_of(
-    kind: Kind, slots: Sequence[AdOfFile], slot: TriedSlot, weight: Optional[float]
+    kind: AdKind, slots: Sequence[AdOfFile], slot: TriedSlot, weight: Optional[float]
 ) -> PricedSlots:
     state = text_of(kind.ad, "State")
     return PricedSlots(
@@ -316,7 +316,7 @@ def _slots_of(
     )
 
 
-def _jobs_of(kind: Kind, jobs: Sequence[Jobs]) -> PricedJobs:
+def _jobs_of(kind: AdKind, jobs: Sequence[Jobs]) -> PricedJobs:
     alike = [jobs[member] for member in kind.members]
     places = tuple(job.ad.place for job in alike)
     return PricedJobs(places, sum(job.count for job in alike), alike[0].accounting_group)
