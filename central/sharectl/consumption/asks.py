@@ -109,7 +109,7 @@ def matches(
     Parameters
     ----------
     most
-        Count no more jobs than this; 1 if only costs are wanted.
+        Count no more jobs than this; 0 if only refusals are wanted.
 
     Raises
     ------
@@ -286,7 +286,7 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAI
             # Devices that come free with the slot are in attributes that nothing refers to.
             bare = [emptied(slot_ads[kind.members[0]]) for kind in some]
             for kind, (slot, row), (_, empty_row) in zip(
-                some, rows, matches(process, bare, shapes, most=1)
+                some, rows, matches(process, bare, shapes, most=0)
             ):
                 priced = _slots_of(kind, slots, slot, row[0].weight_before)
                 number = len(of_slots)
