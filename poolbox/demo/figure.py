@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from sharectl.model import GroupError
-from sharectl.report.scale import AxisUnit, ticks_up_to
+from sharectl.report.scale import ticks_up_to, unit_of
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document, limits_of
 
 MINUTE_SECONDS = 60
-_PANELS: tuple[tuple[str, str, Callable[[GroupError], float]], ...] = (
-    ("error", "error, HS06 (above 0: over its share)", lambda error: error.error_hs06),
-    ("cores", "cores held", lambda error: error.usage.cores),
+_PANELS: tuple[tuple[str, str, str, Callable[[GroupError], float]], ...] = (
+    ("error", "HS06", " of error (above 0: over its share)", lambda error: error.error_hs06),
+    ("cores", "cores", " held", lambda error: error.usage.cores),
 )
+"""Identifier, unit, note and value of each panel."""
 
 
 def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int, str]) -> str:
@@ -29,8 +30,8 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
     origin = ordered[0][0]
     minutes = max(1.0, (ordered[-1][0] - origin) / MINUTE_SECONDS)
     groups = list(dict.fromkeys(error.group for _moment, error in ordered))
-    figures = []
-    for key, words, value in _PANELS:
+    figures: list[Figure] = []
+    for key, words, note, value in _PANELS:
         curves = [
             Curve(
                 group,
@@ -43,18 +44,21 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
             )
             for number, group in enumerate(groups)
         ]
+        limits = limits_of([curves])
         figures.append(
             Figure(
                 key=key,
-                title=words,
+                title=f"{words}{note}",
                 description=f"Of {', '.join(groups)}, over {minutes:.0f} minutes.",
                 across=(0.0, minutes),
                 ticks=ticks_up_to(minutes, 5),
-                up=limits_of([curves]),
-                unit=AxisUnit(1.0, words),
+                up=limits,
+                unit=unit_of(max(map(abs, limits[:2])), words, whole=words == "cores"),
+                note=note,
                 curves=curves,
                 marks=[
-                    ((moment - origin) / MINUTE_SECONDS, text) for moment, text in marks.items()
+                    ((moment - origin) / MINUTE_SECONDS, "" if figures else text)
+                    for moment, text in marks.items()
                 ],
                 across_words="minutes",
             )

@@ -63,7 +63,7 @@ def _print_wrapped(
         padding=(0, len(_GAP), 0, 0),
     )
     for column, to_the_right in zip(zip(heading, *rows), right):
-        # Numbers are never folded.
+        # Numbers are never folded, nor cut where even they are too wide.
         table.add_column(
             Text(column[0]),
             justify="right" if to_the_right else "left",
@@ -74,7 +74,7 @@ def _print_wrapped(
         table.add_row(*map(Text, row))
     console = Console(file=to, width=shutil.get_terminal_size().columns, highlight=False)
     console.print()
-    console.print(table)
+    console.print(table, crop=False)
 
 
 def printable(cell: object) -> str:

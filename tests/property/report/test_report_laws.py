@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from itertools import islice
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sharectl.ledger.series import Series
@@ -104,6 +104,7 @@ def test_time_ticks(since: int, span: int) -> None:
 
 
 @settings(max_examples=20)
+@example("<script>document.title='x'</script><b a=\"\u202e\x00&amp;\">")
 @given(st.text(min_size=1, max_size=40).filter(lambda name: name != "." and name.strip()))
 def test_escaping(name: str) -> None:
     """A name is text wherever the page has it, whatever is in it."""

@@ -50,6 +50,15 @@ def test_a_terminal_gets_wrapped_cells_in_colour(
     assert numbers == []
 
 
+def test_numbers_stay_whole_where_even_they_are_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    to = Terminal()
+    row = [str(123_456_789 + number) for number in range(6)]
+    print_table("", list("abcdef"), [row], to)
+    assert [number for number in row if number not in to.getvalue()] == []
+
+
 def test_a_table_may_be_empty() -> None:
     to = io.StringIO()
     print_table("title", COLUMNS, [], to)
