@@ -10,7 +10,6 @@ from dataclasses import asdict
 from typing import Any, Optional
 
 from sharectl.cli import options, wiring
-from sharectl.cli.plan import say_limits
 from sharectl.config.files import refuse_clashes
 from sharectl.config.model import Config
 from sharectl.config.text import as_data
@@ -65,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(as_json.dumps("cycle", record))
     elif arguments.dry_run and done.plan is not None:
         print(render(done.plan, wiring.seal_of(config)), end="")
-        say_limits(done.plan)
+        options.say_limits(done.plan)
         if done.disabled is not None:
             options.say([f"not published now: disabled {disabled_words(done.disabled)}"])
     else:

@@ -16,7 +16,7 @@ from sharectl.errors import EXIT_CODES, ConfigError, PoolUnavailableError
 if TYPE_CHECKING:  # verbs without a configuration start without its models
     from sharectl.condor.pool import CondorPool
     from sharectl.config.model import Config
-    from sharectl.model import Snapshot
+    from sharectl.model import Plan, Snapshot
 
 DEFAULT_CONFIG = "/etc/sharectl/sharectl.yaml"
 
@@ -184,6 +184,13 @@ def say(lines: Iterable[str]) -> None:
 def say_warnings(warnings: Iterable[str]) -> None:
     """Print to standard error oddities of the configuration."""
     say(f"warning: {warning}" for warning in warnings)
+
+
+def say_limits(plan: Plan) -> None:
+    """Print to standard error which limits acted on a plan, and on how many nodes."""
+    from sharectl.plan.limits import LIMITS
+
+    say(f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits)
 
 
 def _unix_seconds(text: str) -> int:

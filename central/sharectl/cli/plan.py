@@ -16,9 +16,8 @@ from sharectl.cycle.doubts import doubts
 from sharectl.errors import InputError, SettingError, StateError
 from sharectl.explain.cycle import idle_by_target
 from sharectl.files import files
-from sharectl.model import Plan, Target
+from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, plan_diff
-from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import NOTHING_KNOWN, REASONS, Decision, State, decide
 from sharectl.publish.text import PLAN_MAX_BYTES, parse_plan, parse_text, target_lines
 from sharectl.report import as_json, plans
@@ -93,14 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(line)
     if other is None:
         options.say([REASONS[decision.plan.reason]])
-    say_limits(decision.plan)
+    options.say_limits(decision.plan)
     options.say_warnings(warnings)
     return 0
-
-
-def say_limits(plan: Plan) -> None:
-    """Print to standard error which limits acted on a plan, and on how many nodes."""
-    options.say(f"{LIMITS[note.code]}: {note.nodes}" for note in plan.limits)
 
 
 def _print_diff(
