@@ -10,7 +10,7 @@ import difflib
 import itertools
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Optional
 
 from sharectl.check.consumption_subject import (
@@ -33,12 +33,11 @@ from sharectl.check.consumption_subject import (
     Setting,
     SlotType,
     boolean_texts,
-    one_line,
     plain,
     requests_of,
     typed,
 )
-from sharectl.check.findings import Finding, Level
+from sharectl.check.findings import Finding, Level, one_line, some
 from sharectl.check.trials import startd_publishes
 from sharectl.condor.configuration import ConfigSource, Definition, expand
 from sharectl.condor.expressions import (
@@ -74,6 +73,10 @@ _SMALL_JOBS = tuple(
 
 
 # ---- Knobs
+
+
+def _names(knobs: Iterable[str]) -> str:
+    return some(list(dict.fromkeys(knobs)), 6, ", ")
 
 
 def invalid_boolean(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -202,7 +205,7 @@ def policy_by_hand(subject: ConsumptionSubject) -> Iterator[Finding]:
             effect = "CONSUMPTION_POLICY = True puts HTCondor's own policies in their place"
         yield Finding(
             node.configuration.place(next(iter(names))),
-            f"{_together(list(names))}: the form of 2012, attributes of the slot: {effect}",
+            f"{_names(names)}: the form of 2012, attributes of the slot: {effect}",
             f"write {', '.join(knobs)}, and take the attributes out",
         )
 
@@ -214,7 +217,7 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
     for node in subject.nodes:
         for number, definitions in _in_vain(node).items():
-            names = _together([part.name for part in definitions])
+            names = _names(part.name for part in definitions)
             fault = f"{names}: the node has no slot of type {number}"
             remedy = f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has"
             level = Level.ERROR if _is_sure(node, number) else Level.ADVICE
@@ -234,7 +237,7 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
                 level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
                 yield Finding(slot.policy.place, fault, remedy, level)
             elif own and not slot.wants_policy:
-                names = _together([policy.macro for policy in own])
+                names = _names(policy.macro for policy in own)
                 fault = f"{names}: no effect, because {slot.policy.macro} is not True"
                 remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
                 yield Finding(own[0].place, fault, remedy)
@@ -536,8 +539,3 @@ def _cost_on_large_slot(trial: PolicyTrial) -> Optional[float]:
     left = {**dict.fromkeys(trial.whole, 8.0), "Cpus": 64.0, "Memory": 262144.0, "Disk": 2.0**30}
     job = {"RequestCpus": "8", "RequestMemory": "16384", "RequestDisk": "102400"}
     return trial.cost(left, job)
-
-
-def _together(names: Sequence[str], most: int = 6) -> str:
-    once = tuple(dict.fromkeys(names))
-    return ", ".join(once[:most]) + (f" and {len(once) - most} more" if len(once) > most else "")

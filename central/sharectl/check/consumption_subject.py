@@ -216,8 +216,6 @@ class Step:
 
     before: Amounts
     taken: Amounts
-    weight: Optional[float]
-    """Before the match."""
     cost: Optional[float]
     """Weight before it less weight after it."""
 
@@ -350,7 +348,7 @@ class PolicyTrial:
             rest = {asset: left[asset] - amount for asset, amount in amounts.items()}
             (after,) = map(number_of, self.weights([self.slot_ad(rest)]))
             cost = None if weight is None or after is None else weight - after
-            steps.append(Step(left, amounts, weight, cost))
+            steps.append(Step(left, amounts, cost))
             left, weight = rest, after
         return Filling(job, tuple(steps), left, weight, is_full)
 
@@ -553,17 +551,6 @@ def plain(amount: Optional[float]) -> str:
     if amount is None:
         return "no number"
     return str(int(amount)) if float(amount).is_integer() else repr(float(amount))
-
-
-def one_line(text: str, most: int = 100) -> str:
-    """The text on one line, shortened."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
-
-
-def is_true(value: Any) -> bool:
-    """Whether HTCondor takes a value for true."""
-    return value not in ("undefined", "error") and bool(value)
 
 
 def requests(amounts: Mapping[str, str]) -> dict[str, str]:

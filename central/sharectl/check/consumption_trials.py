@@ -17,16 +17,15 @@ from sharectl.check.consumption_subject import (
     PolicyTrial,
     Setting,
     fits,
-    is_true,
     number_of,
-    one_line,
     plain,
     requests,
     requests_of,
     said,
     setting,
 )
-from sharectl.check.findings import Finding, Level
+from sharectl.check.findings import Finding, Level, one_line
+from sharectl.check.trials import is_true
 
 
 def numbers(subject: ConsumptionSubject) -> Iterator[Finding]:

@@ -95,3 +95,15 @@ def as_content(found: Sequence[Finding], checks: Sequence[Check[Any]]) -> dict[s
         "checks": [{"id": check.id, "holds": check.holds} for check in checks],
         "findings": [asdict(finding) for finding in found],
     }
+
+
+def one_line(text: str, most: int = 100) -> str:
+    """The text on one line, shortened."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
+
+
+def some(words: Sequence[str], most: int, separator: str) -> str:
+    """The first of several words, and the number of the others."""
+    rest = [f"and {len(words) - most} more"] if len(words) > most else []
+    return separator.join([*words[:most], *rest])

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 from typing import Optional
 
 from sharectl.check import group_map
-from sharectl.check.findings import Finding, Level
+from sharectl.check.findings import Finding, Level, one_line
 from sharectl.check.subject import (
     ACTUATION,
     ATTRIBUTES,
@@ -78,6 +78,7 @@ _LEFT_OVER = re.compile(
     r"|dpkg-bak|ucf-\w+)|_bak)",
     re.IGNORECASE,
 )
+_LIKE_OURS = re.compile(r".*sharectl.*\.(sh|py|pl)", re.IGNORECASE)
 _SOURCES = re.compile(
     r"file:/[^\s,\"'$]+"
     r"|https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/[^\s,\"'$?#]*"
@@ -101,7 +102,7 @@ def file_names(subject: SnippetSubject) -> Iterator[Finding]:
         if is_read and _LEFT_OVER.fullmatch(path.name):
             fault = "HTCondor reads this file too, whatever its name means to people"
             yield Finding(str(path), fault, "move it out of the folder, or let its name end in ~")
-        elif not is_read and "sharectl" in path.name.lower() and not path.name.endswith("~"):
+        elif not is_read and _LIKE_OURS.fullmatch(path.name):
             remedy = "give it a name such as 60-sharectl-execute-point.conf"
             yield Finding(str(path), "HTCondor does not read a file of such a name", remedy)
 
@@ -412,7 +413,7 @@ def unreadable(subject: SnippetSubject) -> Iterator[Finding]:
         )
         yield Finding(
             configuration.place(culprit),
-            f"HTCondor cannot read {culprit} = {_shortened(configuration.text(culprit))}, and so "
+            f"HTCondor cannot read {culprit} = {one_line(configuration.text(culprit))}, and so "
             f"{effect}",
             "look for a missing bracket, quote or operator, or for a $(MACRO) that is empty",
         )
@@ -431,7 +432,7 @@ def unbalanced(subject: SnippetSubject) -> Iterator[Finding]:
         if not is_balanced(part.text):
             yield Finding(
                 part.place,
-                f"the brackets of {part.name} = {_shortened(part.text)} do not match: together "
+                f"the brackets of {part.name} = {one_line(part.text)} do not match: together "
                 "with sharectl's clauses it may let every job in",
                 "close each bracket that it opens, and no other",
             )
@@ -535,11 +536,6 @@ def _references(subject: SnippetSubject) -> Iterator[tuple[Reference, str]]:
             if key not in seen:
                 seen.add(key)
                 yield reference, part.place
-
-
-def _shortened(text: str, most: int = 120) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else f"{flat[: most - 2]} …"
 
 
 # ---- Groups

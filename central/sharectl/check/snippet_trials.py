@@ -7,9 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from sharectl.check import trials
-from sharectl.check.findings import Finding
+from sharectl.check.findings import Finding, some
 from sharectl.check.subject import EXPRESSIONS, QUANTIZED, START, WORKLIFE, SnippetSubject
-from sharectl.check.trials import CLAUSES, HELD_BACK_SLOT, LIVE, TARGET_ACTIVE, Ad, JobTrial
+from sharectl.check.trials import (
+    CLAUSES,
+    HELD_BACK_SLOT,
+    LIVE,
+    TARGET_ACTIVE,
+    Ad,
+    JobTrial,
+    is_true,
+)
 from sharectl.condor.expressions import MY, references
 
 SITES_OWN = {**dict.fromkeys(CLAUSES, "True"), TARGET_ACTIVE: "False", HELD_BACK_SLOT: "False"}
@@ -27,7 +35,7 @@ def refused(subject: SnippetSubject) -> Iterator[Finding]:
     outcomes, sites_own = _started(subject, quiet)
     kept_out: dict[str, list[str]] = {}
     for trial, outcome, without in zip(quiet, outcomes, sites_own):
-        if not _true(outcome) and (_true(without) or outcome in ("undefined", "error")):
+        if not is_true(outcome) and (is_true(without) or outcome in ("undefined", "error")):
             jobs = kept_out.setdefault(trial.situation, [])
             jobs += [job for job in [f"{trial.job} ({_word(outcome)})"] if job not in jobs]
     situations: dict[tuple[str, ...], list[str]] = {}
@@ -41,7 +49,7 @@ def refused(subject: SnippetSubject) -> Iterator[Finding]:
             "test for what may be missing or broken with =?= and =!=, so that it lets jobs in; if "
             "it waits for what a STARTD_CRON job of the site publishes, say --published NAME=VALUE",
         )
-    if not situations and not any(map(_true, outcomes)):
+    if not situations and not any(map(is_true, outcomes)):
         yield Finding(
             place,
             "START keeps out every typical job, with sharectl and without",
@@ -58,7 +66,7 @@ def without_effect(subject: SnippetSubject) -> Iterator[Finding]:
     outcomes, sites_own = _started(subject, acting)
     wrong: dict[str, list[str]] = {}
     for trial, outcome, without in zip(acting, outcomes, sites_own):
-        if _true(outcome) != (trial.expected and _true(without)):
+        if is_true(outcome) != (trial.expected and is_true(without)):
             wrong.setdefault(trial.situation, []).append(f"{trial.job} ({_word(outcome)})")
     if wrong:
         faults = [f"{situation}: {_some(jobs)}" for situation, jobs in wrong.items()]
@@ -75,10 +83,10 @@ def forgeable(subject: SnippetSubject) -> Iterator[Finding]:
     tried = [*trials.quiet_trials(subject.node), *trials.acting_trials(subject.node)]
     start = subject.configuration.text(START)
     honest = _values(subject, start, tried)
-    kept_out = [trial for trial, value in zip(tried, honest) if not _true(value)]
+    kept_out = [trial for trial, value in zip(tried, honest) if not is_true(value)]
     forged = [replace(trial, job_ad={**trials.FORGED, **trial.job_ad}) for trial in kept_out]
     values = _values(subject, start, forged)
-    gained = [f"{t.job} {t.situation}" for t, value in zip(forged, values) if _true(value)]
+    gained = [f"{t.job} {t.situation}" for t, value in zip(forged, values) if is_true(value)]
     if gained:
         yield Finding(
             subject.configuration.place(START),
@@ -97,7 +105,7 @@ def replaced_start(subject: SnippetSubject) -> Iterator[Finding]:
         let_in = [
             f"{trial.job} {trial.situation}"
             for trial, value in zip(tried, _values(subject, text, tried))
-            if _true(value)
+            if is_true(value)
         ]
         # Jobs that are not typical may get in, unless the clauses are in its text.
         asks = {reference.name for reference in references(text) if reference.scope == MY}
@@ -215,14 +223,9 @@ def _in_slots(subject: SnippetSubject, expression: str, slots: Sequence[Ad]) -> 
     return [row[0] for row in values] if values is not None else ["error"] * len(slots)
 
 
-def _true(value: Any) -> bool:
-    return value not in ("undefined", "error") and bool(value)
-
-
 def _word(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _some(words: Sequence[str]) -> str:
-    shown = "; ".join(words[:SHOWN])
-    return shown if len(words) <= SHOWN else f"{shown}; and {len(words) - SHOWN} more"
+    return some(words, SHOWN, "; ")

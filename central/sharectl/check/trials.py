@@ -513,3 +513,8 @@ def room_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
         (f"with {cores - 1} free cores", partitionable_slot(node.published, cores - 1), False),
         ("in a dynamic slot", node.dynamic({}, cores), False),
     ]
+
+
+def is_true(value: object) -> bool:
+    """Whether HTCondor takes a value, as the library tells it, for true."""
+    return value not in ("undefined", "error") and bool(value)

@@ -8,6 +8,7 @@ from typing import Any
 
 from sharectl.check.findings import Check, Finding, as_content, as_lines, has_errors
 from sharectl.report import as_json
+from sharectl.words import printable
 
 
 def add_arguments(
@@ -41,5 +42,5 @@ def show(
     else:
         # Files are outside text: nothing in them reaches a terminal's control.
         for line in (*lines, *as_lines(findings, checks)):
-            print("".join(c if c.isprintable() else " " if c.isspace() else "?" for c in line))
+            print(printable(line.replace("\n", " ").replace("\t", " ")))
     return 1 if has_errors(findings) else 0
