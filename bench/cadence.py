@@ -1,4 +1,4 @@
-"""What the loading factor of a large job log costs: ``zcat | awk`` with the bare formula, against ``sharectl cadence``.
+"""Cost of the loading factor of a large job log: ``zcat | awk`` against ``sharectl cadence``.
 
     bench/cadence.py [LOG]      a log in Standard Workload Format, packed by gzip; without one,
     500,000 jobs are made up

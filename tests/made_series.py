@@ -1,4 +1,4 @@
-"""Series as a ledger would give them, for the page's tests: groups whose jobs come and go by day and week, reproducibly."""
+"""Reproducible series of a ledger, of groups whose jobs come and go by day and week."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
     imported: bool = False,
     better: float = 1.0,
 ) -> Series:
-    """A period with a bucket for each cycle, or wider ones where there would be more than ``points``.
+    """A period with a bucket for each cycle, or at most ``points`` wider ones.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def series(  # noqa: PLR0913 - a made-up world has many knobs
 
 
 def ten_minutes(ratios: Mapping[str, float], since: int = APRIL, targets: float = 1.6) -> Series:
-    """Ten minutes of a small pool in buckets of a second: a cycle a minute, the last of them five minutes before the end.
+    """Ten minutes of a small pool in buckets of a second: six cycles in the first five minutes.
 
     Parameters
     ----------

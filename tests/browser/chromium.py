@@ -1,4 +1,4 @@
-"""A headless Chromium that is told what to do through a pipe: the DevTools protocol, without a port and without a library."""
+"""A headless Chromium, steered through a pipe by the DevTools protocol."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ for given, wanted in ((come, 3), (go, 4)):
     os.set_inheritable(wanted, True)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-"""The browser reads descriptor 3 and writes 4: this puts the pipes there, and becomes the browser."""
+"""Puts the pipes on descriptors 3 and 4, and becomes the browser."""
 
 
 class BrowserError(Exception):

@@ -1,4 +1,4 @@
-"""A browser for the tests of pages: Debian's chromium-headless-shell, which `.ci/packages` installs.
+"""A browser for tests of pages: Debian's chromium-headless-shell, from `.ci/packages`.
 
 Without one the tests are skipped, and fail where nothing may be left out (POOL_REQUIRED=1, or CI).
 """

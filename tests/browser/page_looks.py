@@ -1,4 +1,4 @@
-"""What a browser tells of a report's page: where curves should be and whether they are, what is readable, what overlaps."""
+"""Faults of a report's page as a browser draws it: missing curves, faint or overlapping text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_COLOUR = (-999, -999, -999)
 """For ``none``: no pixel has it."""
 _REACH = 3
 _NEAR = 0.35
-"""Pixels around a place that are looked at, and how much of the ground may be mixed with a colour."""
+"""Pixels around a place, and the part of the ground that may be mixed with a colour."""
 _SAMPLES = 40
 _WHOLE = 0.97
 """Part of a figure's width that lines and gaps must fill."""
@@ -91,7 +91,7 @@ class Picture:
     def has(
         self, place: Iterable[float], colour: tuple[int, int, int], reach: int = _REACH
     ) -> bool:
-        """Whether a pixel near a place has about that colour: thin lines are mixed with the ground."""
+        """True if a pixel near a place has about that colour, mixed with the ground."""
         x, y = (round(part) for part in place)
         near = _NEAR * _difference(self.at(0, 0), colour)
         return any(
@@ -114,7 +114,7 @@ def picture(browser: Chromium) -> Picture:
 
 
 def missing_curves(browser: Chromium) -> list[str]:
-    """Lines and layers that are not there, do not go from end to end but for gaps, or have too few pixels of their colour."""
+    """Lines and layers that are incomplete between gaps, or have few pixels of their colour."""
     seen = picture(browser)
     extents = browser.evaluate(_EXTENTS)
     wrong = [
@@ -196,7 +196,7 @@ def overlapping(browser: Chromium) -> list[str]:
 
 
 def ragged_bars(browser: Chromium) -> list[float]:
-    """Where the bars of the summary begin, if that is not one place: their marks at 100 % are to be compared."""
+    """Places where the bars of the summary begin, if they are several."""
     begins: list[float] = browser.evaluate(_BAR_BEGINS)
     return begins if begins and max(begins) - min(begins) > 1 else []
 

@@ -1,4 +1,4 @@
-"""The page of `sharectl report` as a browser draws it: each check is also made on a page that was broken, where it must fail."""
+"""The page of `sharectl report` in a browser; each check must fail on a broken page."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def changed(page: Path, pattern: str, new: str) -> Path:
-    """A copy in which the first match of a pattern is something else; its policy lets in another style sheet."""
+    """A copy with another first match of a pattern; its policy lets in any style sheet."""
     text = page.read_text(encoding="utf-8")
     broken, count = re.subn(pattern, new, text, count=1, flags=re.DOTALL)
     assert count

@@ -1,4 +1,4 @@
-"""The formula on a real pool: jobs of three run times at two intervals, claim reuse off, and claims that are reused.
+"""The formula on a real pool: three run times at two intervals, with claim reuse and without.
 
 A node of one core for each kind of job; its slot gets the next one at a negotiation cycle. All is
 read from the jobs' event log: a slot works from a job's execution to its termination, and is held

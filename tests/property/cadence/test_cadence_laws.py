@@ -45,7 +45,7 @@ def test_bounds(run_time: float, cadence: float) -> None:
 
 @given(SECONDS, SECONDS)
 def test_lower_bound_by_cycles(run_time: float, cadence: float) -> None:
-    """The loading factor is at least q / (q + 1) with q whole cycles in a run time: the bottom of the saw-tooth."""
+    """The factor is at least q / (q + 1) with q whole cycles: the bottom of the saw-tooth."""
     whole = floor(run_time / cadence)
     assert loading_factor(run_time, cadence) >= whole / (whole + 1) - 1e-8
 
@@ -75,7 +75,7 @@ def test_scale(run_time: int, cadence: int, scale: float) -> None:
 
 @given(LAWS, CADENCES)
 def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
-    """E[D] / (E[D] + C) <= expected loading factor <= 1: a job idles its slot for less than a cycle."""
+    """E[D] / (E[D] + C) <= factor <= 1: a job idles its slot for less than a cycle."""
     factor = run_times.loading(cadence)
     assert 0 < factor <= 1
     assert factor >= run_times.mean_seconds / (run_times.mean_seconds + cadence) - CLOSE
@@ -85,7 +85,7 @@ def test_expectation_bounds(run_times: RunTimes, cadence: float) -> None:
 def test_a_cadence_that_divides_another_is_no_worse(
     run_times: RunTimes, cadence: float, times: int
 ) -> None:
-    """Cycles that are among those of another cadence never load more: loading(C) >= loading(n C)."""
+    """Cycles that are among those of another cadence load no more: loading(C) >= loading(n C)."""
     assert run_times.loading(cadence) >= run_times.loading(times * cadence) - CLOSE
 
 
@@ -98,7 +98,7 @@ def test_the_expectation_is_work_over_held_time(run_times: RunTimes, cadence: fl
 
 @given(SEEN, st.integers(5, 600).map(float), st.integers(0, 1500).map(float))
 def test_claims_bounds(run_times: RunTimes, cadence: float, worklife: float) -> None:
-    """A claim is busy for longer than its worklife and then idle for less than a cycle: loading > W / (W + C)."""
+    """A claim works longer than W and then idles for less than a cycle: loading > W / (W + C)."""
     factor = run_times.loading(cadence, worklife)
     assert factor <= 1
     assert factor >= worklife / (worklife + cadence) - CLOSE
@@ -107,7 +107,7 @@ def test_claims_bounds(run_times: RunTimes, cadence: float, worklife: float) -> 
 @settings(max_examples=25)  # each takes a tenth of a second
 @given(st.floats(5, 2000), st.integers(5, 600), st.integers(1, 6000))
 def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) -> None:
-    """An exponential law forgets: a claim lasts for W and one more job's time, whose sum over cycles is geometric."""
+    """An exponential law forgets: a claim lasts for W and one more job, a geometric sum."""
     assume(mean > worklife / 200)  # steps of worklife / 2000 are fine enough for it
     sure = floor(worklife / cadence) + 1
     held = cadence * (sure + exp(-(sure * cadence - worklife) / mean) / (1 - exp(-cadence / mean)))
@@ -117,7 +117,7 @@ def test_claims_of_exponential_jobs(mean: float, cadence: int, worklife: int) ->
 
 @given(st.integers(1, 5000), st.integers(0, 20_000))
 def test_jobs_of_a_claim(run_time: int, worklife: int) -> None:
-    """A claim of jobs of one run time is older than its worklife after its last job, and not before."""
+    """A claim of equal jobs is older than its worklife after its last job, and not before."""
     jobs = jobs_of_claim(run_time, worklife)
     assert jobs * run_time > worklife >= (jobs - 1) * run_time
 
@@ -138,7 +138,7 @@ def test_the_choice_can_be_kept(
     worse: int,
     pool: tuple[float, Optional[int]],
 ) -> None:
-    """Recommended intervals are offered, kept, leave the negotiator time, and save what they cost beside the default."""
+    """Recommended intervals are offered, kept, leave the negotiator time and are worth it."""
     usual, cores = pool
     default = default_option(lambda _: usual, duration)
     offered = tuple(

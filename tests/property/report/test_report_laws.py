@@ -81,7 +81,7 @@ def test_apart(wanted: list[float]) -> None:
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
 def test_number_ticks(least: float, span: float) -> None:
-    """An axis with rounded limits holds both values and has some ticks within, no two with the same label."""
+    """An axis with rounded limits holds both values and has ticks with different labels."""
     limits = rounded_limits(least, least + span, 4)
     low, high = limits.least, limits.most
     grace = 1e-6 * max(1, abs(least), span)

@@ -1,4 +1,4 @@
-"""Tables on a terminal of 80 columns: no line is longer, and no number of the piped table is cut or lost."""
+"""Tables on a terminal of 80 columns: no longer line, and every number of the piped table."""
 
 from __future__ import annotations
 
