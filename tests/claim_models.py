@@ -1,4 +1,4 @@
-"""Models of claim capacity, in exact fractions: what the expressions of a consumption policy are to compute.
+"""Models of claim capacity in exact fractions, the oracle of the expressions of policies.
 
 W(R) is the number of claims that the rest R of a slot supports. Amounts are in HTCondor's units
 (cores, MiB, KiB).
@@ -58,7 +58,7 @@ class FixedClaims:
 
 @dataclass(frozen=True)
 class Quanta:
-    """(b) Each asset is cut into ``levels`` quanta, and claims take whole quanta, rounded down to whole units.
+    """(b) Each asset is cut into ``levels`` quanta; claims take whole quanta, in whole units.
 
     With ``zero_allowed`` a claim may take none of some assets, and a request of nothing at all
     takes one quantum of the first asset.

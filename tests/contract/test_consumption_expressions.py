@@ -1,4 +1,4 @@
-"""What `sharectl consumption render` writes, evaluated by HTCondor's library, is what the models compute."""
+"""Rendered expressions, evaluated by HTCondor's library, have the values of the models."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
     asked: dict[str, int],
     missing: frozenset[str],
 ) -> None:
-    """For every slot and request, also one that leaves assets out, CONSUMPTION_<asset> has the value of the charge."""
+    """CONSUMPTION_<asset> has the value of the charge, also of a request that leaves assets out."""
     policy, total, left = data.draw(slots(name))
     model = model_of(policy, total)
     texts = [expanded(policy, text) for text in consumed(policy).values()]
@@ -145,7 +145,7 @@ def test_a_claim_consumes_the_charge_of_the_model(
 def test_no_hostile_request_is_consumed(
     library: CondorProcess, name: ModelName, hostile: str, data: st.DataObject, asset: str
 ) -> None:
-    """A request that is no number, or below 0, is consumed as a negative number or not at all: HTCondor refuses it.
+    """A request that is no number, or below 0, has no consumption or a negative one.
 
     Too large a number is consumed as too much.
     """
@@ -168,7 +168,7 @@ def test_no_hostile_request_is_consumed(
 def test_n_of_q_quanta_are_that_part_of_the_slot(
     library: CondorProcess, sizes: tuple[int, Fraction], levels: int
 ) -> None:
-    """A request r takes floor(V n / Q) with n = ceil(r Q / V): all for all, never less than r, and Q times a quantum fit."""
+    """A request r takes floor(V n / Q), n = ceil(r Q / V): never less than r; Q quanta fit."""
     total, part = sizes
     asked = max(1, int(total * part))
     slot = {"PartitionableSlot": "true", "TotalSlotMemory": str(total)}
@@ -204,7 +204,7 @@ def test_steps(library: CondorProcess, asked: int, step: int, zero: bool) -> Non
 def test_a_job_cannot_forge_the_weight(
     library: CondorProcess, data: st.DataObject, name: ModelName
 ) -> None:
-    """Attributes of a job change no slot's weight and, but for its requests, nothing that it consumes."""
+    """A job's attributes but its requests change neither a slot's weight nor its consumption."""
     policy, total, left = data.draw(slots(name))
     texts = [expanded(policy, text) for text in (weight(policy), *consumed(policy).values())]
     honest = job_ad(left, frozenset())
@@ -223,7 +223,7 @@ def test_a_job_cannot_forge_the_weight(
 def test_what_fits_is_what_the_negotiator_has(
     library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
 ) -> None:
-    """A claim fits by the model when no consumption is more than what remains: the negotiator's own test."""
+    """A claim fits by the model when it fits by the negotiator's own test."""
     policy, total, left = data.draw(slots(name))
     model = model_of(policy, total)
     texts = [
@@ -243,7 +243,10 @@ def test_what_fits_is_what_the_negotiator_has(
 def test_a_dynamic_slot_has_what_its_jobs_consume(
     library: CondorProcess, data: st.DataObject, name: ModelName, asked: dict[str, int]
 ) -> None:
-    """The dynamic slot of a claim has enough for its own job and for every job that asks for no more, also where the machine has more slots."""
+    """The dynamic slot of a claim has enough for its own job and for every smaller one.
+
+    Also where the machine has more slots.
+    """
     policy, total, _ = data.draw(slots(name))
     model = model_of(policy, total)
     own = {asset: int(taken) for asset, taken in model.charge(exact(asked)).items()}
@@ -269,7 +272,7 @@ def test_a_dynamic_slot_has_what_its_jobs_consume(
 def test_as_many_even_parts_fit_as_there_are_claims(
     library: CondorProcess, data: st.DataObject, claims: int
 ) -> None:
-    """Of every asset that has a unit for each claim, ``fixed_claims`` gives even parts that fit ``claims`` times."""
+    """Even parts of ``fixed_claims`` fit ``claims`` times, of assets with a unit for each."""
     total = {asset: data.draw(st.integers(claims * 2, most * 60)) for asset, most in MOST.items()}
     policy = SlotPolicy(1, "fixed_claims", dict.fromkeys(total, Even()), claims=claims)
     texts = [

@@ -1,4 +1,4 @@
-"""What sharectl takes for granted of consumption policies: HTCondor's library decides each of these."""
+"""Semantics of consumption policies, each of which HTCondor's library decides."""
 
 from __future__ import annotations
 

@@ -115,7 +115,7 @@ def quotas_known(box: Box) -> bool:
 
 
 def used(box: Box) -> dict[str, float]:
-    """WeightedResourcesUsed of each submitter and group, as the accountant says of those of which it says any."""
+    """WeightedResourcesUsed of each submitter and group that the accountant has it for."""
     printed = box.run(
         ["condor_userprio", "-negotiator", "-allusers", "-af", "Name", "WeightedResourcesUsed"],
         check=False,

@@ -38,7 +38,7 @@ def attribute_of(asset: str) -> str:
 
 @dataclass(frozen=True)
 class LeastCharge:
-    """What the job requests, and at least ``amount``."""
+    """Request of the job, and at least ``amount``."""
 
     amount: int
 
@@ -102,7 +102,7 @@ class Even:
 
 @dataclass(frozen=True)
 class Always:
-    """The same amount for every claim."""
+    """An equal amount for every claim."""
 
     amount: int
 
@@ -113,7 +113,7 @@ class Always:
 
 @dataclass(frozen=True)
 class Requested:
-    """What the job requests, in multiples of ``step``."""
+    """Request of the job, in multiples of ``step``."""
 
     step: int = 1
     zero_allowed: bool = False

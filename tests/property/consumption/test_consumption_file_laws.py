@@ -130,7 +130,7 @@ def test_every_text_is_policies_or_problems_with_places(text: str) -> None:
 
 @given(near_files().map(yaml.safe_dump))
 def test_what_is_rendered_is_one_assignment_a_line(text: str) -> None:
-    """Whatever policies a file means, each line of the snippet is a comment or sets one macro, each macro once."""
+    """Each line of a snippet is a comment or sets one macro, each macro once."""
     seen = outcome(text)
     if isinstance(seen, Consumption):
         lines = [line for line in snippet(seen).splitlines() if line and not line.startswith("#")]

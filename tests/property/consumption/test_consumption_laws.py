@@ -1,4 +1,4 @@
-"""Laws of the models of claim capacity, to which tests/contract/test_consumption_expressions.py holds HTCondor."""
+"""Laws of the models of claim capacity; test_consumption_expressions.py holds HTCondor to them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def smallest_claims(model: Model) -> list[dict[str, Fraction]]:
 def test_costs_sum_to_what_is_gone_and_no_claims_left_is_no_claim_fits(
     used: tuple[Model, dict[str, Fraction], dict[str, Fraction], int],
 ) -> None:
-    """Costs of any claims sum to the fall of W, which is 0 exactly when none of the smallest claims fits."""
+    """Costs sum to the fall of W, which is 0 exactly when none of the smallest claims fits."""
     model, start, remaining, total = used
     assert model.claims(remaining) >= 0
     assert total == model.claims(start) - model.claims(remaining)

@@ -32,7 +32,7 @@ ASSETS = ("Cpus", "Memory", "Tokens")
 
 @dataclass(frozen=True)
 class Policy:
-    """A slot and a policy in whole numbers: step and least by asset, price of each asset in the weight."""
+    """A slot and a policy: by asset its amount, its step, and its price in the weight."""
 
     assets: Mapping[str, int]
     steps: Mapping[str, int]
@@ -180,7 +180,7 @@ ADS = st.lists(st.dictionaries(NAMES, TEXTS, max_size=5), max_size=8)
 
 @given(ADS, ADS)
 def test_kinds_share_out_all_ads(slots: list[dict[str, str]], jobs: list[dict[str, str]]) -> None:
-    """Each slot and each job is of exactly one kind, and what is seen of a kind is in each of its members."""
+    """Each slot and each job is of exactly one kind, whose ad is part of theirs."""
     for ads, found in zip((slots, jobs), kinds(slots, jobs)):
         assert sorted(number for kind in found for number in kind.members) == list(range(len(ads)))
         assert [kind.members[0] for kind in found] == sorted(kind.members[0] for kind in found)

@@ -61,7 +61,8 @@ slot_types:
   12:
     model: quanta_any
     resources: cpus=1, gpus=0, Licences=0%
-    assets: {tokens: {levels: 2}, cpus: {levels: 4}, memory: {levels: 5, total: 900}, disk: {levels: 6}}
+    assets:
+      {tokens: {levels: 2}, cpus: {levels: 4}, memory: {levels: 5, total: 900}, disk: {levels: 6}}
 """
     as_requested = Requested(1, zero_allowed=True)
     # A slot type has the custom resources of all others; its claims take what jobs request.

@@ -29,7 +29,7 @@ JOB = {
 
 
 class FakeSchedd:
-    """A queue that groups jobs as HTCondor's does: by the keys, and by what those refer to in the job."""
+    """A queue that groups jobs as HTCondor's does: by the keys and by attributes in their texts."""
 
     def __init__(self, *jobs: Mapping[str, str]) -> None:
         self.jobs = [{"ClusterId": str(number), **JOB, **job} for number, job in enumerate(jobs, 1)]
