@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -35,8 +36,96 @@ SMALL = st.integers(0, 200)
 ALL = Keep(days=36500)
 FEW = settings(max_examples=15)
 
-finite = st.floats(-1e9, 1e9, allow_nan=False)
-words = st.text(max_size=20)
+finite, positive = st.floats(-1e9, 1e9), st.floats(0, 1e9)
+words, cores, names = st.text(max_size=20), st.integers(1, 64), st.sampled_from(GROUPS)
+
+
+def tuples_of(rows: st.SearchStrategy[Any], **limits: Any) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(rows, **limits).map(tuple)
+
+
+usages = st.builds(
+    GroupUsage, SMALL, SMALL, positive, SMALL, SMALL, st.dictionaries(cores, SMALL, max_size=3)
+)
+errors = st.builds(GroupError, names, positive, finite, finite, finite, usages)
+states = st.dictionaries(words, finite, max_size=2)
+laws = st.sampled_from(("latest", "pid"))
+controls = st.builds(
+    GroupControl, errors, finite, finite, finite, laws, states, tuples_of(words, max_size=2)
+)
+held_jobs = st.builds(
+    HeldJobs,
+    st.sampled_from((*GROUPS, "other")),
+    cores,
+    SMALL,
+    st.integers(0, 10**7).map(rounded),
+    st.integers(0, 2**40),
+)
+targets = st.builds(Target, st.just(""), names, SMALL, names, SMALL)
+node_records = st.builds(
+    NodeRecord,
+    st.sampled_from([f"wn-{number}" for number in range(6)]),
+    st.integers(0, 256),
+    positive,
+    st.booleans(),
+    tuples_of(held_jobs, max_size=4),
+    st.none() | targets,
+    st.none() | st.sampled_from(("target", "kept")),
+    positive,
+    positive,
+    SMALL,
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+).map(lambda node: replace(node, target=node.target and replace(node.target, node=node.node)))
+sources = st.builds(Source, words, st.integers(0, 99), st.none() | words)
+open_blocks = st.builds(OpenBlock, words, words, cores, SMALL, st.none() | SMALL)
+counts = st.builds(TargetNodes, SMALL, SMALL)
+incomplete = st.builds(
+    CycleRecord,
+    st.integers(1, 90_000),
+    positive,
+    complete=st.just(value=False),
+    sources=tuples_of(sources, max_size=2),
+    sequence=st.none() | st.integers(0, 2**40),
+    strategy=st.sampled_from(("many", "pair")),
+    reason=st.none() | st.just("targets"),
+    limits=tuples_of(st.builds(LimitNote, words, SMALL), max_size=2),
+    published=tuples_of(words, max_size=2),
+    problems=tuples_of(words, max_size=2),
+    configuration=st.just("0123456789ab"),
+    blocks=st.builds(BlockMemory, tuples_of(open_blocks, max_size=2)),
+)
+
+
+@st.composite
+def complete(draw: st.DrawFn) -> CycleRecord:
+    groups = draw(tuples_of(controls, unique_by=lambda control: control.group, min_size=1))
+    known = st.sampled_from([control.group for control in groups])
+    sizes = st.dictionaries(st.tuples(known, cores), st.integers(1, 999), max_size=3)
+    nodes = draw(tuples_of(node_records, unique_by=lambda node: node.node))
+    return replace(
+        draw(incomplete),
+        complete=True,
+        groups=groups,
+        pending=draw(tuples_of(st.builds(PendingJobs, known, cores, SMALL, SMALL), max_size=2)),
+        cores_by_size=draw(sizes),
+        nodes=nodes,
+        idle_cores=draw(SMALL),
+        idle_target_cores=draw(SMALL),
+        idle_grace_cores=draw(SMALL),
+        target_nodes=draw(st.dictionaries(known, counts)),
+    )
+
+
+@st.composite
+def records(draw: st.DrawFn) -> list[CycleRecord]:
+    """Cycles in the order of their times."""
+    taken_at, ordered = 1_700_000_000, []
+    for record in draw(st.lists(complete() | complete() | incomplete, min_size=1, max_size=7)):
+        taken_at += record.taken_at
+        ordered.append(replace(record, taken_at=taken_at))
+    return ordered
 
 
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
@@ -49,138 +138,6 @@ def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) ->
     assert asked.until - since - span < DAY_SECONDS
     assert asked.level_seconds == 0 or asked.bucket_seconds % asked.level_seconds == 0
     assert span / asked.bucket_seconds <= points
-
-
-@st.composite
-def controls(draw: st.DrawFn) -> tuple[GroupControl, ...]:
-    names = draw(st.lists(st.sampled_from(GROUPS), unique=True, min_size=1))
-    return tuple(
-        GroupControl(
-            error=GroupError(
-                name,
-                abs(draw(finite)),
-                draw(finite),
-                draw(finite),
-                draw(finite),
-                GroupUsage(
-                    draw(SMALL),
-                    draw(SMALL),
-                    abs(draw(finite)),
-                    draw(SMALL),
-                    draw(SMALL),
-                    draw(st.dictionaries(st.integers(1, 16), SMALL, max_size=3)),
-                ),
-            ),
-            setpoint_hs06=draw(finite),
-            control_error_hs06=draw(finite),
-            output_hs06=draw(finite),
-            law=draw(st.sampled_from(("latest", "pid"))),
-            state=draw(st.dictionaries(words, finite, max_size=2)),
-            acted=tuple(draw(st.lists(words, max_size=2))),
-        )
-        for name in names
-    )
-
-
-@st.composite
-def nodes(draw: st.DrawFn) -> tuple[NodeRecord, ...]:
-    names = draw(st.lists(st.sampled_from([f"wn-{n}" for n in range(6)]), unique=True))
-    found = []
-    for name in sorted(names):
-        kinds = draw(
-            st.lists(
-                st.tuples(st.sampled_from((*GROUPS, "other")), st.integers(1, 64)),
-                unique=True,
-                max_size=4,
-            )
-        )
-        target = Target(name, "alice", draw(SMALL), "cms.prod", draw(SMALL))
-        found.append(
-            NodeRecord(
-                node=name,
-                cores=draw(st.integers(0, 256)),
-                hs06_per_core=abs(draw(finite)),
-                controlled=draw(st.booleans()),
-                held=tuple(
-                    HeldJobs(
-                        g,
-                        c,
-                        draw(SMALL),
-                        rounded(draw(st.integers(0, 10**7))),
-                        draw(st.integers(0, 2**40)),
-                    )
-                    for g, c in kinds
-                ),
-                target=draw(st.none() | st.just(target)),
-                reason=draw(st.none() | st.sampled_from(("target", "kept"))),
-                wait_seconds=draw(st.floats(0, 1e9)),
-                idle_core_seconds=draw(st.floats(0, 1e9)),
-                memory_mib=draw(SMALL),
-                reserved=draw(st.booleans()),
-                draining=draw(st.booleans()),
-                multicore_only=draw(st.booleans()),
-            )
-        )
-    return tuple(found)
-
-
-@st.composite
-def records(draw: st.DrawFn) -> list[CycleRecord]:
-    """Cycles in the order of their times."""
-    taken_at, found = 1_700_000_000, []
-    for _ in range(draw(st.integers(1, 7))):
-        taken_at += draw(st.integers(1, 90_000))
-        complete = draw(st.integers(0, 4)) > 0
-        groups = draw(controls()) if complete else ()
-        sizes = st.tuples(
-            st.sampled_from([control.group for control in groups] or [""]), st.integers(1, 64)
-        )
-        found.append(
-            CycleRecord(
-                taken_at,
-                draw(st.floats(0, 1e4)),
-                complete,
-                sources=tuple(
-                    draw(
-                        st.lists(
-                            st.builds(Source, words, st.integers(0, 99), st.none() | words),
-                            max_size=2,
-                        )
-                    )
-                ),
-                groups=groups,
-                pending=tuple(
-                    PendingJobs(group, cores, draw(SMALL), draw(SMALL))
-                    for group, cores in draw(st.lists(sizes, max_size=2))
-                )
-                if complete
-                else (),
-                cores_by_size=draw(st.dictionaries(sizes, st.integers(1, 999), max_size=3))
-                if complete
-                else {},
-                nodes=draw(nodes()) if complete else (),
-                sequence=draw(st.none() | st.integers(0, 2**40)),
-                strategy=draw(st.sampled_from(("many", "pair"))),
-                reason=draw(st.none() | st.just("targets")),
-                limits=tuple(draw(st.lists(st.builds(LimitNote, words, SMALL), max_size=2))),
-                published=tuple(draw(st.lists(words, max_size=2))),
-                problems=tuple(draw(st.lists(words, max_size=2))),
-                configuration="0123456789ab",
-                idle_cores=draw(SMALL) if complete else 0,
-                idle_target_cores=draw(SMALL) if complete else None,
-                idle_grace_cores=draw(SMALL) if complete else None,
-                blocks=draw(st.builds(BlockMemory, st.lists(open_blocks, max_size=2).map(tuple))),
-                target_nodes={
-                    control.group: TargetNodes(draw(SMALL), draw(SMALL))
-                    for control in groups
-                    if draw(st.booleans())
-                },
-            )
-        )
-    return found
-
-
-open_blocks = st.builds(OpenBlock, words, words, st.integers(1, 64), SMALL, st.none() | SMALL)
 
 
 @contextmanager
