@@ -90,7 +90,7 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
     """Jobs of the rows of a file ``name``. Raises as `read_jobs`."""
     running: list[RunningJobs] = []
     pending: Counter[tuple[str, int]] = Counter()
-    ignored = defaulted = 0
+    ignored = defaulted = invalid = 0
     problems: list[str] = []
     for number, line in enumerate(lines, start=1):
         text = line.strip()
@@ -99,7 +99,9 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
         try:
             status, job = _job(text, groups)
         except ValueError:
-            problems.append(f"{name}:{number}: {_NEEDS}; found {text[:200]!r}; remove the row")
+            invalid += 1
+            if invalid <= MAX_PROBLEMS:
+                problems.append(f"{name}:{number}: {_NEEDS}; found {text[:200]!r}; remove the row")
             continue
         if status == RUNNING and job.node != PENDING_NODE:
             running.append(job)
@@ -109,9 +111,8 @@ def parse(lines: Iterable[str], name: str, groups: Collection[str]) -> JobRows:
         else:
             ignored += 1
     if problems:
-        rest = len(problems) - MAX_PROBLEMS
-        more = [f"… and {rest} more like these"] if rest > 0 else []
-        raise InputError([*problems[:MAX_PROBLEMS], *more])
+        rest = invalid - len(problems)
+        raise InputError([*problems, f"… and {rest} more like these"] if rest else problems)
     waiting = tuple(PendingJobs(group, cores, jobs) for (group, cores), jobs in pending.items())
     return JobRows(tuple(running), waiting, ignored, defaulted)
 
