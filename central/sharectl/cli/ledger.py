@@ -114,16 +114,16 @@ def _add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    what, form, output = arguments.what or _GROUPS, arguments.format, arguments.output
-    if form == "log" and what != _GROUPS:
+    name, form, output = arguments.what or _GROUPS, arguments.format, arguments.output
+    if form == "log" and name != _GROUPS:
         arguments.usage_error(
-            f"--format log has rows of groups alone: leave --what {what} out, or write csv or "
+            f"--format log has rows of groups alone: leave --what {name} out, or write csv or "
             "parquet"
         )
     refuse_no_period(arguments)
-    table = TABLES[what]
+    table = TABLES[name]
     if arguments.columns:
-        return _print_columns(arguments, what, table)
+        return _print_columns(arguments, name)
     if output is None and (arguments.json or form == "parquet"):
         arguments.usage_error(
             "--json and --format parquet need -o FILE: standard output is for text"
@@ -135,10 +135,10 @@ def _export(arguments: argparse.Namespace) -> int:
         raise AbsentError(f"{no_cycle(ledger.span())}; nothing was written")
     rows = _write(arguments, ledger, table)
     if arguments.json:
-        result = {"file": str(output), "what": what, "format": form, "rows": rows}
+        result = {"file": str(output), "what": name, "format": form, "rows": rows}
         print(as_json.dumps("ledger-export", result))
     elif output is not None:
-        options.say([f"{output}: {counted(rows, 'row')} of {what}"])
+        options.say([f"{output}: {counted(rows, 'row')} of {name}"])
     return 0
 
 
@@ -153,13 +153,13 @@ def _refuse_to_replace(arguments: argparse.Namespace, table: Table) -> None:
     refuse_foreign(arguments.output, arguments.format, table)
 
 
-def _print_columns(arguments: argparse.Namespace, what: str, table: Table) -> int:
-    names = ("name", "type", "meaning")
+def _print_columns(arguments: argparse.Namespace, name: str) -> int:
+    columns, heading = TABLES[name].columns, ("name", "type", "meaning")
     if arguments.json:
-        columns = [dict(zip(names, column)) for column in table.columns]
-        print(as_json.dumps("ledger-columns", {"what": what, "columns": columns}))
+        rows = [dict(zip(heading, column)) for column in columns]
+        print(as_json.dumps("ledger-columns", {"what": name, "columns": rows}))
     else:
-        print_table(what, ("column", *names[1:]), list(table.columns), sys.stdout)
+        print_table(name, ("column", *heading[1:]), list(columns), sys.stdout)
     return 0
 
 

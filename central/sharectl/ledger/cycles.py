@@ -73,9 +73,9 @@ def write_groups(
         held.setdefault(group, {})[cores] = amount
     for place, control in enumerate(record.groups, first_place):
         usage = control.error.usage
-        known, pending = held.get(control.group, {}), usage.pending_by_cores
+        sizes, pending = held.get(control.group, {}), usage.pending_by_cores
         if record.imported:
-            known = {1: usage.single_cores, UNKNOWN_SIZE: usage.multi_cores}
+            sizes = {1: usage.single_cores, UNKNOWN_SIZE: usage.multi_cores}
             pending = {1: usage.pending_single_jobs, UNKNOWN_SIZE: usage.pending_multi_jobs}
         held_back, helped = record.target_nodes.get(control.group, (None, None))
         values = {
@@ -88,7 +88,7 @@ def write_groups(
             "held_back_nodes": held_back,
             "helped_nodes": helped,
             "unplaceable_jobs": sum(usage.unplaceable_by_cores.values()),
-            "cores_by_size": json.dumps(known),
+            "cores_by_size": json.dumps(sizes),
             "pending_by_size": json.dumps(dict(pending)),
         }
         if record.imported:

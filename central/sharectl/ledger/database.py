@@ -70,7 +70,7 @@ CREATE TABLE remaining_times (
     PRIMARY KEY (day, name, bin)
 ) WITHOUT ROWID;
 CREATE TABLE last_jobs (
-    one INTEGER PRIMARY KEY CHECK (one = 1), taken_at INTEGER NOT NULL, jobs BLOB NOT NULL
+    row INTEGER PRIMARY KEY CHECK (row = 1), taken_at INTEGER NOT NULL, jobs BLOB NOT NULL
 );
 """
 
@@ -253,7 +253,7 @@ def _connected(path: Path, mode: str, busy_seconds: float) -> Iterator[sqlite3.C
 
 
 def _is_begun(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the file has the ledger's tables; False if it has none.
+    """Tell whether the file has the ledger's tables; False if it has no table.
 
     Raises
     ------

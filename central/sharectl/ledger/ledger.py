@@ -86,7 +86,7 @@ class Ledger:
             ) from error
 
     def is_readable(self) -> bool:
-        """Whether there is a ledger, and this user may read it."""
+        """Tell whether there is a ledger that this user may read."""
         return os.access(self.path, os.R_OK)
 
     def cycles(self, since: int, until: int, *, with_nodes: bool = False) -> Iterator[CycleRecord]:
@@ -229,7 +229,7 @@ class Ledger:
                 self._remove_cycles(connection, now)
 
     def _remove_nodes(self, connection: sqlite3.Connection, before: int) -> int:
-        """How many cycles lost their nodes."""
+        """Number of cycles that lost their nodes."""
         return connection.execute(
             "DELETE FROM nodes WHERE cycle IN (SELECT cycle FROM nodes WHERE taken_at < ? ORDER BY "
             "taken_at LIMIT ?)",

@@ -101,20 +101,20 @@ incomplete = st.builds(
 @st.composite
 def complete(draw: st.DrawFn) -> CycleRecord:
     groups = draw(tuples_of(controls, unique_by=lambda control: control.group, min_size=1))
-    known = st.sampled_from([control.group for control in groups])
-    sizes = st.dictionaries(st.tuples(known, cores), st.integers(1, 999), max_size=3)
+    named = st.sampled_from([control.group for control in groups])
+    sizes = st.dictionaries(st.tuples(named, cores), st.integers(1, 999), max_size=3)
     nodes = draw(tuples_of(node_records, unique_by=lambda node: node.node))
     return replace(
         draw(incomplete),
         complete=True,
         groups=groups,
-        pending=draw(tuples_of(st.builds(PendingJobs, known, cores, SMALL, SMALL), max_size=2)),
+        pending=draw(tuples_of(st.builds(PendingJobs, named, cores, SMALL, SMALL), max_size=2)),
         cores_by_size=draw(sizes),
         nodes=nodes,
         idle_cores=draw(SMALL),
         idle_target_cores=draw(SMALL),
         idle_grace_cores=draw(SMALL),
-        target_nodes=draw(st.dictionaries(known, counts)),
+        target_nodes=draw(st.dictionaries(named, counts)),
     )
 
 
@@ -131,13 +131,13 @@ def records(draw: st.DrawFn) -> list[CycleRecord]:
 @given(st.integers(0, 2**33), st.integers(1, 2**28), st.integers(1, 3000))
 def test_buckets_cover_what_was_asked_for(since: int, span: int, points: int) -> None:
     """Buckets begin and end outside the time asked for, less than a day from it."""
-    asked = layout(since, since + span, points)
-    assert asked.since <= since
-    assert asked.until >= since + span
-    assert since - asked.since < DAY_SECONDS
-    assert asked.until - since - span < DAY_SECONDS
-    assert asked.level_seconds == 0 or asked.bucket_seconds % asked.level_seconds == 0
-    assert span / asked.bucket_seconds <= points
+    chosen = layout(since, since + span, points)
+    assert chosen.since <= since
+    assert chosen.until >= since + span
+    assert since - chosen.since < DAY_SECONDS
+    assert chosen.until - since - span < DAY_SECONDS
+    assert chosen.level_seconds == 0 or chosen.bucket_seconds % chosen.level_seconds == 0
+    assert span / chosen.bucket_seconds <= points
 
 
 @contextmanager
@@ -175,7 +175,7 @@ def test_sums_of_days_are_those_of_their_cycles(kept: list[CycleRecord]) -> None
         assert point.cycles == len(power)
         assert point.power_hs06 == pytest.approx(sum(power) / len(power))
         counts = [record.target_nodes[name] for record in kept if name in record.target_nodes]
-        means = [sum(each) / len(counts) for each in zip(*counts)] or [None, None]
+        means = [sum(column) / len(counts) for column in zip(*counts)] or [None, None]
         assert [point.held_back_nodes, point.helped_nodes] == pytest.approx(means)
     assert set(bucket.groups) == {control.group for record in kept for control in record.groups}
 
@@ -186,10 +186,10 @@ def test_retention_removes_the_oldest_only(kept: list[CycleRecord], days: int) -
     """The youngest cycles stay, and all that are younger than the limit, as they were."""
     doubted = kept[-min(len(kept), 2)]
     with ledger_of(kept, Keep(days=days, cycles_a_time=3, doubted_cycles=2)) as ledger:
-        left = list(ledger.cycles(0, 2**40, with_nodes=True))
+        remaining = list(ledger.cycles(0, 2**40, with_nodes=True))
     expected = [as_kept(record, number) for number, record in enumerate(kept, start=1)]
-    assert left == expected[len(expected) - len(left) :]
-    assert len(left) >= sum(
+    assert remaining == expected[len(expected) - len(remaining) :]
+    assert len(remaining) >= sum(
         record.taken_at >= doubted.taken_at - days * DAY_SECONDS for record in kept
     )
 

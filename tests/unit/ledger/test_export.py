@@ -31,11 +31,11 @@ def rows_in(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
-@pytest.mark.parametrize("what", TABLES)
+@pytest.mark.parametrize("table", TABLES)
 def test_each_table_has_its_columns_and_rows(
-    run: Run, tmp_path: Path, what: str, capsys: Capture
+    run: Run, tmp_path: Path, table: str, capsys: Capture
 ) -> None:
-    assert run("export", "--what", what) == 0
+    assert run("export", "--what", table) == 0
     rows = rows_in(capsys.readouterr().out)
     nodes = [node for number in range(3) for node in made(number)[0].nodes]
     expected = {
@@ -47,20 +47,20 @@ def test_each_table_has_its_columns_and_rows(
         "targets": sum(node.target is not None for node in nodes),
     }
     assert expected["targets"] > 0
-    assert len(rows) == expected[what]
-    assert list(rows[0]) == [column.name for column in TABLES[what].columns]
+    assert len(rows) == expected[table]
+    assert list(rows[0]) == [column.name for column in TABLES[table].columns]
     out = tmp_path / "out.csv"
-    assert run("export", "--what", what, "-o", out, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["rows"] == expected[what]
+    assert run("export", "--what", table, "-o", out, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == expected[table]
     assert rows_in(out.read_text()) == rows
     parquet = pytest.importorskip("pyarrow.parquet")
     out = tmp_path / "out.parquet"
-    assert run("export", "--what", what, "--format", "parquet", "-o", out) == 0
-    table = parquet.read_table(out)
+    assert run("export", "--what", table, "--format", "parquet", "-o", out) == 0
+    content = parquet.read_table(out)
     assert [
-        {name: plain(value) for name, value in row.items()} for row in table.to_pylist()
+        {name: plain(value) for name, value in row.items()} for row in content.to_pylist()
     ] == rows
-    assert table.schema.field("cycle").metadata[b"meaning"].startswith(b"number of the cycle")
+    assert content.schema.field("cycle").metadata[b"meaning"].startswith(b"number of the cycle")
 
 
 def test_a_row_of_a_group_has_its_figures(run: Run, capsys: Capture) -> None:
@@ -108,11 +108,11 @@ def test_no_text_of_others_is_a_formula_in_a_spreadsheet(begin: str) -> None:
 
 def test_columns_are_told_with_their_meaning(run: Run, capsys: Capture) -> None:
     page = (Path(__file__).parents[3] / "docs" / "ledger.md").read_text(encoding="utf-8")
-    for what in TABLES:
-        assert run("export", "--columns", "--what", what, "--json") == 0
+    for table in TABLES:
+        assert run("export", "--columns", "--what", table, "--json") == 0
         columns = json.loads(capsys.readouterr().out)["columns"]
         rows = [f"| `{row['name']}` | {row['type']} | {row['meaning']} |\n" for row in columns]
-        assert f"### {what}\n" in page
+        assert f"### {table}\n" in page
         assert "".join(rows) in page
 
 

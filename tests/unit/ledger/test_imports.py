@@ -122,9 +122,9 @@ def test_recorded_cycles_stay_as_if_nothing_had_ever_been_imported(
     run: Run, ledger: Ledger, tmp_path: Path, capsys: Capture
 ) -> None:
     plain = Ledger(tmp_path / "plain")
-    for each in (ledger, plain):
+    for place in (ledger, plain):
         for record, seen in (made(0), incomplete(2), made(90), made(200)):
-            each.record(record, seen)
+            place.record(record, seen)
     before = list(ledger.cycles(0, EVER, with_nodes=True))
     times = (NOW - DAY_SECONDS, *periods(range(2)), NOW + 90 * PERIOD_SECONDS - 300)
     # The last but one alters the time that a recorded cycle covers, on the day after.

@@ -143,13 +143,13 @@ BROKEN: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("damage", BROKEN)
 def test_a_broken_ledger_is_put_aside_whole_and_a_new_one_has_the_cycle(
-    ledger: Ledger, what: str
+    ledger: Ledger, damage: str
 ) -> None:
     for number in range(30):
         ledger.record(*made(number))
-    broken = BROKEN[what](ledger.path.read_bytes())
+    broken = BROKEN[damage](ledger.path.read_bytes())
     ledger.path.write_bytes(broken)
     with pytest.raises(StateError, match=r"moved to .*ledger.sqlite.broken-2023\d+T\d+Z"):
         ledger.record(*made(30))

@@ -106,7 +106,7 @@ def child(script: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 def kept_whole(path: Path) -> int:
-    """How many cycles a file has that is in order, each of them whole."""
+    """Number of cycles that a file has that is in order, each of them whole."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     kept = list(Ledger(path).cycles(0, 2**40, with_nodes=True))
@@ -117,20 +117,20 @@ def kept_whole(path: Path) -> int:
 
 def test_a_killed_writer_leaves_whole_cycles(tmp_path: Path) -> None:
     path = tmp_path / PLACE
-    told = 0
+    recorded = 0
     for turn in range(6):
-        process = child(RECORDS, path, told)
+        process = child(RECORDS, path, recorded)
         assert process.stdout is not None
-        told = int(process.stdout.readline()) + 1
+        recorded = int(process.stdout.readline()) + 1
         # At another place of a record each time.
         time.sleep(0.007 * turn)
         process.send_signal(signal.SIGKILL)
-        told += len(process.communicate()[0].splitlines())
+        recorded += len(process.communicate()[0].splitlines())
         kept = kept_whole(path)
-        assert kept - told in (0, 1), (
-            "what was said to be kept is there; one more may have been about to be said"
+        assert kept - recorded in (0, 1), (
+            "each cycle that was printed is there; one more may be, that was not printed yet"
         )
-        told = kept
+        recorded = kept
 
 
 def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
         ledger.record(*made(number, nodes=40))
     limit = path.stat().st_size + 100_000
     process = child(FILE_LIMIT, path, limit, BEFORE)
-    last, _, said = process.communicate(timeout=60)[0].strip().partition(" ")
+    last, _, output = process.communicate(timeout=60)[0].strip().partition(" ")
     assert process.returncode == 0
-    assert "make room" in said
+    assert "make room" in output
     kept = kept_whole(path)
     assert BEFORE <= kept == int(last)
     ledger.record(*made(kept, nodes=40))
@@ -151,17 +151,17 @@ def test_a_file_that_may_grow_no_more_loses_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("free_pages", [0, 1, 3, 9])
 def test_a_full_disk_loses_nothing_and_is_said(tmp_path: Path, free_pages: int) -> None:
-    said = on_small_disk(tmp_path, FULL_DISK, 2048, free_pages)
-    assert "make room" in said
-    assert said.splitlines()[-1] == "sound"
+    output = on_small_disk(tmp_path, FULL_DISK, 2048, free_pages)
+    assert "make room" in output
+    assert output.splitlines()[-1] == "sound"
 
 
 def test_a_disk_that_is_full_from_the_first_cycle_on_has_a_ledger_once_it_is_not(
     tmp_path: Path,
 ) -> None:
-    said = on_small_disk(tmp_path, FULL_FROM_THE_FIRST, 4096, 1)
-    assert "make room" in said
-    assert said.splitlines()[-1] == "sound"
+    output = on_small_disk(tmp_path, FULL_FROM_THE_FIRST, 4096, 1)
+    assert "make room" in output
+    assert output.splitlines()[-1] == "sound"
 
 
 def on_small_disk(folder: Path, script: str, kib: int, free_pages: int) -> str:

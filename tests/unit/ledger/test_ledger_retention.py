@@ -36,12 +36,12 @@ def numbers_in(ledger: Ledger) -> list[int]:
 def test_cycles_go_when_they_are_too_old_some_at_a_time(path: Path) -> None:
     ledger = Ledger(path, Keep(days=1, cycles_a_time=3, doubted_cycles=1))
     record(ledger, range(10))
-    left = [numbers_in(ledger)]
+    remaining = [numbers_in(ledger)]
     for number in range(4):
         record(ledger, range(number, number + 1), later_seconds=5 * DAY)
-        left.append(numbers_in(ledger))
-    assert left[0] == list(range(1, 11))
-    assert [numbers[0] for numbers in left[1:]] == [4, 7, 10, 11]
+        remaining.append(numbers_in(ledger))
+    assert remaining[0] == list(range(1, 11))
+    assert [numbers[0] for numbers in remaining[1:]] == [4, 7, 10, 11]
     assert ledger.problems(every_cycle=True) == []
 
 
@@ -93,9 +93,9 @@ def test_a_file_too_large_loses_nodes_first(path: Path) -> None:
 def test_where_no_nodes_are_left_whole_cycles_go_and_the_newest_stays(path: Path) -> None:
     ledger = Ledger(path, Keep(max_bytes=PAGE_BYTES, cycles_a_time=4, doubted_cycles=1))
     record(ledger, range(20))
-    left = numbers_in(ledger)
-    assert left == list(range(left[0], 21))
-    assert len(left) < 20
+    remaining = numbers_in(ledger)
+    assert remaining == list(range(remaining[0], 21))
+    assert len(remaining) < 20
     assert ledger.cycle(20) == as_kept(made(19)[0], 20)
 
 
