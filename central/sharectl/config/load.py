@@ -208,7 +208,7 @@ def _set(data: dict[str, Any], setting: str) -> None:
 
 
 def idle_in_replay(settings: Sequence[str], *, own_pledges: bool) -> list[str]:
-    """Problems of sound ``settings`` that a replay does not decide by.
+    """Problems of sound ``settings`` that no decision on a recorded pool goes by.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def idle_in_replay(settings: Sequence[str], *, own_pledges: bool) -> list[str]:
         pledging = _PLEDGING.fullmatch(key)
         if _REPLAYED.fullmatch(key) or (own_pledges and pledging):
             continue
-        why = f"the pool is what was recorded; a replay takes {keys}"
+        why = f"the pool stays as it was; write a key of {keys}"
         if pledging:
             why = "each cycle goes by its recorded pledges; write --pledges configured"
         problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
