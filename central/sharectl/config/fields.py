@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, Optional, Union, get_args, get_origin, get_type_hints
 
@@ -62,7 +62,9 @@ def keys_of(section: Any) -> Mapping[str, Key]:
             found.update(keys_of(hint))
         else:
             name = setting.key or one.name
-            found[name] = Key(name, hint, optional, one.default, setting)
+            made = one.default_factory
+            default = one.default if made is MISSING else made()
+            found[name] = Key(name, hint, optional, default, setting)
     return found
 
 
@@ -105,7 +107,8 @@ def section_in(key: Key) -> Optional[type]:
     return hint if sound else None
 
 
-def sections_of(top: type) -> Mapping[ValuePath, type]:
+@cache
+def sections_of(top: Any) -> Mapping[ValuePath, type]:
     """Path of each section, ``*`` for any name or number; of several paths the shortest."""
     found: dict[ValuePath, type] = {(): top}
     todo: list[ValuePath] = [()]

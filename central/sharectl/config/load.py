@@ -75,7 +75,7 @@ def parse(text: str, name: str) -> Config:
 
 def _judged(tree: Tree, data: Mapping[str, Any], file: Path) -> tuple[Config, list[Fault]]:
     """Configuration as far as it is sound, and the faults of all sections and between them."""
-    reader = Reader(tree, _source(data))
+    reader = Reader(tree, Config, _source(data))
     config: Config = reader.section(Config, _with_files(data), ())
     config = replace(config, written=frozenset(tree.keys))
     if ("groups",) not in reader.broken:

@@ -10,8 +10,8 @@ from typing import Any, Optional, get_args, get_origin
 
 from sharectl.config import messages
 from sharectl.config.fields import Key, keys_of, record_of, section_in, sections_of
-from sharectl.config.groups import first_level_fault, part_fault
-from sharectl.config.model import Config, faults_between
+from sharectl.config.groups import GroupConfig, SubgroupConfig, first_level_fault, part_fault
+from sharectl.config.model import faults_between
 from sharectl.config.values import NOTATIONS, WrongError, absolute_path
 from sharectl.files.yaml import Fault, Tree, ValuePath
 from sharectl.words import shown
@@ -24,8 +24,10 @@ class Reader:
     ``broken``: what is checked between values says nothing of those.
     """
 
-    def __init__(self, tree: Tree, source: Optional[str]) -> None:
+    def __init__(self, tree: Tree, top: type, source: Optional[str] = None) -> None:
         self.tree = tree
+        self.top = top
+        """Section of the whole file."""
         self.source = source
         """Source of pledges; None if that is not known."""
         self.faults: list[Fault] = []
@@ -44,6 +46,16 @@ class Reader:
                 self.faults.append(Fault(index or 0, path, message))
                 return
 
+    def unknown_keys(self, section: type, value: Mapping[str, Any], path: ValuePath) -> bool:
+        """Note the keys that a section does not have; False without one."""
+        keys = keys_of(section)
+        unknown = [(*path, name) for name in value if name not in keys]
+        elsewhere = {at: keys_of(one) for at, one in sections_of(self.top).items()}
+        for at in unknown:
+            if at not in self.tree.refused:
+                self.fault(at, messages.unknown_key(str(at[-1]), keys, elsewhere), of_key=True)
+        return bool(unknown)
+
     def section(self, section: type, value: Any, path: ValuePath) -> Any:
         """Record of the mapping at ``path``."""
         keys = keys_of(section)
@@ -51,24 +63,18 @@ class Reader:
             self._refuse(path, messages.not_a_mapping(path, value, self._text(path, value), keys))
             return _unknown(section)
         values: dict[str, Any] = {}
-        known = True
-        for name, content in value.items():
+        for name, key in keys.items():
             at = (*path, name)
-            refused = at in self.tree.refused
-            if name in keys:
-                key = keys[name]
-                values[name] = _nothing(key) if refused else self.value(key, content, at)
-                continue
-            known = False
-            if not refused:
-                message = messages.unknown_key(name, keys, _KEYS_ELSEWHERE)
-                self.fault(at, message, of_key=True)
+            if at in self.tree.refused:
+                values[name] = _nothing(key)
+            elif name in value:
+                values[name] = self.value(key, value[name], at)
         for name in (key.name for key in keys.values() if key.default is MISSING):
             if name not in value:
                 self.fault((*path, name), messages.missing(name), of_key=True)
                 self.broken.add((*path, name))
                 values[name] = None
-        if known:
+        if not self.unknown_keys(section, value, path):
             written = {
                 name
                 for name, content in value.items()
@@ -87,9 +93,7 @@ class Reader:
             return self._list(key, section, value, path)
         if section is not None:
             many = origin is not None
-            return (
-                self._groups(section, value, path) if many else self.section(section, value, path)
-            )
+            return self._named(section, value, path) if many else self.section(section, value, path)
         return self._scalar(key, value, path)
 
     def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
@@ -111,32 +115,33 @@ class Reader:
             for number, entry in enumerate(value)
         )
 
-    def _groups(self, section: type, value: Any, path: ValuePath) -> Any:
+    def _named(self, section: type, value: Any, path: ValuePath) -> Any:
+        """Mapping of names; those of groups are folded."""
         if not isinstance(value, dict):
-            keys = () if len(path) == 1 else ("NAME",)
+            keys = () if path == ("groups",) else ("NAME",)
             self._refuse(path, messages.not_a_mapping(path, value, self._text(path, value), keys))
             return {}
-        name_fault = first_level_fault if len(path) == 1 else part_fault
-        groups: dict[str, Any] = {}
+        name_fault = _NAME_FAULTS.get(section)
+        named: dict[str, Any] = {}
         for name, content in value.items():
-            problem = name_fault(name)
+            at = (*path, name)
+            problem = name_fault(name) if name_fault is not None else None
             if problem:
-                self.fault((*path, name), problem, of_key=True)
+                self.fault(at, problem, of_key=True)
             # A dot would make two names of a faulty one.
-            folded = name.lower().replace(".", " ")
-            if folded in groups:
+            folded = name.lower().replace(".", " ") if name_fault is not None else name
+            if folded in named:
                 first = next(other for other in value if other.lower() == name.lower())
                 line = self.tree.line(self.tree.keys.get((*path, first), 0))
                 message = (
                     f"is the same group as {first} at line {line}, case does not count; keep one "
                     "of them"
                 )
-                self.fault((*path, name), message, of_key=True)
-            elif (*path, name) in self.tree.refused:
-                groups[folded] = section()
+                self.fault(at, message, of_key=True)
             else:
-                groups[folded] = self.section(section, content, (*path, name))
-        return groups
+                refused = at in self.tree.refused
+                named[folded] = _unknown(section) if refused else self.section(section, content, at)
+        return named
 
     def _scalar(self, key: Key, value: Any, path: ValuePath) -> Any:
         text, one = self._text(path, value), key.setting
@@ -144,6 +149,10 @@ class Reader:
             sound = isinstance(value, str) and value in one.choices
             message = messages.not_a_choice(one.choices, value, text)
             return value if sound else self._refuse(path, message)
+        if key.hint is bool:
+            fact = messages.unusable(value, text)
+            sound = isinstance(value, bool)
+            return value if sound else self._refuse(path, f"{fact}; write true or false")
         if key.hint in (str, Path) and not isinstance(value, str):
             return self._refuse(path, messages.not_text(value, text))
         if not one.kind and key.hint is not Path:
@@ -187,6 +196,5 @@ def _nothing(key: Key) -> Any:
     return _unknown(key.hint) if is_record else None
 
 
-SECTIONS: Mapping[ValuePath, type] = sections_of(Config)
-"""Path of a section in the configuration → its record."""
-_KEYS_ELSEWHERE = {path: list(keys_of(section)) for path, section in SECTIONS.items()}
+_NAME_FAULTS = {GroupConfig: first_level_fault, SubgroupConfig: part_fault}
+"""Section of a group → why a name cannot be one."""

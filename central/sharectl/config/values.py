@@ -12,6 +12,8 @@ from typing import Any, Callable, Union
 from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.words import quoted
 
+MAX_EXPRESSION = 2000
+"""Characters of an expression of a consumption policy."""
 MAX_CONSTRAINT = 4096
 """Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
 UNMAPPED = "unmapped"
@@ -83,6 +85,14 @@ def _known_identity(identity: str) -> str:
             "authenticate; give sharectl a token, and write its identity"
         )
     return identity
+
+
+def _one_line(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > MAX_EXPRESSION:
+        raise WrongError("an expression is one line of text; write one, such as TARGET.RequestCpus")
+    if "$" in text or text.rstrip().endswith("\\"):
+        raise WrongError(f"{quoted(text)} has a macro or a continued line; write the whole value")
+    return text.strip()
 
 
 def read_share(value: Any) -> float:
@@ -260,5 +270,6 @@ NOTATIONS: Mapping[str, Notation] = {
         ),
     ),
     "identity": Notation("text", _known_identity),
+    "expression": Notation("ClassAd expression", _one_line),
 }
 """`Setting.kind` → its notation."""

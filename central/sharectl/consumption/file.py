@@ -8,12 +8,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Any, Optional, get_args
 
-from pydantic import AfterValidator, Field, ValidationError
-
-from sharectl.config.problems import Section, Sections, fault_at, fault_of, wrong
+from sharectl.config.read import Reader
 from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
@@ -34,14 +33,12 @@ from sharectl.consumption.policy import (
 from sharectl.errors import ConfigError
 from sharectl.files import yaml
 from sharectl.files.yaml import MAX_BYTES, Fault, NotYamlError, Tree, ValuePath, problem_lines
-from sharectl.words import quoted
+from sharectl.settings import Setting, setting
 
 MAX_UNITS = 10**15
 """Units of an asset: the disk of an exabyte in KiB."""
 MAX_CLAIMS = 10**6
 """Claims, or quanta of an asset, of one slot."""
-MAX_CHARACTERS = 2000
-"""Length of an expression."""
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
@@ -61,57 +58,47 @@ _BESIDE = {
 """Model -> further key of an asset -> key that it belongs to."""
 
 
-def _one_line(text: str) -> str:
-    if not text.strip() or not text.isprintable():
-        raise wrong("an expression is one line of text; write one, such as TARGET.RequestCpus")
-    if "$" in text or text.rstrip().endswith("\\"):
-        raise wrong(f"{quoted(text)} has a macro or a continued line; write the whole value")
-    return text.strip()
-
-
-Count = Annotated[Optional[int], Field(ge=1, le=MAX_CLAIMS)]
-Units = Annotated[Optional[int], Field(ge=1, le=MAX_UNITS)]
-Expression = Annotated[str, Field(max_length=MAX_CHARACTERS), AfterValidator(_one_line)]
-
-
-class AssetConfig(Section):
+@dataclass(frozen=True)
+class AssetConfig:
     """An asset, and the amount of it that a claim takes."""
 
-    charge: Units = None
-    levels: Count = None
-    total: Units = None
-    even: Optional[bool] = None
-    always: Optional[int] = Field(None, ge=0, le=MAX_UNITS)
-    request: Optional[bool] = None
-    step: Units = None
-    missing: Optional[int] = Field(None, ge=0, le=0)
-    whole: Optional[bool] = None
-    expression: Optional[Expression] = None
-    declare: Count = None
+    charge: Optional[int] = setting(None, least=1, most=MAX_UNITS)
+    levels: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
+    total: Optional[int] = setting(None, least=1, most=MAX_UNITS)
+    even: Optional[bool] = setting(None)
+    always: Optional[int] = setting(None, least=0, most=MAX_UNITS)
+    request: Optional[bool] = setting(None)
+    step: Optional[int] = setting(None, least=1, most=MAX_UNITS)
+    missing: Optional[int] = setting(None, least=0, most=0)
+    whole: Optional[bool] = setting(None)
+    expression: Optional[str] = setting(None, kind="expression")
+    declare: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
 
     def keys(self) -> list[str]:
         """Keys with an effect, but ``declare``."""
-        written = {key: getattr(self, key) for key in type(self).model_fields if key != "declare"}
-        return [key for key, value in written.items() if value is not None and value is not False]
+        values = {key: value for key, value in vars(self).items() if key != "declare"}
+        return [key for key, value in values.items() if value is not None and value is not False]
 
 
-class SlotConfig(Section):
+@dataclass(frozen=True)
+class SlotConfig:
     """Slots of one type, or of the whole startd."""
 
-    model: ModelName
-    assets: Mapping[str, AssetConfig] = Field({})
-    weight: Optional[Expression] = None
-    num_claims: Count = None
-    claims: Count = None
-    resources: Optional[Expression] = None
-    slots: Optional[int] = Field(None, ge=1, le=1000)
+    model: ModelName = setting(choices=get_args(ModelName))
+    assets: Mapping[str, AssetConfig] = field(default_factory=dict, metadata={"setting": Setting()})
+    weight: Optional[str] = setting(None, kind="expression")
+    num_claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
+    claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
+    resources: Optional[str] = setting(None, kind="expression")
+    slots: Optional[int] = setting(None, least=1, most=1000)
 
 
-class FileConfig(Section):
+@dataclass(frozen=True)
+class FileConfig:
     """Keys at the top: one of the two, or both."""
 
-    startd: Optional[Mapping[str, Any]] = None
-    slot_types: Optional[Mapping[str, Any]] = None
+    startd: Optional[SlotConfig] = setting(None)
+    slot_types: Optional[Mapping[str, SlotConfig]] = setting(None)
 
 
 def load(name: str) -> Consumption:
@@ -137,58 +124,52 @@ def parse(text: str, name: str) -> Consumption:
         tree = yaml.read(text, frozenset({("slot_types",)}))
     except NotYamlError as error:
         raise ConfigError(problem_lines(name, text, error.faults)) from error
-    faults = list(tree.faults)
+    reader = Reader(tree, FileConfig)
     slots: dict[ValuePath, SlotConfig] = {}
     if isinstance(tree.data, dict):
-        slots = dict(_slots(tree, faults))
-    elif not faults:
+        slots = _slots(reader, tree.data)
+    elif () not in tree.refused:
         message = f"the file is no mapping of keys to values; {LEAST}"
         checked = "HTCondor's configuration is for `sharectl consumption check`"
-        faults = [fault_at((), f"{message} ({checked})", tree)]
+        reader.fault((), f"{message} ({checked})")
+    faults = [*tree.faults, *reader.faults]
     if faults:
-        raise ConfigError(problem_lines(name, text, yaml.not_following(faults, tree.refused)))
+        raise ConfigError(problem_lines(name, text, faults))
     return _consumption(slots, tree)
 
 
-def _slots(tree: Tree, faults: list[Fault]) -> Iterator[tuple[ValuePath, SlotConfig]]:
-    """Policies that are sound, by their paths; the others' faults go to ``faults``."""
-    faults += _faults_of(FileConfig, tree.data, tree, ())
-    types, default = tree.data.get("slot_types"), tree.data.get("startd")
-    if not types and default is None:
+def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotConfig]:
+    """Policies by their paths, as far as they are sound."""
+    reader.unknown_keys(FileConfig, data, ())
+    types, default = data.get("slot_types"), data.get("startd")
+    if not types and default is None and not reader.tree.refused:
         message = "write startd, for every slot of the node, or slot_types, or both"
-        faults.append(fault_at((), message, tree))
+        reader.fault((), message)
     written: dict[ValuePath, Any] = {("startd",): default} if default is not None else {}
-    for number, content in types.items() if isinstance(types, dict) else ():
+    if types is not None and not isinstance(types, dict):
+        reader.section(FileConfig, {"slot_types": types}, ())
+        types = {}
+    for number, content in (types or {}).items():
         written["slot_types", number] = _with_default(content, default)
         if not _SLOT_TYPE.fullmatch(number):
             message = "write the number N of SLOT_TYPE_<N>, from 1 on"
-            faults.append(fault_at(("slot_types", number), message, tree))
+            reader.fault(("slot_types", number), message)
+    slots: dict[ValuePath, SlotConfig] = {}
     for path, content in written.items():
-        at_fault = _faults_of(SlotConfig, content, tree, path)
-        try:
-            slot = SlotConfig.model_validate(_without(content, at_fault, path))
-        except ValidationError:
-            problems: list[Problem] = []
-        else:
-            problems = [*_slot_problems(slot, path), *_asset_problems(slot)]
-            yield path, slot
-        others = (fault_at((*path, *at), message, tree) for at, message in problems)
-        at_fault += yaml.not_following(others, [fault.path or () for fault in at_fault])
+        before = len(reader.faults)
+        slot: SlotConfig = reader.section(SlotConfig, content, path)
+        slots[path] = slot
+        faulty = [fault.path or () for fault in reader.faults[before:]]
+        for at, message in (*_slot_problems(slot, path), *_asset_problems(slot)):
+            full = (*path, *at)
+            if (*path, "model") not in reader.broken and not any(
+                one[: len(full)] == full or full[: len(one)] == one for one in faulty
+            ):
+                reader.fault(full, message)
         # What a slot type has from startd is at fault there.
-        faults += [fault for fault in at_fault if _is_own(fault, path, tree)]
-
-
-def _without(content: Any, faults: list[Fault], path: ValuePath) -> Any:
-    """Content of a policy without the keys and assets that are at fault."""
-    bad = {(fault.path or ())[len(path) :][:2] for fault in faults}
-    if not isinstance(content, dict) or not bad:
-        return content
-    keys = {at[0] for at in bad if at and at[0] != "assets"}
-    sound = {key: value for key, value in content.items() if key not in keys}
-    if isinstance(sound.get("assets"), dict):
-        assets = sound["assets"].items()
-        sound["assets"] = {name: v for name, v in assets if ("assets", name) not in bad}
-    return sound
+        own = [fault for fault in reader.faults[before:] if _is_own(fault, path, reader.tree)]
+        reader.faults[before:] = own
+    return slots
 
 
 def _with_default(content: Any, default: Any) -> Any:
@@ -205,15 +186,6 @@ def _with_default(content: Any, default: Any) -> Any:
         assets.update({name: rule for name, rule in own.items() if name.lower() in by_lower})
         merged["assets"] = assets
     return merged
-
-
-def _faults_of(section: type[Section], content: Any, tree: Tree, path: ValuePath) -> list[Fault]:
-    try:
-        section.model_validate(content)
-    except ValidationError as error:
-        sections: Sections = {(): FileConfig, path: section, (*path, "assets", "*"): AssetConfig}
-        return [fault_of(one, tree, sections, path) for one in error.errors(include_url=False)]
-    return []
 
 
 def _is_own(fault: Fault, path: ValuePath, tree: Tree) -> bool:
@@ -246,13 +218,13 @@ def _slot_problems(slot: SlotConfig, path: ValuePath) -> Iterator[Problem]:
 
 
 def _asset_problems(slot: SlotConfig) -> Iterator[Problem]:
-    names = [name.lower() for name in slot.assets]
+    names = [name.lower() for name in slot.assets or {}]
     missing = [name for name in STANDARD if name not in names]
     if missing and slot.model != "none":
         every = f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'}"
         yield ("assets",), f"{every} missing, of which every slot has some; add it"
     ways, beside = _WAYS.get(slot.model, ()), _BESIDE.get(slot.model, {})
-    for number, (name, asset) in enumerate(slot.assets.items()):
+    for number, (name, asset) in enumerate((slot.assets or {}).items()):
         at = ("assets", name)
         if not _ASSET_NAME.fullmatch(name) or name.lower() == "swap":
             yield at, "no asset of a policy; write letters, digits and _, a letter first, not swap"

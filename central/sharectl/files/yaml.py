@@ -185,17 +185,6 @@ def _within(text: str, index: int) -> int:
     return min(index, len(text.rstrip("\n")))
 
 
-def not_following(faults: Iterable[Fault], refused: Iterable[ValuePath]) -> list[Fault]:
-    """``faults`` without those at, below or around a refused value."""
-    refused = set(refused)
-    holding = {path[:length] for path in refused for length in range(len(path))}
-
-    def follows(at: ValuePath) -> bool:
-        return at in holding or any(at[:length] in refused for length in range(len(at) + 1))
-
-    return [fault for fault in faults if not follows(fault.path or ())]
-
-
 def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
     """``NAME:LINE: where: fact; remedy``, in the order of the lines."""
     ordered = sorted(faults, key=lambda fault: fault.index)

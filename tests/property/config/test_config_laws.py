@@ -11,10 +11,9 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sharectl.config.fields import keys_of
+from sharectl.config.fields import keys_of, sections_of
 from sharectl.config.load import load, parse
 from sharectl.config.model import Config
-from sharectl.config.read import SECTIONS
 from sharectl.config.text import flow, render
 from sharectl.errors import ConfigError
 from sharectl.shares.groups import GROUP_NAME
@@ -242,7 +241,7 @@ junk = st.recursive(
     max_leaves=4,
 )
 keys = st.sampled_from(
-    [(path, key) for path, section in SECTIONS.items() for key in keys_of(section)]
+    [(path, key) for path, section in sections_of(Config).items() for key in keys_of(section)]
 )
 
 
