@@ -1,4 +1,4 @@
-"""What a look at 100,000 queued jobs costs: the seed's ``condor_q … -af`` piped to awk, against ``sharectl snapshot``.
+"""Cost of a look at 100,000 queued jobs: ``condor_q … -af`` piped to awk, and ``sharectl snapshot``.
 
 Two real schedds, 50,000 jobs each, none of which runs. Both commands are run in turn, and each
 figure is the median of its runs; a ratio compares runs of the same minutes on the same machine.
@@ -80,8 +80,11 @@ FEW_JOBS, MANY_JOBS = 1_000, 100_000
 RUNS = 7
 POLL_SECONDS = 0.003
 MB_PER_KIB = 1024 / 1e6
-TIMES = (("wall time", "wall_seconds", 5.0), ("CPU of the client", "cpu_seconds", 8.0))
-"""Name, field of `Cost`, least ratio."""
+TIMES = (
+    ("wall time", "wall_seconds", 8.0, "5.1 on 2026-11-20"),
+    ("CPU of the client", "cpu_seconds", 12.0, "8.5 on 2026-11-20"),
+)
+"""Name, field of `Cost`, least ratio, the ratio before."""
 MOST_MEMORY_MB = 70.0
 # Growth with jobs would be many times this; two runs differ by a page here and there.
 MOST_GROWTH_RATIO = 1.05
@@ -238,15 +241,15 @@ def judged(
     seed: list[Cost], ours: list[Cost], few: tuple[float, float], many: tuple[float, float]
 ) -> Iterator[Figure]:
     """The figures, each against its requirement."""
-    for name, kind, least in TIMES:
+    for name, kind, least, before in TIMES:
         theirs, own = (
             statistics.median(getattr(cost, kind) for cost in costs) for costs in (seed, ours)
         )
         yield Figure(f"{name}, condor_q | awk", f"{theirs:.3f} s", "", ok=True)
         yield Figure(f"{name}, sharectl snapshot", f"{own:.3f} s", "", ok=True)
-        yield Figure(
-            f"{name}, ratio", f"{theirs / own:.1f}", f">= {least:g}", ok=theirs / own >= least
-        )
+        ratio = theirs / own
+        yield Figure(f"{name}, ratio", f"{ratio:.1f}", f">= {least:g}", ok=ratio >= least)
+        yield Figure(f"{name}, ratio before", before, "", ok=True)
     names = ("memory of all its processes", "memory of its largest process")
     for name, at_few, at_many in zip(names, few, many):
         for jobs, memory in ((FEW_JOBS, at_few), (MANY_JOBS, at_many)):
