@@ -80,9 +80,9 @@ def shown(seconds: float) -> str:
 
 def span(seconds: float) -> str:
     """``seconds`` of time in its two largest units, such as ``2 d 3 h``, ``17 min`` or ``45 s``."""
-    left, parts = round(abs(seconds)), []
+    rest, parts = round(abs(seconds)), []
     for name, factor in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
-        count, left = divmod(left, factor)
+        count, rest = divmod(rest, factor)
         if count:
             parts.append(f"{count} {name}")
         elif parts:

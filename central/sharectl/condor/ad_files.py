@@ -101,9 +101,9 @@ def parse(text: str, name: str) -> list[AdOfFile]:
 def from_long(text: str) -> dict[str, str]:
     """Attributes of one ad as the bindings print it."""
     return {
-        found[1]: found[2]
+        match[1]: match[2]
         for line in text.splitlines()
-        if len(line) <= MOST_CHARACTERS and (found := _ATTRIBUTE.fullmatch(line))
+        if len(line) <= MOST_CHARACTERS and (match := _ATTRIBUTE.fullmatch(line))
     }
 
 
@@ -125,7 +125,7 @@ def _attribute(ad: Mapping[str, str], name: str) -> str:
     if name in ad:
         return ad[name]
     wanted = name.lower()
-    return next((text for known, text in ad.items() if known.lower() == wanted), "")
+    return next((text for key, text in ad.items() if key.lower() == wanted), "")
 
 
 def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
@@ -137,15 +137,15 @@ def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
                 yield AdOfFile(f"{name}:{began}", attributes)
             attributes = {}
             continue
-        found = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
-        if found is None:
-            what = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
+        match = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
+        if match is None:
+            fault = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
             problems.add(
-                f"{name}:{number}", f"{what}; write Name = expression, an empty line between ads"
+                f"{name}:{number}", f"{fault}; write Name = expression, an empty line between ads"
             )
             continue
         began = number if not attributes else began
-        attributes[found[1]] = found[2]
+        attributes[match[1]] = match[2]
 
 
 def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:

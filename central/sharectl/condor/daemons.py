@@ -155,8 +155,8 @@ def macros(location: Location) -> Mapping[str, str]:
     """Configuration of a running daemon; each look-up is a question to it (level READ)."""
     import htcondor2
 
-    told: Mapping[str, str] = htcondor2.RemoteParam(ad_of(location))
-    return told
+    configuration: Mapping[str, str] = htcondor2.RemoteParam(ad_of(location))
+    return configuration
 
 
 def query(
@@ -316,7 +316,7 @@ def _why(written: str, daemon: str, error: Exception) -> str:
     if type(error).__name__ != "HTCondorException" or address is None:
         return words(error)
     try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError, OverflowError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return (
@@ -325,7 +325,7 @@ def _why(written: str, daemon: str, error: Exception) -> str:
     place = f"{address.host}:{address.port}"
     try:
         with socket.create_connection(
-            (str(found[0][4][0]), address.port), CONNECT_SECONDS
+            (str(addresses[0][4][0]), address.port), CONNECT_SECONDS
         ) as connection:
             ip = connection.getpeername()[0]
     except ConnectionRefusedError:

@@ -29,8 +29,8 @@ _LIBC = ctypes.CDLL(None)
 
 def words(error: Exception) -> str:
     """Text of an error. HTCondor's library has one class of errors, which tells nothing."""
-    said, kind = str(error).rstrip(". \n"), type(error).__name__
-    return said if said and kind == "HTCondorException" else f"{kind}: {said}"
+    message, kind = str(error).rstrip(". \n"), type(error).__name__
+    return message if message and kind == "HTCondorException" else f"{kind}: {message}"
 
 
 @dataclass(frozen=True)

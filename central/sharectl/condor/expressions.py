@@ -53,7 +53,7 @@ def references(expression: str) -> tuple[Reference, ...]:
     scoped = _AS_WRITTEN.sub(rf"{TARGET}.\g<name>", expression)
     tokens = [match for match in _NAME_TOKEN.finditer(scoped) if match.lastgroup is not None]
     signs = ["", *(token["sign"] or "" for token in tokens), ""]
-    found: dict[Reference, None] = {}
+    names: dict[Reference, None] = {}
     scope = UNSCOPED
     for index, token in enumerate(tokens):
         name = token["name"] or token["quoted"]
@@ -64,9 +64,9 @@ def references(expression: str) -> tuple[Reference, ...]:
             scope = name.upper()
             continue
         if before != "." or scope:
-            found[Reference(scope, name)] = None
+            names[Reference(scope, name)] = None
         scope = UNSCOPED
-    return tuple(found)
+    return tuple(names)
 
 
 MAX_CLAUSES = 200
@@ -149,17 +149,19 @@ def resource_of(clause: Clause) -> Optional[str]:
     """Resource in lower case that a clause compares a request with; None for other clauses."""
     if _GPUS_THAT_FIT.search(clause.text):
         return "gpus"
-    found = _RESOURCE.fullmatch(clause.text)
-    if found is None:
+    match = _RESOURCE.fullmatch(clause.text)
+    if match is None:
         return None
-    one, other = (found["one"], found["other"]) if found["one"] else (found["fore"], found["aft"])
-    return one.lower() if one.lower() == other.lower() else None
+    resource, other = (
+        (match["one"], match["other"]) if match["one"] else (match["fore"], match["aft"])
+    )
+    return resource.lower() if resource.lower() == other.lower() else None
 
 
 def name_of(text: str) -> Optional[str]:
     """Attribute of the ad itself that ``text`` is a mere reference to, in lower case."""
-    found = _NAME.fullmatch(text.strip())
-    return None if found is None or found["name"].lower() in _LITERALS else found["name"].lower()
+    match = _NAME.fullmatch(text.strip())
+    return None if match is None or match["name"].lower() in _LITERALS else match["name"].lower()
 
 
 def _opened(

@@ -46,10 +46,10 @@ def sample(schedd: Any, pending: Mapping[int, int], kind: Kind, among: str) -> l
         Constraint that all of them meet.
     """
     steps = steps_of(pending)
-    asked = f"(JobStatus == 1 && {_NUMBER} % ({_step(steps)}) == 0) || ({_STARTED})"
+    wanted = f"(JobStatus == 1 && {_NUMBER} % ({_step(steps)}) == 0) || ({_STARTED})"
     try:
         ads = schedd.query(
-            constraint=f"({asked}) && {among}", projection=PROJECTION, limit=MOST_ROWS
+            constraint=f"({wanted}) && {among}", projection=PROJECTION, limit=MOST_ROWS
         )
     except Exception:  # noqa: BLE001 - waiting times are not known then, and nothing hangs on them
         return []

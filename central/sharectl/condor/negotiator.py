@@ -44,23 +44,23 @@ def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
 def cycles_of(ad: Any) -> list[Cycle]:
     """Cycles that a negotiator's ad tells of (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
     numbers = sorted(int(match[1]) for name in ad for match in [_DURATION.fullmatch(name)] if match)
-    found = []
+    cycles = []
     for index in numbers:
         duration, period, idle = (
             number(evaluated(ad, f"LastNegotiationCycle{name}{index}"), -1.0, most=_MOST_SECONDS)
             for name in ("Duration", "Period", "NumIdleJobs")
         )
         if duration >= 0:
-            found.append(
+            cycles.append(
                 Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None)
             )
-    return found
+    return cycles
 
 
 def knobs(location: Mapping[str, str]) -> dict[str, int]:
     """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
-    told = macros(location)
-    values = {name: whole(_number(told.get(name)), -1) for name in KNOBS}
+    configuration = macros(location)
+    values = {name: whole(_number(configuration.get(name)), -1) for name in KNOBS}
     return {name: value for name, value in values.items() if value >= 0}
 
 
@@ -86,21 +86,25 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
     location = _one(locations(collector, "Negotiator"), name)
     place = f"negotiator {location['Name']}"
     try:
-        told = macros(location)
-        return [Knob(place, key, str(told[key]).strip()) for key in told if is_of_quotas(key)]
+        configuration = macros(location)
+        return [
+            Knob(place, key, str(configuration[key]).strip())
+            for key in configuration
+            if is_of_quotas(key)
+        ]
     except Exception as error:
         raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
-def _one(known: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
-    found = [ad for ad in known if name is None or ad["Name"].lower() == name.lower()]
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(sorted(ad["Name"] for ad in known)) or "none"
-    wanted = f"no negotiator {name}" if name else f"{len(known)} negotiators"
+def _one(negotiators: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
+    matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(sorted(ad["Name"] for ad in negotiators)) or "none"
+    wanted = f"no negotiator {name}" if name else f"{len(negotiators)} negotiators"
     raise PoolUnavailableError(
         f"the collector knows {wanted}, but {names}; write the name of one as "
         "pledges.negotiator.name"
-        if known
+        if negotiators
         else "the collector knows no negotiator; see condor_status -negotiator"
     )

@@ -151,10 +151,10 @@ def asking_slots(look: Look, sample: Sample) -> AskingSlots:
     names: dict[str, int] = {}
     unsure: set[str] = set()
     kinds = Kinds()
-    asked = frozenset((*sample.words, *map(str.lower, ASKED_OF_JOBS)))
+    of_jobs = frozenset((*sample.words, *map(str.lower, ASKED_OF_JOBS)))
     for row in _first_rows(look, sample):
         unsure |= _unsure(row)
-        names[row.get("name", "")] = kinds.number(_asking(row, asked))
+        names[row.get("name", "")] = kinds.number(_asking(row, of_jobs))
     return AskingSlots(
         tuple(names), tuple(names.values()), tuple(kinds.rows), sample.resources, frozenset(unsure)
     )
@@ -209,10 +209,10 @@ def stepped(name: str, text: str) -> str:
     return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
 
 
-def _asking(row: dict[str, str], asked: frozenset[str]) -> dict[str, str]:
+def _asking(row: dict[str, str], of_jobs: frozenset[str]) -> dict[str, str]:
     """The lasting clauses of a slot, and what they see of it when nothing runs there."""
     empty = {name.lower(): text for name, text in emptied(row).items()}
-    lasting = _lasting(*_apart(empty), _unsure(row), asked)
+    lasting = _lasting(*_apart(empty), _unsure(row), of_jobs)
     kept = {name: empty[name] for name in (*lasting.of_slot, *_resources(row)) if name in empty}
     return {**kept, ACCEPTS: lasting.text}
 

@@ -97,33 +97,35 @@ class CondorPool:
         )
         if answer.value is None:
             return Snapshot(now, (), (), (), (answer.source,))
-        known: CollectorAnswer = answer.value
-        if not (known.slots and known.schedds):
+        answered: CollectorAnswer = answer.value
+        if not (answered.slots and answered.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
-            source = replace(answer.source, problem=_knows_nothing(known))
+            source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
-        jobs, sources, trial = self._ask_schedds(known)
-        nodes = self.nodes(known.slots)
+        jobs, sources, trial = self._ask_schedds(answered)
+        nodes = self.nodes(answered.slots)
         names = {node.machine: node.name for node in nodes}
         pending = self._pending(jobs, trial)
         return Snapshot(
             now,
             nodes,
-            tuple(self._running(known, jobs, names, now)),
+            tuple(self._running(answered, jobs, names, now)),
             pending,
             (answer.source, *sources),
-            known.started_at,
-            self.others(known.slots, jobs),
+            answered.started_at,
+            self.others(answered.slots, jobs),
             waits=self._waits(jobs),
             unplaceable=self._unplaceable(pending, trial),
             untried=trial.untried,
         )
 
-    def _ask_schedds(self, known: CollectorAnswer) -> tuple[list[ScheddJobs], list[Source], Trial]:
+    def _ask_schedds(
+        self, answered: CollectorAnswer
+    ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
-        access, sizes = self.access, self._sizes(known.slots)
+        access, sizes = self.access, self._sizes(answered.slots)
         questions = schedd_questions(
-            known.schedds,
+            answered.schedds,
             access.schedd_deadline_seconds,
             partial(_MODES[access.mode], sizes=sizes),
         )
@@ -131,16 +133,16 @@ class CondorPool:
         if access.demand == "placeable":
             questions.update(
                 questions_of_trial(
-                    known.sample,
+                    answered.sample,
                     sizes,
-                    known.schedds,
+                    answered.schedds,
                     access.collector,
                     (access.collector_deadline_seconds, access.schedd_deadline_seconds),
                 )
             )
         everything = ask_all(questions)
         answers = {name: everything.pop(name) for name in names}
-        present = {location["Name"].lower() for location in known.schedds}
+        present = {location["Name"].lower() for location in answered.schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
             for name in self.access.schedds
@@ -218,7 +220,7 @@ class CondorPool:
 
     def _running(
         self,
-        known: CollectorAnswer,
+        answered: CollectorAnswer,
         answers: Iterable[ScheddJobs],
         names: Mapping[str, str],
         now: int,
@@ -231,7 +233,7 @@ class CondorPool:
         if self.access.mode == "counted":
             rows = (
                 (slot.machine, held, slot.hs06, slot.node_cores)
-                for slot in known.slots
+                for slot in answered.slots
                 for held in slot.held
             )
         for machine, held, node_hs06, node_cores in rows:
@@ -315,8 +317,8 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
     return {machine: machine if shared[name] > 1 else name for machine, name in short.items()}
 
 
-def _knows_nothing(known: CollectorAnswer) -> str:
-    kinds = (("execute point", known.slots), ("schedd", known.schedds))
+def _knows_nothing(answered: CollectorAnswer) -> str:
+    kinds = (("execute point", answered.slots), ("schedd", answered.schedds))
     unknown = " and no ".join(kind for kind, ads in kinds if not ads)
     return (
         f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it "

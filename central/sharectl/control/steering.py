@@ -63,7 +63,7 @@ def steer(
     )
     most_hs06 = max(
         fsum(used.power_hs06 for used in usage.values()),
-        fsum(one.setpoint_hs06 for one in entitled.values()),
+        fsum(setpoint.setpoint_hs06 for setpoint in entitled.values()),
     )
     return tuple(
         _controlled(

@@ -151,21 +151,21 @@ def filled(
 
     Last come parts of options of single-core jobs, with as many jobs as still fit.
     """
-    left = _Left(problem)
+    budgets = _Left(problem)
     result = list(chosen)
     for choice in result:
-        left.use(choice)
+        budgets.use(choice)
     leading, others = sorted(first, key=order), sorted(problem.options, key=order)
     for option in (*leading, *others):
-        fitting = None if option.node in left.nodes else left.fitting(option)
+        fitting = None if option.node in budgets.nodes else budgets.fitting(option)
         if fitting is not None:
-            left.use(fitting)
+            budgets.use(fitting)
             result.append(fitting)
     for option in others:
-        divisible = option.jobs > 1 and option.helped is None and option.node not in left.nodes
-        fitting = left.fitting_part(option) if divisible else None
+        divisible = option.jobs > 1 and option.helped is None and option.node not in budgets.nodes
+        fitting = budgets.fitting_part(option) if divisible else None
         if fitting is not None:
-            left.use(fitting)
+            budgets.use(fitting)
             result.append(fitting)
     return result
 
@@ -181,20 +181,20 @@ def fitting_memory(problem: Problem, group: str, option: Option) -> int:
 
 def after(problem: Problem, chosen: Iterable[Choice]) -> Problem:
     """``problem`` without options, and with what the choices leave of all else."""
-    left = _Left(problem)
+    budgets = _Left(problem)
     for choice in chosen:
-        left.use(choice)
+        budgets.use(choice)
     waiting = {
         key: [
             kind._replace(jobs=jobs)
             for kind in kinds
-            if (jobs := left.jobs[key, kind.memory_mib]) > 0
+            if (jobs := budgets.jobs[key, kind.memory_mib]) > 0
         ]
         for key, kinds in problem.waiting.items()
     }
-    room = None if problem.room is None else int(left.room)
+    room = None if problem.room is None else int(budgets.room)
     open_kinds = {key: kinds for key, kinds in waiting.items() if kinds}
-    return Problem((), left.excess, left.deficit, open_kinds, room, problem.left_alone)
+    return Problem((), budgets.excess, budgets.deficit, open_kinds, room, problem.left_alone)
 
 
 class _Left:
@@ -250,12 +250,12 @@ class _Left:
 
     def fitting_part(self, option: Option) -> Optional[Choice]:
         """As `fitting`, for as many of the option's jobs as the errors pay for and as wait."""
-        taken, given = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
+        taken, gives = option.takes_hs06 / option.jobs, option.gives_hs06 / option.jobs
         excess = self.excess.get(option.held_back, 0.0)
         groups = self.by_size.get(option.request_cores, [])
         for group in sorted(groups, key=lambda group: (-self.deficit.get(group, 0.0), group)):
             deficit = self.deficit.get(group, 0.0)
-            payable = min((excess + ROUNDING_HS06) // taken, (deficit + ROUNDING_HS06) // given)
+            payable = min((excess + ROUNDING_HS06) // taken, (deficit + ROUNDING_HS06) // gives)
             key = (group, option.request_cores)
             waiting = [
                 self.jobs[key, memory]

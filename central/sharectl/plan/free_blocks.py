@@ -344,17 +344,17 @@ class _NodeUnderTarget:
 
 def _nodes_under(snapshot: Snapshot, standing: Collection[Standing]) -> dict[str, _NodeUnderTarget]:
     names = {stood.target.node for stood in standing}
-    found = {
+    under = {
         node.name: _NodeUnderTarget(node.cores, node.obeyed_sequence != 0)
         for node in snapshot.nodes
         if node.name in names
     }
     for held in snapshot.running:
-        here = found.get(held.node)
+        here = under.get(held.node)
         if here is not None:
             here.idle_cores -= held.cores * held.jobs
             here.starts[held.group, held.cores] += [snapshot.taken_at - held.seconds] * held.jobs
-    return found
+    return under
 
 
 def _seen(was: OpenBlock, here: _NodeUnderTarget, now: int) -> tuple[OpenBlock, list[int]]:
@@ -364,9 +364,9 @@ def _seen(was: OpenBlock, here: _NodeUnderTarget, now: int) -> tuple[OpenBlock, 
     """
     starts = [
         start
-        for (group, cores), known in here.starts.items()
+        for (group, cores), jobs_starts in here.starts.items()
         if group == was.group and cores >= was.cores
-        for start in known
+        for start in jobs_starts
         if start > was.started_at + START_TOLERANCE_SECONDS
     ]
     free_since: Optional[int] = None

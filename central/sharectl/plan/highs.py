@@ -86,7 +86,7 @@ def _kinds(problem: Problem) -> list[Kind]:
     powers: defaultdict[tuple[int, int], set[float]] = defaultdict(set)
     for option in problem.options:
         powers[option.request_cores, option.jobs].add(option.gives_hs06)
-    steps = {size: _steps(sorted(found)) for size, found in powers.items()}
+    steps = {size: _steps(sorted(values)) for size, values in powers.items()}
     return [
         (
             option.request_cores,
@@ -116,19 +116,19 @@ def _servings(problem: Problem, kinds: Sequence[Kind]) -> list[_Serving]:
     memories: defaultdict[int, set[int]] = defaultdict(set)
     for (_, cores), waiting in problem.waiting.items():
         memories[cores].update(row.memory_mib for row in waiting)
-    found = []
+    servings = []
     for kind in sorted(offered):
         fitting = set(sorted(memories[kind[0]])[: kind[2]])
         for (group, cores), waiting in sorted(problem.waiting.items()):
             lacking = problem.deficit_hs06.get(group, 0.0)
             if cores != kind[0] or lacking < kind[1] * (1 - 1e-9):
                 continue
-            found += [
+            servings += [
                 _Serving(kind, group, row.memory_mib, min(row.jobs // kind[3], offered[kind]))
                 for row in waiting
                 if row.memory_mib in fitting and row.jobs >= kind[3]
             ]
-    return found
+    return servings
 
 
 def _whole(
@@ -281,15 +281,15 @@ def _choices(
     groups: defaultdict[Kind, list[tuple[str, int]]] = defaultdict(list)
     for serving, number in zip(servings, answer[len(problem.options) :]):
         groups[serving.kind] += [(serving.group, serving.memory_mib)] * number
-    found = []
+    choices = []
     for option, kind, number in sorted(
         zip(problem.options, kinds, answer), key=lambda row: row[0][:4]
     ):
         if number and option.helped is not None:
-            found.append(
+            choices.append(
                 Choice(option, option.helped, fitting_memory(problem, option.helped, option))
             )
         elif number:
             group, memory_mib = groups[kind].pop(0)
-            found.append(Choice(option, group, memory_mib))
-    return found
+            choices.append(Choice(option, group, memory_mib))
+    return choices

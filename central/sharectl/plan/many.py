@@ -64,7 +64,7 @@ def findings(
 
 
 def why_none(
-    found: Mapping[str, str],
+    by_node: Mapping[str, str],
     free: Mapping[str, NodeCores],
     budgets: Problem,
     groups: Iterable[GroupControl],
@@ -73,7 +73,7 @@ def why_none(
 
     Parameters
     ----------
-    found
+    by_node
         As `findings` of all nodes that may have targets.
     free
         Those of them whose target does not stay whatever is called for.
@@ -82,23 +82,27 @@ def why_none(
     groups
         Their errors, which may allow more.
     """
-    kinds = set(found.values())
+    kinds = set(by_node.values())
     if FITS not in kinds:
         return "no-fit" if HELD in kinds or kinds == {SMALL} else "no-node"
-    able = {name: here for name, here in free.items() if found[name] == FITS}
+    able = {name: here for name, here in free.items() if by_node[name] == FITS}
     if not able:
         return "no-room"
     if _pays(able, budgets.excess_hs06, budgets.deficit_hs06, budgets.waiting):
         return "not-worth"
-    errors = {each.group: each.control_error_hs06 for each in groups if each.output_hs06}
-    given = {group: -error for group, error in errors.items()}
+    errors = {
+        control.group: control.control_error_hs06 for control in groups if control.output_hs06
+    }
+    deficits = {group: -error for group, error in errors.items()}
     return (
-        "output-below-node" if _pays(able, errors, given, budgets.waiting) else "error-below-node"
+        "output-below-node"
+        if _pays(able, errors, deficits, budgets.waiting)
+        else "error-below-node"
     )
 
 
 def _finding(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int]) -> str:
-    node, found = here.node, SMALL
+    node, finding = here.node, SMALL
     if node.multicore_only:
         least_mib = {size: least for size, least in least_mib.items() if size > 1}
         if not least_mib:
@@ -106,13 +110,13 @@ def _finding(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int
     for size, least in least_mib.items():
         # A list of jobs tells no node's size.
         if not 0 < node.cores < size and not 0 < node.memory_mib < least:
-            found = NOT_HELD
+            finding = NOT_HELD
     for group, size, memory_mib in _blocks(here, over, least_mib):
         del group
         if memory_mib >= least_mib[size]:
             return FITS
-        found = HELD
-    return found
+        finding = HELD
+    return finding
 
 
 def _blocks(
@@ -136,7 +140,7 @@ def _pays(
     waiting: Kinds,
 ) -> bool:
     """Tells if the power to take and to give is worth a block for which a job waits."""
-    over = {group for group, left in excess.items() if left > 0}
+    over = {group for group, power_left in excess.items() if power_left > 0}
     sizes = {cores for _, cores in waiting}
     for here in nodes.values():
         power = here.node.hs06_per_core
@@ -260,11 +264,11 @@ def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
     fresh = [option for option in fresh if option.place not in taken]
     problem = replace(budgets, options=[*kept, *fresh])
     choices, notes = _chosen(problem, kept, assigning)
-    found = findings(nodes, excess, waiting)
+    by_node = findings(nodes, excess, waiting)
     if not (fixed or choices) and excess:
-        reason = why_none(found, free, Problem((), excess, deficit, waiting), situation.groups)
+        reason = why_none(by_node, free, Problem((), excess, deficit, waiting), situation.groups)
         reason = "given-up" if reason == "not-worth" and look.left_alone else reason
-    wanted = _wanted(situation, (fixed, choices, notes), stood, found, reason)
+    wanted = _wanted(situation, (fixed, choices, notes), stood, by_node, reason)
     unbounded = after(
         Problem((), excess, deficit, waiting, left_alone=look.left_alone), fixed
     ).waiting
@@ -282,9 +286,11 @@ def _bounded(
 ) -> dict[tuple[str, int], Sequence[Waiting]]:
     """Jobs for the new targets that may be tried beside those that stand, least memory first."""
     unfinished = Counter[tuple[str, int]]()
-    for each in stood:
-        blocks = max(1, each.due_cores) if each.target.request_cores == 1 else 1
-        unfinished[each.target.helped, each.target.request_cores] += 0 if each.fulfilled else blocks
+    for target_stood in stood:
+        blocks = max(1, target_stood.due_cores) if target_stood.target.request_cores == 1 else 1
+        unfinished[target_stood.target.helped, target_stood.target.request_cores] += (
+            0 if target_stood.fulfilled else blocks
+        )
     bounded: dict[tuple[str, int], Sequence[Waiting]] = {}
     for kind, rows in waiting.items():
         new = look.most_new(kind)
@@ -320,7 +326,7 @@ def _stood(
         # A slot may have more cores than its job requests.
         if key in let_in and job.cores >= let_in[key].request_cores:
             youngest[key] = min(youngest.get(key, job.seconds), job.seconds)
-    found = []
+    result = []
     for stood in situation.standing:
         target, here = stood.target, nodes[stood.target.node]
         due = max(0, here.held_cores.get(target.held_back, 0) - target.cap_cores)
@@ -335,7 +341,7 @@ def _stood(
         if target.node in situation.look.wait_seconds:
             seconds = situation.look.wait_seconds[target.node]
             wait = Wait(seconds, seconds * target.request_cores)
-        found.append(
+        result.append(
             _Stood(
                 target,
                 here.node.hs06_per_core,
@@ -345,7 +351,7 @@ def _stood(
                 here.memory_for(target.held_back, due),
             )
         )
-    return sorted(found, key=lambda each: each.target.node)
+    return sorted(result, key=lambda each: each.target.node)
 
 
 def _cost(target: Target, wait: Wait) -> Wait:
@@ -444,8 +450,8 @@ def _affordable(going_on: Sequence[Choice], budgets: Problem) -> tuple[list[Opti
     )
 
 
-def _with_room(budget: Mapping[str, float], left: Mapping[str, float]) -> dict[str, float]:
-    return {group: budget.get(group, 0.0) + max(0.0, -left[group]) for group in left}
+def _with_room(budget: Mapping[str, float], after_all: Mapping[str, float]) -> dict[str, float]:
+    return {group: budget.get(group, 0.0) + max(0.0, -after_all[group]) for group in after_all}
 
 
 def _room_left(situation: Situation) -> Optional[int]:
@@ -461,19 +467,19 @@ def _chosen(
     may be off.
     """
     notes: tuple[LimitNote, ...] = ()
-    found = [greedy(problem)]
+    candidates = [greedy(problem)]
     if assigning.solver != "greedy" and problem.options:
         try:
             solved = best(problem, assigning.solver_seconds, exactly=assigning.solver == "highs")
-            found.append(
+            candidates.append(
                 filled(problem, [choice for choice in solved if _allowed(problem, choice)])
             )
         except SolverError as error:
             # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
             # not.
             silent = error.code == SOLVER_MISSING and assigning.solver == "auto"
-            notes = () if silent else (LimitNote(error.code, max(1, len(found[0]))),)
-    choices = max(found, key=total_worth)
+            notes = () if silent else (LimitNote(error.code, max(1, len(candidates[0]))),)
+    choices = max(candidates, key=total_worth)
     if kept:
         going_on = filled(problem, (), first=kept)
         if total_worth(choices) <= total_worth(going_on) * (1 + 1.5 * GAP_RATIO):
@@ -498,13 +504,13 @@ def _wanted(
     situation: Situation,
     chosen: tuple[Sequence[Choice], Sequence[Choice], tuple[LimitNote, ...]],
     stood: Sequence[_Stood],
-    found: Mapping[str, str],
+    by_node: Mapping[str, str],
     why_none: str,
 ) -> Wanted:
     fixed, choices, notes = chosen
     targets = tuple(map(_target, (*fixed, *choices)))
     spare = "not-needed" if targets else "no-call"
-    reasons = {name: NODE_CODES.get(what, spare) for name, what in found.items()}
+    reasons = {name: NODE_CODES.get(finding, spare) for name, finding in by_node.items()}
     reasons.update(_released(situation.standing))
     going_on = {each.target for each in stood}
     reasons.update((target.node, "kept" if target in going_on else "target") for target in targets)

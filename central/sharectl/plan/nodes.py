@@ -229,16 +229,16 @@ def left_out(
     reasons: dict[str, str] = {}
     unheeding: dict[str, int] = {}
     for node in snapshot.nodes:
-        found = _as_it_is(node)
+        reason = _as_it_is(node)
         since = before.get(node.name)
         if (
-            found == "refused"
+            reason == "refused"
             and node.name in stood
             and _obeys(node, stood[node.name], now, obey_seconds)
         ):
-            found = None
-        if found is not None:
-            reasons[node.name] = found
+            reason = None
+        if reason is not None:
+            reasons[node.name] = reason
         elif (
             node.name in stood
             and speaking

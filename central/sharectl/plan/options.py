@@ -123,7 +123,7 @@ def new_options(
     single = _SingleCores(budgets, block_cores)
     most_hs06: dict[int, float] = {}
     least_mib: dict[int, int] = {}
-    excess_hs06 = {group: left for group, left in budgets.excess_hs06.items() if left > 0}
+    excess_hs06 = {group: hs06 for group, hs06 in budgets.excess_hs06.items() if hs06 > 0}
     for (group, cores), kinds in budgets.waiting.items():
         most_hs06[cores] = max(most_hs06.get(cores, 0.0), budgets.deficit_hs06.get(group, 0.0))
         least_mib[cores] = min(least_mib.get(cores, kinds[0].memory_mib), kinds[0].memory_mib)
@@ -187,14 +187,14 @@ def _worth_a_look(
     """Node, group and size to look at closely: all, or the quickest of each group and size."""
     if sum(map(len, glances.values())) <= MANY:
         return {(name, group, size) for (group, size), rows in glances.items() for _, name in rows}
-    found: set[tuple[str, str, int]] = set()
+    places: set[tuple[str, str, int]] = set()
     on_node: defaultdict[tuple[str, bool], list[tuple[float, str, int]]] = defaultdict(list)
     for (group, request), rows in glances.items():
         size = block_cores if request == 1 else request
         power = fsum(nodes[name].node.hs06_per_core for _, name in rows) / len(rows)
         most = int(SPARE_RATIO * ceil(excess_hs06[group] / (size * power))) + SPARE_NODES
         quickest = sorted(rows)[:most]
-        found.update((name, group, request) for _, name in quickest[:KEPT_NODES])
+        places.update((name, group, request) for _, name in quickest[:KEPT_NODES])
         for seconds, name in quickest:
             # Half of the cores stand idle on average while the rest are waited for.
             value = prices.value(size, nodes[name].node.hs06_per_core, seconds, seconds * size / 2)
@@ -202,12 +202,12 @@ def _worth_a_look(
             on_node[name, request == 1].append((-value, group, request))
     for (name, single), valued in on_node.items():
         if single:
-            found.add((name, *min(valued)[1:]))
+            places.add((name, *min(valued)[1:]))
             continue
         by_value = sorted(valued)[:NODE_OPTIONS]
         by_density = sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
-        found.update((name, group, size) for _, group, size in (*by_value, *by_density))
-    return found
+        places.update((name, group, size) for _, group, size in (*by_value, *by_density))
+    return places
 
 
 def _single_core_option(

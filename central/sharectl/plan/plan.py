@@ -180,7 +180,7 @@ def decide(
     config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
-    each = steer(
+    controls = steer(
         config.shared_hs06,
         config.limits.deadband_hs06,
         config.steering,
@@ -188,7 +188,7 @@ def decide(
         snapshot,
         now,
     )
-    groups = controls_with_subgroups(each, config.own_hs06)
+    groups = controls_with_subgroups(controls, config.own_hs06)
     standing = state.standing_at(now)
     out, unheeding = left_out(
         snapshot, standing, state.unheeding, now, config.assigning.obey_seconds
@@ -257,7 +257,7 @@ def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:
         target.node: wanted.waits if target in called else wanted.standing_waits
         for target in targets
     }
-    return {node: known[node] for node, known in costs.items() if node in known}
+    return {node: of_target[node] for node, of_target in costs.items() if node in of_target}
 
 
 def _node_reasons(

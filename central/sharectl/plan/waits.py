@@ -80,12 +80,12 @@ def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     seconds = 0.0
     # The curve is concave, so Newton's steps come from below and never pass the answer.
     for _ in range(NEWTON_STEPS):
-        left = pace = 0.0
+        staying_cores = pace = 0.0
         for held, rate in rates:
             staying = held * exp(-rate * seconds)
-            left += staying
+            staying_cores += staying
             pace += staying * rate
-        step = (due_cores - cores + left) / pace
+        step = (due_cores - cores + staying_cores) / pace
         seconds += step
         if step <= seconds * NEWTON_RATIO:
             break
@@ -171,12 +171,12 @@ class RemainingTimes:
     @cached_property
     def _from_edge(self) -> tuple[float, ...]:
         """Mean time that a job still runs which has just reached the start of a bin, seconds."""
-        left = [1 / self._rates[-1]]
+        means = [1 / self._rates[-1]]
         widths = [end - start for start, end in zip(EDGES_SECONDS, EDGES_SECONDS[1:])]
         for rate, width in reversed(list(zip(self._rates, widths))):
             stays = exp(-rate * width)
-            left.append((1 - stays) / rate + stays * left[-1])
-        return tuple(reversed(left))
+            means.append((1 - stays) / rate + stays * means[-1])
+        return tuple(reversed(means))
 
 
 NOTHING_SEEN = RemainingTimes()
@@ -218,7 +218,7 @@ def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
     starts: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
     for held in taken.running:
         starts[held.node, held.group, held.cores] += [_start(taken, held)] * held.jobs
-    return {key: sorted(found) for key, found in starts.items()}
+    return {key: sorted(seconds) for key, seconds in starts.items()}
 
 
 def _start(taken: Snapshot, held: RunningJobs) -> int:
@@ -227,17 +227,17 @@ def _start(taken: Snapshot, held: RunningJobs) -> int:
 
 def _matched(before: Iterable[int], after: Iterable[int]) -> list[tuple[int, bool]]:
     """Each start of before, and whether one of after is the same job; both earliest first."""
-    left = iter(after)
-    candidate = next(left, None)
-    found = []
+    later = iter(after)
+    candidate = next(later, None)
+    matches = []
     for start in before:
         while candidate is not None and candidate < start - START_TOLERANCE_SECONDS:
-            candidate = next(left, None)
+            candidate = next(later, None)
         stays = candidate is not None and candidate <= start + START_TOLERANCE_SECONDS
-        found.append((start, stays))
+        matches.append((start, stays))
         if stays:
-            candidate = next(left, None)
-    return found
+            candidate = next(later, None)
+    return matches
 
 
 def _table(seen: Iterable[tuple[float, float, float]]) -> RemainingTimes:
@@ -283,9 +283,9 @@ def cores_of_nodes(
     snapshot: Snapshot, names: Collection[str], groups: Collection[str]
 ) -> dict[str, NodeCores]:
     """Cores of each of the nodes named, with ages of jobs of ``groups``."""
-    found = {node.name: NodeCores(node) for node in snapshot.nodes if node.name in names}
+    nodes = {node.name: NodeCores(node) for node in snapshot.nodes if node.name in names}
     for job in snapshot.running:
-        here = found.get(job.node)
+        here = nodes.get(job.node)
         if here is None:
             continue
         group, jobs = job.group, job.jobs
@@ -298,9 +298,9 @@ def cores_of_nodes(
             kinds = here.ages.setdefault(group, {})
             key = (job.cores, age_bin(job.seconds))
             kinds[key] = kinds.get(key, 0) + jobs
-    for here in found.values():
+    for here in nodes.values():
         here.idle_cores = max(0, here.node.cores - sum(here.held_cores.values()))
-    return found
+    return nodes
 
 
 class Expected:

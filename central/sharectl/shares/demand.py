@@ -57,12 +57,12 @@ def unplaceable_jobs(
         key = (kind.group, kind.cores)
         if key not in largest or kind.jobs > largest[key].jobs:
             largest[key] = kind
-    found = [
+    rows = [
         UnplaceableJobs(*key, jobs, largest[key].example, largest[key].reason)
         for key, jobs in counted.items()
         if key in largest
     ]
-    return tuple(sorted(found, key=lambda jobs: (-jobs.jobs, jobs.group, jobs.cores)))
+    return tuple(sorted(rows, key=lambda jobs: (-jobs.jobs, jobs.group, jobs.cores)))
 
 
 def multicore_pending(snapshot: Snapshot) -> Optional[bool]:
