@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "central"))
 
 
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
-from sharectl.plan.many import Assigning
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.settings import Assigning
 from sharectl.shares.errors import cores_by_node, hs06_per_core_by_node
 
 NOW = 1_700_000_000

@@ -18,10 +18,8 @@ from sharectl.control.setpoints import CarryOver, Entitlement
 from sharectl.files.yaml import ValuePath
 from sharectl.ledger.data import Keep
 from sharectl.model import DEFAULT_NODE_CORES, DEFAULT_NODE_HS06, PlanLimits
-from sharectl.plan.free_blocks import GiveUp
-from sharectl.plan.many import Assigning
 from sharectl.plan.nodes import ALL_NODES, Controlled
-from sharectl.plan.plan import STRATEGIES
+from sharectl.plan.settings import STRATEGIES, Assigning, GiveUp
 from sharectl.settings import inline, setting
 from sharectl.shares.groups import GroupTree
 from sharectl.shares.pledges import SOURCES

@@ -11,7 +11,8 @@ from sharectl.plan.diff import EXPIRED, KINDS
 from sharectl.plan.group_reasons import GROUP_REASONS
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import QUIET, REMEDIES
-from sharectl.plan.plan import NODE_REASONS, REASONS, STRATEGIES
+from sharectl.plan.plan import NODE_REASONS, REASONS
+from sharectl.plan.settings import STRATEGIES
 
 CHANGES = {
     "pending": "other jobs wait",

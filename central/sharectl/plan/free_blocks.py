@@ -14,28 +14,13 @@ from functools import partial
 from typing import Callable, Optional
 
 from sharectl.model import Snapshot, Standing, Target
-from sharectl.settings import setting
-
-NEGOTIATION_SECONDS = 60
-"""HTCondor's NEGOTIATOR_INTERVAL: longest time between cycles of a pool that keeps up."""
-
-NEGOTIATION_CYCLES = 2
-"""A block waits for so many negotiation cycles more than blocks waited that were taken."""
+from sharectl.plan.settings import IN_A_ROW, NEGOTIATION_SECONDS, GiveUp
 
 MOST_KNOWN_SECONDS = 3600.0
 """Longest wait that is learnt from blocks that were taken."""
 
 MEMORY_BLOCKS = 16
 """Waits of about so many blocks are remembered."""
-
-FEW_CORES, PROBE_RATIO = 32, 0.01
-"""Cores of new blocks of a kind that a cycle may try out, or this part of the pool's."""
-
-IN_A_ROW = 3
-"""Blocks of a kind given back in a row, from which the whole kind is left alone."""
-
-MOST_DOUBLINGS = 3
-"""A block of a kind that failed as a whole waits up to so many times twice as long."""
 
 RETRY_TIMES = 4
 """After the first failure, times as long as the block stood free."""
@@ -141,44 +126,6 @@ NO_BLOCKS = BlockMemory()
 
 
 @dataclass(frozen=True)
-class GiveUp:
-    """Settings of giving back blocks that stand free."""
-
-    seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
-    """How long the cores of a block may stand free under a target before a job takes them: from the
-    first cycle that sees them free to the one that sees them free still. Then the target goes, and
-    that group, size and node are left alone for a time that doubles at each failure, up to 6 hours.
-    null: two negotiation cycles of 60 s longer than blocks stood free that jobs took."""
-    blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
-    """Most blocks of one group and size that new targets of a cycle are for, beside as many as were
-    taken since the last one, less those that stand free; of single-core jobs a block is a core.
-    null: 1 % of the pool's cores, at least 32 cores. One block at a time where no job took several
-    in a row."""
-
-    def probes(self, pool_cores: int, cores: int) -> int:
-        """Blocks of so many cores that a cycle may try out."""
-        if self.blocks is not None:
-            return self.blocks
-        return max(1, int(max(FEW_CORES, PROBE_RATIO * pool_cores) / cores))
-
-    def patience_seconds(self, taken: Optional[TakenBlocks], failures: int = 0) -> float:
-        """How long a block of a kind may stand free.
-
-        One that failed as a whole is tried with one block at a time, each for twice as long as the
-        one before: a negotiator whose cycles take longer than is learnt yet starves no group.
-
-        Parameters
-        ----------
-        failures
-            How often in a row the kind has failed.
-        """
-        if self.seconds is not None:
-            return self.seconds
-        seconds = NEGOTIATION_CYCLES * NEGOTIATION_SECONDS + expected_wait_seconds(taken)
-        return seconds * (1 << min(MOST_DOUBLINGS, max(0, failures - IN_A_ROW + 1)))
-
-
-@dataclass(frozen=True)
 class IdleCores:
     """Idle cores of the pool that are kept from jobs, each with one cause."""
 
@@ -272,7 +219,11 @@ def look_at_blocks(
         block
         for _, block in blocks
         if _stood_too_long(
-            block, now, give_up.patience_seconds(taken.get(block.kind), failures.get(block.kind, 0))
+            block,
+            now,
+            give_up.patience_seconds(
+                expected_wait_seconds(taken.get(block.kind)), failures.get(block.kind, 0)
+            ),
         )
     ]
     rows = _after_takes(rows, set(takes), seen.takers)

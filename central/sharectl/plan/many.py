@@ -28,10 +28,10 @@ from sharectl.plan.assignment import (
 from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
 from sharectl.plan.highs import GAP_RATIO, SolverError, best
 from sharectl.plan.limits import PROBING, SOLVER_MISSING
-from sharectl.plan.options import Prices, for_the_furthest_under, new_options, waiting_jobs
+from sharectl.plan.options import for_the_furthest_under, new_options, waiting_jobs
 from sharectl.plan.records import ROUNDING_HS06, Wait, Wanted
+from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import Expected, NodeCores, RemainingTimes, cores_of_nodes, wait_for_cores
-from sharectl.settings import inline, setting
 
 FITS = "fits"
 """A group over its share holds there what a job that waits needs."""
@@ -152,31 +152,6 @@ def _pays(
                 if pays and any(kind.memory_mib <= memory_mib for kind in kinds):
                     return True
     return False
-
-
-SOLVERS = {
-    "auto": "HiGHS, of its linear relaxation in a large pool; greedily if it has no answer",
-    "highs": "HiGHS; greedily if it has no answer",
-    "greedy": "greedily",
-}
-"""How the best targets are looked for."""
-
-
-@dataclass(frozen=True)
-class Assigning:
-    """Settings of plans for many pairs."""
-
-    solver: str = setting("auto", choices=tuple(SOLVERS))
-    """How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is
-    installed (the extra `optimise`), and greedily, with a note in the plan, if it fails or takes
-    too long; `highs` does so too, with a note where it is not installed, and looks for the very
-    best in a large pool too; `greedy` always greedily."""
-    solver_seconds: float = setting(5.0, above=0, most=600)
-    """How long HiGHS may take."""
-    prices: Prices = inline(Prices())
-    obey_seconds: int = setting(2340, least=10, most=604_800)
-    """For `many`: a node that has had its target for longer, and does not act on it, loses it, and
-    gets none for four times as long. Three periods of 13 minutes."""
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, fsum
 
 from sharectl.model import PendingJobs
 from sharectl.plan.assignment import Option, Problem, Waiting
 from sharectl.plan.records import ROUNDING_HS06
+from sharectl.plan.settings import Prices
 from sharectl.plan.waits import Expected, Leaving, NodeCores, wait_for_cores
-from sharectl.settings import setting
 
 MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
@@ -29,49 +29,6 @@ KEPT_NODES = 16
 
 Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
 """Group and size -> about how long its cores take to come free, and on which node."""
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Prices that make the worth of a target."""
-
-    horizon_seconds: float = setting(86_400.0, least=60, most=2_592_000)
-    """For `many`: how long power that is moved counts. A node whose cores take longer to come free
-    gets no target."""
-    idle_price: float = setting(1.0, least=0, most=1000)
-    """For `many`: how much moved power, for as long, one of idle cores must be worth. Above 1 nodes
-    that free cores faster go before stronger ones."""
-    keep_gain_ratio: float = setting(0.25, least=0, most=100)
-    """For `many`: a target stays unless another for its node or its groups is worth more by this
-    part."""
-    single_core_ratio: float = 0.5
-    """Part of their value at which cores for single-core jobs count."""
-
-    def value(
-        self,
-        request_cores: int,
-        hs06_per_core: float,
-        wait_seconds: float,
-        idle_core_seconds: float,
-    ) -> float:
-        """Value in HS06-seconds of a block that is ready after so long, less its idle cores."""
-        moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
-        return hs06_per_core * (moved - self.idle_price * idle_core_seconds)
-
-    def single_core_value(
-        self, cores: int, hs06_per_core: float, wait_seconds: float, waited_core_seconds: float
-    ) -> float:
-        """HS06-seconds of cores for single-core jobs, each of which works from when it comes free.
-
-        Parameters
-        ----------
-        wait_seconds
-            Until the last of them is free.
-        waited_core_seconds
-            Time from when each is free until the last one is, summed over the cores.
-        """
-        worked = cores * (self.horizon_seconds - wait_seconds) + waited_core_seconds
-        return self.single_core_ratio * hs06_per_core * worked
 
 
 def waiting_jobs(

@@ -13,7 +13,6 @@ from sharectl.plan.free_blocks import (
     NO_IDLE_CORES,
     NOT_LOOKED,
     BlockMemory,
-    GiveUp,
     IdleCores,
     idle_cores,
     look_at_blocks,
@@ -26,10 +25,11 @@ from sharectl.plan.limits import (
     room_for_targets,
     standing_after,
 )
-from sharectl.plan.many import Assigning, Situation, many_pairs
+from sharectl.plan.many import Situation, many_pairs
 from sharectl.plan.nodes import ALL_NODES, Controlled, left_out
 from sharectl.plan.pair import one_pair
 from sharectl.plan.records import NodeRecord, Wait, Wanted, node_records
+from sharectl.plan.settings import Assigning, GiveUp
 from sharectl.plan.waits import RemainingTimes
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
@@ -76,12 +76,6 @@ NODE_REASONS = {
 
 _NEVER_STEERED = ("uncontrolled", "reserved", "several-slots")
 """Codes of `NODE_REASONS` that hold for every strategy."""
-
-STRATEGIES = {
-    "many": "every group over its share can give to every one under it, each node to one pair",
-    "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
-}
-"""How groups are brought together."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from datetime import datetime, timezone
 from typing import Any, Optional, TextIO
 
 from sharectl.model import Disabled
-from sharectl.plan.free_blocks import ALL_NODES, IN_A_ROW, BlockMemory, GiveUp
+from sharectl.plan.free_blocks import ALL_NODES, BlockMemory, expected_wait_seconds
+from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCE_NAME
 from sharectl.times import shown, span
@@ -144,7 +145,7 @@ def blocks_data(
                 "free_since": block.free_since,
                 "free_seconds": max(0, now - block.free_since),
                 "give_up_seconds": give_up.patience_seconds(
-                    taken.get(block.kind), failures.get(block.kind, 0)
+                    expected_wait_seconds(taken.get(block.kind)), failures.get(block.kind, 0)
                 ),
             }
             for block in memory.open

@@ -17,19 +17,17 @@ from hypothesis import strategies as st
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.free_blocks import (
     ALL_NODES,
-    FEW_CORES,
-    IN_A_ROW,
     MOST_SECONDS,
     NO_BLOCKS,
     RETRY_TIMES,
     BackOff,
     BlockMemory,
-    GiveUp,
     OpenBlock,
     TakenBlocks,
     look_at_blocks,
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.settings import FEW_CORES, IN_A_ROW, GiveUp
 from sharectl.publish import state as block_memory
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW

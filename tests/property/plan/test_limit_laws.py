@@ -14,7 +14,8 @@ from sharectl.model import PlanLimits, Snapshot, Standing, Target
 from sharectl.plan.diff import changes
 from sharectl.plan.limits import LIMITS, Steerable, dwelling, limited, standing_after
 from sharectl.plan.nodes import nodes_in_share
-from sharectl.plan.plan import STRATEGIES, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
+from sharectl.plan.settings import STRATEGIES
 from sharectl.shares.errors import cores_by_node, group_errors, usage_by_group
 from tests.fakes import NOW
 from tests.property.shares.test_law_laws import NODES, POWER, pledges, snapshots

@@ -25,8 +25,8 @@ from sharectl.plan.assignment import (
 )
 from sharectl.plan.group_reasons import BOTH, GROUP_REASONS, HELD_BACK, HELPED
 from sharectl.plan.highs import FEW, GAP_RATIO, best
-from sharectl.plan.many import Assigning
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
+from sharectl.plan.settings import Assigning
 from sharectl.shares.errors import cores_by_node
 from tests.fakes import NOW
 

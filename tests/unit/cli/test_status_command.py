@@ -9,8 +9,9 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.cli.status import problems_of
 from sharectl.model import Disabled, Plan, Standing, Target
-from sharectl.plan.free_blocks import ALL_NODES, IN_A_ROW, BackOff, BlockMemory, GiveUp, OpenBlock
+from sharectl.plan.free_blocks import ALL_NODES, BackOff, BlockMemory, OpenBlock
 from sharectl.plan.plan import State
+from sharectl.plan.settings import IN_A_ROW, GiveUp
 from sharectl.publish import text
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile

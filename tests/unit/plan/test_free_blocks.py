@@ -24,14 +24,13 @@ from sharectl.plan.free_blocks import (
     ALL_NODES,
     BackOff,
     BlockMemory,
-    GiveUp,
     IdleCores,
     TakenBlocks,
     expected_wait_seconds,
     idle_cores,
 )
-from sharectl.plan.options import Prices
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
+from sharectl.plan.settings import GiveUp, Prices
 from tests.fakes import NOW
 
 TARGET = Target("wn-1", "alice", 24, "cms", 8)
@@ -162,14 +161,16 @@ def test_a_target_is_worth_less_the_longer_its_cores_stand_free() -> None:
 
 def test_patience_follows_what_blocks_waited_that_were_taken() -> None:
     row = TakenBlocks("cms", 8, 0, 0.0, 0.0)
-    assert GiveUp().patience_seconds(None) == 180.0
+    assert GiveUp().patience_seconds(expected_wait_seconds(None)) == 180.0
     for _ in range(40):
         row = row.after(300.0)
-    assert GiveUp().patience_seconds(row) == pytest.approx(120 + 300, rel=0.2)
+    assert GiveUp().patience_seconds(expected_wait_seconds(row)) == pytest.approx(
+        120 + 300, rel=0.2
+    )
     for _ in range(40):
         row = row.after(1e9)
-    assert GiveUp().patience_seconds(row) == 120 + 3600
-    assert GiveUp(5.0).patience_seconds(row) == 5.0
+    assert GiveUp().patience_seconds(expected_wait_seconds(row)) == 120 + 3600
+    assert GiveUp(5.0).patience_seconds(expected_wait_seconds(row)) == 5.0
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 
 from sharectl.model import LimitNote, Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Target
 from sharectl.plan.limits import LIMITS
-from sharectl.plan.many import Assigning
-from sharectl.plan.options import Prices
 from sharectl.plan.plan import Decision, Known, PlanConfig, State, decide
+from sharectl.plan.settings import Assigning, Prices
 from sharectl.plan.waits import RemainingTimes
 from tests.fakes import NOW, running, snapshot
 

@@ -24,7 +24,8 @@ from sharectl.plan.nodes import (
     ControlledHosts,
     ControlledShare,
 )
-from sharectl.plan.plan import STRATEGIES, PlanConfig, State, decide
+from sharectl.plan.plan import PlanConfig, State, decide
+from sharectl.plan.settings import STRATEGIES
 from tests.fakes import NOW
 
 GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"

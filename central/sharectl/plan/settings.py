@@ -1,0 +1,138 @@
+"""Settings of plans, and the worth of a target by them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Optional
+
+from sharectl.settings import inline, setting
+
+STRATEGIES = {
+    "many": "every group over its share can give to every one under it, each node to one pair",
+    "pair": "the group furthest over its share gives to the one furthest under it (the original method)",
+}
+"""How groups are brought together."""
+
+
+SOLVERS = {
+    "auto": "HiGHS, of its linear relaxation in a large pool; greedily if it has no answer",
+    "highs": "HiGHS; greedily if it has no answer",
+    "greedy": "greedily",
+}
+"""How the best targets are looked for."""
+
+
+NEGOTIATION_SECONDS = 60
+"""HTCondor's NEGOTIATOR_INTERVAL: longest time between cycles of a pool that keeps up."""
+
+NEGOTIATION_CYCLES = 2
+"""A block waits for so many negotiation cycles more than blocks waited that were taken."""
+
+FEW_CORES, PROBE_RATIO = 32, 0.01
+"""Cores of new blocks of a kind that a cycle may try out, or this part of the pool's."""
+
+IN_A_ROW = 3
+"""Blocks of a kind given back in a row, from which the whole kind is left alone."""
+
+MOST_DOUBLINGS = 3
+"""A block of a kind that failed as a whole waits up to so many times twice as long."""
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Prices that make the worth of a target."""
+
+    horizon_seconds: float = setting(86_400.0, least=60, most=2_592_000)
+    """For `many`: how long power that is moved counts. A node whose cores take longer to come free
+    gets no target."""
+    idle_price: float = setting(1.0, least=0, most=1000)
+    """For `many`: how much moved power, for as long, one of idle cores must be worth. Above 1 nodes
+    that free cores faster go before stronger ones."""
+    keep_gain_ratio: float = setting(0.25, least=0, most=100)
+    """For `many`: a target stays unless another for its node or its groups is worth more by this
+    part."""
+    single_core_ratio: float = 0.5
+    """Part of their value at which cores for single-core jobs count."""
+
+    def value(
+        self,
+        request_cores: int,
+        hs06_per_core: float,
+        wait_seconds: float,
+        idle_core_seconds: float,
+    ) -> float:
+        """Value in HS06-seconds of a block that is ready after so long, less its idle cores."""
+        moved = request_cores * max(0.0, self.horizon_seconds - wait_seconds)
+        return hs06_per_core * (moved - self.idle_price * idle_core_seconds)
+
+    def single_core_value(
+        self, cores: int, hs06_per_core: float, wait_seconds: float, waited_core_seconds: float
+    ) -> float:
+        """HS06-seconds of cores for single-core jobs, each of which works from when it comes free.
+
+        Parameters
+        ----------
+        wait_seconds
+            Until the last of them is free.
+        waited_core_seconds
+            Time from when each is free until the last one is, summed over the cores.
+        """
+        worked = cores * (self.horizon_seconds - wait_seconds) + waited_core_seconds
+        return self.single_core_ratio * hs06_per_core * worked
+
+
+@dataclass(frozen=True)
+class Assigning:
+    """Settings of plans for many pairs."""
+
+    solver: str = setting("auto", choices=tuple(SOLVERS))
+    """How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is
+    installed (the extra `optimise`), and greedily, with a note in the plan, if it fails or takes
+    too long; `highs` does so too, with a note where it is not installed, and looks for the very
+    best in a large pool too; `greedy` always greedily."""
+    solver_seconds: float = setting(5.0, above=0, most=600)
+    """How long HiGHS may take."""
+    prices: Prices = inline(Prices())
+    obey_seconds: int = setting(2340, least=10, most=604_800)
+    """For `many`: a node that has had its target for longer, and does not act on it, loses it, and
+    gets none for four times as long. Three periods of 13 minutes."""
+
+
+@dataclass(frozen=True)
+class GiveUp:
+    """Settings of giving back blocks that stand free."""
+
+    seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
+    """How long the cores of a block may stand free under a target before a job takes them: from the
+    first cycle that sees them free to the one that sees them free still. Then the target goes, and
+    that group, size and node are left alone for a time that doubles at each failure, up to 6 hours.
+    null: two negotiation cycles of 60 s longer than blocks stood free that jobs took."""
+    blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
+    """Most blocks of one group and size that new targets of a cycle are for, beside as many as were
+    taken since the last one, less those that stand free; of single-core jobs a block is a core.
+    null: 1 % of the pool's cores, at least 32 cores. One block at a time where no job took several
+    in a row."""
+
+    def probes(self, pool_cores: int, cores: int) -> int:
+        """Blocks of so many cores that a cycle may try out."""
+        if self.blocks is not None:
+            return self.blocks
+        return max(1, int(max(FEW_CORES, PROBE_RATIO * pool_cores) / cores))
+
+    def patience_seconds(self, wait_seconds: float, failures: int = 0) -> float:
+        """Time for which a block of a kind may stand free.
+
+        One that failed as a whole is tried with one block at a time, each for twice as long as the
+        one before: a negotiator whose cycles take longer than is learnt yet starves no group.
+
+        Parameters
+        ----------
+        wait_seconds
+            Expected time until jobs take such a block.
+        failures
+            How often in a row the kind has failed.
+        """
+        if self.seconds is not None:
+            return self.seconds
+        seconds = NEGOTIATION_CYCLES * NEGOTIATION_SECONDS + wait_seconds
+        return seconds * (1 << min(MOST_DOUBLINGS, max(0, failures - IN_A_ROW + 1)))
