@@ -17,13 +17,10 @@ from typing import Callable
 import pytest
 
 from sharectl.cli.main import TRACEBACK
-from sharectl.cli.wiring import known_of, ledger_of, state_to_read
-from sharectl.config.load import load
 from sharectl.errors import EXIT_CODES, INTERNAL, INTERRUPTED
 from sharectl.ledger.ledger import PLACE, Ledger
-from sharectl.plan.plan import Known, State
+from sharectl.plan.plan import State
 from sharectl.publish.state import StateFile
-from tests.fakes import NOW
 from tests.made_cycles import made
 from tests.verbs import Ended, Verb, all_verbs, run, set_output
 
@@ -209,26 +206,6 @@ def test_another_user(config: Path) -> None:
     for verb in VERBS:
         bad += ended_badly(verb, run(least(verb, config), become_nobody))
     assert bad == []
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_a_plan_of_another_user_goes_without_state_and_ledger(config: Path) -> None:
-    """With a warning for each. Only a pool that answers gets so far, so the parts are called here."""
-
-    def look() -> None:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        loaded = load(config)
-        assert (state_to_read(loaded, NOW), known_of(loaded)) == (State(), Known())
-        assert not ledger_of(loaded).is_readable()
-
-    ended = run(["explain", "codes"], look)
-    assert ended.code == 0
-    assert [line.partition(": cannot be ")[0] for line in ended.err.splitlines()] == [
-        f"sharectl: {config.parent}/state/state.json",
-        f"sharectl: {config.parent}/state/ledger/ledger.sqlite",
-    ]
 
 
 def test_files_that_sharectl_keeps_may_hold_anything(config: Path) -> None:

@@ -87,51 +87,29 @@ def test_a_withdrawn_plan_that_comes_back_is_a_problem_though_sharectl_is_disabl
     assert "an older plan stands there" in capsys.readouterr().err
 
 
-def test_the_error_that_is_acted_on_is_shown_first_and_dhs_is_called_so(
-    config: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("extra", "cells"),
+    [
+        ({}, ["200", "-", "-40", "-4", "9", "-"]),
+        ({"unplaceable_by_cores": {}}, ["200", "-60", "-40", "-4", "9", "0"]),
+        ({"unplaceable_by_cores": {1: 2, 8: 5}}, ["200", "-60", "-40", "-4", "9", "7"]),
+    ],
+)
+def test_errors_are_shown_with_those_acted_on_and_with_jobs_that_no_node_could_run(
+    config: Path,
+    capsys: pytest.CaptureFixture[str],
+    extra: dict[str, dict[int, int]],
+    cells: list[str],
 ) -> None:
-    row = {
-        "group": "cms",
-        "pledge_hs06": 200,
-        "error_hs06": -40,
-        "error_cores": -4,
-        "pending_multi_jobs": 3,
-    }
+    row = {"group": "cms", "pledge_hs06": 200, "error_hs06": -40, "error_cores": -4}
     control = {"group": "cms", "setpoint_hs06": 100, "control_error_hs06": -60, "output_hs06": -60}
     store = StateFile(config.parent / "state.json")
-    for extra, shown in (({"controllers": [control]}, "-60"), ({}, "-")):
-        store.save(State(5))
-        store.note_cycle({**CYCLE, "errors": [row], **extra})
-        main(["status", "--config", str(config)])
-        out = capsys.readouterr().out
-        head = next(line for line in out.splitlines() if "pledge HS06" in line)
-        assert head.index("error HS06") < head.index("DHS")
-        (line,) = [line for line in out.splitlines() if line.split()[:1] == ["cms"]]
-        assert line.split()[1:5] == ["200", shown, "-40", "-4"]
-
-
-@pytest.mark.parametrize(
-    ("extra", "shown"),
-    [({}, "-"), ({"unplaceable_by_cores": {}}, "0"), ({"unplaceable_by_cores": {1: 2, 8: 5}}, "7")],
-)
-def test_pending_jobs_that_no_node_could_run_are_beside_those_that_wait(
-    config: Path, capsys: pytest.CaptureFixture[str], extra: dict[str, dict[int, int]], shown: str
-) -> None:
-    row = {
-        "group": "cms",
-        "pledge_hs06": 200,
-        "error_hs06": -40,
-        "error_cores": -4,
-        "pending_multi_jobs": 9,
-    }
-    store = StateFile(config.parent / "state.json")
     store.save(State(5))
-    store.note_cycle({**CYCLE, "errors": [{**row, **extra}]})
+    errors = [{**row, "pending_multi_jobs": 9, **extra}]
+    store.note_cycle({**CYCLE, "errors": errors, "controllers": [control] if extra else []})
     main(["status", "--config", str(config)])
-    out = capsys.readouterr().out
-    assert "no node could run" in out
-    (line,) = [line for line in out.splitlines() if line.split()[:1] == ["cms"]]
-    assert line.split()[-2:] == ["9", shown]
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.split()[:1] == ["cms"]]
+    assert line.split()[1:] == cells
 
 
 def test_every_group_has_a_code_a_sentence_and_its_closed_nodes(

@@ -42,15 +42,6 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
     assert b"# pool" not in sharectl_file.render(PLAN).encode()
 
 
-def test_a_signed_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "sharectl.txt"
-    path.write_bytes(SIGNED)
-    content = sharectl_file.read(path)
-    assert (content.targets, content.pool, content.sequence) == (PLAN.targets, "pool-1", 7)
-    assert content.signature is not None
-    assert content.signature.key_id == "2026-a"
-
-
 @pytest.mark.parametrize(
     ("content", "keys", "problem"),
     [
@@ -132,24 +123,21 @@ def test_everything_wrong_in_a_key_file_is_said_but_no_key(
     assert SECRET[:32] not in str(caught.value)
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o600, 0o400, 0o440])
-def test_a_group_may_read_the_keys(tmp_path: Path, mode: int) -> None:
-    assert signing.read_keys(key_file(tmp_path, f"2026-a {SECRET}\n", mode)) == (KEY,)
-
-
-@pytest.mark.parametrize("mode", [0o660, 0o620, 0o604, 0o602, 0o601])
-def test_nobody_else_may(tmp_path: Path, mode: int) -> None:
+@pytest.mark.parametrize("mode", [0o400, 0o440, 0o600, 0o640, 0o601, 0o602, 0o604, 0o620, 0o660])
+def test_only_the_owner_writes_and_only_a_group_reads_besides(tmp_path: Path, mode: int) -> None:
+    path = key_file(tmp_path, f"2026-a {SECRET}\n", mode)
+    if mode & 0o027 == 0:
+        assert signing.read_keys(path) == (KEY,)
+        return
     with pytest.raises(ConfigError, match="chmod 0640"):
-        signing.read_keys(key_file(tmp_path, f"2026-a {SECRET}\n", mode))
+        signing.read_keys(path)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 def test_nor_may_they_belong_to_another_user(tmp_path: Path) -> None:
-    """He could put other keys there, whatever the mode is."""
-    if os.geteuid():
-        pytest.skip("only root can give a file away")
     path = key_file(tmp_path, f"2026-a {SECRET}\n")
     os.chown(path, 12345, -1)
-    with pytest.raises(ConfigError, match="belongs to uid 12345; let root own it"):
+    with pytest.raises(ConfigError, match="belongs to uid 12345"):
         signing.read_keys(path)
 
 
@@ -176,7 +164,3 @@ def test_a_plan_that_no_node_would_read_leaves_the_one_before(tmp_path: Path) ->
     with pytest.raises(PublishError, match="60000 targets make"):
         publisher.publish(many)
     assert sharectl_file.read(tmp_path / "sharectl.txt").targets == PLAN.targets
-
-
-def test_a_key_does_not_show_itself() -> None:
-    assert "secret" not in repr(Seal("pool-1", KEY))
