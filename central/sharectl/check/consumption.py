@@ -119,8 +119,8 @@ def check(
                 nodes.append(node_of(configuration, process))
             except UnreadableConfigurationError as error:
                 refused.append(refusal(error, name))
-        found = _findings(nodes, size or {}, process)
-    return ConsumptionReport((*refused, *found), tuple(names), tuple(nodes))
+        results = _findings(nodes, size or {}, process)
+    return ConsumptionReport((*refused, *results), tuple(names), tuple(nodes))
 
 
 def check_text(name: str, content: str) -> list[Finding]:
@@ -189,6 +189,6 @@ def _refuse_assets(nodes: Sequence[CheckedNode], size: Mapping[str, float]) -> N
     assets = {name.lower() for node in nodes for name in node.assets}
     strange = [name for name in size if name not in assets and size[name]] if nodes else []
     if strange:
-        known = ", ".join(sorted(assets))
-        remedy = f"write one of {known}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
+        names = ", ".join(sorted(assets))
+        remedy = f"write one of {names}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
         raise InputError([f"--slot: slots have no asset {name}; {remedy}" for name in strange])

@@ -244,7 +244,7 @@ def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
 
 
 def _is_sure(node: CheckedNode, number: int) -> bool:
-    """Whether no other file can have slots of that type."""
+    """True if no other file can have slots of that type."""
     configuration = node.configuration
     return configuration.is_whole or bool(configuration.assignments(f"NUM_SLOTS_TYPE_{number}"))
 
@@ -269,15 +269,15 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
     "Ran out of system resources", "Unknown attribute".
     """
     for node in subject.nodes:
-        known = [name.lower() for name in (*node.resources, GPUS)]
+        names = [name.lower() for name in (*node.resources, GPUS)]
         for slot in node.slot_types:
             knob = f"SLOT_TYPE_{slot.number}"
             for name, text in by_name(slot.shares).items():
                 # Parts of what is not there are nothing, and do no harm.
-                is_there = is_standard(name) or name.lower() in known
+                is_there = is_standard(name) or name.lower() in names
                 if is_there or not amount_of(slot.shares, name, 0):
                     continue
-                near = difflib.get_close_matches(name.lower(), [*known, "cpus", "memory"], 1)
+                near = difflib.get_close_matches(name.lower(), [*names, "cpus", "memory"], 1)
                 fault = f"{knob}: {name} = {text}, and the machine has no {name}: {_ENDS}"
                 remedy = near[0] if near else f"MACHINE_RESOURCE_{name} = AMOUNT, to declare it"
                 yield Finding(node.configuration.place(knob), fault, f"write {remedy}")
@@ -520,12 +520,12 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
     first: dict[int, PolicyTrial] = {}
     for trial in subject.trials:
         measure = first.setdefault(trial.slot.number, trial)
-        costs = [_cost_on_large_slot(one) for one in (trial, measure)]
+        costs = [_cost_on_large_slot(priced) for priced in (trial, measure)]
         if None in costs or math.isclose(costs[0] or 0, costs[1] or 0, rel_tol=1e-6):
             continue
         here, there = (
-            f"{plain(cost)} on {one.node.configuration.name}"
-            for one, cost in zip((trial, measure), costs)
+            f"{plain(cost)} on {priced.node.configuration.name}"
+            for priced, cost in zip((trial, measure), costs)
         )
         yield Finding(
             trial.slot.weight.place,
@@ -536,6 +536,6 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
 
 
 def _cost_on_large_slot(trial: PolicyTrial) -> Optional[float]:
-    left = {**dict.fromkeys(trial.whole, 8.0), "Cpus": 64.0, "Memory": 262144.0, "Disk": 2.0**30}
+    free = {**dict.fromkeys(trial.whole, 8.0), "Cpus": 64.0, "Memory": 262144.0, "Disk": 2.0**30}
     job = {"RequestCpus": "8", "RequestMemory": "16384", "RequestDisk": "102400"}
-    return trial.cost(left, job)
+    return trial.cost(free, job)

@@ -108,7 +108,7 @@ class SlotType:
     """CONSUMPTION_POLICY."""
     wants_policy: bool
     is_misread: bool
-    """Whether CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
+    """True if CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
     weight: Setting
     claims: Setting
     """NUM_CLAIMS; empty text for HTCondor's own."""
@@ -123,7 +123,7 @@ class SlotType:
 
     @property
     def has_policy(self) -> bool:
-        """Whether a consumption policy is on, and the slot one that can have it."""
+        """True if a consumption policy is on, and the slot one that can have it."""
         return self.partitionable and self.wants_policy
 
 
@@ -145,12 +145,12 @@ class CheckedNode:
         return self.booleans.get(self.configuration.text(knob))
 
     def runs(self, daemon: str) -> bool:
-        """Whether DAEMON_LIST has it."""
+        """True if DAEMON_LIST has it."""
         return daemon in {word.upper() for word in self.configuration.words("DAEMON_LIST")}
 
     @property
     def is_access_point(self) -> bool:
-        """Whether it has a schedd and no startd, so no slots."""
+        """True if it has a schedd and no startd, so no slots."""
         return self.runs("SCHEDD") and not self.runs("STARTD")
 
     @property
@@ -226,7 +226,7 @@ class Filling:
 
     job: Ad
     steps: tuple[Step, ...]
-    left: Amounts
+    free: Amounts
     weight: Optional[float]
     """Weight of the rest."""
     is_full: bool
@@ -278,7 +278,7 @@ class PolicyTrial:
 
     @cached_property
     def accepted(self) -> tuple[tuple[Ad, Amounts], ...]:
-        """Those of `taken` for which the empty slot has room."""
+        """Rows of `taken` for which the empty slot has room."""
         return tuple((job, taken) for job, taken in self.taken if fits(taken, self.whole))  # type: ignore[misc]
 
     @cached_property
@@ -287,20 +287,20 @@ class PolicyTrial:
         smallest = [job for job, _ in self.accepted if set(job.values()) == {"1"}]
         return tuple(self._filled(job) for job in smallest)
 
-    def cost(self, left: Amounts, job: Ad) -> Optional[float]:
-        """Cost of a match where the slot has that left; None if there is no room."""
-        (taken,) = self.charges(left, [job])
-        if not fits(taken, left):
+    def cost(self, free: Amounts, job: Ad) -> Optional[float]:
+        """Cost of a match where the slot has that free; None if there is no room."""
+        (taken,) = self.charges(free, [job])
+        if not fits(taken, free):
             return None
-        rest = {asset: left[asset] - (amount or 0.0) for asset, amount in taken.items()}
-        before, after = map(number_of, self.weights([self.slot_ad(left), self.slot_ad(rest)]))
+        rest = {asset: free[asset] - (amount or 0.0) for asset, amount in taken.items()}
+        before, after = map(number_of, self.weights([self.slot_ad(free), self.slot_ad(rest)]))
         return None if before is None or after is None else before - after
 
-    def charges(self, left: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
-        """What the policy takes for each job; the negotiator takes a missing request for 0."""
+    def charges(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
+        """Amounts that the policy takes for each job; the negotiator takes a missing request for 0."""
         zero = requests(dict.fromkeys(self.whole, "0"))
         expressions = [f"MY.Consumption{asset}" for asset in self.whole]
-        ad = self.slot_ad(left)
+        ad = self.slot_ad(free)
         columns = self.htcondor.evaluate(expressions, [ad], [{**zero, **job} for job in jobs])
         amounts = [[number_of(value) for value in column[0]] for column in columns if column]
         return [dict(zip(self.whole, row)) for row in zip(*amounts)]
@@ -310,10 +310,10 @@ class PolicyTrial:
         (rows,) = self.htcondor.evaluate(["MY.SlotWeight"], ads)
         return [row[0] for row in rows or ()]
 
-    def slot_ad(self, left: Amounts) -> dict[str, str]:
+    def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
         own = {"PartitionableSlot": "true", "SlotTypeID": "1"}
-        return {**self._ad(left, self.whole), **own}
+        return {**self._ad(free, self.whole), **own}
 
     def dynamic_slot_ad(self, taken: Amounts) -> dict[str, str]:
         """Ad of the dynamic slot for a claim: whole numbers, at least a core and a MiB.
@@ -327,30 +327,30 @@ class PolicyTrial:
         own = {"DynamicSlot": "true", "SlotTypeID": "-1"}
         return {**self._ad(amounts, amounts), **machine, **own}
 
-    def _ad(self, left: Amounts, whole: Amounts) -> dict[str, str]:
+    def _ad(self, free: Amounts, whole: Amounts) -> dict[str, str]:
         ad = {"Name": '"slot1@node"', **self.node.attributes, "SlotWeight": self.slot.weight.text}
         for asset, policy in self.slot.policies.items():
-            ad[asset] = plain(left[asset])
+            ad[asset] = plain(free[asset])
             ad[f"TotalSlot{asset}"] = ad[f"Total{asset}"] = plain(whole[asset])
             ad[f"Consumption{asset}"] = policy.text
         return ad
 
     def _filled(self, job: Ad) -> Filling:
-        left, is_full = dict(self.whole), False
+        free, is_full = dict(self.whole), False
         steps: list[Step] = []
-        (weight,) = map(number_of, self.weights([self.slot_ad(left)]))
+        (weight,) = map(number_of, self.weights([self.slot_ad(free)]))
         while not is_full and len(steps) < min(MOST_CLAIMS, self.whole["Cpus"] + 1):
-            (taken,) = self.charges(left, [job])
-            is_full = not fits(taken, left)
+            (taken,) = self.charges(free, [job])
+            is_full = not fits(taken, free)
             if is_full:
                 break
             amounts = {asset: amount or 0.0 for asset, amount in taken.items()}
-            rest = {asset: left[asset] - amount for asset, amount in amounts.items()}
+            rest = {asset: free[asset] - amount for asset, amount in amounts.items()}
             (after,) = map(number_of, self.weights([self.slot_ad(rest)]))
             cost = None if weight is None or after is None else weight - after
-            steps.append(Step(left, amounts, cost))
-            left, weight = rest, after
-        return Filling(job, tuple(steps), left, weight, is_full)
+            steps.append(Step(free, amounts, cost))
+            free, weight = rest, after
+        return Filling(job, tuple(steps), free, weight, is_full)
 
 
 @dataclass(frozen=True)
@@ -386,7 +386,7 @@ class ConsumptionSubject:
 
     @cached_property
     def trials(self) -> tuple[PolicyTrial, ...]:
-        """Those of `slots` whose policies and weight HTCondor can read, empty."""
+        """Rows of `slots` whose policies and weight HTCondor can read, empty."""
         return tuple(
             PolicyTrial(self.htcondor, self.readable, node, slot, *node.whole(slot, self.size))
             for node, slot in self.slots
@@ -528,9 +528,9 @@ def _number(text: str) -> Optional[float]:
     return float(text) if re.fullmatch(r"\s*\d+(\.\d+)?\s*", text) else None
 
 
-def fits(taken: Taken, left: Amounts) -> bool:
-    """Whether the negotiator matches a job that takes this of a slot with that left."""
-    amounts = [(amount, left[asset]) for asset, amount in taken.items()]
+def fits(taken: Taken, free: Amounts) -> bool:
+    """True if the negotiator matches a job that takes this of what is free."""
+    amounts = [(amount, free[asset]) for asset, amount in taken.items()]
     return any(amount for amount, _ in amounts) and all(
         amount is not None and 0 <= amount <= most for amount, most in amounts
     )
@@ -541,7 +541,7 @@ def requests_of(job: Ad) -> str:
     return ", ".join(f"{name} = {text}" for name, text in job.items())
 
 
-def said(amounts: Taken) -> str:
+def listed(amounts: Taken) -> str:
     """Amounts of assets, for people."""
     return ", ".join(f"{asset} = {plain(amount)}" for asset, amount in amounts.items())
 

@@ -17,11 +17,11 @@ from sharectl.check.consumption_subject import (
     PolicyTrial,
     Setting,
     fits,
+    listed,
     number_of,
     plain,
     requests,
     requests_of,
-    said,
     setting,
 )
 from sharectl.check.findings import Finding, Level, one_line
@@ -53,13 +53,13 @@ def numbers(subject: ConsumptionSubject) -> Iterator[Finding]:
 def zero(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Policies that take nothing at all ("Consumption for all assets … was zero")."""
     for trial in subject.trials:
-        free = [job for job, taken in trial.taken if set(taken.values()) == {0}]
+        empty = [job for job, taken in trial.taken if set(taken.values()) == {0}]
         policy = trial.slot.policies["Cpus"]
-        if free:
+        if empty:
             yield Finding(
                 policy.place,
                 f"{trial.slot.name}: the policy takes nothing for a job with "
-                f"{requests_of(free[0])}: the negotiator refuses it, with a warning in its log at "
+                f"{requests_of(empty[0])}: the negotiator refuses it, with a warning in its log at "
                 "each look",
                 f"let one policy be positive always, such as {policy.macro} = "
                 "quantize(TARGET.RequestCpus, {1})",
@@ -80,7 +80,7 @@ def room(subject: ConsumptionSubject) -> Iterator[Finding]:
             yield Finding(
                 policy.place,
                 f"{trial.slot.name}: no room for any job, one with {requests_of(job)} takes "
-                f"{said(taken)} of {said(trial.whole)}",
+                f"{listed(taken)} of {listed(trial.whole)}",
                 f"let {policy.macro} take less",
             )
 
@@ -108,7 +108,7 @@ def refused_claims(subject: ConsumptionSubject) -> Iterator[Finding]:
 
 
 def _refused_claim(
-    policy: Setting, asset: str, job: Ad, given: str, wanted: Optional[float]
+    policy: Setting, asset: str, job: Ad, amount: str, wanted: Optional[float]
 ) -> Finding:
     if wanted is None:
         return Finding(
@@ -121,7 +121,7 @@ def _refused_claim(
     return Finding(
         policy.place,
         f"{policy.macro}: a job with {requests_of(job)} gets a dynamic slot with {asset} = "
-        f"{given}, and there the policy asks for {plain(wanted)}: the startd refuses the claim, "
+        f"{amount}, and there the policy asks for {plain(wanted)}: the startd refuses the claim, "
         "and the job is matched again in every cycle",
         "make it depend on what the job requests, and not on what is left in the slot"
         if wanted.is_integer()
@@ -264,29 +264,29 @@ def _cheap(_: PolicyTrial, filling: Filling) -> str:
     for step in filling.steps:
         if step.cost is not None and step.cost <= 0:
             return (
-                f"where the slot has {said(step.before)}, a job with {requests_of(filling.job)} "
+                f"where the slot has {listed(step.before)}, a job with {requests_of(filling.job)} "
                 f"costs {plain(step.cost)}: no quota or share holds such jobs back"
             )
     return ""
 
 
 def _stranded(trial: PolicyTrial, filling: Filling) -> str:
-    """Weight that is left where no job fits any more."""
-    left, weight = filling.left, filling.weight
+    """Weight of a slot where no job fits any more."""
+    free, weight = filling.free, filling.weight
     if not trial.is_size_known:
-        left = dict.fromkeys(trial.whole, 0.0)
-        (weight,) = map(number_of, trial.weights([trial.slot_ad(left)]))
+        free = dict.fromkeys(trial.whole, 0.0)
+        (weight,) = map(number_of, trial.weights([trial.slot_ad(free)]))
     price = filling.steps[0].cost
     if not filling.is_full or weight is None or price is None or weight < price:
         return ""
     # Jobs that ask for one asset only, or for all but one.
-    one = dict.fromkeys(trial.whole, "1")
-    jobs = [requests({**dict.fromkeys(one, "0"), asset: "1"}) for asset in one]
-    jobs += [requests({**one, asset: "0"}) for asset in one]
-    if any(fits(taken, left) for taken in trial.charges(left, jobs)):
+    ones = dict.fromkeys(trial.whole, "1")
+    jobs = [requests({**dict.fromkeys(ones, "0"), asset: "1"}) for asset in ones]
+    jobs += [requests({**ones, asset: "0"}) for asset in ones]
+    if any(fits(taken, free) for taken in trial.charges(free, jobs)):
         return ""
     return (
-        f"where the slot has {said(left)}, no further job fits, and the weight is "
+        f"where the slot has {listed(free)}, no further job fits, and the weight is "
         f"{plain(weight)}: quotas and shares count what nobody can use"
     )
 

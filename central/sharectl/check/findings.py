@@ -76,24 +76,24 @@ def refusal(error: UnreadableConfigurationError, name: str) -> Finding:
     )
 
 
-def has_errors(found: Iterable[Finding]) -> bool:
-    """Whether any finding is more than advice."""
-    return any(finding.level is Level.ERROR for finding in found)
+def has_errors(results: Iterable[Finding]) -> bool:
+    """True if any finding is more than advice."""
+    return any(finding.level is Level.ERROR for finding in results)
 
 
-def as_lines(found: Sequence[Finding], checks: Sequence[Check[Any]]) -> list[str]:
+def as_lines(results: Sequence[Finding], checks: Sequence[Check[Any]]) -> list[str]:
     """Findings one a line, then their number."""
-    errors = sum(finding.level is Level.ERROR for finding in found)
-    advice = len(found) - errors
+    errors = sum(finding.level is Level.ERROR for finding in results)
+    advice = len(results) - errors
     total = f"{len(checks)} checks, {errors or 'nothing'} found"
-    return [*map(str, found), f"{total}, {advice} recommended" if advice else total]
+    return [*map(str, results), f"{total}, {advice} recommended" if advice else total]
 
 
-def as_content(found: Sequence[Finding], checks: Sequence[Check[Any]]) -> dict[str, Any]:
+def as_content(results: Sequence[Finding], checks: Sequence[Check[Any]]) -> dict[str, Any]:
     """The table and the findings, for JSON."""
     return {
         "checks": [{"id": check.id, "holds": check.holds} for check in checks],
-        "findings": [asdict(finding) for finding in found],
+        "findings": [asdict(finding) for finding in results],
     }
 
 

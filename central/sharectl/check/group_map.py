@@ -164,16 +164,16 @@ def _invalid_patterns(rules: list[MapRule], htcondor: CondorProcess) -> Iterator
 
 def _unknown_groups(rules: list[MapRule], configuration: Configuration) -> Iterator[Finding]:
     """Groups that the negotiator does not know, where this machine knows its groups."""
-    known = {name.lower() for name in configuration.words("GROUP_NAMES")}
+    names = {name.lower() for name in configuration.words("GROUP_NAMES")}
     places: dict[str, str] = {}
-    for rule in rules if known else ():
+    for rule in rules if names else ():
         for name in rule.groups:
             places.setdefault(name.lower(), rule.place)
     unknown = [
         (name, place)
         for name, place in places.items()
         if NESTED_GROUP_NAME.fullmatch(name)
-        and known.isdisjoint(accumulate(name.split("."), "{}.{}".format))
+        and names.isdisjoint(accumulate(name.split("."), "{}.{}".format))
     ]
     for name, place in unknown[:MOST_SHOWN]:
         fault = f"{name} is not in GROUP_NAMES, and so nobody's share"

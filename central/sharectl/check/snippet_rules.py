@@ -189,7 +189,7 @@ def own_knobs(subject: SnippetSubject) -> Iterator[Finding]:
 
 
 def is_too_old(subject: SnippetSubject) -> bool:
-    """Whether a file sets the way to act, and the HTCondor here is too old for the live one."""
+    """True if a file sets the way to act, and the HTCondor here is too old for the live one."""
     is_set = bool(subject.configuration.assignments(ACTUATION))
     return is_set and subject.installed is not None and subject.installed < OLDEST_LIVE
 
@@ -317,10 +317,10 @@ def sources(subject: SnippetSubject) -> Iterator[Finding]:
     if len(entries) > MAX_SOURCES:
         fault = f"{SOURCE} has more than {MAX_SOURCES} sources: nodes get no target"
         yield Finding(place, fault, "write fewer")
-    given = _given_options(subject)
+    arguments = _arguments(subject)
     if any(entry.startswith("collector:") for entry in entries):
-        yield from _identity(configuration.place(OPTIONS), given.get("--identity"))
-    key_file = given.get("--key-file")
+        yield from _identity(configuration.place(OPTIONS), arguments.get("--identity"))
+    key_file = arguments.get("--key-file")
     if key_file is not None:
         yield from _key_file(subject, key_file, entries)
         return
@@ -357,7 +357,7 @@ def _identity(place: str, identity: Optional[str]) -> Iterator[Finding]:
         fault = "collector: needs --identity: nodes believe no ad whose sender they do not know"
         yield Finding(place, fault, remedy)
     elif identity.rpartition("@")[2] in ("", "unmapped"):
-        fault = f"--identity {identity} is that of everybody whom HTCondor cannot authenticate"
+        fault = f"--identity {identity} is shared by all that HTCondor cannot authenticate"
         yield Finding(place, fault, remedy)
 
 
@@ -373,7 +373,7 @@ def _key_file(subject: SnippetSubject, name: str, entries: list[str]) -> Iterato
             yield Finding(subject.configuration.place(OPTIONS), fault, REMEDIES[problem[0]])
 
 
-def _given_options(subject: SnippetSubject) -> dict[str, str]:
+def _arguments(subject: SnippetSubject) -> dict[str, str]:
     jobs = [job for job, program in subject.ours.items() if program == PROGRAM]
     words = (subject.cron(jobs[0], "ARGS") if jobs else "") or subject.text(OPTIONS)
     return dict(zip(words.split()[::2], words.split()[1::2]))
@@ -386,7 +386,7 @@ def _exposed(entry: str) -> str:
     if not entry.startswith("file:"):
         return ""
     path = Path(entry.partition(":")[2])
-    # Targets have a user of their own, to whom the file belongs.
+    # The file belongs to the user of the targets.
     owner = [path.stat().st_uid] if path.exists() else []
     why = signing.why_untrusted(path, signing.MOUNTS, [os.geteuid(), *owner])
     return f"{path}: {why}" if why else ""
@@ -465,12 +465,12 @@ def wrong_side(subject: SnippetSubject) -> Iterator[Finding]:
 def unpublished(subject: SnippetSubject) -> Iterator[Finding]:
     """Attributes of the node that nothing publishes; one finding for each list they could be on."""
     places: dict[tuple[str, Level], dict[str, str]] = {}
-    # A machine with START alone, such as that of condor_defrag, is none that publishes them.
+    # A machine with START alone, such as that of condor_defrag, publishes none of them.
     elsewhere = () if subject.has_clauses else CLAUSES
     for reference, place in _references(subject):
         name = reference.name
-        known = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
-        if reference.scope == MY and not known and not startd_publishes(name):
+        is_published = name.lower() in subject.published or name in (*_SENSORS, *elsewhere)
+        if reference.scope == MY and not is_published and not startd_publishes(name):
             is_latch = name.startswith((f"{ROOM}Value", f"{ROOM}Time", f"{WATCHED}Time"))
             knob = LATCHES if is_latch else SUMMED_LIST if name.startswith("Child") else ATTRIBUTES
             level = Level.ERROR if "t1_" in name else Level.ADVICE
@@ -493,7 +493,7 @@ def without_value(subject: SnippetSubject) -> Iterator[Finding]:
     for macro in EVALUATED_LISTS if names else ():
         for name in configuration.words(macro) if configuration.assignments(macro) else ():
             ends = (name.lower(), f"_{name.lower()}")
-            is_set = any(known == ends[0] or known.endswith(ends[1]) for known in names)
+            is_set = any(macro == ends[0] or macro.endswith(ends[1]) for macro in names)
             if not is_set and not startd_publishes(name):
                 fault = f"{macro} lists {name}, and no file sets it: nodes do not publish it"
                 remedy = f"write {name} = VALUE, or take it off the list"
@@ -579,14 +579,14 @@ def groups(subject: SnippetSubject) -> Iterator[Finding]:
 def quotas(subject: SnippetSubject) -> Iterator[Finding]:
     """Quotas of groups that do not exist, and invalid shares."""
     configuration = subject.configuration
-    known = {name.lower() for name in configuration.words("GROUP_NAMES")}
+    names = {name.lower() for name in configuration.words("GROUP_NAMES")}
     prefix = "group_quota_dynamic_"
     parts = [p for p in configuration.definitions if p.name.lower().startswith(prefix)]
     shares: dict[str, dict[str, float]] = {}
     numbers = subject.numbers([configuration.text(part.name) for part in parts])
     for part, share in zip(parts, numbers):
         group = part.name[len(prefix) :].lower()
-        if group not in known:
+        if group not in names:
             fault = f"{group} is not in GROUP_NAMES: its quota is ignored"
             yield Finding(part.place, fault, "add it there")
         if share is None or not 0 <= share <= 1:

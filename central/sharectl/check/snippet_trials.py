@@ -110,10 +110,10 @@ def replaced_start(subject: SnippetSubject) -> Iterator[Finding]:
         # Jobs that are not typical may get in, unless the clauses are in its text.
         asks = {reference.name for reference in references(text) if reference.scope == MY}
         if let_in or (text.lower() != "false" and not asks.issuperset(CLAUSES)):
-            whom = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
+            effect = f"lets in {_some(let_in)}" if let_in else "has none of sharectl's clauses"
             yield Finding(
                 subject.configuration.place(macro),
-                f"HTCondor uses {macro} in the place of START, and it {whom}",
+                f"HTCondor uses {macro} in the place of START, and it {effect}",
                 f"let it end in && ({_CLAUSES}), in the last file that sets it",
             )
 
@@ -158,11 +158,11 @@ def quantized(subject: SnippetSubject) -> Iterator[Finding]:
         return
     slot = trials.partitionable_slot({}, 8 * cores)
     (values,) = subject.htcondor.evaluate([text], [slot], [trials.job("1", None)])
-    given = values[0][0] if values is not None else "error"
-    if isinstance(given, (int, float)) and given >= cores:
+    cores_of_slot = values[0][0] if values is not None else "error"
+    if isinstance(cores_of_slot, (int, float)) and cores_of_slot >= cores:
         yield Finding(
             subject.configuration.place(QUANTIZED),
-            f"a job of one core gets a slot of {given:g}, and START keeps single-core jobs out of "
+            f"a job of one core gets a slot of {cores_of_slot:g}, and START keeps single-core jobs out of "
             f"slots of {cores} cores",
             f"make it smaller than {cores} for such jobs, or SHARECTL_MULTICORE_CORES larger",
         )

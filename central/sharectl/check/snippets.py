@@ -110,12 +110,12 @@ def check(source: ConfigSource, site_attributes: Mapping[str, str]) -> SnippetRe
 def report_of(
     source: ConfigSource, process: CondorProcess, site_attributes: Mapping[str, str]
 ) -> SnippetReport:
-    """The same, with a process that is there already."""
+    """Findings about a configuration, by a process that is there already."""
     try:
         subject = _subject(source, process, site_attributes)
         files = dict.fromkeys(str(part.file) for part in subject.configuration.definitions)
-        found = findings(CHECKS, subject)
-        return SnippetReport(tuple(found), tuple(files), _made(subject))
+        results = findings(CHECKS, subject)
+        return SnippetReport(tuple(results), tuple(files), _made(subject))
     except UnreadableConfigurationError as error:
         return SnippetReport((refusal(error, str(source.directory or source.main_file)),))
 

@@ -77,12 +77,12 @@ class SnippetSubject:
 
     @property
     def has_clauses(self) -> bool:
-        """Whether a file defines sharectl's clauses of START."""
+        """True if a file defines sharectl's clauses of START."""
         return bool(self.configuration.assignments("t1_clauses"))
 
     @property
     def acts(self) -> bool:
-        """Whether START is to obey targets: the clauses are there, and not switched off."""
+        """True if START is to obey targets: the clauses are there, and not switched off."""
         return self.has_clauses and self.text(ENABLED).lower() != "false"
 
     @property
@@ -161,6 +161,6 @@ class SnippetSubject:
         )
 
     def is_snippets(self, definition: Definition) -> bool:
-        """Whether an assignment is in the file that defines the clauses."""
+        """True if an assignment is in the file that defines the clauses."""
         clauses = self.configuration.assignments("t1_clauses")
         return definition.file in {part.file for part in clauses}

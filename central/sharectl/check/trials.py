@@ -127,7 +127,7 @@ class TriedNode:
     actuation: str
     """One of `ACTUATIONS`."""
     has_grace: bool = True
-    """Whether grace lasts any time at all."""
+    """True if grace lasts any time at all."""
 
     @property
     def free_cores(self) -> int:
@@ -175,7 +175,7 @@ def published_names() -> frozenset[str]:
 
 
 def startd_publishes(name: str) -> bool:
-    """Whether a startd publishes an attribute of that name, or may on another machine."""
+    """True if a startd publishes an attribute of that name, or may on another machine."""
     return name.lower() in published_names() or _OF_MACHINES.match(name) is not None
 
 
@@ -516,5 +516,5 @@ def room_cases(node: TriedNode) -> list[tuple[str, Ad, object]]:
 
 
 def is_true(value: object) -> bool:
-    """Whether HTCondor takes a value, as the library tells it, for true."""
+    """True if HTCondor takes a value, as the library tells it, for true."""
     return value not in ("undefined", "error") and bool(value)

@@ -100,7 +100,7 @@ class Definition:
 
     @property
     def appends(self) -> bool:
-        """Whether it keeps the earlier value of the macro."""
+        """True if it keeps the earlier value of the macro."""
         return self.name.lower() in self.references
 
 
@@ -249,7 +249,7 @@ class Configuration:
     values: Mapping[str, str] = field(default_factory=dict)
     """Macro, lower case → its expanded text; without those that are not set, or empty."""
     is_whole: bool = False
-    """Whether it is all that a machine reads, and not a part of it."""
+    """True if it is all that a machine reads, and not a part of it."""
 
     def text(self, macro: str) -> str:
         """Expanded text of a macro, empty if it is not set."""
@@ -279,7 +279,7 @@ class Configuration:
         return re.compile(self.text(EXCLUDED) or r"(?!)")
 
     def is_judged(self, definition: Definition) -> bool:
-        """Whether faults of that assignment count: it is in the folder, where there is one."""
+        """True if faults of that assignment count: it is in the folder, where there is one."""
         folder = self.source.directory
         return folder is None or folder.resolve() in definition.file.resolve().parents
 
