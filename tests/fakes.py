@@ -73,7 +73,7 @@ class FakePublisher:
 
 
 @dataclass
-class FakeLeftPlaces:
+class FakeFormerPlaces:
     """Places that were left: a publisher that has taken a plan is there no more."""
 
     left: list[FakePublisher] = field(default_factory=list)

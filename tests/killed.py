@@ -30,7 +30,8 @@ from typing import Any, Callable
 from sharectl.cli import wiring
 from sharectl.cli.wiring import ports_of
 from sharectl.config.load import load
-from sharectl.cycle.cycle import Ports, run_cycle
+from sharectl.cycle.cycle import run_cycle
+from sharectl.cycle.ports import Ports
 from sharectl.files.files import only_one
 
 OUTSIDE = ("publish", "save", "changed", "switched", "record", "enable_after")

@@ -148,7 +148,7 @@ def _line(result: CycleResult, record: dict[str, Any]) -> str:
         "limits": plan and ",".join(f"{note.code}:{note.nodes}" for note in plan.limits),
         "seconds": record["seconds"],
         "published": ",".join(done.places),
-        **({"left": ",".join(done.left)} if done.left else {}),
+        **({"left": ",".join(done.emptied)} if done.emptied else {}),
         "reason": f'"{_reason(result)}"',
     }
     return " ".join(f"{name}={value or '-'}" for name, value in fields.items())

@@ -1,4 +1,4 @@
-"""``sharectl disable``."""
+"""``sharectl disable`` and ``sharectl enable``."""
 
 from __future__ import annotations
 
@@ -13,15 +13,8 @@ from typing import Optional
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
 from sharectl.config.model import Config
-from sharectl.cycle.publication import (
-    Outlets,
-    Publication,
-    Publishing,
-    in_force,
-    load_state,
-    note,
-    noted,
-)
+from sharectl.cycle.ports import Outlets
+from sharectl.cycle.publication import Failures, Publication, Publishing, in_force, load_state
 from sharectl.errors import ConfigError, LockedError, StateError
 from sharectl.files.files import only_one
 from sharectl.model import Disabled
@@ -49,8 +42,11 @@ _STOP = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of the verb."""
+    """Add the arguments of either verb."""
     options.add_common(parser)
+    if parser.prog.endswith(" enable"):
+        parser.epilog = "The next cycle publishes targets again."
+        return
     parser.add_argument(
         "--reason",
         required=True,
@@ -74,17 +70,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Switch sharectl off and withdraw all targets; 0 only if every transport took it."""
+    """Switch sharectl on, or off, which is 0 only if every transport took the withdrawal."""
+    return _enable(arguments) if arguments.verb == "enable" else _disable(arguments)
+
+
+def _enable(arguments: argparse.Namespace) -> int:
+    config = options.config_of(arguments)
+    switch, failures = wiring.switch_of(config), Failures()
+    was = switch.disabled()
+    switch.enable()
+    if was is not None:
+        with failures:
+            wiring.audit_of(config, "enable").switched(was, int(time.time()), on=True)
+    if arguments.json:
+        print(as_json.dumps("enabled", {"was": asdict(was) if was else None}))
+    elif was is None:
+        print("sharectl was not disabled")
+    else:
+        words = disabled_words(was)
+        print(f"enabled: the next cycle publishes targets again; was disabled {words}")
+    if failures.errors:
+        raise StateError("\n".join(failures.messages))
+    return 0
+
+
+def _disable(arguments: argparse.Namespace) -> int:
     config = _config_of(arguments)
     now = int(time.time())
     until = None if arguments.for_seconds is None else now + arguments.for_seconds
     off = Disabled(arguments.reason, who_runs("disable", os.environ).name, now, until)
-    problems: list[str] = []
-    switch = wiring.switch_of(config)
+    switch, failures = wiring.switch_of(config), Failures()
     was = in_force(switch.disabled(), now)
     # The switch first: from then on a cycle withdraws what it publishes, whoever has the lock.
     is_set = False
-    with noted(problems):
+    with failures:
         switch.disable(off)
         is_set = True
         wiring.audit_of(config, "disable").switched(off, now, on=False)
@@ -92,12 +111,14 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         refuse_clashes(config, arguments.config)
     except ConfigError as error:
-        problems += error.problems
+        failures.errors.append(StateError(str(error)))
         outlets = replace(outlets, publishers=())
-    done, locked = _withdrawn(config, off, outlets, problems)
+    done, locked = _withdrawn(config, off, outlets)
+    failures.errors += done.errors
+    problems = list(failures.messages)
     if not is_set:
-        problems.append(f"{_NOT_SET}; {_reached(done, outlets)}; {_STOP}")
-    places = [*done.places, *done.left]
+        problems.append(f"{_NOT_SET}; {_effect(done)}; {_STOP}")
+    places = [*done.places, *done.emptied]
     if arguments.json:
         content = {
             "disabled": asdict(off) if is_set else None,
@@ -107,8 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         }
         print(as_json.dumps("disabled", content))
     else:
-        for line in _reply(off, was, _reached(done, outlets), is_set=is_set):
-            print(line)
+        print(*_reply(off, was, done, is_set=is_set), sep="\n")
         for place in places:
             print(f"no targets at {place}")
     if problems:
@@ -121,10 +141,43 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _reply(off: Disabled, was: Optional[Disabled], reached: str, *, is_set: bool) -> Iterator[str]:
+def _config_of(arguments: argparse.Namespace) -> Config:
+    """Configuration; if it is broken, the problems end in what to do instead."""
+    try:
+        return options.config_of(arguments)
+    except ConfigError as error:
+        raise ConfigError([*error.problems, f"{arguments.config}: {_INSTEAD}"]) from error
+
+
+def _withdrawn(
+    config: Config, off: Disabled, outlets: Outlets
+) -> tuple[Publication, Optional[LockedError]]:
+    """Withdraw all targets; also returned is the reason if that was done without the lock."""
+    law, failures = wiring.plan_config(config, wiring.UNASKED), Failures()
+    done, locked = Publication(), None
+    for wait_seconds in (0.0, config.lock_wait_seconds):
+        publishing = Publishing(law, outlets, int(time.time()))
+        with failures:
+            try:
+                with only_one(config.state_directory / "lock", wait_seconds):
+                    before, errors = load_state(outlets.state, publishing.now)
+                    done = publishing.withdraw(off, before)
+                    return replace(done, errors=(*failures.errors, *errors, *done.errors)), None
+            except LockedError as error:
+                locked = error
+        # Targets go before anybody waits for a cycle that hangs.
+        if not done.places:
+            done = publishing.withdraw_unlocked(off)
+            failures.errors += done.errors
+    return replace(done, errors=tuple(failures.errors)), locked
+
+
+def _reply(
+    off: Disabled, was: Optional[Disabled], done: Publication, *, is_set: bool
+) -> Iterator[str]:
     """Lines about the switch, and about the reason ``was`` that it had before."""
     if not is_set:
-        yield f"NOT disabled: {_NOT_SET}; {reached}"
+        yield f"NOT disabled: {_NOT_SET}; {_effect(done)}"
         # A reason without a time is one that this user cannot read.
         if was is not None and was.since:
             yield f"what was there stands: disabled {disabled_words(was)}"
@@ -138,43 +191,11 @@ def _reply(off: Disabled, was: Optional[Disabled], reached: str, *, is_set: bool
         yield f"for {seconds} s: the first cycle after {utc(off.until)} publishes again"
 
 
-def _reached(done: Publication, outlets: Outlets) -> str:
+def _effect(done: Publication) -> str:
     """Effect on targets without the switch."""
     if not done.places:
         return "no target is withdrawn"
-    partly = ", and not everywhere" if len(done.places) < len(outlets.publishers) else ""
-    return f"targets are withdrawn once{partly}"
-
-
-def _config_of(arguments: argparse.Namespace) -> Config:
-    """Configuration; if it is broken, the problems end in what to do instead."""
-    try:
-        return options.config_of(arguments)
-    except ConfigError as error:
-        raise ConfigError([*error.problems, f"{arguments.config}: {_INSTEAD}"]) from error
-
-
-def _withdrawn(
-    config: Config, off: Disabled, outlets: Outlets, problems: list[str]
-) -> tuple[Publication, Optional[LockedError]]:
-    """Withdraw all targets; also returned is the reason if that was done without the lock."""
-    law = wiring.plan_config(config, wiring.UNASKED)
-    done, locked = Publication(), None
-    for wait_seconds in (0.0, config.lock_wait_seconds):
-        try:
-            with only_one(config.state_directory / "lock", wait_seconds):
-                publishing = Publishing(law, outlets, int(time.time()), problems)
-                before = load_state(outlets.state, publishing.now, problems)
-                return publishing.withdraw(off, before), None
-        except LockedError as error:
-            locked = error
-        except StateError as error:
-            note(error, problems)
-        # Targets go before anybody waits for a cycle that hangs.
-        if not done.places:
-            publishing = Publishing(law, outlets, int(time.time()), problems)
-            done = publishing.withdraw_unlocked(off)
-    return done, locked
+    return f"targets are withdrawn once{'' if done.everywhere else ', and not everywhere'}"
 
 
 def _reason(text: str) -> str:

@@ -41,6 +41,9 @@ VERBS = {
 }
 """Verb -> its summary. Its module has its name, and is imported only if it is run."""
 
+_MODULES = {"enable": "disable"}
+"""Verb -> name of its module, where that is another one."""
+
 WITH_ACTIONS = ("explain", "ledger", "check", "consumption")
 """Verbs whose second word is an action."""
 
@@ -137,7 +140,7 @@ def build_parser(verb: Optional[str]) -> tuple[argparse.ArgumentParser, argparse
             name, help=summary, description=f"{summary[0].upper()}{summary[1:]}."
         )
         if name == verb:
-            module = import_module(f"sharectl.cli.{name}")
+            module = import_module(f"sharectl.cli.{_MODULES.get(name, name)}")
             module.add_arguments(described)
             described.set_defaults(run=module.run)
             of_verb = described

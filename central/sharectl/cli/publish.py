@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sharectl.cli import options, wiring
 from sharectl.config.files import refuse_clashes
-from sharectl.cycle.publication import Proposal, Publishing, load_state
+from sharectl.cycle.publication import Failures, Proposal, Publishing, load_state
 from sharectl.errors import DisabledError, InputError, StateError
 from sharectl.files import files
 from sharectl.files.files import only_one
@@ -50,20 +50,20 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     refuse_clashes(config, arguments.config)
     outlets = wiring.outlets_of(config, "publish")
-    problems: list[str] = []
     with only_one(config.state_directory / "lock", config.lock_wait_seconds):
         now = int(time.time())
-        before = load_state(outlets.state, now, problems)
+        before, errors = load_state(outlets.state, now)
         if plan.sequence <= before.sequence:
             raise InputError(
                 [f"{arguments.plan}: a plan as new as this was published already; plan again"]
             )
         law = wiring.plan_config(config, wiring.UNASKED)
-        done = Publishing(law, outlets, now, problems).publish_unless_disabled(
+        done = Publishing(law, outlets, now).publish_unless_disabled(
             Proposal(plan, published(before, plan, now)), before
         )
-    if problems:
-        raise StateError("\n".join(problems))
+    failures = Failures([*errors, *done.errors])
+    if failures.errors:
+        raise StateError("\n".join(failures.messages))
     if done.disabled is not None:
         words = disabled_words(done.disabled)
         raise DisabledError(f"not published: disabled {words}; `sharectl enable` ends that")
@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     for place in done.places:
         print(place)
-    for place in done.left:
+    for place in done.emptied:
         print(f"no targets any more at {place}, which publish: names no more", file=sys.stderr)
     return 0
 

@@ -25,9 +25,8 @@ from sharectl.config.model import (
     PublisherConfig,
 )
 from sharectl.config.text import as_data
-from sharectl.cycle.cycle import Ports
-from sharectl.cycle.ports import Pledges, Publisher
-from sharectl.cycle.publication import Outlets, in_force, load_state
+from sharectl.cycle.ports import Outlets, Pledges, Ports, Publisher
+from sharectl.cycle.publication import Failures, in_force, load_state
 from sharectl.errors import ConfigError, PoolUnavailableError, StateError
 from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
@@ -38,7 +37,7 @@ from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.collector import CollectorAccess, CollectorPublisher
 from sharectl.publish.https import HttpsPublisher, ServedAt
-from sharectl.publish.places import LeftPlacesFile
+from sharectl.publish.places import FormerPlacesFile
 from sharectl.publish.signing import read_keys
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
@@ -80,7 +79,7 @@ def outlets_of(config: Config, verb: str, *, withdraws: bool = False) -> Outlets
         state=state_of(config),
         switch=switch,
         audit=audit_of(config, verb),
-        left=LeftPlacesFile(
+        former=FormerPlacesFile(
             config.state_directory / "places.json",
             tuple(_place(config, way) for way in config.publish),
             partial(_leaving, seal),
@@ -109,9 +108,8 @@ def state_of(config: Config) -> StateFile:
 
 def state_to_read(config: Config, now: int) -> State:
     """State for verbs that change nothing; its problems are printed."""
-    problems: list[str] = []
-    state = load_state(state_of(config), now, problems)
-    say(problems)
+    state, errors = load_state(state_of(config), now)
+    say(Failures(errors).messages)
     return state
 
 
@@ -166,7 +164,7 @@ def served_at(way: HttpsPublisherConfig) -> ServedAt:
 
 
 def _place(config: Config, way: PublisherConfig) -> str:
-    """Name of the place for `LeftPlacesFile`."""
+    """Name of the place for `FormerPlacesFile`."""
     if way.collector is not None:
         return f"{places.COLLECTOR}{config.pool.collector or ''}"
     file = way.https.file if way.https is not None else way.file

@@ -7,31 +7,20 @@ from math import ceil
 from typing import Callable, Optional
 
 from sharectl.cycle.doubts import doubts, with_restart
-from sharectl.cycle.ports import History, Pool
+from sharectl.cycle.ports import Ports
 from sharectl.cycle.publication import (
-    Outlets,
+    Failures,
     Proposal,
     Publication,
     Publishing,
     in_force,
     load_state,
-    note,
-    noted,
 )
 from sharectl.cycle.record import record_of
-from sharectl.errors import StateError
 from sharectl.model import GroupError, Snapshot
-from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide, withdrawal
+from sharectl.plan.plan import NOTHING_KNOWN, Decision, PlanConfig, decide, withdrawal
 from sharectl.plan.records import CycleRecord
 from sharectl.shares.pledges import Pledged
-
-
-@dataclass(frozen=True)
-class Ports(Outlets):
-    """World of one cycle."""
-
-    pool: Pool
-    history: History
 
 
 @dataclass(frozen=True)
@@ -74,69 +63,53 @@ def run_cycle(
     config: PlanConfig, ports: Ports, now: int, how: Circumstances = Circumstances()
 ) -> CycleResult:
     """Run a whole cycle at Unix time ``now``."""
-    problems: list[str] = []
-    warnings: tuple[str, ...] = how.pledges.warnings if how.pledges is not None else ()
-    # On a dry run problems with sharectl's own files are warnings: the user may lack the right.
-    own_problems: list[str] = [] if how.dry_run else problems
-    state = load_state(ports.state, now, own_problems)
-    snapshot = with_restart(ports.pool.snapshot(now), state)
+    loaded, errors = load_state(ports.state, now)
+    before, failures = loaded, Failures(errors)
+    snapshot = with_restart(ports.pool.snapshot(now), before)
+    warnings: tuple[str, ...] = ()
     if how.pledges is not None:
         # Pledges that cannot be had are like a schedd that does not answer.
         snapshot = replace(snapshot, sources=(*snapshot.sources, how.pledges.source))
-    problems += [f"{source.name}: {source.problem}" for source in snapshot.problems]
+        warnings = how.pledges.warnings
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
-    odd: tuple[str, ...] = ()
     if snapshot.complete:
-        decision = decide(config, state, snapshot, now, _known(config, ports, own_problems))
-        odd = doubts(config, state, snapshot, now)
+        known = NOTHING_KNOWN
+        with failures:
+            known = ports.history.known(tuple(config.pledge_hs06))
+        decision = decide(config, before, snapshot, now, known)
         proposal = Proposal(decision.plan, decision.state, snapshot)
-        # Remembered by the next cycle, published or not.
-        state = replace(state, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
+        warnings += doubts(config, before, snapshot, now)
+        # A withdrawal instead of the plan remembers them too.
+        before = replace(before, nodes=len(snapshot.nodes), schedds=snapshot.schedds)
     else:
-        state = _without_look(state, ports, how, problems)
+        # No block of cores counts as free meanwhile.
+        before = replace(before, blocks=before.blocks.looked_at_anew)
         if how.withdraw_incomplete:
-            proposal = Proposal(*withdrawal(config, state, now))
-    errors = tuple(control.error for control in decision.groups) if decision else ()
+            proposal = Proposal(*withdrawal(config, before, now))
+    silent = tuple(f"{source.name}: {source.problem}" for source in snapshot.problems)
+    group_errors = tuple(control.error for control in decision.groups) if decision else ()
     if how.dry_run:
         plan = proposal.plan if proposal else None
         done = Publication(plan, disabled=in_force(ports.switch.disabled(), now))
-        warnings = (*warnings, *own_problems, *odd)
-        return CycleResult(snapshot, errors, done, tuple(problems), warnings)
+        # Problems with sharectl's own files are warnings: the user may lack the right.
+        warnings += failures.messages
+        return CycleResult(snapshot, group_errors, done, silent, warnings)
+    if not snapshot.complete and before != loaded:
+        with failures:
+            ports.state.save(before)
     # Targets before history: a full disk must not keep them from the nodes.
-    publishing = Publishing(config, ports, now + ceil(how.elapsed()), problems)
-    done = publishing.publish_unless_disabled(proposal, state)
+    publishing = Publishing(config, ports, now + ceil(how.elapsed()))
+    done = publishing.publish_unless_disabled(proposal, before)
+    failures.errors += done.errors
+    disabled = done.disabled is not None
     record = replace(
-        record_of(
-            config,
-            snapshot,
-            decision,
-            done.plan,
-            done.places,
-            disabled=done.disabled is not None,
-        ),
+        record_of(config, snapshot, decision, done.plan, done.places, disabled=disabled),
         seconds=how.elapsed(),
-        problems=tuple(problems),
+        problems=(*silent, *failures.messages),
         configuration=how.configuration,
     )
-    with noted(problems):
+    with failures:
         ports.history.record(record, snapshot)
-    return CycleResult(snapshot, errors, done, tuple(problems), (*warnings, *odd), record)
-
-
-def _without_look(state: State, ports: Ports, how: Circumstances, problems: list[str]) -> State:
-    """Save and return the state after an incomplete look: no block counts as free meanwhile."""
-    after = replace(state, blocks=state.blocks.looked_at_anew)
-    if after != state and not how.dry_run:
-        with noted(problems):
-            ports.state.save(after)
-    return after
-
-
-def _known(config: PlanConfig, ports: Ports, problems: list[str]) -> Known:
-    """Lessons of earlier cycles; none if the ledger is broken, which must not end the control."""
-    try:
-        return ports.history.known(tuple(config.pledge_hs06))
-    except StateError as error:
-        note(error, problems)
-        return NOTHING_KNOWN
+    problems = (*silent, *failures.messages)
+    return CycleResult(snapshot, group_errors, done, problems, warnings, record)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Optional, Protocol
 
 from sharectl.model import Disabled, Plan, Snapshot
@@ -48,7 +49,7 @@ class Publisher(Protocol):
         """
 
 
-class LeftPlaces(Protocol):
+class FormerPlaces(Protocol):
     """Places that may hold targets although the configuration names them no more."""
 
     def remember(self, plan: Plan) -> None:
@@ -97,7 +98,7 @@ class Switch(Protocol):
         """
 
     def enable_after(self, now: int) -> bool:
-        """Switch on if the reason has run out at Unix time ``now``; returns whether it is on."""
+        """Switch on if the reason has run out at Unix time ``now``; returns true if it is on."""
 
 
 class Audit(Protocol):
@@ -108,3 +109,22 @@ class Audit(Protocol):
 
     def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Write down that sharectl was switched off, or on again."""
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """World of a publication."""
+
+    publishers: Sequence[Publisher]
+    state: StateStore
+    switch: Switch
+    audit: Audit
+    former: FormerPlaces
+
+
+@dataclass(frozen=True)
+class Ports(Outlets):
+    """World of a cycle."""
+
+    pool: Pool
+    history: History

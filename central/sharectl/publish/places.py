@@ -35,8 +35,8 @@ class PlacedPlan:
     """Unix seconds at which its targets end by themselves."""
 
 
-class LeftPlacesFile:
-    """Record of places; see `sharectl.cycle.ports.LeftPlaces`.
+class FormerPlacesFile:
+    """Record of places; see `sharectl.cycle.ports.FormerPlaces`.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class _Leaving:
 
     name: str
     held: PlacedPlan
-    places: LeftPlacesFile
+    places: FormerPlacesFile
 
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets."""

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cycle.cycle import Circumstances, Ports, run_cycle
+from sharectl.cycle.cycle import Circumstances, run_cycle
+from sharectl.cycle.ports import Ports
 from sharectl.model import PlanLimits, Source
 from sharectl.plan.free_blocks import BlockMemory, OpenBlock
 from sharectl.plan.plan import PlanConfig, State
@@ -14,8 +15,8 @@ from sharectl.publish.state import StateFile
 from tests.fakes import (
     NOW,
     FakeAudit,
+    FakeFormerPlaces,
     FakeHistory,
-    FakeLeftPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
@@ -41,7 +42,7 @@ def world(looks_like: object = UNEVEN, **parts: object) -> Ports:
         "state": FakeStateStore(State(5)),
         "switch": FakeSwitch(),
         "audit": FakeAudit(),
-        "left": FakeLeftPlaces(),
+        "former": FakeFormerPlaces(),
     }
     return Ports(**{**defaults, **parts})  # type: ignore[arg-type]
 

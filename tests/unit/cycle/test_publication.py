@@ -8,7 +8,8 @@ from typing import Any, Callable, Optional
 
 import pytest
 
-from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
+from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
+from sharectl.cycle.ports import Ports
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, Publishing, of_now
 from sharectl.model import Disabled, Plan, PlanLimits, Source, Target
 from sharectl.plan.diff import EXPIRED
@@ -16,8 +17,8 @@ from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import (
     NOW,
     FakeAudit,
+    FakeFormerPlaces,
     FakeHistory,
-    FakeLeftPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
@@ -44,7 +45,7 @@ class World:
     state: FakeStateStore = field(default_factory=FakeStateStore)
     switch: FakeSwitch = field(default_factory=FakeSwitch)
     audit: FakeAudit = field(default_factory=FakeAudit)
-    left: FakeLeftPlaces = field(default_factory=FakeLeftPlaces)
+    former: FakeFormerPlaces = field(default_factory=FakeFormerPlaces)
     history: FakeHistory = field(default_factory=FakeHistory)
     pool: FakePool = field(default_factory=lambda: FakePool(UNEVEN))
 
@@ -54,7 +55,7 @@ class World:
             state=self.state,
             switch=self.switch,
             audit=self.audit,
-            left=self.left,
+            former=self.former,
             pool=self.pool,
             history=self.history,
         )
@@ -241,7 +242,7 @@ class SwitchedAt:
             self.world.switch.waiting.append(self.throw)
             return
         self.world.switch.said = OFF
-        Publishing(CONFIG, self.world.ports(), NOW + PERIOD, []).withdraw_unlocked(OFF)
+        Publishing(CONFIG, self.world.ports(), NOW + PERIOD).withdraw_unlocked(OFF)
 
     def cycle(self) -> None:
         """Run the cycle."""
@@ -349,34 +350,34 @@ def test_a_state_that_cannot_be_saved_does_not_stop_targets_and_is_reported_once
 class Watching(FakePublisher):
     """A publisher that counts the left places that hold targets when it publishes."""
 
-    left: FakeLeftPlaces = field(default_factory=FakeLeftPlaces)
+    former: FakeFormerPlaces = field(default_factory=FakeFormerPlaces)
     still_left: list[int] = field(default_factory=list)
 
     def publish(self, plan: Plan) -> str:
         """Count, and publish."""
-        self.still_left.append(len(self.left.publishers()))
+        self.still_left.append(len(self.former.publishers()))
         return super().publish(plan)
 
 
 def test_a_place_that_was_left_is_emptied_before_targets_are_published() -> None:
     world = World()
-    world.left.left.append(FakePublisher())
-    watching = Watching(left=world.left)
+    world.former.left.append(FakePublisher())
+    watching = Watching(former=world.former)
     world.publishers = [watching]
     world.cycle()
-    (emptied,) = world.left.left[0].plans
+    (emptied,) = world.former.left[0].plans
     assert (emptied.targets, watching.still_left) == ((), [0])
     assert world.stands()
-    assert [plan.sequence for plan in world.left.remembered] == [emptied.sequence]
+    assert [plan.sequence for plan in world.former.remembered] == [emptied.sequence]
 
 
 def test_targets_are_not_withdrawn_while_a_place_that_was_left_has_them() -> None:
     world = World()
-    world.left.left.append(FakePublisher(broken="the old collector does not answer"))
+    world.former.left.append(FakePublisher(broken="the old collector does not answer"))
     world.switch.said = OFF
     world.cycle()
     assert not world.state.state.withdrawn
-    world.left.left[0].broken = None
+    world.former.left[0].broken = None
     world.cycle(1)
     assert world.state.state.withdrawn
 
@@ -427,11 +428,9 @@ def test_the_audit_is_told_that_targets_from_the_future_are_gone() -> None:
 
 
 def test_a_withdrawal_beside_a_cycle_is_of_now_too() -> None:
-    problems: list[str] = []
-    publishing = Publishing(CONFIG, ahead_of(World()).ports(), NOW + PERIOD, problems)
-    plan = publishing.withdraw_unlocked(OFF).plan
-    assert plan is not None
-    assert (plan.sequence, len(problems)) == (NOW + PERIOD, 1)
+    done = Publishing(CONFIG, ahead_of(World()).ports(), NOW + PERIOD).withdraw_unlocked(OFF)
+    assert done.plan is not None
+    assert (done.plan.sequence, len(done.errors)) == (NOW + PERIOD, 1)
 
 
 def test_controllers_and_sizes_of_the_pool_outlive_a_wrong_clock() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.cycle.cycle import Circumstances, CycleResult, Ports, run_cycle
+from sharectl.cycle.cycle import Circumstances, CycleResult, run_cycle
+from sharectl.cycle.ports import Ports
 from sharectl.errors import StateError
 from sharectl.ledger import error_log
 from sharectl.ledger.history import Histories
@@ -15,7 +16,7 @@ from sharectl.plan.plan import PlanConfig, State
 from tests.fakes import (
     NOW,
     FakeAudit,
-    FakeLeftPlaces,
+    FakeFormerPlaces,
     FakePool,
     FakePublisher,
     FakeStateStore,
@@ -47,7 +48,7 @@ def cycle(
         state=FakeStateStore(State(5)),
         switch=FakeSwitch(),
         audit=FakeAudit(),
-        left=FakeLeftPlaces(),
+        former=FakeFormerPlaces(),
         pool=FakePool(replace(UNEVEN, taken_at=NOW + number * 1020)),
         history=histories,
     )

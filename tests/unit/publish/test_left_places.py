@@ -12,7 +12,7 @@ from sharectl.cycle.ports import Publisher
 from sharectl.errors import PublishError, StateError
 from sharectl.model import Plan, Target
 from sharectl.publish import text
-from sharectl.publish.places import LeftPlacesFile
+from sharectl.publish.places import FormerPlacesFile
 from sharectl.publish.text import FilePublisher
 from tests.fakes import NOW, FakePublisher
 
@@ -35,13 +35,13 @@ class Broken:
         raise PublishError(f"collector: no answer for plan {plan.sequence}")
 
 
-def places(folder: Path, *names: str, now: float = NOW, broken: bool = False) -> LeftPlacesFile:
+def places(folder: Path, *names: str, now: float = NOW, broken: bool = False) -> FormerPlacesFile:
     def publisher_of(name: str) -> Publisher:
         if name.startswith("file:"):
             return FilePublisher(Path(name.partition(":")[2]))
         return Broken() if broken else FakePublisher()
 
-    return LeftPlacesFile(folder / "places.json", names, publisher_of, lambda: now)
+    return FormerPlacesFile(folder / "places.json", names, publisher_of, lambda: now)
 
 
 def published(path: Path, plan: Plan = PLAN) -> str:

@@ -13,7 +13,7 @@ from sharectl.plan.plan import State
 from sharectl.publish import collector, signing, text
 from sharectl.publish.audit import AuditFile, Who
 from sharectl.publish.collector import Holding, held_ads
-from sharectl.publish.places import LeftPlacesFile
+from sharectl.publish.places import FormerPlacesFile
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
 from sharectl.publish.text import FilePublisher, Seal
@@ -39,7 +39,7 @@ def of_files(folder: Path) -> Iterator[str]:
         state.path.write_text(content)
         yield message(state.load)
     yield message(lambda: state.save(State(7)))
-    places = LeftPlacesFile(folder / "places.json", (), lambda _: FakePublisher(), lambda: NOW)
+    places = FormerPlacesFile(folder / "places.json", (), lambda _: FakePublisher(), lambda: NOW)
     places.document.path.write_text("{")
     yield message(places.publishers)
     places.document.path.unlink()
@@ -55,9 +55,9 @@ def of_files(folder: Path) -> Iterator[str]:
     yield message(lambda: audit.switched(Disabled("r", "u@cm", NOW), NOW, on=False))
 
 
-def replace_names(places: LeftPlacesFile, *names: str) -> LeftPlacesFile:
+def replace_names(places: FormerPlacesFile, *names: str) -> FormerPlacesFile:
     """The same file, for a configuration with these places."""
-    return LeftPlacesFile(places.document.path, names, places.publisher_of, places.clock)
+    return FormerPlacesFile(places.document.path, names, places.publisher_of, places.clock)
 
 
 def of_keys(folder: Path) -> Iterator[str]:
