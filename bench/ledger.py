@@ -157,7 +157,7 @@ def fill(path: Path, copies: int) -> None:
         "start": "start + :seconds",
         "day": "day + 1",
     }
-    tables = ("cycles", "details", "nodes", "group_cycles")
+    tables = ("cycles", "nodes", "group_cycles")
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA synchronous = OFF")
         for number in range(1, copies):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Optional
@@ -86,13 +86,13 @@ def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str
     return {group: TargetNodes(held_back[group], helped[group]) for group in groups}
 
 
-def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[tuple[str, int], int]:
-    cores: Counter[tuple[str, int]] = Counter()
+def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[str, dict[int, int]]:
+    cores: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for node in decision.nodes:
         for held in node.held:
             for group in {held.group, *levels_above(held.group)}.intersection(groups):
-                cores[group, held.cores] += held.jobs * held.cores
-    return dict(cores)
+                cores[group][held.cores] += held.jobs * held.cores
+    return {group: dict(by_size) for group, by_size in cores.items()}
 
 
 def _pending_alike(groups: Collection[str], snapshot: Snapshot) -> tuple[PendingJobs, ...]:

@@ -88,7 +88,16 @@ def _content(text: Union[str, bytes], schema_version: int) -> Content:
 
 
 def record(kind: type[T], content: Any) -> T:
-    """Dataclass ``kind``, or a type made of such, of plain data: all fields by name and type.
+    """Dataclass ``kind`` of plain data; see `record_of`."""
+    try:
+        text = json.dumps(content, allow_nan=False)
+    except ValueError as error:
+        raise DocumentError(str(error)) from error
+    return record_of(kind, text)
+
+
+def record_of(kind: type[T], text: Union[str, bytes]) -> T:
+    """Dataclass ``kind``, or a type made of such, of JSON: all fields by name and type.
 
     Raises
     ------
@@ -98,12 +107,9 @@ def record(kind: type[T], content: Any) -> T:
     from pydantic import ValidationError
 
     try:
-        text = json.dumps(content, allow_nan=False)
         value: T = _adapter(cast("Any", kind)).validate_json(text, strict=True, extra="forbid")
     except ValidationError as error:
         raise DocumentError(*(_words(e["loc"], e["msg"]) for e in error.errors())) from error
-    except ValueError as error:
-        raise DocumentError(str(error)) from error
     return value
 
 

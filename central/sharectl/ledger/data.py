@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Union
 
-from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.plan.records import CycleRecord
 from sharectl.settings import setting
 
@@ -165,15 +164,6 @@ def _groups(record: CycleRecord) -> Iterator[Row]:
     recorded = not record.imported
     for control in record.groups:
         usage = control.error.usage
-        held = {
-            cores: amount
-            for (group, cores), amount in record.cores_by_size.items()
-            if group == control.group
-        }
-        waiting = usage.pending_by_cores
-        if record.imported:
-            held = {1: usage.single_cores, UNKNOWN_SIZE: usage.multi_cores}
-            waiting = {1: usage.pending_single_jobs, UNKNOWN_SIZE: usage.pending_multi_jobs}
         held_back, helped = record.target_nodes.get(control.group, (None, None))
         outcome, closed, other_sizes = record.group_reasons.get(control.group, (None, None, None))
         yield {
@@ -181,8 +171,8 @@ def _groups(record: CycleRecord) -> Iterator[Row]:
             **vars(control.error),
             **vars(control),
             "imported": record.imported,
-            "cores_by_size": _by_size(held),
-            "pending_by_size": _by_size(waiting),
+            "cores_by_size": _by_size(record.cores_by_size.get(control.group, {})),
+            "pending_by_size": _by_size(usage.pending_by_cores),
             "unplaceable_by_size": _by_size(usage.unplaceable_by_cores) if recorded else None,
             "output_hs06": control.output_hs06 if recorded else None,
             "held_back_nodes": held_back,

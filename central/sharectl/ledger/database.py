@@ -28,23 +28,18 @@ _TABLES = """
 CREATE TABLE cycles (
     number INTEGER PRIMARY KEY AUTOINCREMENT, taken_at INTEGER NOT NULL, seconds REAL,
     complete INTEGER NOT NULL, imported INTEGER NOT NULL, covered_seconds INTEGER NOT NULL,
-    sequence INTEGER, strategy TEXT, setpoint TEXT, reason TEXT, configuration TEXT,
-    idle_cores INTEGER, idle_target_cores INTEGER, idle_grace_cores INTEGER, targets INTEGER
+    idle_cores INTEGER, idle_target_cores INTEGER, idle_grace_cores INTEGER, targets INTEGER,
+    record BLOB NOT NULL
 );
 CREATE INDEX cycles_by_time ON cycles (taken_at);
-CREATE TABLE details (cycle INTEGER PRIMARY KEY, detail BLOB NOT NULL);
 CREATE TABLE nodes (cycle INTEGER PRIMARY KEY, taken_at INTEGER NOT NULL, detail BLOB NOT NULL);
 CREATE INDEX nodes_by_time ON nodes (taken_at);
 CREATE TABLE group_cycles (
-    cycle INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL,
-    pledge_hs06 REAL NOT NULL, error_cores REAL NOT NULL, error_hs06 REAL NOT NULL,
-    power_minus_pledge_hs06 REAL NOT NULL, power_hs06 REAL NOT NULL,
-    single_cores INTEGER NOT NULL, multi_cores INTEGER NOT NULL,
-    pending_single_jobs INTEGER NOT NULL, pending_multi_jobs INTEGER NOT NULL,
-    setpoint_hs06 REAL NOT NULL, control_error_hs06 REAL NOT NULL, output_hs06 REAL,
-    held_back_nodes INTEGER, helped_nodes INTEGER, unplaceable_jobs INTEGER,
+    cycle INTEGER NOT NULL, name TEXT NOT NULL, pledge_hs06 REAL NOT NULL,
+    power_hs06 REAL NOT NULL, setpoint_hs06 REAL NOT NULL, control_error_hs06 REAL NOT NULL,
+    output_hs06 REAL, held_back_nodes INTEGER, helped_nodes INTEGER, unplaceable_jobs INTEGER,
     cores_by_size TEXT NOT NULL, pending_by_size TEXT NOT NULL,
-    PRIMARY KEY (cycle, place)
+    PRIMARY KEY (cycle, name)
 ) WITHOUT ROWID;
 CREATE VIEW group_moments AS SELECT
     taken_at AS start, name, 1 AS cycles, pledge_hs06, power_hs06, setpoint_hs06,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sharectl.errors import InputError
 from sharectl.files import files
 from sharectl.files.packed import LogSource, file_source, opened
+from sharectl.ledger.series import UNKNOWN_SIZE
 from sharectl.model import GroupError, GroupUsage
 from sharectl.shares.groups import GROUP_NAME
 
@@ -122,6 +123,7 @@ def _error(words: list[str]) -> tuple[int, GroupError]:
             power_hs06=float(less_pledge + pledge),
             pending_single_jobs=pending_single,
             pending_multi_jobs=pending_multi,
+            pending_by_cores={1: pending_single, UNKNOWN_SIZE: pending_multi},
         ),
     )
 

@@ -14,7 +14,7 @@ from sharectl.ledger import cycles, sums
 from sharectl.ledger.database import transaction
 from sharectl.ledger.error_log import LogRow, stream
 from sharectl.ledger.ledger import Ledger
-from sharectl.ledger.series import DAY_SECONDS
+from sharectl.ledger.series import DAY_SECONDS, UNKNOWN_SIZE
 from sharectl.model import GroupControl, GroupError
 from sharectl.plan.records import CycleRecord
 
@@ -146,28 +146,34 @@ def _add(connection: sqlite3.Connection, batch: Sequence[LogRow], done: Imported
         if fresh:
             times.append(taken_at)
             done.rows_added += len(fresh)
-            done.cycles_added += _write(connection, taken_at, fresh.values())
+            done.cycles_added += _write(connection, taken_at, list(fresh.values()))
     _renew(connection, times)
 
 
-def _write(connection: sqlite3.Connection, taken_at: int, errors: Iterable[GroupError]) -> bool:
+def _write(connection: sqlite3.Connection, taken_at: int, errors: Sequence[GroupError]) -> bool:
     """Add groups to the imported cycle of that time; returns whether it is new."""
-    # The seed's law gives setpoint and error. The log has no outputs.
-    groups = tuple(
-        GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
+    rows = cycles.read(connection, "WHERE taken_at = ? AND imported", (taken_at,), with_nodes=False)
+    earlier = next(rows, None)
+    record = earlier or CycleRecord(taken_at, 0.0, complete=True, strategy="", imported=True)
+    held = {
+        error.group: {1: error.usage.single_cores, UNKNOWN_SIZE: error.usage.multi_cores}
         for error in errors
+    }
+    record = replace(
+        record,
+        groups=(*record.groups, *map(_control, errors)),
+        cores_by_size={**record.cores_by_size, **held},
     )
-    record = CycleRecord(taken_at, 0.0, complete=True, groups=groups, strategy="", imported=True)
-    earlier = connection.execute(
-        "SELECT number, count(cycle) FROM cycles LEFT JOIN group_cycles ON cycle = number "
-        "WHERE taken_at = ? AND imported GROUP BY number",
-        (taken_at,),
-    ).fetchone()
     if earlier is None:
         cycles.write(connection, record)
     else:
-        cycles.write_groups(connection, earlier[0], record, first_place=earlier[1])
+        cycles.rewrite(connection, record)
     return earlier is None
+
+
+def _control(error: GroupError) -> GroupControl:
+    # The seed's law gives setpoint and error. The log has no outputs.
+    return GroupControl(error, error.usage.power_hs06 - error.error_hs06, error.error_hs06, 0.0)
 
 
 def _renew(connection: sqlite3.Connection, times: Iterable[int]) -> None:

@@ -6,12 +6,12 @@ transaction that adds or removes a cycle.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from math import sqrt
 from typing import Optional
 
-from sharectl.ledger.cycles import sizes_of
 from sharectl.ledger.database import insert
 from sharectl.ledger.series import (
     DAY_SECONDS,
@@ -133,4 +133,5 @@ def _mean(total: Optional[float], count: int) -> Optional[float]:
 
 
 def _means(sums: str, cycles: int) -> dict[int, float]:
-    return {cores: amount / cycles for cores, amount in sorted(sizes_of(sums).items()) if amount}
+    sizes = sorted((int(cores), amount) for cores, amount in json.loads(sums).items())
+    return {cores: amount / cycles for cores, amount in sizes if amount}

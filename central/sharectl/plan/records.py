@@ -105,8 +105,8 @@ class CycleRecord:
     within a power of two the most, which is how plans see them."""
     waits: tuple[JobWaits, ...] = ()
     """Waiting times of jobs of ``groups``, by group and cores; without those of which nothing is known."""
-    cores_by_size: Mapping[tuple[str, int], int] = field(default_factory=dict)
-    """Group and cores of a job -> cores that its jobs of that size hold."""
+    cores_by_size: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
+    """Group -> cores of a job -> cores that its jobs of that size hold."""
     nodes: tuple[NodeRecord, ...] = ()
     sequence: Optional[int] = None
     """Of the plan that was published; None if none was."""

@@ -102,7 +102,7 @@ incomplete = st.builds(
 def complete(draw: st.DrawFn) -> CycleRecord:
     groups = draw(tuples_of(controls, unique_by=lambda control: control.group, min_size=1))
     named = st.sampled_from([control.group for control in groups])
-    sizes = st.dictionaries(st.tuples(named, cores), st.integers(1, 999), max_size=3)
+    sizes = st.dictionaries(named, st.dictionaries(cores, st.integers(1, 999)), max_size=3)
     nodes = draw(tuples_of(node_records, unique_by=lambda node: node.node))
     return replace(
         draw(incomplete),
