@@ -53,7 +53,7 @@ def errors_and_cores(rows: Iterable[tuple[int, GroupError]], marks: Mapping[int,
                 across=(0.0, minutes),
                 ticks=ticks_up_to(minutes, 5),
                 up=limits,
-                unit=unit_of(max(map(abs, limits[:2])), words, whole=words == "cores"),
+                unit=unit_of(limits, words, whole=words == "cores"),
                 note=note,
                 curves=curves,
                 marks=[

@@ -1,72 +1,52 @@
-"""Figures of the page: of a group, of the pool, and of all groups on one axis."""
+"""Figures of the page: lines over time of a group, of the pool, and of all groups."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from math import fsum
+from typing import Any, NamedTuple, Optional
 
-from sharectl.ledger.series import GroupPoint, Series
-from sharectl.report.scale import Tick, grouped, minute, short, time_ticks, unit_of
+from sharectl.ledger.series import Bucket, GroupPoint, Series
+from sharectl.report.scale import grouped, minute, percent, short, time_ticks, unit_of
 from sharectl.report.series import (
     Layers,
-    Line,
     OfBucket,
-    OfGroup,
-    cumulative,
-    curve,
-    error_percent,
+    Values,
+    curves,
     gaps,
     group_summary,
-    incomplete,
-    layer_lines,
     mean_of_known,
-    of_group,
-    of_groups,
-    of_pool,
     points_of,
+    ratio,
+    sums,
 )
 from sharectl.report.svg import Curve, Figure, Value, limits_of, svg
 from sharectl.times import span
 
-_BETWEEN_RATIO = 0.02
-"""Room between two periods in one figure, as a part of their time."""
-_TIME_TICKS, _PART_TICKS = 5, 3
+OfGroup = Callable[[GroupPoint], Optional[float]]
+
+_TIME_TICKS = 5
 
 
-@dataclass(frozen=True)
-class FigureKind:
-    """One figure, for each period or for all of them together."""
+class FigureKind(NamedTuple):
+    """One figure, which each period has on the same axes."""
 
     key: str
     title: str
-    words: str
-    """Unit of its values."""
-    lines: Sequence[Line]
-    says: Callable[[Series], str] = lambda _series: ""
-    """Numbers of the figure in a few words."""
-    cumulative: bool = False
-    """True if lines are sums over time."""
+    unit: str
+    values: OfBucket
+    says: Optional[Callable[[Series], str]] = None
+    """Caption."""
+    style: str = ""
+    """Begin of the lines' styles, which are then numbered; empty: their names."""
+    summed: bool = False
+    """True for sums over time."""
     stacked: bool = False
     whole: bool = False
     crosses: bool = False
+    """True for a cross at each incomplete cycle."""
     between: Optional[tuple[float, float]] = None
     note: str = ""
-
-    def curves(self, series: Series) -> list[Curve]:
-        """Curves of a period."""
-        draw = cumulative if self.cumulative else curve
-        return [draw(series, line) for line in self.lines]
-
-
-class Drawing(NamedTuple):
-    """A figure with its caption, or a sentence in its place."""
-
-    key: str
-    title: str
-    says: str
-    svg: str
-    missing: str
 
 
 def group_kinds(
@@ -79,39 +59,60 @@ def group_kinds(
     in_cores
         True to draw pending jobs by the cores they request, else by their number.
     """
-    work = Line("work", of_group(group, lambda point: point.work_hs06_seconds))
-    pledge = Line("pledge", of_group(group, lambda point: point.pledge_hs06_seconds))
-    error = Line("error", of_group(group, lambda point: point.error_hs06))
-    output = Line("output", of_group(group, lambda point: point.output_hs06))
-    held_back = Line("held back", of_group(group, lambda point: point.held_back_nodes))
-    helped = Line("helped", of_group(group, lambda point: point.helped_nodes))
-    unit = "cores" if in_cores else "jobs"
 
-    def running(point: GroupPoint) -> Mapping[int, float]:
-        return point.cores_by_size
+    def of(values: Callable[[GroupPoint], Values]) -> OfBucket:
+        return lambda bucket: values(bucket.groups[group]) if group in bucket.groups else {}
 
     def pending(point: GroupPoint) -> Mapping[int, float]:
+        by_size = point.pending_by_size.items()
+        return {size: jobs * size for size, jobs in by_size} if in_cores else dict(by_size)
+
+    def by_layer(amounts: Mapping[int, float]) -> Values:
         return {
-            size: jobs * (size if in_cores else 1) for size, jobs in point.pending_by_size.items()
+            name: fsum(amounts.get(size, 0.0) for size in sizes) for name, sizes in layers.items()
         }
 
+    def work_says(series: Series) -> str:
+        done = group_summary(group, points_of([series], group))["work_ratio"]
+        return "" if done is None else f"{percent(done)} of the pledge"
+
+    def error_says(series: Series) -> str:
+        points = points_of([series], group)
+        error = group_summary(group, points)["error_rms_hs06"]
+        return f"RMS error {short(error)} HS06" if points else ""
+
+    layered: dict[str, Any] = {"style": "layer", "stacked": True, "whole": True}
     return [
         FigureKind(
             "work",
             "Work against pledge",
             "HS06-hours",
-            [work, pledge],
-            lambda series: _work_says(series, group),
-            cumulative=True,
+            of(
+                lambda point: {"work": point.work_hs06_seconds, "pledge": point.pledge_hs06_seconds}
+            ),
+            work_says,
+            summed=True,
         ),
-        _by_size("running", "cores", "cores", group, layers, running),
-        _by_size("pending", "cores requested" if in_cores else unit, unit, group, layers, pending),
+        FigureKind(
+            "running",
+            "Running, by job size",
+            "cores",
+            of(lambda point: by_layer(point.cores_by_size)),
+            **layered,
+        ),
+        FigureKind(
+            "pending",
+            "Pending, by job size",
+            "cores requested" if in_cores else "jobs",
+            of(lambda point: by_layer(pending(point))),
+            **layered,
+        ),
         FigureKind(
             "error",
             "Error and controller output",
             "HS06",
-            [error, output],
-            lambda series: _error_says(series, group),
+            of(lambda point: {"error": point.error_hs06, "output": point.output_hs06}),
+            error_says,
             between=(-deadband_hs06, deadband_hs06) if deadband_hs06 > 0 else None,
             note=" (above 0: over the setpoint)",
         ),
@@ -119,30 +120,10 @@ def group_kinds(
             "targets",
             "Targets",
             "nodes",
-            [held_back, helped],
-            _means((held_back.value, "held back"), (helped.value, "helped")),
+            of(lambda point: {"held back": point.held_back_nodes, "helped": point.helped_nodes}),
             whole=True,
         ),
     ]
-
-
-def _by_size(
-    key: str,
-    words: str,
-    unit: str,
-    group: str,
-    layers: Layers,
-    by_size: Callable[[GroupPoint], Mapping[int, float]],
-) -> FigureKind:
-    return FigureKind(
-        key,
-        f"{key.capitalize()}, by job size",
-        words,
-        layer_lines(group, layers, by_size),
-        _means((of_group(group, lambda point: sum(by_size(point).values())), unit)),
-        stacked=True,
-        whole=True,
-    )
 
 
 def top_groups(groups: Sequence[str]) -> list[str]:
@@ -153,44 +134,36 @@ def top_groups(groups: Sequence[str]) -> list[str]:
 def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Power of all groups, idle cores, nodes under targets, and durations of cycles."""
     tops = top_groups(groups)
-    idle = [
-        Line("idle", of_pool(lambda point: point.idle_cores)),
-        Line("under targets", of_pool(lambda point: point.idle_target_cores)),
-        Line("in grace", of_pool(lambda point: point.idle_grace_cores)),
-    ]
-    targets = Line("targets", of_pool(lambda point: point.targets))
+
+    def power(bucket: Bucket) -> Values:
+        points = [bucket.groups[group] for group in tops if group in bucket.groups]
+        powers, pledges = ([p.power_hs06 for p in points], [p.pledge_hs06 for p in points])
+        return {"power": fsum(powers), "pledge": fsum(pledges)} if bucket.groups else {}
+
+    def idle(bucket: Bucket) -> Values:
+        pool = bucket.pool
+        return {
+            "idle": pool.idle_cores,
+            "under targets": pool.idle_target_cores,
+            "in grace": pool.idle_grace_cores,
+        }
+
     return [
-        FigureKind(
-            "power",
-            "Power of all groups",
-            "HS06",
-            [
-                Line("power", of_groups(tops, lambda point: point.power_hs06)),
-                Line("pledge", of_groups(tops, lambda point: point.pledge_hs06)),
-            ],
-        ),
-        FigureKind(
-            "idle",
-            "Idle cores",
-            "cores",
-            idle,
-            _means((idle[0].value, "cores"), *((line.value, line.name) for line in idle[1:])),
-            whole=True,
-        ),
+        FigureKind("power", "Power of all groups", "HS06", power, lambda _series: ""),
+        FigureKind("idle", "Idle cores", "cores", idle, whole=True),
         FigureKind(
             "targets",
             "Nodes under targets",
             "nodes",
-            [targets],
-            _means((targets.value, "nodes")),
+            lambda bucket: {"targets": bucket.pool.targets},
             whole=True,
         ),
         FigureKind(
             "cycles",
             "Duration of cycles",
             "seconds",
-            [Line("duration", of_pool(lambda point: point.seconds))],
-            _cycles_says,
+            lambda bucket: {"duration": bucket.pool.seconds},
+            _cycles_say,
             crosses=True,
         ),
     ]
@@ -199,29 +172,34 @@ def pool_kinds(groups: Sequence[str]) -> list[FigureKind]:
 def overview_kinds(groups: Sequence[str]) -> list[FigureKind]:
     """Error of groups on one axis, in % of their shares and in HS06."""
 
-    def kind(key: str, words: str, value: OfGroup, unit: str) -> FigureKind:
+    def of_groups(points: Mapping[str, GroupPoint], value: OfGroup) -> Values:
+        return {group: value(points[group]) if group in points else None for group in groups}
+
+    def kind(key: str, unit: str, value: OfGroup, *, of_shares: bool) -> FigureKind:
         return FigureKind(
             key,
-            "Error of groups",
-            words,
-            [
-                Line(group, of_group(group, value), f"group{number}")
-                for number, group in enumerate(groups)
-            ],
-            lambda series: _distance_says(series, groups, unit),
+            f"Error of groups, {unit}",
+            unit,
+            lambda bucket: of_groups(bucket.groups, value) if bucket.groups else {},
+            lambda series: _distance_says(series, groups, of_shares=of_shares),
+            style="group",
             note=" (above 0: over it)",
         )
 
+    def error_percent(point: GroupPoint) -> Optional[float]:
+        part = ratio(point.error_hs06, point.power_hs06 - point.error_hs06)
+        return None if part is None else 100 * part
+
     return [
-        kind("error-share", "% of the share", error_percent, "%"),
-        kind("error-hs06", "HS06", lambda point: point.error_hs06, "HS06"),
+        kind("error-share", "% of the share", error_percent, of_shares=True),
+        kind("error-hs06", "HS06", lambda point: point.error_hs06, of_shares=False),
     ]
 
 
 def drawings(
     kind: FigureKind, periods: Sequence[Series], key: str, subject: str, names: Sequence[str]
-) -> list[Drawing]:
-    """A figure for each period, on the same axes.
+) -> list[dict[str, str]]:
+    """The figure of each period: key, title, says, svg, and missing, in the place of an empty svg.
 
     Parameters
     ----------
@@ -232,90 +210,54 @@ def drawings(
     names
         Of the periods; one empty string if there is only one.
     """
-    shown = [kind.curves(series) for series in periods]
+    shown = [_curves(kind, series) for series in periods]
     limits = limits_of(shown, stacked=kind.stacked, also=kind.between or ())
     seconds = max(series.until - series.since for series in periods)
-    return [
-        _drawing(
-            kind,
-            Figure(
-                key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
-                title=f"{subject}: {kind.title}{f', {name}' if name else ''}",
-                description=_description(kind, series, drawn),
-                across=(series.since, series.since + seconds),
-                ticks=time_ticks(series.since, series.since + seconds, _TIME_TICKS),
-                up=limits,
-                unit=unit_of(max(map(abs, limits[:2])), kind.words, whole=kind.whole),
-                curves=_layers_in_use(drawn) if kind.stacked else drawn,
-                stacked=kind.stacked,
-                gaps=[*gaps(series), *_beyond(series, seconds)],
-                crosses=incomplete(series) if kind.crosses else (),
-                between=kind.between,
-                note=kind.note,
-            ),
-            f"{kind.title}{f', {name}' if name else ''}",
-            kind.says(series),
-            recorded=bool(series.buckets),
+    drawn = []
+    for number, (series, lines, name) in enumerate(zip(periods, shown, names), start=1):
+        title, end = f"{kind.title}{f', {name}' if name else ''}", series.since + seconds
+        figure = Figure(
+            key=f"{key}-{kind.key}{f'-{number}' if name else ''}",
+            title=f"{subject}: {title}",
+            description=_description(kind, series, lines),
+            across=(series.since, end),
+            ticks=time_ticks(series.since, end, _TIME_TICKS),
+            up=limits,
+            unit=unit_of(limits, kind.unit, whole=kind.whole),
+            curves=_layers_in_use(lines) if kind.stacked else lines,
+            stacked=kind.stacked,
+            # Only a longer period fills the rest of the axis.
+            gaps=[*gaps(series), *([(series.until, end)] if series.until < end else [])],
+            crosses=[
+                bucket.start + series.bucket_seconds / 2
+                for bucket in series.buckets
+                if kind.crosses and bucket.pool.complete_cycles < bucket.pool.cycles
+            ],
+            between=kind.between,
+            note=kind.note,
         )
-        for number, (series, drawn, name) in enumerate(zip(periods, shown, names), start=1)
+        known = any(value.mean is not None for line in lines for value in line.values)
+        unknown = "Not known: no complete cycle of this period recorded it."
+        drawn.append(
+            {
+                "key": kind.key,
+                "title": title,
+                "says": kind.says(series) if kind.says else _means(kind, series),
+                "svg": svg(figure) if known else "",
+                "missing": unknown if series.buckets else "No cycle in this period.",
+            }
+        )
+    return drawn
+
+
+def _curves(kind: FigureKind, series: Series) -> list[Curve]:
+    lines = (sums if kind.summed else curves)(series, kind.values)
+    if kind.style == "group":  # bands of several groups would hide each other
+        lines = {name: [Value(*value[:2]) for value in values] for name, values in lines.items()}
+    return [
+        Curve(name, f"{kind.style}{number}" if kind.style else name.replace(" ", "-"), values)
+        for number, (name, values) in enumerate(lines.items())
     ]
-
-
-def side_by_side(kind: FigureKind, periods: Sequence[Series], names: Sequence[str]) -> Drawing:
-    """One figure of all groups, with the periods beside each other on one axis."""
-    between = _BETWEEN_RATIO * sum(series.until - series.since for series in periods)
-    shown: dict[str, Curve] = {}
-    unrecorded: list[tuple[float, float]] = []
-    marks: list[tuple[float, str]] = []
-    ticks: list[Tick] = []
-    place: float = periods[0].since
-    for series, name in zip(periods, names):
-        shift = place - series.since
-        count = max(_PART_TICKS, _TIME_TICKS // len(periods))
-        ticks += [
-            Tick(value + shift, label)
-            for value, label in time_ticks(series.since, series.until, count)
-        ]
-        unrecorded += [(place - between, place)] if marks else []
-        unrecorded += [(begin + shift, end + shift) for begin, end in gaps(series)]
-        marks.append((place, name))
-        for part in kind.curves(series):
-            # Bands of several groups would hide each other.
-            moved = [Value(value.place + shift, value.mean) for value in part.values]
-            before = shown[part.style].values if part.style in shown else ()
-            shown[part.style] = part._replace(values=[*before, *moved])
-        place = series.until + shift + between
-    drawn = list(shown.values())
-    limits = limits_of([drawn])
-    words = f"{kind.title}, {kind.words}"
-    figure = Figure(
-        key=f"all-{kind.key}",
-        title=f"All groups: {words}",
-        description=" ".join(_description(kind, series, kind.curves(series)) for series in periods),
-        across=(periods[0].since, place - between),
-        ticks=ticks,
-        up=limits,
-        unit=unit_of(max(map(abs, limits[:2])), kind.words),
-        curves=drawn,
-        gaps=unrecorded,
-        note=kind.note,
-        marks=marks if len(periods) > 1 else (),
-    )
-    says = "; ".join(f"{name} {kind.says(series)}".strip() for series, name in zip(periods, names))
-    return _drawing(kind, figure, words, says, recorded=True)
-
-
-def _drawing(kind: FigureKind, figure: Figure, title: str, says: str, *, recorded: bool) -> Drawing:
-    known = any(value.mean is not None for part in figure.curves for value in part.values)
-    why = "Not known: no complete cycle of this period recorded it."
-    missing = why if recorded else "No cycle in this period."
-    return Drawing(kind.key, title, says, svg(figure) if known else "", missing)
-
-
-def _beyond(series: Series, seconds: int) -> list[tuple[float, float]]:
-    """The part of the axis that only a longer period fills."""
-    end = series.since + seconds
-    return [(series.until, end)] if series.until < end else []
 
 
 def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
@@ -323,14 +265,14 @@ def _layers_in_use(layers: Sequence[Curve]) -> Sequence[Curve]:
     return used or layers[:1]
 
 
-def _description(kind: FigureKind, series: Series, shown: Sequence[Curve]) -> str:
+def _description(kind: FigureKind, series: Series, lines: Sequence[Curve]) -> str:
     """The figure in words, for readers who do not see it."""
-    sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.words}."]
-    for part in shown:
-        known = [value.mean for value in part.values if value.mean is not None]
+    sentences = [f"From {minute(series.since)} to {minute(series.until)} UTC, in {kind.unit}."]
+    for line in lines:
+        known = [value.mean for value in line.values if value.mean is not None]
         if known:
             sentences.append(
-                f"{part.name}: from {short(min(known))} to {short(max(known))}, at the end "
+                f"{line.name}: from {short(min(known))} to {short(max(known))}, at the end "
                 f"{short(known[-1])}."
             )
     open_seconds = sum(end - begin for begin, end in gaps(series))
@@ -339,42 +281,35 @@ def _description(kind: FigureKind, series: Series, shown: Sequence[Curve]) -> st
     return " ".join(sentences)
 
 
-def _means(*parts: tuple[OfBucket, str]) -> Callable[[Series], str]:
-    """Caption of means over complete cycles, such as ``mean 5 held back, 2 helped``."""
-
-    def says(series: Series) -> str:
-        weights = [bucket.pool.complete_cycles for bucket in series.buckets]
-        means = [
-            (mean_of_known(zip(map(value, series.buckets), weights)), words)
-            for value, words in parts
-        ]
-        known = [f"{short(mean)} {words}" for mean, words in means if mean is not None]
-        return f"mean {', '.join(known)}" if known else ""
-
-    return says
-
-
-def _work_says(series: Series, group: str) -> str:
-    ratio = group_summary(group, points_of([series], group)).work_ratio
-    return "" if ratio is None else f"{ratio:.1%} of the pledge"
+def _means(kind: FigureKind, series: Series) -> str:
+    """Means over complete cycles, such as ``mean 5 held back, 2 helped``."""
+    rows = [(kind.values(bucket), bucket.pool.complete_cycles) for bucket in series.buckets]
+    if kind.stacked:
+        unit = kind.unit.partition(" ")[0]
+        rows = [({unit: fsum(value or 0.0 for value in row.values())}, n) for row, n in rows if row]
+    means = {
+        name: mean_of_known((row.get(name), weight) for row, weight in rows)
+        for name in dict.fromkeys(name for row, _weight in rows for name in row)
+    }
+    known = [
+        f"{short(mean)} {kind.unit if name == kind.key else name}"
+        for name, mean in means.items()
+        if mean is not None
+    ]
+    return f"mean {', '.join(known)}" if known else ""
 
 
-def _error_says(series: Series, group: str) -> str:
-    points = points_of([series], group)
-    return f"RMS error {short(group_summary(group, points).error_rms_hs06)} HS06" if points else ""
-
-
-def _distance_says(series: Series, groups: Sequence[str], unit: str) -> str:
-    """Mean of the sum of the groups' absolute errors, in HS06 or in % of their shares."""
+def _distance_says(series: Series, groups: Sequence[str], *, of_shares: bool) -> str:
+    """Mean of the sum of the groups' absolute errors."""
     points = [point for group in groups for point in points_of([series], group)]
     cycles = sum(bucket.pool.complete_cycles for bucket in series.buckets)
     error = sum(abs(point.error_hs06) * point.cycles for point in points)
     share = sum((point.power_hs06 - point.error_hs06) * point.cycles for point in points)
-    if unit == "%":
-        return f"off by {error / share:.1%} of the shares" if share > 0 else ""
+    if of_shares:
+        return f"off by {percent(error / share)} of the shares" if share > 0 else ""
     return f"off by {short(error / cycles)} HS06 in all" if cycles else ""
 
 
-def _cycles_says(series: Series) -> str:
+def _cycles_say(series: Series) -> str:
     lost = sum(bucket.pool.cycles - bucket.pool.complete_cycles for bucket in series.buckets)
     return f"{grouped(lost)} incomplete" if lost else "all complete" if series.buckets else ""

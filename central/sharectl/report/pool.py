@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, Optional, TextIO
+from typing import Any, TextIO
 
 from sharectl.model import Disabled
 from sharectl.plan.free_blocks import ALL_NODES, BlockMemory, expected_wait_seconds
@@ -97,27 +97,32 @@ def _node_row(node: Mapping[str, Any]) -> tuple[object, ...]:
 
 
 def waits_table(title: str, waits: Sequence[Mapping[str, Any]], to: TextIO) -> None:
-    """Print waiting times, the longest of pending jobs first; ``?`` where it is unknown."""
+    """Print waiting times, the longest of pending jobs first."""
     times = ("longest", "median", "looked at")
     print_table(
         title,
         ("group", "cores", *times, f"started: {times[0]}", *times[1:]),
-        [
-            (row["group"], row["cores"], *_times(row["pending"]), *_times(row["started"]))
-            for row in sorted(
-                waits, key=lambda row: -((row["pending"] or {}).get("longest_seconds", -1))
-            )
-        ],
+        [(row["group"], row["cores"], *wait_cells(row)) for row in longest_first(waits)],
         to,
     )
 
 
-def _times(times: Optional[Mapping[str, Any]]) -> tuple[str, str, str]:
-    if times is None:
-        return ("?", "?", "-")
-    least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
-    longest, median = span(times["longest_seconds"]), span(times["median_seconds"])
-    return (f"{least}{longest}", median, f"{times['jobs']}{sample}")
+def longest_first(waits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Waiting times by the longest of pending jobs; unknown ones last."""
+    return sorted(waits, key=lambda row: -(row["pending"] or {}).get("longest_seconds", -1))
+
+
+def wait_cells(row: Mapping[str, Any], unknown: str = "?") -> list[str]:
+    """Longest, median and jobs looked at, of pending jobs and of those that have started."""
+    cells = []
+    for times in (row["pending"], row["started"]):
+        if times is None:
+            cells += [unknown, unknown, "-"]
+            continue
+        least, sample = (">= ", " (sample)") if times["sampled"] else ("", "")
+        cells.append(f"{least}{span(times['longest_seconds'])}")
+        cells += [span(times["median_seconds"]), f"{times['jobs']}{sample}"]
+    return cells
 
 
 def blocks_data(

@@ -10,22 +10,20 @@ from sharectl import times
 
 NARROW = "\u202f"
 """Blank between groups of three digits."""
-MINUTE_SECONDS, HOUR_SECONDS, DAY_SECONDS = 60, 3600, 86_400
+DAY_SECONDS = 86_400
 
-_TIME_STEPS_SECONDS = (
-    *(minutes * MINUTE_SECONDS for minutes in (1, 2, 5, 10, 15, 30)),
-    *(hours * HOUR_SECONDS for hours in (1, 2, 3, 6, 12)),
+_STEPS_SECONDS = (
+    *(minutes * 60 for minutes in (1, 2, 5, 10, 15, 30)),
+    *(hours * 3600 for hours in (1, 2, 3, 6, 12)),
     *(days * DAY_SECONDS for days in (1, 2, 4, 7, 14)),
 )
 _MONTH_STEPS = (1, 2, 3, 6, 12, 24, 60, 120)
 _MONTH_SECONDS = 30.44 * DAY_SECONDS
 _MONDAY = 4 * DAY_SECONDS
-"""The first Monday since 1970 began: steps of weeks begin there."""
+"""The first Monday after 1970 began: steps of weeks begin there."""
 _NICE = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROUNDING = 1e-9
 _LEAST_SPAN = 1e-6
-"""Values that are nearer to each other than this, or to 0, are the same."""
-_THOUSAND = 1e3
 _WHOLE_FROM = 100
 
 
@@ -51,18 +49,19 @@ class AxisUnit(NamedTuple):
     words: str
 
 
-def unit_of(largest: float, words: str, *, whole: bool = False) -> AxisUnit:
-    """Unit in which numbers up to ``largest`` have few digits.
+def unit_of(limits: Limits, words: str, *, whole: bool = False) -> AxisUnit:
+    """Unit in which the numbers of an axis have few digits.
 
     Parameters
     ----------
     words
-        The quantity's own unit, such as ``HS06``.
+        The quantity's unit, such as ``HS06``.
     whole
-        Whether it counts things (cores): then thousands are used from 10,000 on.
+        True for things that are counted (cores): thousands begin at 10,000.
     """
-    for factor, name in ((1e9, "billion"), (1e6, "million"), (_THOUSAND, "thousand")):
-        if largest >= factor * (10 if whole and factor == _THOUSAND else 1):
+    largest = max(-limits.least, limits.most)
+    for factor, name in ((1e9, "billion"), (1e6, "million"), (1e3, "thousand")):
+        if largest >= factor * (10 if whole and name == "thousand" else 1):
             return AxisUnit(factor, f"{name} {words}")
     return AxisUnit(1.0, words)
 
@@ -99,25 +98,20 @@ def ticks_up_to(most: float, count: int) -> list[Tick]:
 
 def time_ticks(since: float, until: float, count: int) -> list[Tick]:
     """Ticks at round UTC times, at most ``count``; a new day, month or year has its name."""
-    span = until - since
-    step = next((step for step in _TIME_STEPS_SECONDS if span / step <= count), None)
+    seconds = until - since
+    step = next((step for step in _STEPS_SECONDS if seconds / step <= count), None)
     if step is None:
         return _month_ticks(since, until, count)
     origin = _MONDAY if step >= 7 * DAY_SECONDS else 0
-    moments = [
-        origin + number * step
-        for number in range(ceil((since - origin) / step), floor((until - origin) / step) + 1)
-    ]
-    no_day = not any(moment % DAY_SECONDS == 0 for moment in moments)
-    forms = [
-        "%-d %b"
-        if moment % DAY_SECONDS == 0
-        else "%-d %b %H:%M"
-        if no_day and not number
-        else "%H:%M"
-        for number, moment in enumerate(moments)
-    ]
-    return [Tick(moment, _utc(moment).strftime(form)) for moment, form in zip(moments, forms)]
+    first, last = ceil((since - origin) / step), floor((until - origin) / step)
+    moments = [origin + number * step for number in range(first, last + 1)]
+    midnight = any(moment % DAY_SECONDS == 0 for moment in moments)
+    ticks = []
+    for moment in moments:
+        form = "%-d %b" if moment % DAY_SECONDS == 0 else "%H:%M"
+        dated = "%-d %b " if moment == moments[0] and not midnight else ""
+        ticks.append(Tick(moment, _utc(moment).strftime(dated + form)))
+    return ticks
 
 
 def _month_ticks(since: float, until: float, count: int) -> list[Tick]:
@@ -145,19 +139,17 @@ def grouped(value: float, decimals: int = 0) -> str:
     return text.replace(",", NARROW).replace("-", "\u2212")
 
 
-def short(value: Optional[float], unknown: str = "unknown") -> str:
+def short(value: Optional[float]) -> str:
     """A mean or a duration: whole if it is a count or large, else with one decimal."""
     if value is None:
-        return unknown
+        return "unknown"
     return grouped(value, 0 if value == int(value) or abs(value) >= _WHOLE_FROM else 1)
 
 
-def signed(value: Optional[float], decimals: Optional[int] = None) -> str:
-    """A number with its sign, also plus; as `short` without ``decimals``."""
-    if value is None:
-        return short(None)
-    text = short(value) if decimals is None else grouped(value, decimals)
-    return f"+{text}" if value > 0 and text.strip("0.") else text
+def signed(value: Optional[float]) -> str:
+    """A number as of `short` with its sign, also plus."""
+    text = short(value)
+    return f"+{text}" if value and value > 0 and text.strip("0.") else text
 
 
 def significant(value: float) -> str:
@@ -165,6 +157,11 @@ def significant(value: float) -> str:
     if abs(value) < 0.5e-6:  # noqa: PLR2004 - of the last digit
         return "0"
     return grouped(value, min(6, max(0, 2 - floor(log10(abs(value)) + _ROUNDING))))
+
+
+def percent(ratio: Optional[float], form: str = ".1%") -> str:
+    """A ratio in percent, with a real minus sign."""
+    return "unknown" if ratio is None else f"{ratio:{form}}".replace("-", "\u2212")
 
 
 def minute(seconds: float) -> str:

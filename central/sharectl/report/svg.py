@@ -10,12 +10,16 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import fsum, inf
+from itertools import groupby
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional
 
+from sharectl.report import scale
 from sharectl.report.scale import NARROW, AxisUnit, Limits, Tick, number_ticks, rounded_limits
 from sharectl.report.tables import printable
+from sharectl.times import span
+from sharectl.words import counted
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -26,7 +30,7 @@ FLOOR = HEIGHT - BOTTOM
 PLOT_WIDTH = int(WIDTH - LEFT - RIGHT)
 """Units across the plot: more points than this nobody can see."""
 GROUPS = LAYERS = 6
-"""Lines of groups, and layers of a stack, that have a dash or a pattern of their own."""
+"""Lines of groups, and layers of a stack, that have a dash or a pattern."""
 SPACING = 16.0
 """Least distance of two labels, from base line to base line."""
 TOLERANCE = 0.35
@@ -100,6 +104,11 @@ class Figure:
         """Vertical coordinate."""
         return FLOOR - (FLOOR - TOP) * (value - self.up.least) / (self.up.most - self.up.least)
 
+    def stretches(self, readings: Iterable[Reading]) -> list[list[Point]]:
+        """Points of a line between gaps and unknown values."""
+        parts = runs(readings, [begin for begin, _end in self.gaps])
+        return [simplified([(self.x(place), self.y(value)) for place, value in p]) for p in parts]
+
 
 def limits_of(
     figures: Iterable[Sequence[Curve]], *, stacked: bool = False, also: Sequence[float] = ()
@@ -128,7 +137,7 @@ def svg(figure: Figure) -> str:
             for tick in number_ticks(figure.up, figure.unit)
         ],
         columns=list(_columns(figure)),
-        drawn=[*_areas(figure)] if figure.stacked else [*_bands(figure), *_lines(figure)],
+        drawn=list(_areas(figure) if figure.stacked else _lines(figure)),
         crosses=sorted({round(figure.x(place)) for place in figure.crosses}),
         labels=list(_labels(figure)),
     )
@@ -168,6 +177,9 @@ def _environment() -> Environment:
         width=WIDTH, height=HEIGHT, left=LEFT, top=TOP, right=WIDTH - RIGHT, floor=FLOOR
     )
     environment.globals["style"] = Markup(style_sheet())  # noqa: S704 - of this package
+    numbers = (scale.short, scale.signed, scale.grouped, scale.significant, scale.percent)
+    for words in (*numbers, scale.minute, span, counted):
+        environment.filters[words.__name__] = words
     return environment
 
 
@@ -190,38 +202,31 @@ def _columns(figure: Figure) -> Iterator[tuple[float, str]]:
         taken = x + half + _TICK_SPACE if fits else taken
 
 
-def _bands(figure: Figure) -> Iterator[tuple[str, str, str]]:
-    """Bands from the least to the greatest value, behind the lines of the means."""
+def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
+    """Bands from the least to the greatest value, then the lines of the means."""
     for curve in figure.curves:
         spread = [value for value in curve.values if value.least is not None]
-        low = _placed(figure, ((value.place, value.least) for value in spread))
-        high = _placed(figure, ((value.place, value.greatest) for value in spread))
-        paths = [area(simplified(upper), simplified(lower)) for upper, lower in zip(high, low)]
-        if paths:
-            yield f"band {curve.style}", "".join(paths), ""
-
-
-def _lines(figure: Figure) -> Iterator[tuple[str, str, str]]:
+        low = figure.stretches((value.place, value.least) for value in spread)
+        high = figure.stretches((value.place, value.greatest) for value in spread)
+        if low:
+            yield f"band {curve.style}", "".join(map(area, high, low)), ""
     for curve in figure.curves:
-        stretches = _placed(figure, ((value.place, value.mean) for value in curve.values))
-        for style, parts in (
-            ("line", [line(simplified(points)) for points in stretches if len(points) > 1]),
-            ("line dot", [f"{line(points)}h0" for points in stretches if len(points) == 1]),
-        ):
-            if parts:
-                yield f"{style} {curve.style}", "".join(parts), curve.name
+        stretches = figure.stretches(value[:2] for value in curve.values)
+        dots = "".join(f"{line(points)}h0" for points in stretches if len(points) == 1)
+        lines = "".join(line(points) for points in stretches if len(points) > 1)
+        for style, path in (("line", lines), ("line dot", dots)):
+            if path:
+                yield f"{style} {curve.style}", path, curve.name
 
 
 def _areas(figure: Figure) -> Iterator[tuple[str, str, str]]:
     """Layers from the floor up, each between the sums below and with it."""
     lower: list[list[Point]] = []
     for curve in _sums(figure.curves):
-        stretches = _placed(figure, ((value.place, value.mean) for value in curve.values))
-        upper = [simplified(points) for points in stretches]
+        upper = figure.stretches(value[:2] for value in curve.values)
         lower = lower or [[(points[0][0], FLOOR), (points[-1][0], FLOOR)] for points in upper]
         if upper != lower:
-            paths = [area(above, below) for above, below in zip(upper, lower)]
-            yield f"area {curve.style}", "".join(paths), curve.name
+            yield f"area {curve.style}", "".join(map(area, upper, lower)), curve.name
         lower = upper
 
 
@@ -238,64 +243,46 @@ def _sums(curves: Sequence[Curve]) -> list[Curve]:
     return sums
 
 
-def _placed(figure: Figure, readings: Iterable[Reading]) -> list[list[Point]]:
-    stretches = runs(readings, [begin for begin, _end in figure.gaps])
-    return [[(figure.x(place), figure.y(value)) for place, value in run] for run in stretches]
-
-
 def _labels(figure: Figure) -> Iterator[tuple[str, str, float, float]]:
     """Name, style, height of the curve's end and of the label; none over another."""
-    wanted = []
+    ends = []
     below = 0.0
     for curve in _sums(figure.curves) if figure.stacked else figure.curves:
         end = next((v.mean for v in reversed(curve.values) if v.mean is not None), None)
         if end is not None:
-            middle = (end + below) / 2 if figure.stacked else end
+            ends.append((figure.y((end + below) / 2 if figure.stacked else end), curve))
             below = end
-            wanted.append((figure.y(middle), curve))
     if figure.stacked:
-        wanted.reverse()  # layers without height keep their order, the uppermost first
-    wanted.sort(key=lambda label: label[0])
-    for (end_y, curve), y in zip(wanted, apart([label[0] for label in wanted], TOP, FLOOR)):
+        ends.reverse()  # layers without height keep their order, the uppermost first
+    ends.sort(key=lambda label: label[0])
+    for (end_y, curve), y in zip(ends, apart([end_y for end_y, _curve in ends])):
         long = len(curve.name) > _LONGEST_LABEL
         name = f"{curve.name[: _LONGEST_LABEL - 2]}…" if long else curve.name
         yield name, curve.style, end_y, y
 
 
-def apart(
-    wanted: Sequence[float], top: float, floor: float, spacing: float = SPACING
-) -> list[float]:
-    """Places near wanted ones, ascending, at least ``spacing`` apart and within the limits.
-
-    Labels that would overlap become a block around the mean of their wanted places (the pooling of
-    isotonic regression), which makes the sum of squared moves least.
-    """
-    blocks: list[list[float]] = []
-    for number, place in enumerate(wanted):
-        blocks.append([place - number * spacing])
-        while len(blocks) > 1 and _mean(blocks[-2]) > _mean(blocks[-1]):
-            blocks[-2:] = [blocks[-2] + blocks[-1]]
-    last = max(top, floor - (len(wanted) - 1) * spacing)
-    flat = [_mean(block) for block in blocks for _place in block]
-    return [max(top, min(place, last)) + n * spacing for n, place in enumerate(flat)]
-
-
-def _mean(values: Sequence[float]) -> float:
-    return fsum(values) / len(values)
+def apart(places: Sequence[float]) -> list[float]:
+    """Heights of labels near their ``places``, ascending: `SPACING` apart, within the plot."""
+    down: list[float] = []
+    for place in places:
+        down.append(max(place, down[-1] + SPACING if down else TOP))
+    up: list[float] = []
+    for place in reversed(down):
+        up.append(min(place, up[-1] - SPACING if up else FLOOR))
+    return up[::-1]
 
 
 def runs(readings: Iterable[Reading], breaks: Sequence[float] = ()) -> list[list[Point]]:
     """Stretches of values; None ends one, and so does a place of ``breaks``."""
     stops = sorted(breaks)
-    stretches: list[list[Point]] = [[]]
-    passed = 0
-    for place, value in readings:
-        if value is None or bisect_left(stops, place) > passed:
-            stretches.append([])
-        passed = bisect_left(stops, place)
-        if value is not None:
-            stretches[-1].append((place, value))
-    return [run for run in stretches if run]
+    parts = groupby(
+        readings, key=lambda reading: (reading[1] is None, bisect_left(stops, reading[0]))
+    )
+    return [
+        [(place, value) for place, value in part if value is not None]
+        for (unknown, _stop), part in parts
+        if not unknown
+    ]
 
 
 def simplified(points: Sequence[Point], tolerance: float = TOLERANCE) -> list[Point]:

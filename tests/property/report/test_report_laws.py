@@ -11,7 +11,7 @@ from sharectl.ledger.series import Series
 from sharectl.report import series as curves
 from sharectl.report.page import Subject, report
 from sharectl.report.scale import AxisUnit, number_ticks, rounded_limits, time_ticks
-from sharectl.report.svg import SPACING, TOLERANCE, Point, apart, runs, simplified
+from sharectl.report.svg import FLOOR, SPACING, TOLERANCE, TOP, Point, apart, runs, simplified
 from sharectl.report.tables import printable
 from tests.made_series import APRIL, series, ten_minutes
 
@@ -61,22 +61,19 @@ def test_simplified(heights: list[float]) -> None:
 def test_runs(points: list[tuple[int, int | None]], breaks: list[int]) -> None:
     """Stretches keep every value that there is, in order, and none spans a break."""
     ordered = sorted(points, key=lambda point: point[0])
-    found = runs(ordered, breaks)
-    assert [point for run in found for point in run] == [
-        point for point in ordered if point[1] is not None
-    ]
-    assert not any(run[0][0] <= stop < run[-1][0] for run in found for stop in breaks)
+    parts = runs(ordered, breaks)
+    known = [point for point in ordered if point[1] is not None]
+    assert [point for part in parts for point in part] == known
+    assert not any(part[0][0] <= stop < part[-1][0] for part in parts for stop in breaks)
 
 
 @given(st.lists(st.floats(20, 200), min_size=1, max_size=8))
 def test_apart(wanted: list[float]) -> None:
     """Labels that have room keep their distance and stay within the limits, in order."""
-    placed = apart(sorted(wanted), 20, 200)
-    assert all(
-        after - before >= SPACING - 1e-6 for before, after in zip(placed, islice(placed, 1, None))
-    )
-    assert placed[0] >= 20 - 1e-6
-    assert placed[-1] <= 200 + 1e-6
+    placed = apart(sorted(wanted))
+    distances = [after - before for before, after in zip(placed, placed[1:])]
+    assert min(distances, default=SPACING) >= SPACING - 1e-6
+    assert TOP - 1e-6 <= placed[0] <= placed[-1] <= FLOOR + 1e-6
 
 
 @given(st.floats(-1e9, 1e9), st.floats(0, 1e9))
@@ -127,35 +124,32 @@ def test_gaps(days: float, holes: list[tuple[float, float]], lost: list[float]) 
     made = series(
         days, missing=[(begin, begin + length) for begin, length in holes], incomplete=lost
     )
-    found = curves.gaps(made)
-    ends = [moment for gap in found for moment in gap]
+    gaps = curves.gaps(made)
+    ends = [made.since, *(moment for gap in gaps for moment in gap), made.until]
     assert ends == sorted(ends)
-    assert all(made.since <= moment <= made.until for moment in ends)
     drawn = [bucket.start for bucket in made.buckets if bucket.pool.complete_cycles]
     assert not any(
         begin <= start and start + made.bucket_seconds <= end
-        for begin, end in found
+        for begin, end in gaps
         for start in drawn
     )
 
 
 @given(st.floats(0.5, 40), st.lists(st.tuples(st.floats(0, 40), st.floats(0, 3)), max_size=3))
-def test_cumulative(days: float, holes: list[tuple[float, float]]) -> None:
+def test_sums(days: float, holes: list[tuple[float, float]]) -> None:
     """Summed work never falls, ends at all that is recorded, and moves forward in time."""
     made = series(days, missing=[(begin, begin + length) for begin, length in holes])
-    curve = curves.cumulative(
-        made,
-        curves.Line("work", curves.of_group("cms", lambda point: point.work_hs06_seconds)),
-    )
-    known = [value.mean for value in curve.values if value.mean is not None]
-    moments = [value.place for value in curve.values]
-    assert known == sorted(known)
-    assert moments == sorted(moments)
-    worked = (
-        sum(bucket.groups["cms"].work_hs06_seconds for bucket in made.buckets if bucket.groups)
-        / 3600
-    )
-    assert abs((known or [0.0])[-1] - worked) <= 1e-6 * max(1.0, worked)
+    work = {
+        bucket.start: bucket.groups["cms"].work_hs06_seconds
+        for bucket in made.buckets
+        if bucket.groups
+    }
+    lines = curves.sums(made, lambda bucket: {"work": work.get(bucket.start)})
+    values = lines.get("work", [])
+    sums = [value.mean or 0.0 for value in values]
+    assert sums == sorted(sums)
+    assert [value.place for value in values] == sorted(value.place for value in values)
+    assert [0.0, *sums][-1] == pytest.approx(sum(work.values()) / 3600)
 
 
 def test_nothing_recorded_is_one_gap() -> None:
