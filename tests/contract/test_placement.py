@@ -10,9 +10,9 @@ import classad2
 import htcondor2  # noqa: F401 - unscoped names mean both ads only with it
 import pytest
 
-from sharectl.condor.placement import JobShape, JobShapes, Trial, shapes_of, tried
-from sharectl.condor.placement_slots import AskingSlots, Row, Sample, asking_slots, sample_of
+from sharectl.condor.placement import JobShape, Trial, shapes_of, tried
 from sharectl.condor.schedds import Sizes
+from sharectl.condor.slots import Sample, asking, kinds, rows_of, sample_of
 
 SLOT = {
     "Requirements": "START && (WithinResourceLimits)",
@@ -61,17 +61,30 @@ def text_of(ad: Mapping[str, str]) -> str:
     return "\n".join(f"{name} = {value}" for name, value in ad.items())
 
 
+def referred(ad: Any, projection: Sequence[str]) -> Any:
+    """Attributes of the projection, and those that they refer to, as a collector sends them."""
+    sent = classad2.ClassAd()
+    waiting = list(projection)
+    while waiting:
+        name = waiting.pop()
+        if name in ad and name not in sent:
+            sent[name] = ad.lookup(name)
+            waiting += ad.internalRefs(ad.lookup(name))
+    return sent
+
+
 def slots(*changes: Mapping[str, str]) -> Any:
-    """Look at slots that differ from `SLOT`; of each all attributes are told."""
+    """Look at slots that differ from `SLOT`, with what the attributes asked for refer to."""
     ads = [
         {**SLOT, "Name": f'"slot1@wn-{number}"', "Machine": f'"wn-{number}"', **change}
         for number, change in enumerate(changes, 1)
     ]
 
     def look(projection: Sequence[str], constraint: str = "true") -> Iterable[Any]:
-        assert "Name" in projection
-        parsed = [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
-        return [ad for ad in parsed if classad2.ExprTree(constraint).eval(ad) is True]
+        assert "MachineResources" in projection
+        every = [classad2.parseOne(text_of(ad), classad2.ParserType.Old) for ad in ads]
+        meeting = [ad for ad in every if classad2.ExprTree(constraint).eval(ad) is True]
+        return [referred(ad, projection) for ad in meeting]
 
     return look
 
@@ -82,8 +95,12 @@ def trial(look: Any, *jobs: Mapping[str, str], deadline_seconds: float = 30) -> 
         JobShape(("cms", 8, number), 3, f"ap#{number}.0", text_of(ad))
         for number, ad in enumerate(ads)
     ]
-    asking = asking_slots(look, SAMPLE)
-    return tried(look, asking, [JobShapes(tuple(shapes), complete=True)], deadline_seconds)
+    return tried(look, SAMPLE, [(shapes, True)], deadline_seconds)
+
+
+def accepting(look: Any, sample: Sample) -> list[dict[str, str]]:
+    """Rows of what slots ask of jobs."""
+    return [asking(row, frozenset(sample.words)) for row in rows_of(look, sample, ())]
 
 
 def wants(clause: str, **more: str) -> dict[str, str]:
@@ -199,8 +216,7 @@ def test_a_resource_of_which_the_slot_does_not_tell_all_is_no_reason() -> None:
 
 def test_a_thousand_nodes_that_differ_in_disk_and_name_are_one_kind() -> None:
     look = slots(*({"TotalSlotDisk": str(10**6 + number)} for number in range(1000)))
-    asking = asking_slots(look, SAMPLE)
-    assert len(asking.rows) == 1
+    assert len(kinds(accepting(look, SAMPLE))) == 1
     disk = "TARGET.Disk >= {}"
     assert unplaceable(look, wants(disk.format(10**6 + 999)), wants(disk.format(10**6 + 1000))) == [
         1
@@ -219,19 +235,18 @@ class FakeCollector:
         return ads
 
 
-def by_name(asking: AskingSlots) -> dict[str, Row]:
-    return {name: asking.rows[kind] for name, kind in zip(asking.names, asking.kinds)}
-
-
 def test_what_slots_have_alike_need_not_be_sent_for_each() -> None:
     site = {"Start": 'TARGET.Owner != "x\\y\\"z" && MY.Room > 3', "Room": "5"}
     other = {"Start": "Room > 3 && TARGET.RequestCpus > 1", "Room": "TotalSlotCpus - 10"}
     look = slots(site, {**site, "Room": "7"}, {}, other, {**site, "Room": "LoadAvg * 2"})
     sample = sample_of(FakeCollector(look), ["wn-1", "wn-3"])
     assert (len(sample.policies), sample.words) == (2, ("owner", "requestcpus", "requestmemory"))
-    assert by_name(asking_slots(look, sample)) == by_name(
-        asking_slots(look, Sample(sample.words, sample.resources))
+    alike, apart = (
+        {frozenset(row.items()) for row in accepting(look, taken)}
+        for taken in (sample, Sample(sample.words, sample.resources))
     )
+    assert len(apart) == 3
+    assert alike == apart
 
 
 @pytest.mark.parametrize(
@@ -267,11 +282,9 @@ def test_a_trial_without_time_says_so() -> None:
 
 def test_jobs_that_are_not_to_be_tried_and_those_beyond_are_named() -> None:
     look = slots({})
-    asking = asking_slots(look, SAMPLE)
-    long = JobShapes((JobShape(("cms", 8, 0), 3, "ap#1.0", None),), complete=True)
-    assert "1 kinds of pending jobs could not be tried" in str(tried(look, asking, [long]).untried)
-    beyond = JobShapes((), complete=False)
-    assert "a schedd has more than" in str(tried(look, asking, [beyond]).untried)
+    long = JobShape(("cms", 8, 0), 3, "ap#1.0", None)
+    assert "1 kinds of pending jobs could" in str(tried(look, SAMPLE, [([long], True)]).untried)
+    assert "a schedd has more than" in str(tried(look, SAMPLE, [([], False)]).untried)
 
 
 class FakeSchedd:
@@ -289,10 +302,9 @@ def test_jobs_of_many_users_are_tried_once_where_nobody_looks_at_their_group() -
     users = [{"AccountingGroup": f'"cms.user{number}"', "JobCount": "4"} for number in range(3)]
     looking = {**users[0], "Requirements": 'MY.AccountingGroup == "cms.user0"'}
     schedd, sizes = FakeSchedd(*users, looking), Sizes(8)
-    shapes = shapes_of(schedd, "ap", ["requestcpus"], sizes).shapes
+    shapes, _ = shapes_of(schedd, "ap", ["requestcpus"], sizes)
     assert [(shape.jobs, shape.example) for shape in shapes] == [(4, "ap#7.0")] * 4
     assert len({shape.ad for shape in shapes}) == 2
     assert "cms.user0" in str(shapes[-1].ad)
-    assert (
-        len({shape.ad for shape in shapes_of(schedd, "ap", ["accountinggroup"], sizes).shapes}) == 4
-    )
+    shapes, _ = shapes_of(schedd, "ap", ["accountinggroup"], sizes)
+    assert len({shape.ad for shape in shapes}) == 4

@@ -201,7 +201,7 @@ class _Subject:
     def slots(self) -> Sequence[AdOfFile]:
         """Partitionable and static slots."""
         from sharectl.condor.ad_files import AdOfFile, read, text_of
-        from sharectl.condor.empty_slot import emptied
+        from sharectl.condor.slots import emptied
         from sharectl.consumption.asks import checked, restricted
         from sharectl.errors import InputError
 

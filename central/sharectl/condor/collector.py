@@ -10,8 +10,8 @@ from typing import Any, Optional
 from sharectl.condor import nodes as node_ads
 from sharectl.condor.ads import evaluated, number, sequence, text, whole
 from sharectl.condor.daemons import locations, query, slots
-from sharectl.condor.placement_slots import Sample, sample_of
 from sharectl.condor.schedds import Held
+from sharectl.condor.slots import Sample, sample_of
 from sharectl.plan.nodes import HOST_NAME
 
 NO_CONSTRAINTS: Mapping[str, str] = {}

@@ -41,6 +41,7 @@ class Reference:
     """As written; names are compared without case."""
 
 
+@lru_cache(maxsize=10_000)
 def references(expression: str) -> tuple[Reference, ...]:
     """Attributes that ``expression`` asks for, in order, each once.
 

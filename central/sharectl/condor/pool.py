@@ -11,7 +11,7 @@ from typing import Callable, Optional
 from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look
 from sharectl.condor.daemons import collector_answer, schedd_questions
 from sharectl.condor.deadline import ask_all
-from sharectl.condor.placement import Trial, questions_of_trial, trial_of
+from sharectl.condor.placement import Trial, shape_questions, trial_of
 from sharectl.condor.schedds import Held, ScheddJobs, Sizes, count_pending, list_jobs
 from sharectl.model import (
     OTHER,
@@ -132,12 +132,8 @@ class CondorPool:
         names = list(questions)
         if access.demand == "placeable":
             questions.update(
-                questions_of_trial(
-                    answered.sample,
-                    sizes,
-                    answered.schedds,
-                    access.collector,
-                    (access.collector_deadline_seconds, access.schedd_deadline_seconds),
+                shape_questions(
+                    answered.sample, sizes, answered.schedds, access.schedd_deadline_seconds
                 )
             )
         everything = ask_all(questions)
@@ -150,7 +146,7 @@ class CondorPool:
         ]
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         sources = [*(answer.source for answer in answers.values()), *absent]
-        trial = trial_of(access.collector, everything) if everything else Trial()
+        trial = trial_of(access.collector, answered.sample, everything) if everything else Trial()
         return jobs, sources, trial
 
     def _sizes(self, slots: Iterable[Slot]) -> Sizes:

@@ -28,9 +28,9 @@ from sharectl.condor.daemons import (
 )
 from sharectl.condor.daemons import slots as slots_of
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.condor.empty_slot import emptied
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
+from sharectl.condor.slots import emptied
 from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
     Look,

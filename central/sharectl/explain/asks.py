@@ -37,10 +37,10 @@ from sharectl.condor.daemons import (
     slots,
 )
 from sharectl.condor.deadline import ask_all, limit_memory
-from sharectl.condor.empty_slot import empty
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
 from sharectl.condor.nodes import has_target, is_draining
 from sharectl.condor.quotas import groups_of
+from sharectl.condor.slots import empty
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain.job import (
     JobFacts,

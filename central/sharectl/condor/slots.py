@@ -1,8 +1,8 @@
-"""Slots as pending jobs see them when nothing runs there: a few kinds among thousands of nodes.
+"""Slots when nothing runs there, and as pending jobs see them: a few kinds among thousands.
 
-Of a slot's Requirements those clauses count that ask something of the job and that last: not
-sharectl's own (target, grace, overheat), not the state of a node (drained, unhealthy, closed), not
-a time of day or a load.
+A target, grace and an overheat end by themselves, so an emptied slot has none of them. Of its
+Requirements those clauses count that ask something of the job and that last: not sharectl's own,
+not the state of a node (drained, unhealthy, closed), not a time of day or a load.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import floor, log
+from math import floor, isfinite, log
 from typing import Any, Callable, Optional
 
 from sharectl.condor.ads import expression, quoted, value_of
 from sharectl.condor.daemons import slots as slots_of
-from sharectl.condor.empty_slot import emptied
 from sharectl.condor.expressions import MY, TARGET, clauses, code_of, references, words_of_text
 
 Row = Mapping[str, str]
@@ -25,28 +24,89 @@ Row = Mapping[str, str]
 Look = Callable[[Sequence[str], str], Iterable[Any]]
 """Returns the ads of a pool's slots with these attributes, of those that meet a constraint."""
 
+# ---- empty slots
+
+_IDLE = {
+    "state": '"Unclaimed"',
+    "activity": '"Idle"',
+    "numdynamicslots": "0",
+    **dict.fromkeys(("draining", "mc_grace", "t1_targetactive", "t1_overheat"), "false"),
+    **dict.fromkeys(("loadavg", "condorloadavg", "totalloadavg", "totalcondorloadavg"), "0.0"),
+}
+_RESOURCES = "Cpus Memory Disk"
+_WITHOUT_START = "WithinResourceLimits =!= false"
+"""Requirements of a slot that is drained, whose ad does not have START."""
+_WORD = re.compile(r"[^\s,]+")
+
+
+def emptied(slot: Mapping[str, str]) -> dict[str, str]:
+    """Ad of the slot, name → expression as text, when nothing runs there; see `_changes`."""
+    spelt = {name.lower(): name for name in slot}
+    return {**slot, **_changes(slot, lambda name: slot.get(spelt.get(name.lower(), "")))}
+
+
+def empty(slot: Any) -> None:
+    """Make a ClassAd of the bindings that of the slot when nothing runs there; see `_changes`."""
+    texts = _changes(slot, lambda name: str(slot.lookup(name)) if name in slot else None)
+    slot.update({name: expression(text) for name, text in texts.items()})
+
+
+def _changes(names: Iterable[str], text_of: Callable[[str], Optional[str]]) -> dict[str, str]:
+    """Attributes that differ when nothing runs on a partitionable or static slot.
+
+    Every resource has the amount and the devices that the slot has in all, lists of dynamic slots
+    (Child…) are empty. Attributes that the slot has not stay missing, but for resources.
+    """
+    changed = {}
+    spelt = {name.lower(): name for name in names}
+    for lower, name in spelt.items():
+        if lower in _IDLE:
+            changed[name] = _IDLE[lower]
+        elif lower.startswith("child") and (text_of(name) or "").lstrip().startswith("{"):
+            changed[name] = "{ }"
+    for resource in _WORD.findall((text_of("MachineResources") or _RESOURCES).strip('"')):
+        total, devices = text_of(f"TotalSlot{resource}"), text_of(f"Assigned{resource}")
+        if total is not None and _is_number(total):
+            changed[spelt.get(resource.lower(), resource)] = total
+        free = spelt.get(f"available{resource.lower()}")
+        if devices is not None and free is not None:
+            # "GPU-a1,GPU-b2" are attributes { GPUs_GPU_a1, GPUs_GPU_b2 }.
+            own = (re.sub(r"\W", "_", word) for word in _WORD.findall(devices.strip('"')))
+            changed[free] = f"{{ {', '.join(f'{resource}_{device}' for device in own)} }}"
+    if (text_of("Requirements") or "").strip().lower() == "false":
+        changed[spelt["requirements"]] = _WITHOUT_START
+    return changed
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+# ---- slots as jobs see them
+
 ACCEPTS = "t1_slotaccepts"
 """Attribute that an emptied slot gets: its lasting clauses."""
-
-MOST_SAMPLES = 20
-"""Nodes whose START tells which attributes of jobs count."""
-MOST_POLICIES = 4
-
-_FIRST = ("Name", "Machine", "Requirements", "WithinResourceLimits", "MachineResources")
-_WORD = re.compile(r"\w+")
-_LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
-_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
-_STEP = 1.03
-"""Numbers from 1000 on within about this ratio make no kinds of their own."""
-
 _JOBS_NAMES = """
     JobStatus JobUniverse AccountingGroup Requirements RequestCpus RequestMemory RequestDisk
     RequestGPUs
 """
-_FUNCTION_NAMES = """
-    time random eval currenttime daytime formattime abstime usermap userhome
-"""
-"""The last two read files of the machine that they are evaluated on."""
+ASKED_OF_JOBS = tuple(_JOBS_NAMES.split())
+"""Attributes of jobs that are asked for in any pool, beside those of `Sample`."""
+MOST_SAMPLES = 20
+"""Nodes whose START tells which attributes of jobs count."""
+MOST_POLICIES = 4
+
+_FIRST = ("Requirements", "WithinResourceLimits", "MachineResources")
+_LITERAL = re.compile(r'-?\d[\d.eE+-]*|"[^"\\]*"|true|false|undefined', re.IGNORECASE)
+_NUMBER = re.compile(r"\d{4,}(?:\.\d*)?")
+_STEP = 1.03
+"""Numbers from 1000 on within about this ratio make no kinds of their own."""
+_FUNCTION_NAMES = "time random eval currenttime daytime formattime abstime usermap userhome"
+_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+"""Functions of the moment; the last two read files of the machine that they are evaluated on."""
 _MOMENTARY_NAMES = """
     clockmin clockday mycurrenttime lastheardfrom updatesequencenumber state activity
     enteredcurrentstate enteredcurrentactivity draining drainreason offline numdynamicslots jobstart
@@ -54,13 +114,10 @@ _MOMENTARY_NAMES = """
     totalcondorloadavg keyboardidle consoleidle cpubusy cpubusytime cpuisbusy virtualmemory
     totalvirtualmemory isowner mc_grace availablegpus
 """
+_MOMENTARY = _FUNCTIONS.union(_MOMENTARY_NAMES.split())
 _PREFIXES = """
     child t1_ recent monitorself remote preempting totaltime totaljob totalclaim retirementtime
 """
-ASKED_OF_JOBS = tuple(_JOBS_NAMES.split())
-"""Attributes of jobs that are asked for in any pool, beside those of `Sample`."""
-_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
-_MOMENTARY = _FUNCTIONS.union(_MOMENTARY_NAMES.split())
 _MOMENTARY_PREFIXES = tuple(_PREFIXES.split())
 _POWER = "t1_wn_hs06"
 _OF_JOBS = re.compile(
@@ -85,9 +142,9 @@ class Policy:
     constraint: str
     """True of the slots that have them."""
     expressions: tuple[tuple[str, str], ...]
-    """Name in lower case -> text, without what is momentary."""
+    """Name in lower case -> text, without momentary ones."""
     sees: tuple[str, ...]
-    """Attributes that their lasting clauses look at."""
+    """Attributes that their lasting clauses look at, and booleans: others have clauses there."""
 
 
 @dataclass(frozen=True)
@@ -102,20 +159,6 @@ class Sample:
     """Different ones, at most `MOST_POLICIES`."""
 
 
-@dataclass(frozen=True)
-class AskingSlots:
-    """Slots by what they ask of jobs."""
-
-    names: tuple[str, ...]
-    kinds: tuple[int, ...]
-    """Number of the row of each."""
-    rows: tuple[Row, ...]
-    """`ACCEPTS` and what that sees, emptied."""
-    resources: tuple[str, ...]
-    unsure: frozenset[str]
-    """Resources, in lower case, of which some slot does not tell how much it has in all."""
-
-
 def sample_of(collector: Any, machines: Collection[str]) -> Sample:
     """Sample of ``machines``, from a collector of the bindings."""
     if not machines:
@@ -127,50 +170,33 @@ def sample_of(collector: Any, machines: Collection[str]) -> Sample:
     policies: dict[str, Policy] = {}
     for ad in slots_of(collector, of_these, _FIRST):
         row = row_of(ad)
-        resources.update(dict.fromkeys(_WORD.findall(row.get("machineresources", ""))))
+        resources.update(dict.fromkeys(re.findall(r"\w+", row.get("machineresources", ""))))
         expressions, names = _apart(row)
         lasting = _lasting(expressions, names)
         words |= lasting.of_jobs
         own = tuple(pair for pair in expressions if not is_momentary(pair[0]))
-        policy = Policy(_alike(ad, [name for name, _ in own]), own, tuple(sorted(lasting.of_slot)))
+        constraint = " && ".join(
+            f"unparse({name}) =?= {quoted(value_of(expression(f'unparse({name})'), ad))}"
+            for name, _ in own
+        )
         if len(policies) < MOST_POLICIES:
-            policies.setdefault(policy.constraint, policy)
+            booleans = {name for name, text in row.items() if text.lower() in ("true", "false")}
+            sees = tuple(sorted(lasting.of_slot | booleans))
+            policies.setdefault(constraint, Policy(constraint, own, sees))
     return Sample(tuple(sorted(words)), tuple(resources), tuple(policies.values()))
 
 
-def _alike(ad: Any, names: Iterable[str]) -> str:
-    """Constraint that is true of the ads in which these attributes are the same expressions."""
-    return " && ".join(
-        f"unparse({name}) =?= {quoted(value_of(expression(f'unparse({name})'), ad))}"
-        for name in names
-    )
-
-
-def asking_slots(look: Look, sample: Sample) -> AskingSlots:
-    """Slots of a pool by what they ask of jobs."""
-    names: dict[str, int] = {}
-    unsure: set[str] = set()
-    kinds = Kinds()
-    of_jobs = frozenset((*sample.words, *map(str.lower, ASKED_OF_JOBS)))
-    for row in _first_rows(look, sample):
-        unsure |= _unsure(row)
-        names[row.get("name", "")] = kinds.number(_asking(row, of_jobs))
-    return AskingSlots(
-        tuple(names), tuple(names.values()), tuple(kinds.rows), sample.resources, frozenset(unsure)
-    )
-
-
-def _first_rows(look: Look, sample: Sample) -> Iterator[dict[str, str]]:
-    """Each slot with what its Requirements look at; little is sent of those with a known policy."""
-    totals = [f"TotalSlot{resource}" for resource in sample.resources]
+def rows_of(look: Look, sample: Sample, words: Iterable[str]) -> Iterator[dict[str, str]]:
+    """Each slot with all that its Requirements look at, and ``words``; little is sent twice."""
+    common = [*(f"TotalSlot{resource}" for resource in sample.resources), *words]
     others = ["true"]
     for policy in sample.policies:
         expressions = dict(policy.expressions)
         seen = [name for name in policy.sees if name not in expressions]
-        for ad in look(["Name", "MachineResources", *totals, *seen], policy.constraint):
+        for ad in look(["MachineResources", *common, *seen], policy.constraint):
             yield {**expressions, **row_of(ad)}
         others.append(f"({policy.constraint}) =!= true")
-    for ad in look([*_FIRST, *totals], " && ".join(others)):
+    for ad in look([*_FIRST, *common], " && ".join(others)):
         yield row_of(ad)
 
 
@@ -180,25 +206,16 @@ def row_of(ad: Any) -> dict[str, str]:
     return {name.lower(): text for name, sign, text in lines if sign}
 
 
-class Kinds:
-    """Rows that are alike, each with the largest numbers that any of its kind has."""
-
-    def __init__(self) -> None:
-        self.rows: list[dict[str, str]] = []
-        self._numbers: dict[tuple[tuple[str, str], ...], int] = {}
-
-    def number(self, row: Row) -> int:
-        """Number of the kind of a row."""
-        key = tuple(sorted((name, stepped(name, text)) for name, text in row.items()))
-        number = self._numbers.setdefault(key, len(self.rows))
-        if number == len(self.rows):
-            self.rows.append(dict(row))
-        else:
-            most = self.rows[number]
-            for name, text in row.items():
-                if text != most[name] and float(text) > float(most[name]):
-                    most[name] = text
-        return number
+def kinds(rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Kinds of rows, each with the largest numbers that any of the kind has."""
+    largest: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    for row in rows:
+        key = frozenset((name, stepped(name, text)) for name, text in row.items())
+        most = largest.setdefault(key, dict(row))
+        for name, text in row.items():
+            if text != most[name] and float(text) > float(most[name]):
+                most[name] = text
+    return list(largest.values())
 
 
 @lru_cache(maxsize=100_000)
@@ -209,20 +226,27 @@ def stepped(name: str, text: str) -> str:
     return "~" if "disk" in name else f"~{floor(log(float(text), _STEP))}"
 
 
-def _asking(row: dict[str, str], of_jobs: frozenset[str]) -> dict[str, str]:
-    """The lasting clauses of a slot, and what they see of it when nothing runs there."""
-    empty = {name.lower(): text for name, text in emptied(row).items()}
-    lasting = _lasting(*_apart(empty), _unsure(row), of_jobs)
-    kept = {name: empty[name] for name in (*lasting.of_slot, *_resources(row)) if name in empty}
-    return {**kept, ACCEPTS: lasting.text}
+def asking(row: Row, of_jobs: frozenset[str]) -> dict[str, str]:
+    """`ACCEPTS` of a slot, and what its lasting clauses see of it when nothing runs there.
+
+    ``of_jobs`` are the attributes that jobs are asked for, in lower case.
+    """
+    empty_row = {name.lower(): text for name, text in emptied(row).items()}
+    lasting = _lasting(*_apart(empty_row), unsure(row), of_jobs)
+    names = (*lasting.of_slot, *_resources(row))
+    return {
+        **{name: empty_row[name] for name in names if name in empty_row},
+        ACCEPTS: lasting.text,
+    }
+
+
+def unsure(row: Row) -> frozenset[str]:
+    """Resources, in lower case, of which a slot does not tell how much it has in all."""
+    return frozenset(name for name in _resources(row) if f"totalslot{name}" not in row)
 
 
 def _resources(row: Row) -> list[str]:
-    return _WORD.findall(row.get("machineresources", "cpus memory disk").lower())
-
-
-def _unsure(row: Row) -> frozenset[str]:
-    return frozenset(name for name in _resources(row) if f"totalslot{name}" not in row)
+    return re.findall(r"\w+", row.get("machineresources", _RESOURCES).lower())
 
 
 def _apart(row: Row) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
@@ -251,18 +275,7 @@ def _lasting(
 
     A clause that looks at an attribute that the slot lacks is left out: the slot may lack it for a
     moment, or it is an attribute of jobs. So is a clause on an attribute of jobs that these were
-    not asked for.
-
-    Parameters
-    ----------
-    expressions
-        Attributes of the slot that are no literals.
-    names
-        All attributes that it has.
-    unsure
-        Resources of which the slot does not tell how much it has in all.
-    asked
-        Attributes that jobs are asked for, in lower case; None for any.
+    not asked for (None: any are).
     """
     texts = {**dict.fromkeys(names, ""), **dict(expressions)}
     kept, of_slot, of_jobs = [], set(), set()
@@ -290,15 +303,12 @@ def _seen(written: str, texts: Row) -> tuple[set[str], set[str], set[str]]:
     while waiting:
         text = waiting.pop()
         words |= words_of_text(text)
-        for scope, name in _references(text):
-            if scope == TARGET or (scope != MY and name not in texts and _OF_JOBS.fullmatch(name)):
+        for reference in references(text):
+            name = reference.name.lower()
+            of_slot = reference.scope == MY or name in texts or not _OF_JOBS.fullmatch(name)
+            if reference.scope == TARGET or not of_slot:
                 others.add(name)
             elif name not in own:
                 own.add(name)
                 waiting.append(texts.get(name, ""))
     return own, others, words
-
-
-@lru_cache(maxsize=10_000)
-def _references(written: str) -> tuple[tuple[str, str], ...]:
-    return tuple((reference.scope, reference.name.lower()) for reference in references(written))
