@@ -44,20 +44,17 @@ MOST_RATIO = 1.0
 """Waiting times may take as long as counting does."""
 ASK = """\
 import json, sys, time
-from functools import partial
-from sharectl.condor import daemons, job_waits, schedds
+from sharectl.condor import daemons, schedds
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 schedd, sizes = daemons.schedd(place), schedds.Sizes(64)
+keys = [*schedds._PENDING_KEYS, "RequestMemory"]
 for _ in range(int(sys.argv[1])):
     began = time.monotonic()
-    rows = daemons.grouped(schedd, schedds._PENDING, [*schedds._PENDING_KEYS, "RequestMemory"],
-        schedds.MOST_ROWS)
-    counted, by_cores = time.monotonic(), {}
-    for (_, cores, _), jobs in schedds._counted(rows, sizes).items():
-        by_cores[cores] = by_cores.get(cores, 0) + jobs
-    found = job_waits.sample(schedd, by_cores, partial(schedds._group_and_cores, sizes=sizes), schedds._IN_SLOTS)
+    rows = daemons.grouped(schedd, schedds._IS_PENDING, keys, schedds.MOST_ROWS)
+    counted, kinds = time.monotonic(), schedds.counted_kinds(rows, sizes)
+    sample = list(schedds.sampled_waits(schedd, kinds, sizes))
     ended = time.monotonic()
-    print(json.dumps([sum(by_cores.values()), counted - began, ended - counted, len(found)]))
+    print(json.dumps([sum(kinds.values()), counted - began, ended - counted, len(sample)]))
 """
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from poolbox import BoxSpec, ExecutePoint
-from sharectl.condor.job_waits import SAMPLE_JOBS
+from sharectl.condor.schedds import SAMPLE_JOBS
 from tests.pool.conftest import OpenBox
 from tests.pool.sharectl_command import Sharectl
 

@@ -1,4 +1,4 @@
-"""Jobs of one schedd: pending ones counted by kind, running ones, in few enough rows to send."""
+"""Jobs of one schedd: pending ones counted by kind, running ones, waiting times of a sample."""
 
 from __future__ import annotations
 
@@ -6,26 +6,15 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import accumulate
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
-from sharectl.condor import job_waits
-from sharectl.condor.ads import (
-    MAX_TEXT,
-    account,
-    ad_of,
-    evaluated,
-    number,
-    text,
-    value_of,
-    whole,
-)
+from sharectl.condor.ads import account, ad_of, evaluated, number, text, value_of, whole
 from sharectl.condor.daemons import grouped
-from sharectl.condor.job_waits import SampledJob
 from sharectl.plan.nodes import HOST_NAME
+from sharectl.shares.job_waits import STARTED_SECONDS
 
 LEAST_GRAIN_MIB = 128
 """What HTCondor itself rounds a request for memory up to (MODIFY_REQUEST_EXPR_REQUESTMEMORY)."""
@@ -49,26 +38,41 @@ def shared_out(jobs: int, sample: Mapping[int, int]) -> dict[int, int]:
     return {size: high - low for size, low, high in zip(sizes, bounds, bounds[1:]) if high > low}
 
 
-_SCHEDULER, _GRID, _LOCAL = 7, 9, 12
-NO_SLOT = (_SCHEDULER, _GRID, _LOCAL)
-"""Universes whose jobs hold no slot of the pool: they run in the schedd, or elsewhere (grid)."""
+NO_SLOT = (7, 9, 12)
+"""Universes whose jobs hold no slot of the pool: scheduler, grid (elsewhere), local."""
+_PENDING, _RUNNING = 1, 2
+"""JobStatus."""
+_IS_PENDING = f"JobStatus == {_PENDING}"
 # The schedd applies the constraint to the grouped rows too: what it names must be a key. It
 # evaluates it for each job, so the few rows are sorted out by universe here.
-_PENDING = "JobStatus == 1"
 _PENDING_KEYS = ["JobStatus", "JobUniverse", "AccountingGroup", "RequestCpus"]
 MOST_ROWS = 2000
 """Rows of an answer. Where each job has a RequestMemory of its own, there is a row a job.
 
 Beyond so many the jobs are counted without memory, which is that of a sample then.
 """
-SAMPLE_JOBS = 2000
+MEMORY_SAMPLE_JOBS = 2000
+SAMPLE_JOBS = 1000
+"""Pending jobs that all tell their waiting times; of more a sample of about as many, by size."""
+MOST_SIZES = 8
+"""Sizes that have a sample each; of others one in as many jobs is asked for as of all."""
+MOST_SAMPLED = 8 * SAMPLE_JOBS
+"""More jobs are not read: many may have started."""
 _IN_SLOTS = " && ".join(f"JobUniverse =!= {number}" for number in NO_SLOT)
-_ALL = f"(JobStatus == 1 || JobStatus == 2) && {_IN_SLOTS}"
-_JOB_NAMES = """
-    JobStatus RemoteHost AccountingGroup JobStartDate CpusProvisioned RequestCpus MemoryProvisioned
-    RequestMemory MATCH_t1_wn_hs06 MATCH_TotalSlotCpus QDate ServerTime
-"""
-_JOB_PROJECTION = _JOB_NAMES.split()
+_ALL = f"({_IS_PENDING} || JobStatus == {_RUNNING}) && {_IN_SLOTS}"
+_STARTED = f"JobStatus == {_RUNNING} && time() - JobStartDate < {STARTED_SECONDS}"
+_WAIT_PROJECTION = [
+    "JobStatus", "AccountingGroup", "RequestCpus", "QDate", "JobStartDate", "ServerTime"
+]  # fmt: skip
+_JOB_PROJECTION = [
+    *_WAIT_PROJECTION,
+    "RequestMemory",
+    "RemoteHost",
+    "CpusProvisioned",
+    "MemoryProvisioned",
+    "MATCH_t1_wn_hs06",
+    "MATCH_TotalSlotCpus",
+]
 _MOST_CORES = 1_000_000
 _MOST_HS06 = 1e9
 
@@ -108,6 +112,16 @@ class Sizes:
     """Slot in which requests that name its attributes are evaluated; empty: they count as 1."""
 
 
+class SampledJob(NamedTuple):
+    """One job, as `sharectl.shares.job_waits.JobWait`, with its AccountingGroup."""
+
+    accounting_group: Optional[str]
+    cores: int
+    started: bool
+    seconds: int
+    jobs: int
+
+
 @dataclass(frozen=True)
 class ScheddJobs:
     """Jobs of one schedd."""
@@ -116,7 +130,7 @@ class ScheddJobs:
     """AccountingGroup, cores and MiB requested (rounded up; 0: unknown), jobs."""
     running: tuple[Job, ...] = ()
     waits: tuple[SampledJob, ...] = ()
-    """Of jobs that wait or have just started; without those of which it is not known."""
+    """Of jobs that wait or have just started; empty if unknown."""
 
 
 Kind = tuple[Optional[str], int, int]
@@ -124,41 +138,21 @@ Kind = tuple[Optional[str], int, int]
 
 
 def count_pending(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
-    """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs.
-
-    Parameters
-    ----------
-    schedd
-        Of the bindings.
-    sizes
-        How requests are counted.
-    """
-    rows = grouped(schedd, _PENDING, [*_PENDING_KEYS, "RequestMemory"], MOST_ROWS)
+    """Pending jobs counted by the schedd: the answer grows with kinds of jobs, not with jobs."""
+    keys = [*_PENDING_KEYS, "RequestMemory"]
+    rows = grouped(schedd, _IS_PENDING, keys, MOST_ROWS)
     if len(rows) < MOST_ROWS:
-        return _with_waits(schedd, _counted(rows, sizes), sizes)
-    counted = _counted(grouped(schedd, _PENDING, _PENDING_KEYS), sizes)
-    every = max(1, sum(counted.values()) // SAMPLE_JOBS)
-    sample = schedd.query(
-        constraint=f"{_PENDING} && (ClusterId + ProcId) % {every} == 0",
-        projection=[*_PENDING_KEYS, "RequestMemory"],
-    )
-    return _with_waits(schedd, _with_memory(counted, _counted(sample, sizes)), sizes)
+        counted = counted_kinds(rows, sizes)
+    else:
+        counted = counted_kinds(grouped(schedd, _IS_PENDING, _PENDING_KEYS), sizes)
+        every = max(1, sum(counted.values()) // MEMORY_SAMPLE_JOBS)
+        constraint = f"{_IS_PENDING} && (ClusterId + ProcId) % {every} == 0"
+        sample = schedd.query(constraint=constraint, projection=keys)
+        counted = with_memory(counted, counted_kinds(sample, sizes))
+    return ScheddJobs(_flat(counted), waits=tuple(sampled_waits(schedd, counted, sizes)))
 
 
-def _with_waits(schedd: Any, counted: Counter[Kind], sizes: Sizes) -> ScheddJobs:
-    """Pending jobs, and how long they wait."""
-    by_cores: Counter[int] = Counter()
-    for (_, cores, _), jobs in counted.items():
-        by_cores[cores] += jobs
-    waits = job_waits.sample(schedd, by_cores, partial(_group_and_cores, sizes=sizes), _IN_SLOTS)
-    return ScheddJobs(_flat(counted), waits=tuple(waits))
-
-
-def _group_and_cores(ad: Any, sizes: Sizes) -> tuple[Optional[str], int]:
-    return _accounting_group(ad), _requested(ad, sizes)
-
-
-def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
+def counted_kinds(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
     """Jobs by kind, of rows or of jobs, which are one each."""
     counted: Counter[Kind] = Counter()
     for row in rows:
@@ -167,7 +161,7 @@ def _counted(rows: Iterable[Any], sizes: Sizes) -> Counter[Kind]:
     return counted
 
 
-def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
+def with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Counter[Kind]:
     """Jobs counted without memory, with that of a sample, group by group and size by size."""
     seen: dict[tuple[Optional[str], int], Counter[int]] = {}
     for (group, cores, memory_mib), jobs in sample.items():
@@ -181,18 +175,66 @@ def _with_memory(counted: Mapping[Kind, int], sample: Mapping[Kind, int]) -> Cou
     )
 
 
+def sampled_waits(schedd: Any, counted: Mapping[Kind, int], sizes: Sizes) -> Iterable[SampledJob]:
+    """Sample of jobs that wait or have just started; empty if the schedd cannot tell."""
+    by_cores: Counter[int] = Counter()
+    for (_, cores, _), jobs in counted.items():
+        by_cores[cores] += jobs
+    steps = steps_of(by_cores)
+    step = str(steps[0])
+    for cores in sorted(steps.keys() - {0}):
+        step = f"ifThenElse(RequestCpus =?= {cores}, {steps[cores]}, {step})"
+    wanted = f"({_IS_PENDING} && (ClusterId + ProcId) % ({step}) == 0) || ({_STARTED})"
+    try:
+        ads = schedd.query(
+            constraint=f"({wanted}) && {_IN_SLOTS}", projection=_WAIT_PROJECTION, limit=MOST_SAMPLED
+        )
+    except Exception:  # noqa: BLE001 - waiting times are unknown then, and nothing hangs on them
+        return ()
+    # Of the jobs that were cut off nobody knows which they are.
+    return () if len(ads) >= MOST_SAMPLED else waits_in(ads, sizes, steps)
+
+
+def steps_of(pending: Mapping[int, int]) -> dict[int, int]:
+    """Cores -> one in how many of such jobs is asked for; 0: of those of other sizes."""
+    total = sum(pending.values())
+    if total <= SAMPLE_JOBS:
+        return {0: 1}
+    most = Counter(pending).most_common(MOST_SIZES)
+    share = SAMPLE_JOBS // len(most)
+    return {**{cores: -(-jobs // share) for cores, jobs in most}, 0: -(-total // share)}
+
+
+def waits_in(ads: Iterable[Any], sizes: Sizes, steps: Mapping[int, int]) -> Iterator[SampledJob]:
+    """Jobs that tell how long they wait, or did; ``steps`` is empty if ``ads`` has all jobs."""
+    for ad in ads:
+        submitted = whole(evaluated(ad, "QDate"), 0)
+        began = whole(evaluated(ad, "JobStartDate"), 0)
+        at = whole(evaluated(ad, "ServerTime"), 0) or int(time.time())
+        started = evaluated(ad, "JobStatus") == _RUNNING
+        if submitted and (not started or 0 <= at - began < STARTED_SECONDS):
+            # The step is that of the request itself, which may count as less.
+            cores = evaluated(ad, "RequestCpus")
+            step = steps.get(cores if type(cores) is int else 0, steps.get(0, 1))
+            yield SampledJob(
+                account(ad.get("AccountingGroup")),
+                _requested(ad, sizes),
+                started,
+                max(0, (began if started else at) - submitted),
+                1 if started else step,
+            )
+
+
 def list_jobs(schedd: Any, _name: str, sizes: Sizes) -> ScheddJobs:
     """Pending jobs counted, running ones in full, from one query for every job."""
-    pending: Counter[Kind] = Counter()
-    running: list[Job] = []
     ads = schedd.query(constraint=_ALL, projection=_JOB_PROJECTION)
-    for ad in ads:
-        if evaluated(ad, "JobStatus") == 1:
-            pending[kind_of(ad, sizes)] += 1
-        elif (job := _running(ad, sizes)) is not None:
-            running.append(job)
-    waits = job_waits.waits_in(ads, partial(_group_and_cores, sizes=sizes), {}, int(time.time()))
-    return ScheddJobs(_flat(pending), tuple(running), tuple(waits))
+    pending = [ad for ad in ads if evaluated(ad, "JobStatus") == _PENDING]
+    running = (_running(ad, sizes) for ad in ads if evaluated(ad, "JobStatus") != _PENDING)
+    return ScheddJobs(
+        _flat(counted_kinds(pending, sizes)),
+        tuple(job for job in running if job is not None),
+        tuple(waits_in(ads, sizes, {})),
+    )
 
 
 def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
@@ -200,15 +242,18 @@ def _running(ad: Any, sizes: Sizes) -> Optional[Job]:
     host = (text(evaluated(ad, "RemoteHost")) or "").rpartition("@")[2].lower()
     if not HOST_NAME.fullmatch(host):
         return None
-    power = _match_number(ad, "MATCH_t1_wn_hs06")
-    node_cores = int(_match_number(ad, "MATCH_TotalSlotCpus"))
     held = Held(
-        _accounting_group(ad),
+        account(ad.get("AccountingGroup")),
         whole(evaluated(ad, "CpusProvisioned"), 0, most=_MOST_CORES) or _requested(ad, sizes),
         whole(evaluated(ad, "JobStartDate"), 0),
         whole(evaluated(ad, "MemoryProvisioned"), 0),
     )
-    return Job(host, held, power if power > 0 else None, node_cores if node_cores > 0 else None)
+    return Job(
+        host,
+        held,
+        _match_number(ad, "MATCH_t1_wn_hs06") or None,
+        int(_match_number(ad, "MATCH_TotalSlotCpus")) or None,
+    )
 
 
 def _match_number(ad: Any, name: str) -> float:
@@ -216,18 +261,15 @@ def _match_number(ad: Any, name: str) -> float:
     value = evaluated(ad, name)
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
-            value = float(value[:MAX_TEXT])
+            value = float(value)
     return number(value, 0.0, most=_MOST_HS06)
-
-
-def _accounting_group(ad: Any) -> Optional[str]:
-    return account(ad.get("AccountingGroup"))
 
 
 def kind_of(ad: Any, sizes: Sizes) -> Kind:
     """Kind of a job, or of jobs that were grouped."""
     memory_mib = whole(evaluated(ad, "RequestMemory"), 0)
-    return _accounting_group(ad), _requested(ad, sizes), counted_memory_mib(memory_mib)
+    group = account(ad.get("AccountingGroup"))
+    return group, _requested(ad, sizes), counted_memory_mib(memory_mib)
 
 
 def _requested(ad: Any, sizes: Sizes) -> int:
@@ -237,16 +279,9 @@ def _requested(ad: Any, sizes: Sizes) -> int:
     """
     cores = evaluated(ad, "RequestCpus")
     if sizes.whole_node and type(cores) not in (int, float):
-        cores = _in_slot(ad.get("RequestCpus"), ad, sizes.whole_node)
+        cores = value_of(ad.get("RequestCpus"), ad, ad_of(sizes.whole_node))
     return min(whole(cores, 1, least=1, most=sys.float_info.max), sizes.most_cores)
 
 
-def _in_slot(request: Any, job: Any, slot: Mapping[str, int]) -> Any:
-    """Value of a request in a slot; None of one that is no expression, or has no value there."""
-    return value_of(request, job, ad_of(slot))
-
-
-def _flat(counted: Counter[Kind]) -> tuple[tuple[Optional[str], int, int, int], ...]:
-    return tuple(
-        (group, cores, memory_mib, jobs) for (group, cores, memory_mib), jobs in counted.items()
-    )
+def _flat(counted: Mapping[Kind, int]) -> tuple[tuple[Optional[str], int, int, int], ...]:
+    return tuple((*kind, jobs) for kind, jobs in counted.items())

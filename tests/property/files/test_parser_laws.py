@@ -258,10 +258,10 @@ def test_any_job_is_counted_or_left_out(ad: Any, most_cores: int) -> None:
     """A job's ad is none, or has a host's name, and numbers within their limits."""
     whole_node = schedds.Sizes(most_cores, {"TotalSlotCpus": most_cores, "Memory": 1000})
     for sizes in (schedds.Sizes(most_cores), whole_node):
-        _, cores, memory_mib = schedds.kind_of(ad, sizes)
+        account, cores, memory_mib = schedds.kind_of(ad, sizes)
         assert 1 <= cores <= most_cores
         assert memory_mib >= 0
-    assert group_of(schedds._accounting_group(ad), GROUPS) in (*GROUPS, "other")  # noqa: SLF001
+        assert group_of(account, GROUPS) in (*GROUPS, "other")
     job = schedds._running(ad, whole_node)  # noqa: SLF001
     if job is not None:
         assert job.held.memory_mib >= 0

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.condor.job_waits import MOST_ROWS, SAMPLE_JOBS, sample, steps_of
+from sharectl.condor.schedds import (
+    MOST_SAMPLED,
+    SAMPLE_JOBS,
+    Kind,
+    SampledJob,
+    Sizes,
+    sampled_waits,
+    steps_of,
+)
 from sharectl.cycle.record import record_of
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import JobWaits, WaitTimes
@@ -90,14 +98,20 @@ class FakeSchedd:
         return list(self.ads[:limit])
 
 
-def kind(ad: dict[str, Any]) -> tuple[Optional[str], int]:
-    return ad["AcctGroup"], ad["RequestCpus"]
-
-
-def ad(status: int, **others: object) -> dict[str, object]:
+def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
     return {
-        "JobStatus": status, "AcctGroup": "cms", "RequestCpus": 8, "QDate": NOW - 900, "ServerTime": NOW, **others
-    }  # fmt: skip
+        "JobStatus": status,
+        "AccountingGroup": "cms",
+        "RequestCpus": cores,
+        "QDate": NOW - 900,
+        "ServerTime": NOW,
+        **others,
+    }
+
+
+def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[SampledJob]:
+    counted: dict[Kind, int] = {("cms", cores, 0): jobs for cores, jobs in pending.items()}
+    return list(sampled_waits(schedd, counted, Sizes(most_cores)))
 
 
 @pytest.mark.parametrize(
@@ -114,33 +128,28 @@ def ad(status: int, **others: object) -> dict[str, object]:
     ],
 )
 def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: list[int]) -> None:
-    found = sample(FakeSchedd([job]), {8: 1}, kind, "True")
-    assert [each.seconds for each in found] == seconds
-    assert {each.started for each in found} <= {job["JobStatus"] == 2}
+    jobs = sampled(FakeSchedd([job]), {8: 1})
+    assert [sample.seconds for sample in jobs] == seconds
+    assert {sample.started for sample in jobs} <= {job["JobStatus"] == 2}
 
 
-def test_a_request_that_counts_as_less_stands_for_what_was_asked() -> None:
-    def capped(job: dict[str, Any]) -> tuple[Optional[str], int]:
-        return "cms", min(4, job["RequestCpus"])
-
-    found = sample(FakeSchedd([ad(1), ad(1, RequestCpus=4)]), {1: 100_000, 4: 30}, capped, "True")
-    assert [(each.cores, each.jobs) for each in found] == [(4, 201), (4, 1)]
+def test_a_request_that_counts_as_less_stands_for_as_many_as_its_own_size() -> None:
+    jobs = sampled(FakeSchedd([ad(1), ad(1, 4)]), {1: 100_000, 4: 30}, most_cores=4)
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 201), (4, 1)]
 
 
 def test_a_long_queue_is_sampled_size_by_size() -> None:
-    schedd = FakeSchedd([ad(1), ad(1, RequestCpus=1), ad(1, RequestCpus=3)])
-    found = sample(schedd, {1: 100_000, 8: 30}, kind, "True")
+    schedd = FakeSchedd([ad(1), ad(1, 1), ad(1, 3)])
+    jobs = sampled(schedd, {1: 100_000, 8: 30})
     # 30 jobs of eight cores are all asked for, of one core one in two hundred.
-    assert [(each.cores, each.jobs) for each in found] == [(8, 1), (1, 200), (3, 201)]
-    assert (
-        "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))"
-        in schedd.constraints[0]
-    )
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 200), (3, 201)]
+    steps = "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))"
+    assert steps in schedd.constraints[0]
 
 
-@pytest.mark.parametrize("ads", [None, [ad(1)] * MOST_ROWS])
-def test_what_is_not_known_is_not_zero(ads: Optional[list[dict[str, object]]]) -> None:
-    assert sample(FakeSchedd(ads), {8: 1}, kind, "True") == []
+@pytest.mark.parametrize("ads", [None, [ad(1)] * MOST_SAMPLED])
+def test_waits_that_are_unknown_are_not_zero(ads: Optional[list[dict[str, object]]]) -> None:
+    assert sampled(FakeSchedd(ads), {8: 1}) == []
 
 
 WAITS = (

@@ -9,7 +9,7 @@ import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only 
 import pytest
 
 from sharectl.condor.nodes import is_draining, obedience_of
-from sharectl.condor.schedds import Sizes, _counted, _with_memory
+from sharectl.condor.schedds import Sizes, counted_kinds, with_memory
 from tests.fakes import NOW
 
 Kind = tuple[Optional[str], int, int]
@@ -87,7 +87,7 @@ WHOLE_NODE = {"TotalSlotCpus": 64, "TotalCpus": 64, "Cpus": 64}
     ],
 )
 def test_cores_that_a_job_asks_for(cpus: str, whole_node: dict[str, int], counted: int) -> None:
-    ((_, cores, _),) = _counted([job(cpus, Half=2)], Sizes(64, whole_node))
+    ((_, cores, _),) = counted_kinds([job(cpus, Half=2)], Sizes(64, whole_node))
     assert cores == counted
 
 
@@ -104,14 +104,14 @@ def test_cores_that_a_job_asks_for(cpus: str, whole_node: dict[str, int], counte
     ],
 )
 def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
-    ((_, _, memory_mib),) = _counted([job("1", memory)], Sizes(8))
+    ((_, _, memory_mib),) = counted_kinds([job("1", memory)], Sizes(8))
     assert memory_mib == counted
 
 
 def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
     counted: dict[Kind, int] = {("cms", 1, 0): 101, ("atlas", 8, 0): 3, ("lhcb", 1, 0): 5}
     sample: dict[Kind, int] = {("cms", 1, 1024): 2, ("cms", 1, 2048): 2, ("atlas", 8, 16384): 1}
-    assert _with_memory(counted, sample) == {
+    assert with_memory(counted, sample) == {
         ("cms", 1, 1024): 50,
         ("cms", 1, 2048): 51,
         ("atlas", 8, 16384): 3,
