@@ -15,7 +15,6 @@ from typing import Any, Callable, Optional, TextIO
 from sharectl.cadence.loads import Job, JobsRun
 from sharectl.condor import negotiator as negotiators
 from sharectl.condor.ads import account, number, whole
-from sharectl.condor.collector import CollectorAnswer, look
 from sharectl.condor.daemons import (
     collector_question,
     locations,
@@ -24,6 +23,7 @@ from sharectl.condor.daemons import (
 )
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.negotiator import Cycle
+from sharectl.condor.pool import CollectorAnswer, look
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files import files, packed
 from sharectl.model import OTHER, Source

@@ -37,10 +37,10 @@ _OF_THE_SNIPPET = ("t1_Enabled", "t1_JobCtlStaleSeconds")
 """Attributes that slots have by the snippet alone, whether or not its programs run."""
 
 
-def says(ad: Any, name: str, *, said: bool) -> bool:
-    """Tells if an attribute is that boolean; undefined and error are not."""
+def flag(ad: Any, name: str) -> Optional[bool]:
+    """Boolean of an attribute; None if it is missing, undefined, an error or something else."""
     value = evaluated(ad, name)
-    return type(value) in (bool, int) and value == said
+    return bool(value) if type(value) in (bool, int) and value in (0, 1) else None
 
 
 def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
@@ -60,7 +60,7 @@ def code_of(ad: Any, now: int, stale_seconds: int) -> Optional[str]:
 
 
 def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
-    """Age in seconds of the time ``name`` in the ad when it was sent; the time is set for ``now``."""
+    """Age in seconds of a time in the ad when that was sent; the time is set for ``now``."""
     age = whole(evaluated(ad, "MyCurrentTime"), now) - whole(evaluated(ad, name), 0)
     ad[name] = now - age
     return age
@@ -69,7 +69,7 @@ def _as_if_just_sent(ad: Any, name: str, now: int) -> int:
 def has_target(ad: Any, now: int) -> bool:
     """Tells if START acts on a target."""
     if ad.get("t1_TargetActive") is not None:
-        return says(ad, "t1_TargetActive", said=True)
+        return flag(ad, "t1_TargetActive") is True
     cores = sequence(evaluated(ad, "t1_Targetcores"))
     until = whole(evaluated(ad, "t1_TargetUntil"), 0)
     return len(cores) > 1 and whole(cores[1], 0) > 0 and until > now
@@ -77,8 +77,8 @@ def has_target(ad: Any, now: int) -> bool:
 
 def switched_off(ad: Any) -> tuple[str, ...]:
     """Switches of `sharectl.plan.nodes.SWITCHES` that are off, by the slot's ad."""
-    off = {"file": says(ad, "t1_Disabled", said=True), "knob": says(ad, "t1_Enabled", said=False)}
-    return tuple(switch for switch, is_off in off.items() if is_off)
+    file = ("file",) if flag(ad, "t1_Disabled") else ()
+    return (*file, "knob") if flag(ad, "t1_Enabled") is False else file
 
 
 def in_grace(ad: Any, now: int) -> bool:
@@ -90,7 +90,7 @@ def in_grace(ad: Any, now: int) -> bool:
     if ad.get("t1_McGraceTime") is not None:
         _as_if_just_sent(ad, "t1_McGraceTime", now)
     name = "t1_GraceActive" if ad.get("t1_GraceActive") is not None else "MC_GRACE"
-    return not switched_off(ad) and says(ad, name, said=True)
+    return not switched_off(ad) and flag(ad, name) is True
 
 
 def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], Optional[str]]:
@@ -98,7 +98,7 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
 
     The sequence is 0 if the slot acts on no target, None if it publishes nothing, or acts on a
     target without one. The reason is a code of `sharectl.plan.nodes`; None where nothing was
-    refused, or nothing found.
+    refused.
     """
     code = code_of(ad, now, stale_seconds)
     if code is None:
@@ -111,7 +111,7 @@ def obedience_of(ad: Any, now: int, stale_seconds: int) -> tuple[Optional[int], 
 
 def is_draining(ad: Any) -> bool:
     """Tells if the startd is being drained (23.9 and 25), or the slot is drained already."""
-    return says(ad, "Draining", said=True) or text(evaluated(ad, "State")) == "Drained"
+    return flag(ad, "Draining") is True or text(evaluated(ad, "State")) == "Drained"
 
 
 # ---- one node
@@ -216,6 +216,7 @@ def status_of(
     # First: it sets the time of the last run as if the ad had just been sent.
     codes = [_code(ad, now, stale_seconds, awaited) for ad in ads]
     grace = [ad for ad in ads if in_grace(ad, now)]
+    switches = [switched_off(ad) for ad in ads]
     idle_cores: Counter[str] = Counter()
     for ad in ads:
         for name in awaited.free_nodes.intersection(_names(ad)):
@@ -224,9 +225,9 @@ def status_of(
         slots=len(ads),
         with_target=sum(has_target(ad, now) for ad in ads),
         in_grace=len(grace),
-        disabled=sum(says(ad, "t1_Disabled", said=True) for ad in ads),
-        disabled_by_knob=sum(says(ad, "t1_Enabled", said=False) for ad in ads),
-        multicore_only=sum(says(ad, "t1_MulticoreOnly", said=True) for ad in ads),
+        disabled=sum("file" in off for off in switches),
+        disabled_by_knob=sum("knob" in off for off in switches),
+        multicore_only=sum(flag(ad, "t1_MulticoreOnly") is True for ad in ads),
         reasons=dict(Counter(code for code, _ in codes).most_common()),
         refusing=dict(Counter(code for code, refuses in codes if refuses).most_common()),
         idle_cores=dict(idle_cores),

@@ -1,22 +1,27 @@
-"""Snapshot of a live pool: jobs counted by daemons (`counted`), or one by one (`jobs`)."""
+"""Snapshot of a live pool: nodes from its collector, jobs from all its schedds.
+
+Jobs are counted by the daemons (mode ``counted``), or one by one (``jobs``).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Callable, Optional
+from itertools import zip_longest
+from typing import Any, Callable, Optional
 
-from sharectl.condor.collector import STALE_SECONDS, CollectorAnswer, Slot, look
-from sharectl.condor.daemons import collector_answer, schedd_questions
+from sharectl.condor import nodes as node_ads
+from sharectl.condor.ads import evaluated, number, sequence, text, whole
+from sharectl.condor.daemons import collector_answer, locations, query, schedd_questions, slots
 from sharectl.condor.deadline import ask_all
 from sharectl.condor.placement import Trial, shape_questions, trial_of
-from sharectl.condor.schedds import Held, ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.condor.schedds import Held, Job, ScheddJobs, Sizes, count_pending, list_jobs
+from sharectl.condor.slots import Sample, sample_of
 from sharectl.model import (
     OTHER,
     SCHEDD_SOURCE,
-    JobWaits,
     Node,
     OtherJobs,
     PendingJobs,
@@ -25,28 +30,187 @@ from sharectl.model import (
     Source,
     UnplaceableJobs,
 )
-from sharectl.plan.nodes import Controlled, ControlledConstraint, controlled_machines
+from sharectl.plan.nodes import (
+    HOST_NAME,
+    Controlled,
+    ControlledConstraint,
+    controlled_machines,
+)
 from sharectl.shares.demand import pending_rows, unplaceable_jobs
 from sharectl.shares.groups import first_part, group_of
 from sharectl.shares.job_waits import JobWait, job_waits
 
+STALE_SECONDS = 2340
+"""Three periods of 13 minutes."""
 MOST_PENDING_CORES = 8
 """Larger requests count as this (seed)."""
-
 MOST_OTHERS = 10
 """Parts of `OTHER` that a snapshot names: users can write any number of them."""
 
-_CONTROLLED, _RESERVED = "controlled", "reserved"
-_MODES: Mapping[str, Callable[..., ScheddJobs]] = {
-    "counted": count_pending,
-    "jobs": list_jobs,
-}
+_MODES: Mapping[str, Callable[..., ScheddJobs]] = {"counted": count_pending, "jobs": list_jobs}
 MODES = tuple(_MODES)
+_PROJECTION = [
+    *node_ads.PROJECTION,
+    "t1_TargetSequence",
+    "State",
+    "Draining",
+    "Memory",
+    "TotalSlotMemory",
+    "TotalMemory",
+    "TotalCpus",
+    "t1_wn_hs06",
+    "AccountingGroup",
+    "JobStart",
+    "EnteredCurrentState",
+    "ChildAccountingGroup",
+    "ChildMemory",
+    "ChildJobStart",
+    "ChildEnteredCurrentState",
+]
+
+
+# ---- collector
+
+
+@dataclass(frozen=True)
+class Slot:
+    """A partitionable or static slot."""
+
+    machine: str
+    cores: int
+    """TotalSlotCpus."""
+    node_cores: Optional[int] = None
+    """Cores of the whole machine, TotalCpus, which share its power; None if not published."""
+    hs06: Optional[float] = None
+    """t1_wn_hs06, power of the whole machine; None if it publishes none."""
+    held: tuple[Held, ...] = ()
+    meets: frozenset[str] = frozenset()
+    """Names of the constraints that its machine meets, of those that were asked for."""
+    memory_mib: int = 0
+    """TotalSlotMemory; 0 if unknown."""
+    node_memory_mib: int = 0
+    """Memory of the whole machine, TotalMemory; 0 if unknown."""
+    draining: bool = False
+    obeyed_sequence: Optional[int] = None
+    """See `node_ads.obedience_of`."""
+    refusal: Optional[str] = None
+    multicore_only: bool = False
+    """t1_MulticoreOnly."""
+    partitionable: bool = False
+    grace_cores: int = 0
+    """Cpus if it is in grace (`node_ads.in_grace`), else 0."""
+
+
+@dataclass(frozen=True)
+class CollectorAnswer:
+    """Answer of a collector to all questions of a cycle."""
+
+    slots: tuple[Slot, ...]
+    schedds: tuple[dict[str, str], ...]
+    """Location of each schedd."""
+    started_at: int
+    """Unix seconds at which the collector started; 0 if it does not say."""
+    sample: Sample = field(default_factory=Sample)
+
+
+def look(
+    collector: Any,
+    constraints: Optional[Mapping[str, str]] = None,
+    now: int = 0,
+    stale_seconds: int = STALE_SECONDS,
+) -> CollectorAnswer:
+    """Answer of a collector of the bindings.
+
+    Parameters
+    ----------
+    constraints
+        Name -> ClassAd constraint that tells which nodes are meant by it.
+    now
+        Unix seconds.
+    stale_seconds
+        Age from which a node's run of job_ctl is stale, where the node does not say.
+    """
+    ads = slots(collector, projection=_PROJECTION)
+    met = {
+        name: {str(ad.get("Machine")) for ad in slots(collector, constraint, ["Machine"])}
+        for name, constraint in (constraints or {}).items()
+    }
+    itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
+    own = tuple(slot for ad in ads if (slot := slot_of(ad, met, now, stale_seconds)) is not None)
+    return CollectorAnswer(
+        slots=own,
+        schedds=tuple(locations(collector, "Schedd")),
+        started_at=max(map(started_at, itself), default=0),
+        sample=sample_of(collector, {slot.machine for slot in own}),
+    )
+
+
+def started_at(ad: Any) -> int:
+    """Unix seconds; 0 if unknown.
+
+    A collector's ad has no DaemonStartTime, but its age and when that was noted.
+    """
+    noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
+    return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
+
+
+def slot_of(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) -> Optional[Slot]:
+    """Slot of an ad; None if it does not name its machine: a target could not reach it.
+
+    ``met`` are the machines that meet each constraint; see `look`.
+    """
+    machine = text(evaluated(ad, "Machine"))
+    if machine is None or not HOST_NAME.fullmatch(machine):
+        return None
+    partitionable = bool(node_ads.flag(ad, "PartitionableSlot"))
+    obeyed, refusal = node_ads.obedience_of(ad, now, stale_seconds)
+    return Slot(
+        machine=machine.lower(),
+        cores=_amount(ad, "TotalSlotCpus"),
+        node_cores=_amount(ad, "TotalCpus") or None,
+        hs06=number(evaluated(ad, "t1_wn_hs06"), 0.0) or None,
+        held=tuple(_children(ad) if partitionable else _itself(ad)),
+        meets=frozenset(name for name, machines in met.items() if machine in machines),
+        memory_mib=_amount(ad, "TotalSlotMemory") or _amount(ad, "Memory"),
+        node_memory_mib=_amount(ad, "TotalMemory"),
+        draining=node_ads.is_draining(ad),
+        obeyed_sequence=obeyed,
+        refusal=refusal,
+        multicore_only=bool(node_ads.flag(ad, "t1_MulticoreOnly")),
+        partitionable=partitionable,
+        grace_cores=_amount(ad, "Cpus") if node_ads.in_grace(ad, now) else 0,
+    )
+
+
+def _amount(ad: Any, name: str) -> int:
+    return whole(evaluated(ad, name), 0)
+
+
+def _children(ad: Any) -> list[Held]:
+    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+    lists = (sequence(evaluated(ad, f"Child{name}")) for name in names)
+    return [
+        Held(
+            text(group), whole(cores, 1, 1), whole(start, 0) or whole(entered, 0), whole(memory, 0)
+        )
+        for cores, group, start, entered, memory in zip_longest(*lists)
+    ]
+
+
+def _itself(ad: Any) -> list[Held]:
+    if evaluated(ad, "State") != "Claimed":
+        return []
+    since = _amount(ad, "JobStart") or _amount(ad, "EnteredCurrentState")
+    cores = whole(evaluated(ad, "Cpus"), 1, 1)
+    return [Held(text(evaluated(ad, "AccountingGroup")), cores, since, _amount(ad, "Memory"))]
+
+
+# ---- pool
 
 
 @dataclass(frozen=True)
 class PoolAccess:
-    """How to reach a pool and what to take for granted there."""
+    """Ways to reach a pool, and what to take for granted there."""
 
     groups: tuple[str, ...]
     """Configured groups."""
@@ -75,14 +239,14 @@ class CondorPool:
 
     def __init__(self, access: PoolAccess) -> None:
         self.access = access
+        self._chosen = {"controlled": access.controlled, "reserved": access.reserved}
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
         access = self.access
-        chosen = {_CONTROLLED: access.controlled, _RESERVED: access.reserved}
         constraints = {
             name: by.expression
-            for name, by in chosen.items()
+            for name, by in self._chosen.items()
             if isinstance(by, ControlledConstraint)
         }
         answer = collector_answer(
@@ -95,27 +259,44 @@ class CondorPool:
                 stale_seconds=access.job_ctl_stale_seconds,
             ),
         )
-        if answer.value is None:
+        answered: Optional[CollectorAnswer] = answer.value
+        if answered is None:
             return Snapshot(now, (), (), (), (answer.source,))
-        answered: CollectorAnswer = answer.value
         if not (answered.slots and answered.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
             source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial = self._ask_schedds(answered)
         nodes = self.nodes(answered.slots)
-        names = {node.machine: node.name for node in nodes}
+        running = [job for schedd in jobs for job in schedd.running]
+        if access.mode == "counted":
+            running = [
+                Job(slot.machine, held, slot.hs06, slot.node_cores)
+                for slot in answered.slots
+                for held in slot.held
+            ]
         pending = self._pending(jobs, trial)
+        waits = (
+            JobWait(self._group(job.accounting_group), *job[1:])
+            for schedd in jobs
+            for job in schedd.waits
+        )
+        unplaceable = (
+            UnplaceableJobs(
+                self._group(shape.kind[0]), shape.kind[1], shape.jobs, shape.example, shape.reason
+            )
+            for shape in trial.unplaceable
+        )
         return Snapshot(
             now,
             nodes,
-            tuple(self._running(answered, jobs, names, now)),
+            tuple(self._running(running, nodes, now)),
             pending,
             (answer.source, *sources),
             answered.started_at,
-            self.others(answered.slots, jobs),
-            waits=self._waits(jobs),
-            unplaceable=self._unplaceable(pending, trial),
+            others(access.groups, running, jobs),
+            waits=job_waits(waits),
+            unplaceable=unplaceable_jobs(pending, unplaceable),
             untried=trial.untried,
         )
 
@@ -124,30 +305,27 @@ class CondorPool:
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
         access, sizes = self.access, self._sizes(answered.slots)
+        deadline_seconds, schedds = access.schedd_deadline_seconds, answered.schedds
         questions = schedd_questions(
-            answered.schedds,
-            access.schedd_deadline_seconds,
-            partial(_MODES[access.mode], sizes=sizes),
+            schedds, deadline_seconds, partial(_MODES[access.mode], sizes=sizes)
         )
-        names = list(questions)
-        if access.demand == "placeable":
-            questions.update(
-                shape_questions(
-                    answered.sample, sizes, answered.schedds, access.schedd_deadline_seconds
-                )
-            )
-        everything = ask_all(questions)
-        answers = {name: everything.pop(name) for name in names}
-        present = {location["Name"].lower() for location in answered.schedds}
+        shapes = (
+            shape_questions(answered.sample, sizes, schedds, deadline_seconds)
+            if access.demand == "placeable"
+            else {}
+        )
+        answers = ask_all({**questions, **shapes})
+        trial = trial_of(
+            access.collector, answered.sample, {name: answers.pop(name) for name in shapes}
+        )
+        present = {location["Name"].lower() for location in schedds}
         absent = [
             Source(f"{SCHEDD_SOURCE}{name}", 0.0, "the collector does not know it")
-            for name in self.access.schedds
+            for name in access.schedds
             if name.lower() not in present
         ]
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
-        sources = [*(answer.source for answer in answers.values()), *absent]
-        trial = trial_of(access.collector, answered.sample, everything) if everything else Trial()
-        return jobs, sources, trial
+        return jobs, [*(answer.source for answer in answers.values()), *absent], trial
 
     def _sizes(self, slots: Iterable[Slot]) -> Sizes:
         """How requests count: a job that wants a whole node wants the largest."""
@@ -164,42 +342,40 @@ class CondorPool:
             },
         )
 
-    def nodes(self, slots: Iterable[Slot]) -> tuple[Node, ...]:
+    def nodes(self, slots: Sequence[Slot]) -> tuple[Node, ...]:
         """Execute points that have these slots, by host name."""
         by_machine: dict[str, list[Slot]] = {}
         for slot in slots:
             by_machine.setdefault(slot.machine, []).append(slot)
         names = node_names(by_machine)
-        under = self._meant(self.access.controlled, _CONTROLLED, by_machine)
-        reserved = self._meant(self.access.reserved, _RESERVED, by_machine)
+        chosen = {
+            name: controlled_machines(
+                by,
+                by_machine,
+                {slot.machine for slot in slots if name in slot.meets},
+            )
+            for name, by in self._chosen.items()
+            if by is not None
+        }
         return tuple(
-            self._node(by_machine[machine], names[machine], machine in under, machine in reserved)
+            self._node(
+                by_machine[machine],
+                names[machine],
+                {name for name, machines in chosen.items() if machine in machines},
+            )
             for machine in sorted(by_machine)
         )
 
-    def _meant(
-        self, by: Optional[Controlled], name: str, machines: Mapping[str, Sequence[Slot]]
-    ) -> frozenset[str]:
-        """Host names of the nodes that an entry of the configuration means."""
-        if by is None:
-            return frozenset()
-        met = {
-            machine
-            for machine, slots in machines.items()
-            if any(name in slot.meets for slot in slots)
-        }
-        return controlled_machines(by, machines, met)
-
-    def _node(self, slots: Sequence[Slot], name: str, controlled: bool, reserved: bool) -> Node:  # noqa: FBT001
+    def _node(self, slots: Sequence[Slot], name: str, chosen: set[str]) -> Node:
         obeyed = [slot.obeyed_sequence for slot in slots if slot.obeyed_sequence is not None]
         return Node(
             name=name,
             machine=slots[0].machine,
             cores=sum(slot.cores for slot in slots),
             hs06_per_core=self._power(slots[0].hs06, slots[0].node_cores),
-            controlled=controlled,
+            controlled="controlled" in chosen,
             memory_mib=sum(slot.memory_mib for slot in slots),
-            reserved=reserved,
+            reserved="reserved" in chosen,
             draining=any(slot.draining for slot in slots),
             obeyed_sequence=max(obeyed, default=None),
             refusal=next((slot.refusal for slot in slots if slot.refusal), None),
@@ -215,29 +391,16 @@ class CondorPool:
         )
 
     def _running(
-        self,
-        answered: CollectorAnswer,
-        answers: Iterable[ScheddJobs],
-        names: Mapping[str, str],
-        now: int,
+        self, jobs: Iterable[Job], nodes: Iterable[Node], now: int
     ) -> Iterable[RunningJobs]:
-        rows: Iterable[tuple[str, Held, Optional[float], Optional[int]]] = (
-            (job.machine, job.held, job.node_hs06, job.node_cores)
-            for answer in answers
-            for job in answer.running
-        )
-        if self.access.mode == "counted":
-            rows = (
-                (slot.machine, held, slot.hs06, slot.node_cores)
-                for slot in answered.slots
-                for held in slot.held
-            )
-        for machine, held, node_hs06, node_cores in rows:
+        names = {node.machine: node.name for node in nodes}
+        for job in jobs:
+            held = job.held
             yield RunningJobs(
-                node=names.get(machine, machine.partition(".")[0]),
+                node=names.get(job.machine, job.machine.partition(".")[0]),
                 group=self._group(held.accounting_group),
                 cores=held.cores,
-                hs06_per_core=self._power(node_hs06, node_cores),
+                hs06_per_core=self._power(job.node_hs06, job.node_cores),
                 seconds=max(0, now - held.since) if held.since else 0,
                 memory_mib=held.memory_mib,
             )
@@ -245,65 +408,37 @@ class CondorPool:
     def _group(self, accounting_group: Optional[str]) -> str:
         return group_of(accounting_group, self.access.groups)
 
-    def _waits(self, answers: Iterable[ScheddJobs]) -> tuple[JobWaits, ...]:
-        return job_waits(
-            JobWait(self._group(job.accounting_group), *job[1:])
-            for answer in answers
-            for job in answer.waits
-        )
-
     def _pending(self, answers: Iterable[ScheddJobs], trial: Trial) -> tuple[PendingJobs, ...]:
         counted: Counter[tuple[str, int, int]] = Counter()
         unplaceable: Counter[tuple[str, int, int]] = Counter()
         for answer in answers:
             for account, cores, memory_mib, jobs in answer.pending:
                 counted[self._group(account), cores, memory_mib] += jobs
-        for alike in trial.unplaceable:
-            account, cores, memory_mib = alike.kind
-            unplaceable[self._group(account), cores, memory_mib] += alike.jobs
+        for shape in trial.unplaceable:
+            account, cores, memory_mib = shape.kind
+            unplaceable[self._group(account), cores, memory_mib] += shape.jobs
         return pending_rows(counted, unplaceable)
 
-    def _unplaceable(
-        self, pending: Iterable[PendingJobs], trial: Trial
-    ) -> tuple[UnplaceableJobs, ...]:
-        return unplaceable_jobs(
-            pending,
-            (
-                UnplaceableJobs(
-                    self._group(alike.kind[0]),
-                    alike.kind[1],
-                    alike.jobs,
-                    alike.example,
-                    alike.reason,
-                )
-                for alike in trial.unplaceable
-            ),
-        )
 
-    def others(self, slots: Iterable[Slot], answers: Sequence[ScheddJobs]) -> tuple[OtherJobs, ...]:
-        """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
-        held = [(held.accounting_group, held.cores) for slot in slots for held in slot.held]
-        if self.access.mode != "counted":
-            held = [
-                (job.held.accounting_group, job.held.cores)
-                for answer in answers
-                for job in answer.running
-            ]
-        cores = self._of_other(held)
-        jobs = self._of_other((kind[0], kind[-1]) for answer in answers for kind in answer.pending)
-        names = sorted(cores | jobs, key=lambda name: (-cores[name], -jobs[name], name))
-        return tuple(OtherJobs(name, cores[name], jobs[name]) for name in names[:MOST_OTHERS])
-
-    def _of_other(self, amounts: Iterable[tuple[Optional[str], int]]) -> Counter[str]:
-        """Amounts of jobs of no configured group, by `first_part`."""
-        by_account: Counter[Optional[str]] = Counter()
-        for account, amount in amounts:
-            by_account[account] += amount
-        counted: Counter[str] = Counter()
-        for account, amount in by_account.items():
-            if self._group(account) == OTHER:
-                counted[first_part(account)] += amount
-        return counted
+def others(
+    groups: Sequence[str], running: Iterable[Job], answers: Iterable[ScheddJobs]
+) -> tuple[OtherJobs, ...]:
+    """Largest parts of `OTHER`, at most `MOST_OTHERS`."""
+    cores: Counter[Optional[str]] = Counter()
+    jobs: Counter[Optional[str]] = Counter()
+    for job in running:
+        cores[job.held.accounting_group] += job.held.cores
+    for answer in answers:
+        for account, _, _, count in answer.pending:
+            jobs[account] += count
+    parts: dict[str, tuple[int, int]] = {}
+    for account in cores | jobs:
+        if group_of(account, groups) == OTHER:
+            name = first_part(account)
+            held, waiting = parts.get(name, (0, 0))
+            parts[name] = (held + cores[account], waiting + jobs[account])
+    largest = sorted(parts, key=lambda name: (-parts[name][0], -parts[name][1], name))
+    return tuple(OtherJobs(name, *parts[name]) for name in largest[:MOST_OTHERS])
 
 
 def node_names(machines: Iterable[str]) -> dict[str, str]:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sharectl.condor import collector, configuration, schedds
+from sharectl.condor import configuration, pool, schedds
 from sharectl.config import load
 from sharectl.errors import SharectlError
 from sharectl.ledger import error_log, jobs_file
@@ -233,11 +233,11 @@ def _ad(attributes: dict[str, str]) -> Any:
     return made
 
 
-@given(ads_of(collector._PROJECTION))  # noqa: SLF001 - the parser is private, its input is not
+@given(ads_of(pool._PROJECTION))  # noqa: SLF001 - the parser is private, its input is not
 @settings(max_examples=400)
 def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     """A slot's ad is none, or has a host's name, and numbers that are not negative."""
-    slot = collector._slot(ad, {}, 1_700_000_000, 120)  # noqa: SLF001
+    slot = pool.slot_of(ad, {}, 1_700_000_000, 120)
     if slot is None:
         return
     assert HOST_NAME.fullmatch(slot.machine)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sharectl.condor.collector import started_at
+from sharectl.condor.pool import started_at
 
 NOW = 1_700_000_000
 

@@ -3,36 +3,24 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from sharectl.condor.collector import Slot
-from sharectl.condor.pool import MOST_OTHERS, CondorPool, PoolAccess
+from sharectl.condor.pool import MOST_OTHERS, others
 from sharectl.condor.schedds import Held, Job, ScheddJobs
 from sharectl.model import OtherJobs
-from sharectl.plan.nodes import ALL_NODES
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
 from tests.fakes import running, snapshot
-
-
-def slot(*held: Held) -> Slot:
-    return Slot("wn-1.x", 64, 64, 640.0, held, frozenset())
-
-
-def others(mode: str, slots: list[Slot], *answers: ScheddJobs) -> tuple[OtherJobs, ...]:
-    return CondorPool(PoolAccess(("cms",), ALL_NODES, mode=mode)).others(slots, answers)
 
 
 def test_what_is_in_other_has_its_names() -> None:
     held = [Held("CMS.prod.bob@site", 9, 0), Held("Lhcb.x.bob@site", 3, 0), Held(None, 2, 0)]
     waiting = ScheddJobs((("lhcb", 1, 0, 5), ("cms", 1, 0, 7), ("belle.mc", 8, 0, 1)))
     expected = (OtherJobs("lhcb", 3, 5), OtherJobs("", 2, 0), OtherJobs("belle", 0, 1))
-    assert others("counted", [slot(*held)], waiting) == expected
-    as_jobs = tuple(Job("wn-1.x", item) for item in held)
-    assert others("jobs", [], ScheddJobs(waiting.pending, as_jobs)) == expected
+    assert others(("cms",), [Job("wn-1.x", item) for item in held], [waiting]) == expected
 
 
 def test_users_who_write_many_names_or_long_ones_fill_no_screen() -> None:
     waiting = tuple((f"g{number}" * 10_000, 1, 0, 1) for number in range(3000))
-    named = others("counted", [], ScheddJobs(waiting))
+    named = others(("cms",), [], [ScheddJobs(waiting)])
     assert len(named) == MOST_OTHERS
     assert max(len(part.name) for part in named) <= 65
 

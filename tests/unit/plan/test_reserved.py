@@ -8,8 +8,7 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.collector import Slot
-from sharectl.condor.pool import CondorPool, PoolAccess
+from sharectl.condor.pool import CondorPool, PoolAccess, Slot
 from sharectl.config.load import parse
 from sharectl.config.text import as_data
 from sharectl.cycle.doubts import doubts
