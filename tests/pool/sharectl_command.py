@@ -102,3 +102,21 @@ class Sharectl:
         path = self.folder / f"sharectl-{abs(hash(repr(configuration)))}.yaml"
         path.write_text(yaml.safe_dump(content, sort_keys=False))
         return path
+
+
+def consumption_findings(box: Box, folder: Path, host: str) -> list[dict[str, Any]]:
+    """Errors of `sharectl consumption check` in the dump of a host's configuration."""
+    dump = folder / f"{host}.dump"
+    dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host).stdout)
+    done = subprocess.run(
+        [sys.executable, "-m", "sharectl", "consumption", "check", "--json", str(dump)],
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=DEADLINE_SECONDS,
+    )
+    findings = json.loads(done.stdout)["findings"]
+    errors = [finding for finding in findings if finding["level"] == "error"]
+    assert done.returncode == (1 if errors else 0), done.stderr
+    return errors

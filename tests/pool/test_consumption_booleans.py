@@ -1,11 +1,7 @@
-"""What daemons do with a text of a boolean knob that is an invalid boolean, and that the check finds it in what they print."""
+"""Daemons that read an invalid boolean, and what the check says of it in their dumps."""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +9,7 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT
+from tests.pool.sharectl_command import consumption_findings
 
 pytestmark = pytest.mark.semantics
 
@@ -34,24 +30,10 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def problems(box: Box, folder: Path, host: str) -> list[str]:
-    """What the check finds wrong with booleans in a host's own dump."""
-    dump = folder / f"{host}.dump"
-    dump.write_text(box.run(["condor_config_val", "-dump", "-verbose"], host=host).stdout)
-    done = subprocess.run(
-        [sys.executable, "-m", "sharectl", "consumption", "check", "--json", str(dump)],
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(CHECKOUT / "central")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=90,
-    )
-    found = json.loads(done.stdout)["findings"]
-    return [
-        one["fault"]
-        for one in found
-        if " is an invalid boolean: " in one["fault"] and one["level"] == "error"
-    ]
+def faults(box: Box, folder: Path, host: str) -> list[str]:
+    """Invalid booleans in the dump of a host."""
+    faults = [finding["fault"] for finding in consumption_findings(box, folder, host)]
+    return [fault for fault in faults if " is an invalid boolean: " in fault]
 
 
 def of_slot(box: Box, host: str, *names: str) -> list[str]:
@@ -63,11 +45,11 @@ def test_a_policy_of_a_type_is_passed_over_and_what_is_partitionable_is_static(
 ) -> None:
     assert of_slot(box, OF_TYPE, "PartitionableSlot", "ConsumptionCpus") == ["true", "undefined"]
     assert of_slot(box, STATIC, "PartitionableSlot ?: false") == ["false"]
-    (of_type,) = problems(box, tmp_path, OF_TYPE)
+    (of_type,) = faults(box, tmp_path, OF_TYPE)
     assert of_type.startswith(
         "SLOT_TYPE_1_CONSUMPTION_POLICY = yes is an invalid boolean: the startd ignores it"
     )
-    (static,) = problems(box, tmp_path, STATIC)
+    (static,) = faults(box, tmp_path, STATIC)
     assert static.startswith(
         "SLOT_TYPE_1_PARTITIONABLE = Yes is an invalid boolean: the startd takes it for False"
     )
@@ -85,7 +67,7 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
         60,
         "the slot has a policy",
     )
-    assert problems(box, tmp_path, STATIC) == []
+    assert faults(box, tmp_path, STATIC) == []
 
 
 @pytest.mark.parametrize(
@@ -93,8 +75,8 @@ def test_an_expression_is_a_boolean(box: Box, tmp_path: Path) -> None:
 )
 def test_the_startd_ends(written: str, box: Box, tmp_path: Path) -> None:
     box.write_config(OF_TYPE, f"SLOT_TYPE_1_CONSUMPTION_POLICY = False\n{written}\n")
-    (found,) = problems(box, tmp_path, OF_TYPE)
-    assert found.startswith(f"{written} is an invalid boolean: the startd ends")
+    (fault,) = faults(box, tmp_path, OF_TYPE)
+    assert fault.startswith(f"{written} is an invalid boolean: the startd ends")
     before = box.log_text(OF_TYPE, "STARTD").count(INVALID)
     box.stop_host(OF_TYPE)
     box.start_host(OF_TYPE)
@@ -106,9 +88,9 @@ def test_the_startd_ends(written: str, box: Box, tmp_path: Path) -> None:
 def test_the_schedd_ends(box: Box, tmp_path: Path) -> None:
     """Last: no job starts any more."""
     box.write_config(ACCESS, "CLAIM_PARTITIONABLE_LEFTOVERS = Flase\n")
-    (found,) = problems(box, tmp_path, ACCESS)
-    assert found.startswith(
-        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: the schedd ends"
+    (fault,) = faults(box, tmp_path, ACCESS)
+    assert fault.startswith(
+        "CLAIM_PARTITIONABLE_LEFTOVERS = Flase is an invalid boolean: the schedd or startd ends"
     )
     box.reconfig(ACCESS)
     box.submit(

@@ -1,4 +1,4 @@
-"""NEGOTIATOR_NUM_THREADS > 1 beside a policy that takes less than a job requests: docs/consumption-check.md, combinations."""
+"""NEGOTIATOR_NUM_THREADS > 1 beside a policy that takes less than a job requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
 def test_with_threads_jobs_are_asked_for_what_they_request_and_not_for_what_they_take(
     box: Box,
 ) -> None:
-    """Of four jobs that fit by the policy, two find the memory that they request; without threads the others follow."""
+    """Four jobs fit by the policy, two by what they request; without threads all run."""
     with pools.submitted_together(box, {WHOLE: JOBS}):
         pass
     box.wait_until(lambda: pools.running(box) == 2, 60, "two jobs run")

@@ -1,8 +1,7 @@
-"""Checks of consumption policies: a table over HTCondor configurations."""
+"""Checks of consumption policies a table over HTCondor configurations: files, folders, dumps."""
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Optional
 
 from sharectl.check import consumption_rules as rules
-from sharectl.check import consumption_trials as trials
 from sharectl.check.consumption_subject import MACROS, CheckedNode, ConsumptionSubject, node_of
 from sharectl.check.findings import SYNTAX, Check, Finding, findings, refusal
 from sharectl.condor.configuration import MAX_BYTES, Configuration, read, read_text, source_of
@@ -19,8 +17,6 @@ from sharectl.errors import InputError
 from sharectl.files.files import read_regular
 
 STDIN, THIS_MACHINE = Path("-"), "this machine"
-_TO_RENDER = re.compile(r"""^["']?(?:startd|slot_types)["']?\s*:""", re.MULTILINE)
-
 
 CHECKS: tuple[Check[ConsumptionSubject], ...] = (
     Check(SYNTAX, "HTCondor reads every file"),
@@ -30,7 +26,7 @@ CHECKS: tuple[Check[ConsumptionSubject], ...] = (
         "HTCondor has the knobs, and can read those that are True or False",
         (rules.unknown_knob, rules.invalid_boolean),
     ),
-    Check("policy", "there is a consumption policy", (rules.no_policy, rules.policy_by_hand)),
+    Check("policy", "there is a consumption policy", (rules.no_policy,)),
     Check(
         "slot types",
         "slots exist and can have a policy, and the machine has what they are to have",
@@ -38,38 +34,28 @@ CHECKS: tuple[Check[ConsumptionSubject], ...] = (
     ),
     Check("expressions", "HTCondor can read policies and weights", (rules.unreadable,)),
     Check("scope", "names are asked of the slot or of the job, as is meant", (rules.wrong_scope,)),
+    Check("leftovers", "access points get no leftovers of slots with a policy", (rules.leftovers,)),
     Check(
-        "leftovers",
-        "access points get no leftovers of slots with a policy",
-        (rules.leftovers,),
+        "combinations", "no other knob works against consumption policies", (rules.combinations,)
     ),
     Check(
-        "combinations",
-        "no other knob works against consumption policies",
-        (rules.combinations,),
+        "numbers", "policies are rules.numbers, and not negative, for every job", (rules.numbers,)
     ),
+    Check("zero", "every job takes something", (rules.zero,)),
+    Check("room", "an empty slot has room for a job", (rules.room,)),
     Check(
-        "numbers",
-        "policies are numbers, and not negative, for every job",
-        (trials.numbers,),
+        "claims", "matches are claimed: dynamic slots satisfy the policy", (rules.refused_claims,)
     ),
-    Check("zero", "every job takes something", (trials.zero,)),
-    Check("room", "an empty slot has room for a job", (trials.room,)),
-    Check(
-        "claims",
-        "matches are claimed: claim ids suffice, and dynamic slots satisfy the policy",
-        (trials.refused_claims, trials.claim_ids),
-    ),
-    Check("cores", "there is a core for every claim", (trials.cores,)),
+    Check("cores", "there is a core for every claim", (rules.cores,)),
     Check(
         "start",
         "START is the same for what is requested and what the policy makes of it",
-        (trials.start,),
+        (rules.start,),
     ),
     Check(
         "weight",
         "the negotiator can evaluate SLOT_WEIGHT in every state, and it follows from the policy",
-        (trials.weight_is_number, trials.weight_follows),
+        (rules.weight_is_number, rules.weight_follows),
     ),
     Check("access points", "an idle job counts on access points", (rules.weightless_jobs,)),
     Check("nodes", "a match costs the same on all nodes", (rules.unlike_nodes,)),
@@ -136,7 +122,12 @@ def check_text(name: str, content: str) -> list[Finding]:
 def _findings(
     nodes: Sequence[CheckedNode], size: Mapping[str, float], process: CondorProcess
 ) -> list[Finding]:
-    _refuse_assets(nodes, size)
+    assets = {name.lower() for node in nodes for name in node.assets}
+    strange = [name for name in size if name not in assets and size[name]] if nodes else []
+    if strange:
+        names = ", ".join(sorted(assets))
+        remedy = f"write one of {names}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
+        raise InputError([f"--slot: slots have no asset {name}; {remedy}" for name in strange])
     try:
         return findings(CHECKS, ConsumptionSubject(tuple(nodes), process, size))
     except UnreadableConfigurationError as error:
@@ -144,18 +135,13 @@ def _findings(
 
 
 def _configuration(name: str, process: CondorProcess, *, with_local: bool) -> Configuration:
-    if name == THIS_MACHINE:
-        return read(source_of(None, with_local=False), MACROS, process)
     path = Path(name)
-    if path != STDIN and path.is_dir():
-        return read(source_of(path, with_local=with_local), MACROS, process)
-    if path == STDIN:
-        content = sys.stdin.buffer.read(MAX_BYTES)
-    else:
-        content = read_regular(path, MAX_BYTES)[0] or b""
-    text = content.decode("utf-8", "replace")
-    _refuse_yaml(name, text)
-    return read_text(name, text, MACROS, process)
+    if name == THIS_MACHINE or path.is_dir():
+        folder = None if name == THIS_MACHINE else path
+        return read(source_of(folder, with_local=with_local), MACROS, process)
+    stdin = path == STDIN
+    content = sys.stdin.buffer.read(MAX_BYTES) if stdin else read_regular(path, MAX_BYTES)[0]
+    return read_text(name, (content or b"").decode("utf-8", "replace"), MACROS, process)
 
 
 def _refuse_paths(paths: Sequence[Path], *, with_local: bool) -> None:
@@ -169,26 +155,3 @@ def _refuse_paths(paths: Sequence[Path], *, with_local: bool) -> None:
             problems.append(f"{problem}; name a folder, or leave --with-local out")
     if problems:
         raise InputError(problems)
-
-
-def _refuse_yaml(name: str, content: str) -> None:
-    """InputError for what `render` reads: HTCondor would take it for a file without our knobs."""
-    match = _TO_RENDER.search(content)
-    if match:
-        place = f"{name}:{content.count(chr(10), 0, match.start()) + 1}"
-        remedy = (
-            f"render it first: sharectl consumption render {name} | sharectl consumption check -"
-        )
-        raise InputError([f"{place}: YAML for `sharectl consumption render`; {remedy}"])
-    if "\0" in content:
-        raise InputError([f"{name}: no text; name HTCondor configuration, or a dump of it"])
-
-
-def _refuse_assets(nodes: Sequence[CheckedNode], size: Mapping[str, float]) -> None:
-    """InputError for amounts of assets that no node has."""
-    assets = {name.lower() for node in nodes for name in node.assets}
-    strange = [name for name in size if name not in assets and size[name]] if nodes else []
-    if strange:
-        names = ", ".join(sorted(assets))
-        remedy = f"write one of {names}, or declare it, MACHINE_RESOURCE_<NAME> = AMOUNT"
-        raise InputError([f"--slot: slots have no asset {name}; {remedy}" for name in strange])

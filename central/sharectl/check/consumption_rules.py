@@ -1,7 +1,7 @@
-"""Checks of knobs around consumption policies, by what is written and not by trial.
+"""Checks of consumption policies, by what is written and by trial.
 
 The daemons' behaviour was read in the source of 25.14 and 23.9.6, and seen where a pool test says
-so.
+so. Policies and weights are evaluated by HTCondor, for the same ordinary jobs each time.
 """
 
 from __future__ import annotations
@@ -9,17 +9,13 @@ from __future__ import annotations
 import difflib
 import itertools
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Optional
 
 from sharectl.check.consumption_subject import (
     ATTRIBUTE_LISTS,
-    CACHING,
     GPUS,
     LEFTOVERS,
-    MACROS,
-    NUM_CLAIMS,
     POLICY,
     READERS,
     RECYCLING,
@@ -27,26 +23,23 @@ from sharectl.check.consumption_subject import (
     SCHEDD_WEIGHT,
     THREADS,
     WEIGHT,
+    Ad,
     CheckedNode,
     ConsumptionSubject,
     PolicyTrial,
-    Setting,
+    SlotKnob,
     SlotType,
     boolean_texts,
+    knob_of,
+    listed,
+    number_of,
     plain,
     requests_of,
     typed,
 )
 from sharectl.check.findings import Finding, Level, one_line, some
-from sharectl.check.trials import startd_publishes
-from sharectl.condor.configuration import ConfigSource, Definition, expand
-from sharectl.condor.expressions import (
-    MY,
-    TARGET,
-    UNSCOPED,
-    Reference,
-    references,
-)
+from sharectl.check.trials import is_true, startd_publishes
+from sharectl.condor.expressions import MY, TARGET, UNSCOPED, Reference, references
 from sharectl.consumption.policy import amount_of, by_name, part_of
 from sharectl.consumption.policy import is_htcondors as is_standard
 
@@ -55,62 +48,22 @@ _BOOLEAN_WORDS = {
     **dict.fromkeys(("false", "f", "no", "n", "off", "disabled", "none"), "False"),
 }
 _AGAIN = "ends as soon as it reads that, again and again"
-_FAMILY = re.compile(r"con?su?mp?|slots?_?types?_|slot_?wei|num_?claim|claim_?part", re.IGNORECASE)
-"""Beginning of a knob of consumption policies, however it is misspelt."""
-_CONSUMPTION = "CONSUMPTION_"
-_OF_TYPES = (POLICY, WEIGHT, NUM_CLAIMS, "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
-_BY_HAND = re.compile(r"Consumption(?!_)(\w+)", re.IGNORECASE)
-"""Attribute of a slot that is its policy for an asset."""
 _ENDS = (
     "the startd of 23.9.6 ends as it starts, again and again, and that of 25.14.1 makes a broken "
     "slot or none"
 )
-_MEMORIES, _DISKS = ("128", "1000", "2048", "4096"), ("1000", "1048576")
+_CONSUMPTION = "CONSUMPTION_"
+_OF_TYPES = (POLICY, WEIGHT, "NUM_CLAIMS", "PARTITIONABLE", "NAME_PREFIX", "BACKFILL", "HIDDEN")
+_OF_ALL = (POLICY, WEIGHT, "NUM_CLAIMS", SCHEDD_WEIGHT, *READERS)
+_LIKE = 0.85
+"""Ratio from which a knob is a misspelt one."""
 _SMALL_JOBS = tuple(
     {"RequestCpus": "1", "RequestMemory": memory, "RequestDisk": disk}
-    for memory, disk in itertools.product(_MEMORIES, _DISKS)
+    for memory, disk in itertools.product(("128", "1000", "2048", "4096"), ("1000", "1048576"))
 )
 
 
 # ---- Knobs
-
-
-def _names(knobs: Iterable[str]) -> str:
-    return some(list(dict.fromkeys(knobs)), 6, ", ")
-
-
-def invalid_boolean(subject: ConsumptionSubject) -> Iterator[Finding]:
-    """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
-    for node in subject.nodes:
-        configuration = node.configuration
-        for name, text in boolean_texts(configuration).items():
-            if node.booleans.get(text) is not None:
-                continue
-            daemon, _, knob = name.upper().rpartition(".")
-            readers = ("STARTD",) if typed(name) else READERS[knob]
-            readers = (daemon,) if daemon in readers else readers
-            is_known = configuration.is_whole or configuration.assignments("DAEMON_LIST")
-            runs = [reader for reader in readers if node.runs(reader) or not is_known]
-            shown = one_line(text, 60)
-            meant = difflib.get_close_matches(shown.lower(), _BOOLEAN_WORDS, 1)
-            yield Finding(
-                configuration.place(name),
-                f"{name} = {shown} is an invalid boolean: "
-                + _misread(node, name, " or ".join(runs or readers).lower())
-                + ("" if runs else " (DAEMON_LIST has no such daemon)"),
-                f"write {name} = {_BOOLEAN_WORDS[meant[0]] if meant else 'True, or False'}",
-                Level.ERROR if runs else Level.ADVICE,
-            )
-
-
-def _misread(node: CheckedNode, name: str, readers: str) -> str:
-    _, knob = typed(name) or (None, "BACKFILL")
-    if knob.upper() == "BACKFILL":
-        return f"the {readers} {_AGAIN}"
-    if knob.upper() == POLICY:
-        general = "True" if node.boolean(POLICY) else "False"
-        return f"the startd ignores it silently, and takes {POLICY} = {general}"
-    return "the startd takes it for False silently"
 
 
 def unknown_knob(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -119,51 +72,61 @@ def unknown_knob(subject: ConsumptionSubject) -> Iterator[Finding]:
         configuration = node.configuration
         used = {name for part in configuration.definitions for name in part.references}
         used |= {word.lower() for knob in ATTRIBUTE_LISTS for word in configuration.words(knob)}
-        stems = tuple(name[:-1] for name in used if name.endswith("*"))
-        names = {
-            part.name: part
-            for part in configuration.definitions
-            if part.name and configuration.is_judged(part)
-        }
-        odd = {
-            name: fault
-            for name in names
-            if name.lower() not in used and not name.lower().startswith(stems or "\0")
-            if (fault := _unknown(node, name)) is not None
-        }
-        real = expand(ConfigSource(), list(odd), subject.htcondor) if odd else {}
-        for name, fault in odd.items():
-            if name not in real:
-                yield Finding(names[name].place, *fault)
+        used |= {name[:-1] for name in used if name.endswith("*")}
+        parts = {part.name: part for part in configuration.definitions if part.name}
+        for name, part in parts.items():
+            fault = None if name.lower().startswith(tuple(used) or "\0") else _unknown(node, name)
+            if fault and configuration.is_judged(part):
+                yield Finding(part.place, *fault)
 
 
 def _unknown(node: CheckedNode, name: str) -> Optional[tuple[str, str]]:
     """Fault and remedy; None if it is a knob, or nothing of consumption policies."""
     number, rest = typed(name) or (None, name.rpartition(".")[2])
-    assets = dict.fromkeys(
-        (*node.assets, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
-    )
-    knobs = [*_OF_TYPES, *(f"{_CONSUMPTION}{asset}".upper() for asset in assets)]
-    if number is None:
-        knobs = [POLICY, WEIGHT, NUM_CLAIMS, LEFTOVERS, *READERS, *knobs[len(_OF_TYPES) :]]
+    assets = (*node.assets, GPUS, *node.configuration.words("MACHINE_RESOURCE_NAMES"))
+    knobs = [*(_OF_ALL if number is None else _OF_TYPES)]
+    knobs += [f"{_CONSUMPTION}{asset}".upper() for asset in assets]
     written = rest.upper()
-    is_numbered = re.match(r"MACHINE_RESOURCE_|NUM_SLOTS_TYPE_\d", name, re.IGNORECASE)
-    if not rest or written in (*knobs, *MACROS) or is_numbered:
+    if not written or written in knobs:
         return None
-    start = _CONSUMPTION if written.startswith(_CONSUMPTION) else ""
-    least = 0.66 if start else 0.75 if _FAMILY.match(written) else 0.88
-    ratios = {
-        knob: difflib.SequenceMatcher(None, knob[len(start) :], written[len(start) :]).ratio()
-        for knob in knobs
-        if knob.startswith(start)
-    }
-    best = max(ratios, key=lambda knob: ratios[knob])
-    if ratios[best] >= least:
-        meant = name[: len(name) - len(rest)] + best
+    near = difflib.get_close_matches(written, knobs, 1, _LIKE)
+    if near:
+        meant = name[: len(name) - len(rest)] + near[0]
         return f"HTCondor has no knob {name}, so nothing reads it", f"write {meant}"
+    if not written.startswith(_CONSUMPTION):
+        return None
     fault = f"{name}: the node has no such asset (it has {', '.join(node.assets)})"
-    remedy = f"declare it, MACHINE_RESOURCE_{rest[len(start) :]} = AMOUNT, or take the line out"
-    return (fault, remedy) if start else None
+    asset = rest[len(_CONSUMPTION) :]
+    return fault, f"declare it, MACHINE_RESOURCE_{asset} = AMOUNT, or take the line out"
+
+
+def invalid_boolean(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Boolean knobs with another text: daemons end, or take it for False (param_boolean)."""
+    for node in subject.nodes:
+        for name, text in boolean_texts(node.configuration).items():
+            if node.booleans.get(text) is not None:
+                continue
+            shown = one_line(text, 60)
+            meant = difflib.get_close_matches(shown.lower(), _BOOLEAN_WORDS, 1)
+            yield Finding(
+                node.configuration.place(name),
+                f"{name} = {shown} is an invalid boolean: {_misread(node, name)}",
+                f"write {name} = {_BOOLEAN_WORDS[meant[0]] if meant else 'True, or False'}",
+            )
+
+
+def _misread(node: CheckedNode, name: str) -> str:
+    number, knob = typed(name.upper()) or (None, name.upper().rpartition(".")[2])
+    daemon = name.upper().rpartition(".")[0]
+    if number is None:
+        readers = (daemon,) if daemon in READERS[knob] else READERS[knob]
+        return f"the {' or '.join(readers).lower()} {_AGAIN}"
+    if knob == "BACKFILL":
+        return f"the startd {_AGAIN}"
+    if knob == POLICY:
+        general = "True" if node.boolean(POLICY) else "False"
+        return f"the startd ignores it silently, and takes {POLICY} = {general}"
+    return "the startd takes it for False silently"
 
 
 def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -181,32 +144,12 @@ def no_policy(subject: ConsumptionSubject) -> Iterator[Finding]:
         for node in subject.nodes
         for slot in node.slot_types
     )
-    if has_some or not nodes or any(map(_in_vain, nodes)) or any(policy_by_hand(subject)):
-        return
-    fault = "no slot has a consumption policy: the negotiator matches one job a cycle on each"
-    remedy = (
-        "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for a type"
-    )
-    yield Finding(", ".join(node.configuration.name for node in nodes), fault, remedy)
-
-
-def policy_by_hand(subject: ConsumptionSubject) -> Iterator[Finding]:
-    """Consumption… as attributes of slots in STARTD_ATTRS, as before HTCondor 8.1.2."""
-    for node in subject.nodes:
-        names = {name: m[1] for name in node.attributes if (m := _BY_HAND.fullmatch(name))}
-        if not names:
-            continue
-        is_on = _wants_policy(node)
-        knobs = [] if is_on else ["CONSUMPTION_POLICY = True"]
-        for name, asset in names.items():
-            knobs.append(f"CONSUMPTION_{asset.upper()} = {one_line(node.attributes[name])}")
-        effect = "the slot has one claim id, so it is matched once a cycle"
-        if is_on:
-            effect = "CONSUMPTION_POLICY = True puts HTCondor's own policies in their place"
+    if nodes and not has_some:
         yield Finding(
-            node.configuration.place(next(iter(names))),
-            f"{_names(names)}: the form of 2012, attributes of the slot: {effect}",
-            f"write {', '.join(knobs)}, and take the attributes out",
+            ", ".join(node.configuration.name for node in nodes),
+            "no slot has a consumption policy: the negotiator matches one job a cycle on each",
+            "write CONSUMPTION_POLICY = True, or SLOT_TYPE_<N>_CONSUMPTION_POLICY = True for a "
+            "type",
         )
 
 
@@ -216,51 +159,44 @@ def policy_by_hand(subject: ConsumptionSubject) -> Iterator[Finding]:
 def slot_types(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Policies for slots that cannot have one, or that do not exist; one finding for each type."""
     for node in subject.nodes:
-        for number, definitions in _in_vain(node).items():
-            names = _names(part.name for part in definitions)
-            fault = f"{names}: the node has no slot of type {number}"
-            remedy = f"write NUM_SLOTS_TYPE_{number} = 1, or use the number of a type that it has"
-            level = Level.ERROR if _is_sure(node, number) else Level.ADVICE
-            yield Finding(definitions[0].place, fault, remedy, level)
         for slot in node.slot_types:
-            scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
-            own = [
-                policy
-                for policy in slot.policies.values()
-                if not policy.is_default and (typed(policy.macro) or not _wants_policy(node))
-            ]
-            if slot.is_misread:
-                continue
-            if slot.wants_policy and not slot.partitionable:
-                fault = f"{slot.name}: not partitionable, so HTCondor ignores the policy"
-                remedy = f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it"
-                level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
-                yield Finding(slot.policy.place, fault, remedy, level)
-            elif own and not slot.wants_policy:
-                names = _names(policy.macro for policy in own)
-                fault = f"{names}: no effect, because {slot.policy.macro} is not True"
-                remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
-                yield Finding(own[0].place, fault, remedy)
+            if not slot.count:
+                yield from _of_no_slot(node, slot)
+            elif not slot.is_misread:
+                yield from _without_effect(node, slot)
 
 
-def _is_sure(node: CheckedNode, number: int) -> bool:
-    """True if no other file can have slots of that type."""
-    configuration = node.configuration
-    return configuration.is_whole or bool(configuration.assignments(f"NUM_SLOTS_TYPE_{number}"))
+def _of_no_slot(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
+    own = [knob for knob in (slot.policy, *slot.policies.values()) if typed(knob.macro)]
+    if own:
+        fault = f"{_names(own)}: the node has no slot of type {slot.number}"
+        count = f"NUM_SLOTS_TYPE_{slot.number}"
+        remedy = f"write {count} = 1, or use the number of a type that it has"
+        # Another file may have slots of that type.
+        is_sure = node.configuration.is_whole or node.configuration.assignments(count)
+        yield Finding(own[0].place, fault, remedy, Level.ERROR if is_sure else Level.ADVICE)
 
 
-def _wants_policy(node: CheckedNode) -> bool:
-    return any(slot.wants_policy for slot in node.slot_types)
+def _without_effect(node: CheckedNode, slot: SlotType) -> Iterator[Finding]:
+    scope = f"SLOT_TYPE_{slot.number}_" if slot.number else ""
+    own = [
+        policy
+        for policy in slot.policies.values()
+        if not policy.is_default and (typed(policy.macro) or not node.wants_policy)
+    ]
+    if slot.wants_policy and not slot.partitionable:
+        fault = f"{slot.name}: not partitionable, so HTCondor ignores the policy"
+        remedy = f"write {scope}PARTITIONABLE = True, or {slot.policy.macro} = False for it"
+        level = Level.ERROR if typed(slot.policy.macro) else Level.ADVICE
+        yield Finding(slot.policy.place, fault, remedy, level)
+    elif own and not slot.wants_policy:
+        fault = f"{_names(own)}: no effect, because {slot.policy.macro} is not True"
+        remedy = f"write {scope}CONSUMPTION_POLICY = True, or take that out"
+        yield Finding(own[0].place, fault, remedy)
 
 
-def _in_vain(node: CheckedNode) -> dict[int, list[Definition]]:
-    """Slot type that the node does not have → knobs of policies for it."""
-    knobs: dict[int, list[Definition]] = {}
-    for definition in node.configuration.definitions:
-        number, knob = typed(definition.name) or (-1, "")
-        if number in node.unused_types and knob.upper().startswith((_CONSUMPTION, NUM_CLAIMS)):
-            knobs.setdefault(number, []).append(definition)
-    return knobs
+def _names(knobs: Iterable[SlotKnob]) -> str:
+    return some(list(dict.fromkeys(knob.macro for knob in knobs)), 6, ", ")
 
 
 def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
@@ -270,7 +206,7 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
     """
     for node in subject.nodes:
         names = [name.lower() for name in (*node.resources, GPUS)]
-        for slot in node.slot_types:
+        for slot in filter(lambda slot: slot.count, node.slot_types):
             knob = f"SLOT_TYPE_{slot.number}"
             for name, text in by_name(slot.shares).items():
                 # Parts of what is not there are nothing, and do no harm.
@@ -287,15 +223,15 @@ def wants_too_much(subject: ConsumptionSubject) -> Iterator[Finding]:
 
 def _sum_of_parts(node: CheckedNode, asset: str) -> Iterator[Finding]:
     total = node.total(asset)
+    whole = 100.0 if total is None else total
     parts = [
         (slot, slot.count * part)
         for slot in node.slot_types
         # Of an unknown total, only parts can be added up.
         if (total is not None or part_of(slot.shares, asset) is not None)
-        and (part := amount_of(slot.shares, asset, 100.0 if total is None else total))
+        and (part := amount_of(slot.shares, asset, whole))
         and not node.boolean(f"SLOT_TYPE_{slot.number}_BACKFILL")
     ]
-    whole = 100.0 if total is None else total
     if sum(part for _, part in parts) <= whole * (1 + 1e-9):
         return
     unit, of = ("%", "") if total is None else ("", f" of {plain(whole)}")
@@ -312,16 +248,16 @@ def _sum_of_parts(node: CheckedNode, asset: str) -> Iterator[Finding]:
 
 def unreadable(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Expressions on which the startd ends ("Bad consumption policy expression")."""
-    for chosen in _settings(subject):
-        if chosen.text in subject.readable:
+    for knob in dict.fromkeys(knob for _, slot in subject.slots for knob in slot.expressions):
+        if knob.text in subject.readable:
             continue
-        text = one_line(chosen.text)
-        fault, remedy = f"{chosen.macro} is empty", "take the line out, and HTCondor has a default"
+        text = one_line(knob.text)
+        fault, remedy = f"{knob.macro} is empty", "take the line out, and HTCondor has a default"
         if text:
-            fault = f"HTCondor cannot read {chosen.macro} = {text}"
+            fault = f"HTCondor cannot read {knob.macro} = {text}"
             remedy = "look for a missing bracket, quote or operator"
         yield Finding(
-            chosen.place,
+            knob.place,
             f"{fault}: the startd ends as soon as it starts, again and again",
             f"{remedy}; the policies and weight of these slots are not tried before",
         )
@@ -330,53 +266,35 @@ def unreadable(subject: ConsumptionSubject) -> Iterator[Finding]:
 def wrong_scope(subject: ConsumptionSubject) -> Iterator[Finding]:
     """Names that a policy or a weight asks of the wrong side, or of no side."""
     for node, slot in subject.slots:
-        for chosen in (*slot.policies.values(), slot.weight):
-            for reference in references(subject.readable.get(chosen.text, "")):
-                is_weight = chosen is slot.weight
-                fault = _out_of_scope(node, slot, reference, is_weight=is_weight)
+        for knob in slot.expressions:
+            for reference in references(subject.readable.get(knob.text, "")):
+                fault = _out_of_scope(node, slot, reference)
                 if fault is not None:
-                    # HTCondor finds the job's attribute all the same, and a slot's weight costs
-                    # no job its start.
-                    is_advice = reference.scope == UNSCOPED or is_weight
-                    level = Level.ADVICE if is_advice else Level.ERROR
-                    yield Finding(chosen.place, f"{chosen.macro}: {fault[0]}", fault[1], level)
+                    # HTCondor finds the job's attribute all the same.
+                    level = Level.ADVICE if reference.scope == UNSCOPED else Level.ERROR
+                    yield Finding(knob.place, f"{knob.macro}: {fault[0]}", fault[1], level)
 
 
 def _out_of_scope(
-    node: CheckedNode, slot: SlotType, reference: Reference, *, is_weight: bool
+    node: CheckedNode, slot: SlotType, reference: Reference
 ) -> Optional[tuple[str, str]]:
     """Fault and remedy of a name; None if it is in scope."""
-    name, scope = reference.name, reference.scope
-    requests = {f"request{asset}".lower(): f"Request{asset}" for asset in slot.policies}
-    is_request = name.lower().startswith("request")
-    own = {f"{prefix}{asset}" for prefix in ("", "Total", "TotalSlot") for asset in slot.policies}
-    own_names = {own_name.lower() for own_name in (*own, *node.attributes)}
-    if is_weight and (scope == TARGET or (scope == UNSCOPED and is_request)):
-        fault = f"{name} is the job's: a weight without a job is undefined, and the negotiator "
-        remedy = "make the weight of the slot's Cpus, Memory, Disk and custom resources only"
-        return f"{fault}takes its own SLOT_WEIGHT", remedy
-    if scope == MY and is_request:
-        fault = f"MY.{name} asks the slot for what the job requests: undefined"
-        return fault, f"write TARGET.{name}"
-    if scope == TARGET and name.lower() in {asset.lower() for asset in slot.policies}:
-        fault = f"TARGET.{name} asks the job for what the slot has"
-        return fault, f"write MY.{name}, or TARGET.Request{name}"
-    if is_request and name.lower() not in requests:
-        near = difflib.get_close_matches(name.lower(), requests, 1) or requests
-        fault = f"no asset of this slot is requested by {name}: undefined for most jobs, which "
-        remedy = " or ".join(f"TARGET.{requests[request]}" for request in near)
-        return f"{fault}match nothing", f"write {remedy}"
-    if scope != UNSCOPED or is_request or startd_publishes(name) or name.lower() in own_names:
+    name, scope, lower = reference.name, reference.scope, reference.name.lower()
+    assets = {asset.lower() for asset in slot.policies}
+    if scope == MY and lower.startswith("request"):
+        return f"MY.{name} asks the slot for what the job requests: undefined", (
+            f"write TARGET.{name}"
+        )
+    if scope == TARGET and lower in assets:
+        return f"TARGET.{name} asks the job for what the slot has", (
+            f"write MY.{name}, or TARGET.Request{name}"
+        )
+    own = {*assets, *(f"total{asset}" for asset in assets), *map(str.lower, node.attributes)}
+    own |= {f"totalslot{asset}" for asset in assets}
+    if scope != UNSCOPED or lower.startswith("request") or lower in own or startd_publishes(name):
         return None
     fault = f"{name} is not scoped: where the slot has none, HTCondor takes it from the job"
     return fault, f"write MY.{name} for the slot's, TARGET.{name} for the job's"
-
-
-def _settings(subject: ConsumptionSubject) -> dict[Setting, None]:
-    """Policies and weights of slots with a policy, each once."""
-    return dict.fromkeys(
-        chosen for _, slot in subject.slots for chosen in (*slot.policies.values(), slot.weight)
-    )
 
 
 # ---- Leftovers and other knobs
@@ -390,7 +308,7 @@ def leftovers(subject: ConsumptionSubject) -> Iterator[Finding]:
     for node in subject.nodes:
         configuration = node.configuration
         is_set = bool(configuration.assignments(LEFTOVERS))
-        is_error = node.runs("SCHEDD") or (is_set and _wants_policy(node))
+        is_error = node.runs("SCHEDD") or (is_set and node.wants_policy)
         applies = is_error if subject.slots else node.is_access_point
         if applies and node.boolean(LEFTOVERS):
             fault = f"{LEFTOVERS} is True{'' if is_set else ' by default'}: access points start "
@@ -439,13 +357,6 @@ def combinations(subject: ConsumptionSubject) -> Iterator[Finding]:
             fault += "takes less: jobs that fit stay idle"
             remedy = f"write {THREADS} = 1, or let the policy take what is requested at least"
             yield Finding(configuration.place(THREADS), fault, remedy)
-        ranks = ("NEGOTIATOR_PRE_JOB_RANK", "NEGOTIATOR_POST_JOB_RANK")
-        written = [knob for knob in ranks if configuration.assignments(knob)]
-        if written and node.boolean(CACHING):
-            fault = f"{CACHING} = True: slots are ranked once for a list of equal jobs: a rank by "
-            fault += "free cores fills slots in the opposite order"
-            remedy = f"write {CACHING} = False if the order matters; negotiation takes longer then"
-            yield Finding(configuration.place(written[0]), fault, remedy, Level.ADVICE)
 
 
 def _takes_less(subject: ConsumptionSubject, node: CheckedNode) -> bool:
@@ -456,6 +367,206 @@ def _takes_less(subject: ConsumptionSubject, node: CheckedNode) -> bool:
         for job, taken in trial.accepted
         for asset, amount in taken.items()
     )
+
+
+# ---- Charges, by trial
+
+
+def numbers(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Policies that are undefined, an error or negative (cp_sufficient_assets)."""
+    for trial in subject.trials:
+        for asset, policy in trial.slot.policies.items():
+            amounts = [(job, taken[asset]) for job, taken in trial.taken]
+            wrong = [(job, amount) for job, amount in amounts if amount is None or amount < 0]
+            if wrong:
+                (job, amount), request = wrong[0], f"TARGET.Request{asset}"
+                kind = "no number" if amount is None else "negative"
+                whole = "every job, such as " if len(wrong) == len(trial.taken) else ""
+                yield Finding(
+                    policy.place,
+                    f"{policy.macro} is {kind} for {whole}a job with {requests_of(job)}: the "
+                    "negotiator refuses it, with a warning in its log at each look",
+                    f"write {policy.macro} = max({{0, {request} ?: 0}}), or another expression "
+                    "that is a number for every job",
+                )
+
+
+def zero(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Policies that take nothing at all ("Consumption for all assets … was zero")."""
+    for trial in subject.trials:
+        empty = [job for job, taken in trial.taken if set(taken.values()) == {0}]
+        policy = trial.slot.policies["Cpus"]
+        if empty:
+            yield Finding(
+                policy.place,
+                f"{trial.slot.name}: the policy takes nothing for a job with "
+                f"{requests_of(empty[0])}: the negotiator refuses it, with a warning in its log at "
+                "each look",
+                f"let one policy be positive always, such as {policy.macro} = "
+                "quantize(TARGET.RequestCpus, {1})",
+            )
+
+
+def room(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Slots in which the smallest job finds no room while they are empty."""
+    for trial in subject.trials:
+        job, taken = min(trial.taken, key=lambda row: (len(row[0]), row[0]["RequestCpus"]))
+        short = [asset for asset in taken if (taken[asset] or 0.0) > trial.whole[asset]]
+        if short and not trial.accepted:
+            policy = trial.slot.policies[short[0]]
+            yield Finding(
+                policy.place,
+                f"{trial.slot.name}: no room for any job, one with {requests_of(job)} takes "
+                f"{listed(taken)} of {listed(trial.whole)}",
+                f"let {policy.macro} take less",
+            )
+
+
+def refused_claims(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Policies that ask the dynamic slot for more than it was given.
+
+    The startd makes whole numbers for the dynamic slot, and asks the policy again on that slot
+    ("Slot Requirements not satisfied").
+    """
+    for trial in subject.trials:
+        seen: set[str] = set()
+        # Fractions first: they are what the startd cuts.
+        rows = sorted(trial.accepted, key=lambda row: all(map(float.is_integer, row[1].values())))
+        for job, taken in rows:
+            ad = trial.dynamic_slot_ad(taken)
+            for asset, (wanted,) in zip(taken, trial.evaluated(ad, [job])):
+                if asset in seen or (wanted is not None and wanted <= float(ad[asset])):
+                    continue
+                seen.add(asset)
+                yield _refused_claim(trial.slot.policies[asset], asset, job, ad[asset], wanted)
+
+
+def _refused_claim(
+    policy: SlotKnob, asset: str, job: Ad, amount: str, wanted: Optional[float]
+) -> Finding:
+    if wanted is None:
+        return Finding(
+            policy.place,
+            f"{policy.macro} is no number for a job with {requests_of(job)}: the slot's "
+            "Requirements ask for it, and the negotiator matches no such job",
+            f"write TARGET.Request{asset} ?: 0 for TARGET.Request{asset}, or another expression "
+            "that is a number for every job",
+        )
+    return Finding(
+        policy.place,
+        f"{policy.macro}: a job with {requests_of(job)} gets a dynamic slot with {asset} = "
+        f"{amount}, and there the policy asks for {plain(wanted)}: the startd refuses the claim, "
+        "and the job is matched again in every cycle",
+        "make it depend on what the job requests, and not on what is left in the slot"
+        if wanted.is_integer()
+        else f"write ceiling({one_line(policy.text)})",
+    )
+
+
+def cores(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Policies that take less than the core that the startd gives each claim (create_dslot)."""
+    for trial in subject.trials:
+        policy, most = trial.slot.policies["Cpus"], trial.whole["Cpus"]
+        for job in [job for job, states in trial.fillings if len(states) - 1 > most][:1]:
+            yield Finding(
+                policy.place,
+                f"the policy lets more than {plain(most)} jobs with {requests_of(job)} into a slot "
+                "of as many cores, and the startd gives each of them one core: it refuses the "
+                "others, which are matched again in every cycle",
+                f"let {policy.macro} be 1 at least, or let another asset run out sooner",
+            )
+
+
+def start(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """STARTs that differ for what a job requests and for what the policy makes of it.
+
+    The negotiator asks about the latter (cp_override_requested in matchmakingAlgorithm), the
+    startd about the former before it makes a dynamic slot, and about the latter on that slot.
+    """
+    for trial in subject.trials:
+        knob = knob_of(trial.node.configuration, trial.slot.number, "START", "")
+        jobs = [job for job, _ in trial.accepted]
+        made = [
+            {name: plain(taken[name[len("Request") :]]) for name in job}
+            for job, taken in trial.accepted
+        ]
+        ad = trial.slot_ad(trial.whole)
+        (rows,) = subject.htcondor.evaluate([knob.text], [ad], [*jobs, *made])
+        values = [is_true(value) for value in rows[0]] if rows else []
+        pairs = zip(jobs, values, values[len(jobs) :])
+        for job in [job for job, first, then in pairs if first != then][:1]:
+            yield Finding(
+                knob.place,
+                f"{knob.macro} differs for what a job with {requests_of(job)} requests and for "
+                "what the policy makes of it: the negotiator asks about the latter, the startd "
+                "about both, so such jobs are matched in vain, or never",
+                "let it ask for TARGET.Request… only in ways that quantizing does not change",
+            )
+
+
+# ---- Weights, by trial
+
+
+def weight_is_number(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Weights that are no number in some state of the slot ("Failed to evaluate SlotWeight")."""
+    for trial in subject.trials:
+        weight, assets = trial.slot.weight, tuple(trial.whole)
+        gone = [(), *((a,) for a in assets), *itertools.combinations(assets, 2), assets]
+        ads = [trial.slot_ad({**trial.whole, **dict.fromkeys(state, 0.0)}) for state in gone]
+        values = trial.weights(ads)
+        wrong = [(state, value) for state, value in zip(gone, values) if number_of(value) is None]
+        if wrong and not wrong[0][0]:
+            yield Finding(
+                weight.place,
+                f"{weight.macro} is {values[0]} on an empty slot: the negotiator takes its own "
+                "SLOT_WEIGHT instead",
+                "write a number made of Cpus, Memory, Disk and the slot's custom resources",
+                Level.ADVICE,
+            )
+        elif wrong:
+            state, value = wrong[0]
+            yield Finding(
+                weight.place,
+                f"{weight.macro} is {value} where {' = '.join((*state, '0'))}: the negotiator "
+                "ends there (Failed to evaluate SlotWeight), is started again, and ends again",
+                "divide by nothing that can be 0",
+            )
+
+
+def weight_follows(subject: ConsumptionSubject) -> Iterator[Finding]:
+    """Weights by which a match costs nothing, or something else from the next cycle on."""
+    for trial in subject.trials:
+        weight = trial.slot.weight
+        for fault in itertools.islice(_unlike_charges(trial), 1):
+            yield Finding(
+                weight.place,
+                f"{weight.macro} = {one_line(weight.text)}: {fault}",
+                "make the weight the number of claims that still fit (sharectl consumption "
+                "render writes it)",
+                Level.ADVICE,
+            )
+
+
+def _unlike_charges(trial: PolicyTrial) -> Iterator[str]:
+    fillings = [(job, states, trial.costs(states)) for job, states in trial.fillings]
+    for job, states, costs in fillings:
+        for state, cost in zip(states, costs):
+            if cost is not None and cost <= 0:
+                yield (
+                    f"where the slot has {listed(state)}, a job with {requests_of(job)} costs "
+                    f"{plain(cost)}: no quota or share holds such jobs back"
+                )
+    for job, states, costs in fillings:
+        taken = {asset: states[0][asset] - states[1][asset] for asset in states[0]}
+        # Accountant::CheckMatches.
+        (later,) = trial.weights([trial.dynamic_slot_ad(taken)])
+        again = 1.0 if number_of(later) is None else float(later)
+        if costs[0] is not None and not math.isclose(again, costs[0], rel_tol=1e-3):
+            yield (
+                f"a job with {requests_of(job)} costs {plain(costs[0])} when it is matched, and "
+                "from the next cycle on the accountant counts the weight of its dynamic slot, "
+                f"{plain(again)}"
+            )
 
 
 # ---- Access points, and several nodes
@@ -469,36 +580,32 @@ def weightless_jobs(subject: ConsumptionSubject) -> Iterator[Finding]:
     to WeightedIdleJobs, the negotiator's demand of a group.
     """
     for node in subject.nodes:
-        chosen = _schedds_weight(node)
-        if chosen is None:
+        knob = _schedds_weight(node)
+        if knob is None:
             continue
-        of_job = chosen.macro.upper().endswith(SCHEDD_WEIGHT)
-        text = {"cpus": "RequestCpus", "memory": "RequestMemory"}.get(chosen.text.lower())
+        of_job = knob.macro.upper().endswith(SCHEDD_WEIGHT)
+        text = {"cpus": "RequestCpus", "memory": "RequestMemory"}.get(knob.text.lower())
         as_slots = [{name[len("Request") :]: n for name, n in job.items()} for job in _SMALL_JOBS]
         ads = _SMALL_JOBS if of_job or text else as_slots
-        (rows,) = subject.htcondor.evaluate([text or chosen.text], ads)
-        weights = [row[0] for row in rows or ()]
-        light = [
-            (job, weight)
-            for job, weight in zip(_SMALL_JOBS, weights)
-            if isinstance(weight, (int, float)) and weight < 1
-        ]
+        (rows,) = subject.htcondor.evaluate([text or knob.text], ads)
+        weights = [number_of(row[0]) for row in rows or ()]
+        light = [(job, w) for job, w in zip(_SMALL_JOBS, weights) if w is not None and w < 1]
         remedy = f"write {SCHEDD_WEIGHT} = RequestCpus, or another number that is 1 at least"
         if not of_job:
             remedy = f"write STARTD.{WEIGHT}, which no schedd reads, or {SCHEDD_WEIGHT} beside it"
         for job, weight in light[:1]:
-            fault = f"{chosen.macro} on access points: an idle job with {requests_of(job)} weighs "
+            fault = f"{knob.macro} on access points: an idle job with {requests_of(job)} weighs "
             fault += f"{plain(weight)}, and counts as the whole part of that: where there are "
             fault += "group quotas, the negotiator matches no such job"
             is_error = of_job or node.runs("SCHEDD")
-            yield Finding(chosen.place, fault, remedy, Level.ERROR if is_error else Level.ADVICE)
+            yield Finding(knob.place, fault, remedy, Level.ERROR if is_error else Level.ADVICE)
 
 
-def _schedds_weight(node: CheckedNode) -> Optional[Setting]:
+def _schedds_weight(node: CheckedNode) -> Optional[SlotKnob]:
     """Knob by which a schedd weighs jobs; None if no schedd reads any here."""
     configuration = node.configuration
-    is_known = configuration.is_whole or configuration.assignments("DAEMON_LIST")
-    if node.boolean(SCHEDD_USES_WEIGHT) is False or (is_known and not node.runs("SCHEDD")):
+    is_complete = configuration.is_whole or configuration.assignments("DAEMON_LIST")
+    if node.boolean(SCHEDD_USES_WEIGHT) is False or (is_complete and not node.runs("SCHEDD")):
         return None
     for name in (f"SCHEDD.{SCHEDD_WEIGHT}", SCHEDD_WEIGHT, f"SCHEDD.{WEIGHT}", WEIGHT):
         text, written = configuration.text(name).strip(), configuration.assignments(name)
@@ -507,7 +614,7 @@ def _schedds_weight(node: CheckedNode) -> Optional[Setting]:
             text = "" if "$" in written[-1].text else written[-1].text
         if text and written:
             is_for_slots = name == WEIGHT and not node.runs("SCHEDD")
-            return None if is_for_slots else Setting(name, text, configuration.place(name))
+            return None if is_for_slots else SlotKnob(name, text, configuration.place(name))
     return None
 
 
@@ -520,16 +627,13 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
     first: dict[int, PolicyTrial] = {}
     for trial in subject.trials:
         measure = first.setdefault(trial.slot.number, trial)
-        costs = [_cost_on_large_slot(priced) for priced in (trial, measure)]
-        if None in costs or math.isclose(costs[0] or 0, costs[1] or 0, rel_tol=1e-6):
+        cost, usual = _cost_on_large_slot(trial), _cost_on_large_slot(measure)
+        if cost is None or usual is None or math.isclose(cost, usual, rel_tol=1e-6):
             continue
-        here, there = (
-            f"{plain(cost)} on {priced.node.configuration.name}"
-            for priced, cost in zip((trial, measure), costs)
-        )
         yield Finding(
             trial.slot.weight.place,
-            f"a job of 8 cores and 16 GiB costs {here}, and {there}: quotas are in two units",
+            f"a job of 8 cores and 16 GiB costs {plain(cost)} on {trial.node.configuration.name}, "
+            f"and {plain(usual)} on {measure.node.configuration.name}: quotas are in two units",
             "write the same SLOT_WEIGHT on all nodes, or weights in the same unit",
             Level.ERROR if has_quotas else Level.ADVICE,
         )
@@ -538,4 +642,5 @@ def unlike_nodes(subject: ConsumptionSubject) -> Iterator[Finding]:
 def _cost_on_large_slot(trial: PolicyTrial) -> Optional[float]:
     free = {**dict.fromkeys(trial.whole, 8.0), "Cpus": 64.0, "Memory": 262144.0, "Disk": 2.0**30}
     job = {"RequestCpus": "8", "RequestMemory": "16384", "RequestDisk": "102400"}
-    return trial.cost(free, job)
+    costs = trial.costs(trial.states(free, job, most=1))
+    return costs[0] if costs else None

@@ -11,11 +11,10 @@ from functools import cached_property
 from typing import Any, Optional
 
 from sharectl.condor.configuration import Configuration, booleans
-from sharectl.condor.expressions import MY, references
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.policy import amount_of
 
-POLICY, WEIGHT, NUM_CLAIMS = "CONSUMPTION_POLICY", "SLOT_WEIGHT", "NUM_CLAIMS"
+POLICY, WEIGHT = "CONSUMPTION_POLICY", "SLOT_WEIGHT"
 LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS"
 SCHEDD_WEIGHT, SCHEDD_USES_WEIGHT = "SCHEDD_SLOT_WEIGHT", "SCHEDD_USE_SLOT_WEIGHT"
 THREADS, CACHING = "NEGOTIATOR_NUM_THREADS", "NEGOTIATOR_MATCHLIST_CACHING"
@@ -23,10 +22,10 @@ RECYCLING = "CLAIM_RECYCLING_CONSIDER_LIMITS"
 ATTRIBUTE_LISTS = ("STARTD_ATTRS", "STARTD_EXPRS")
 STANDARD_ASSETS = ("Cpus", "Memory", "Disk")
 GPUS = "GPUs"
+WHOLE_SLOT = {"Cpus": 32.0, "Memory": 262144.0, "Disk": 335544320.0}
+"""Machine that policies are tried on where the configuration does not say its size."""
 DEVICES = 4.0
 """Units of a custom resource whose amount only a script on the node knows."""
-DEFAULT_CORES, MIB_PER_CORE, DISK_KIB_PER_CORE = 32.0, 8192, 10 * 1024 * 1024
-"""Machine that policies are tried on if the configuration does not say its size."""
 
 READERS: Mapping[str, tuple[str, ...]] = {
     POLICY: ("STARTD",),
@@ -41,34 +40,22 @@ READERS: Mapping[str, tuple[str, ...]] = {
 }
 """Boolean knob → daemons that read it."""
 MACROS = (
-    *READERS,
-    *ATTRIBUTE_LISTS,
+    *(*READERS, *ATTRIBUTE_LISTS, WEIGHT, SCHEDD_WEIGHT, THREADS, "START"),
     *(f"CONSUMPTION_{asset.upper()}" for asset in STANDARD_ASSETS),
-    WEIGHT,
-    NUM_CLAIMS,
-    SCHEDD_WEIGHT,
-    THREADS,
-    "MACHINE_RESOURCE_NAMES",
-    "DAEMON_LIST",
-    "GROUP_NAMES",
-    "START",
-    "NUM_SLOTS",
-    "NUM_CPUS",
-    "MEMORY",
-    "DETECTED_MEMORY",
-    "RESERVED_MEMORY",
+    *("MACHINE_RESOURCE_NAMES", "DAEMON_LIST", "GROUP_NAMES"),
+    *("NUM_CPUS", "MEMORY", "DETECTED_MEMORY"),
 )
 """Macros that the checks want expanded, whether or not a file sets them."""
 
-_RESOURCE = re.compile(r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>\w+)", re.IGNORECASE)
-_NAMES_GPUS = re.compile(rf"(?<![a-z]){GPUS}\b", re.IGNORECASE)
+_RESOURCE = re.compile(
+    r"MACHINE_RESOURCE_(?P<scripted>INVENTORY_)?(?P<name>(?!NAMES$)\w+)", re.IGNORECASE
+)
 _TYPED = re.compile(
     r"(?:STARTD\.)?(?:NUM_)?(?:SLOT_TYPE|SLOTS_TYPE)_(?P<number>\d+)(?:_(?P<knob>\w+))?",
     re.IGNORECASE,
 )
 _BOOLEAN = re.compile(
-    rf"(\w+\.)?({'|'.join(READERS)}|"
-    rf"SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
+    rf"(\w+\.)?({'|'.join(READERS)}|SLOT_TYPE_\d+_(PARTITIONABLE|{POLICY}|BACKFILL|HIDDEN))",
     re.IGNORECASE | re.ASCII,
 )
 
@@ -78,13 +65,14 @@ Ad = Mapping[str, str]
 Taken = Mapping[str, Optional[float]]
 """Asset → amount that the policy takes; None if that is no number."""
 
-_CPUS, _MEMORY_MIB, _DISK_KIB = (1, 3, 8), (1, 1000, 4097), (1, 1_048_576)
+_SHAPES = (*itertools.product((1, 3, 8), (1, 1000, 4097), (1, 1_048_576)), (1, 0, 1), (1, 1, 0))
+"""Cores, Memory and Disk of the jobs that are tried; condor_submit refuses 0 cores."""
 MOST_CLAIMS = 512
 """Claims on one slot that are tried: more than the cores of any node."""
 
 
 @dataclass(frozen=True)
-class Setting:
+class SlotKnob:
     """A knob for slots of one type."""
 
     macro: str
@@ -102,19 +90,18 @@ class SlotType:
 
     number: int
     partitionable: bool
-    policies: Mapping[str, Setting]
+    policies: Mapping[str, SlotKnob]
     """Asset, as it is called in the slot → its CONSUMPTION knob."""
-    policy: Setting
+    policy: SlotKnob
     """CONSUMPTION_POLICY."""
     wants_policy: bool
     is_misread: bool
     """True if CONSUMPTION_POLICY or PARTITIONABLE is an invalid boolean."""
-    weight: Setting
-    claims: Setting
-    """NUM_CLAIMS; empty text for HTCondor's own."""
+    weight: SlotKnob
     shares: str
     """SLOT_TYPE_<N>, such as ``cpus=50%, memory=50%``."""
     count: int
+    """Slots of the node; 0 for a type that is described in vain."""
 
     @property
     def name(self) -> str:
@@ -123,8 +110,13 @@ class SlotType:
 
     @property
     def has_policy(self) -> bool:
-        """True if a consumption policy is on, and the slot one that can have it."""
-        return self.partitionable and self.wants_policy
+        """True if a consumption policy is on, and there are slots that can have it."""
+        return self.count > 0 and self.partitionable and self.wants_policy
+
+    @property
+    def expressions(self) -> tuple[SlotKnob, ...]:
+        """Policies and weight."""
+        return (*self.policies.values(), self.weight)
 
 
 @dataclass(frozen=True)
@@ -133,8 +125,6 @@ class CheckedNode:
 
     configuration: Configuration
     slot_types: tuple[SlotType, ...]
-    unused_types: tuple[int, ...]
-    """Types that are described, and of which the node has no slot."""
     resources: Mapping[str, Optional[float]]
     """Custom resource → amount of the machine; None if only a script knows it."""
     booleans: Mapping[str, Optional[bool]]
@@ -154,6 +144,11 @@ class CheckedNode:
         return self.runs("SCHEDD") and not self.runs("STARTD")
 
     @property
+    def wants_policy(self) -> bool:
+        """True if any of its slots is to have a consumption policy."""
+        return any(slot.wants_policy for slot in self.slot_types if slot.count)
+
+    @property
     def assets(self) -> tuple[str, ...]:
         """Assets of its slots."""
         return (*STANDARD_ASSETS, *self.resources)
@@ -168,36 +163,29 @@ class CheckedNode:
         """Amount of the machine; None if the configuration does not say it."""
         if asset not in STANDARD_ASSETS:
             return self.resources[asset]
-        text, is_whole = self.configuration.text, self.configuration.is_whole
         knob = {"Cpus": "NUM_CPUS", "Memory": "MEMORY"}.get(asset, "")
-        if not (is_whole or self.configuration.assignments(knob)):
+        if not (self.configuration.is_whole or self.configuration.assignments(knob)):
             return None
-        amount = _number(text(knob))
-        detected = _number(text("DETECTED_MEMORY")) if asset == "Memory" else None
-        if amount is None and detected is not None:
-            amount = detected - (_number(text("RESERVED_MEMORY")) or 0.0)
+        amount = _number(self.configuration.text(knob))
+        if amount is None and asset == "Memory":
+            return _number(self.configuration.text("DETECTED_MEMORY"))
         return amount
 
-    def whole(self, slot: SlotType, size: Mapping[str, float]) -> tuple[Amounts, bool]:
-        """Amounts of an empty slot of a type, and whether its cores and memory are known.
+    def whole(self, slot: SlotType, size: Mapping[str, float]) -> dict[str, float]:
+        """Amounts of an empty slot of a type.
 
-        ``size`` is what the operator says of a slot: asset, lower case → amount.
+        ``size`` is the operator's word of a slot: asset, lower case → amount.
         """
         amounts: dict[str, float] = {}
-        is_known = True
-        defaults = {"Memory": MIB_PER_CORE, "Disk": DISK_KIB_PER_CORE}
         for asset in self.assets:
             total = self.total(asset)
-            own = amount_of(slot.shares, asset, 0.0)
-            if not own and asset.lower() in size:
-                amounts[asset] = size[asset.lower()]
-                continue
-            is_known &= bool(own) or total is not None or asset not in ("Cpus", "Memory")
-            if total is None:
-                total = defaults.get(asset, 0) * amounts.get("Cpus", 0) or DEVICES
-                total = DEFAULT_CORES if asset == "Cpus" else total
-            amounts[asset] = self._part(slot, asset, total)
-        return amounts, is_known
+            if total is None and asset != "Cpus" and asset in WHOLE_SLOT:
+                total = WHOLE_SLOT[asset] / WHOLE_SLOT["Cpus"] * amounts["Cpus"]
+            total = WHOLE_SLOT.get(asset, DEVICES) if total is None else total
+            is_own = amount_of(slot.shares, asset, 0.0)
+            stated = None if is_own else size.get(asset.lower())
+            amounts[asset] = self._part(slot, asset, total) if stated is None else stated
+        return amounts
 
     def _part(self, slot: SlotType, asset: str, total: float) -> float:
         """Amount of a slot; types that do not say theirs divide evenly what the others leave."""
@@ -211,65 +199,25 @@ class CheckedNode:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A match on a slot that is being filled."""
-
-    before: Amounts
-    taken: Amounts
-    cost: Optional[float]
-    """Weight before it less weight after it."""
-
-
-@dataclass(frozen=True)
-class Filling:
-    """A slot that is filled with one job again and again."""
-
-    job: Ad
-    steps: tuple[Step, ...]
-    free: Amounts
-    weight: Optional[float]
-    """Weight of the rest."""
-    is_full: bool
-
-
-@dataclass(frozen=True)
 class PolicyTrial:
     """A slot with a policy that HTCondor can read, empty."""
 
     htcondor: CondorProcess
-    readable: Mapping[str, str]
-    """Text of a policy → as HTCondor prints it."""
     node: CheckedNode
     slot: SlotType
     whole: Amounts
     """Amounts of the empty slot."""
-    is_size_known: bool
 
     @cached_property
     def jobs(self) -> tuple[Ad, ...]:
-        """Jobs as condor_submit makes them, the smallest first; it refuses 0 cores."""
+        """Jobs as condor_submit makes them, the smallest first."""
         custom = [asset for asset in self.whole if asset not in STANDARD_ASSETS]
-        others = [dict.fromkeys(custom, amount) for amount in ("1", "0")] + [{}]
-        shapes = [*itertools.product(_CPUS, _MEMORY_MIB, _DISK_KIB), (1, 0, 1), (1, 1, 0)]
-        jobs = [
+        others = [dict.fromkeys(custom, "1"), dict.fromkeys(custom, "0"), {}] if custom else [{}]
+        return tuple(
             requests({**dict(zip(STANDARD_ASSETS, map(str, shape))), **other})
-            for shape in shapes
-            for other in (others if custom else others[-1:])
-        ]
-        jobs += [{**jobs[0], name: value} for name in self._other_attributes for value in "01"]
-        return tuple(jobs)
-
-    @cached_property
-    def _other_attributes(self) -> tuple[str, ...]:
-        """Attributes of jobs, beside requests of the slot's assets, that the policies ask for."""
-        requests = {f"request{asset}".lower() for asset in self.whole}
-        names = {
-            reference.name
-            for policy in self.slot.policies.values()
-            for reference in references(self.readable[policy.text])
-            if reference.scope != MY and reference.name.lower() not in requests
-        }
-        return tuple(sorted(names))
+            for shape in _SHAPES
+            for other in others
+        )
 
     @cached_property
     def taken(self) -> tuple[tuple[Ad, Taken], ...]:
@@ -282,33 +230,45 @@ class PolicyTrial:
         return tuple((job, taken) for job, taken in self.taken if fits(taken, self.whole))  # type: ignore[misc]
 
     @cached_property
-    def fillings(self) -> tuple[Filling, ...]:
-        """The slot filled with the smallest job, with custom resources and without."""
+    def fillings(self) -> tuple[tuple[Ad, tuple[Amounts, ...]], ...]:
+        """Smallest job, with custom resources and without → `states` of the slot."""
         smallest = [job for job, _ in self.accepted if set(job.values()) == {"1"}]
-        return tuple(self._filled(job) for job in smallest)
+        return tuple((job, self.states(self.whole, job)) for job in smallest)
 
-    def cost(self, free: Amounts, job: Ad) -> Optional[float]:
-        """Cost of a match where the slot has that free; None if there is no room."""
-        (taken,) = self.charges(free, [job])
-        if not fits(taken, free):
-            return None
-        rest = {asset: free[asset] - (amount or 0.0) for asset, amount in taken.items()}
-        before, after = map(number_of, self.weights([self.slot_ad(free), self.slot_ad(rest)]))
-        return None if before is None or after is None else before - after
+    def states(self, free: Amounts, job: Ad, most: int = MOST_CLAIMS) -> tuple[Amounts, ...]:
+        """Amounts of the slot while it is filled with one job, until that finds no room."""
+        states = [free]
+        while len(states) <= min(most, self.whole["Cpus"] + 1):
+            (taken,) = self.charges(states[-1], [job])
+            if not fits(taken, states[-1]):
+                break
+            states.append({name: most - (taken[name] or 0) for name, most in states[-1].items()})
+        return tuple(states)
 
     def charges(self, free: Amounts, jobs: Sequence[Ad]) -> list[Taken]:
-        """Amounts that the policy takes for each job; the negotiator takes a missing request for 0."""
+        """Amounts that the policy takes; the negotiator takes a missing request for 0."""
         zero = requests(dict.fromkeys(self.whole, "0"))
+        columns = self.evaluated(self.slot_ad(free), [{**zero, **job} for job in jobs])
+        return [dict(zip(self.whole, row)) for row in zip(*columns)]
+
+    def evaluated(self, slot: Ad, jobs: Sequence[Ad]) -> list[list[Optional[float]]]:
+        """Charges of each asset, for each job."""
         expressions = [f"MY.Consumption{asset}" for asset in self.whole]
-        ad = self.slot_ad(free)
-        columns = self.htcondor.evaluate(expressions, [ad], [{**zero, **job} for job in jobs])
-        amounts = [[number_of(value) for value in column[0]] for column in columns if column]
-        return [dict(zip(self.whole, row)) for row in zip(*amounts)]
+        columns = self.htcondor.evaluate(expressions, [slot], jobs)
+        return [[number_of(value) for value in column[0]] for column in columns if column]
 
     def weights(self, ads: Sequence[Ad]) -> list[Any]:
         """SlotWeight in each ad."""
         (rows,) = self.htcondor.evaluate(["MY.SlotWeight"], ads)
         return [row[0] for row in rows or ()]
+
+    def costs(self, states: Sequence[Amounts]) -> list[Optional[float]]:
+        """Cost of each match in `states`; None where a weight is no number."""
+        weights = [number_of(weight) for weight in self.weights(list(map(self.slot_ad, states)))]
+        return [
+            None if before is None or after is None else before - after
+            for before, after in zip(weights, weights[1:])
+        ]
 
     def slot_ad(self, free: Amounts) -> dict[str, str]:
         """Ad of the partitionable slot, as far as policies and weights can see it."""
@@ -335,23 +295,6 @@ class PolicyTrial:
             ad[f"Consumption{asset}"] = policy.text
         return ad
 
-    def _filled(self, job: Ad) -> Filling:
-        free, is_full = dict(self.whole), False
-        steps: list[Step] = []
-        (weight,) = map(number_of, self.weights([self.slot_ad(free)]))
-        while not is_full and len(steps) < min(MOST_CLAIMS, self.whole["Cpus"] + 1):
-            (taken,) = self.charges(free, [job])
-            is_full = not fits(taken, free)
-            if is_full:
-                break
-            amounts = {asset: amount or 0.0 for asset, amount in taken.items()}
-            rest = {asset: free[asset] - amount for asset, amount in amounts.items()}
-            (after,) = map(number_of, self.weights([self.slot_ad(rest)]))
-            cost = None if weight is None or after is None else weight - after
-            steps.append(Step(free, amounts, cost))
-            free, weight = rest, after
-        return Filling(job, tuple(steps), free, weight, is_full)
-
 
 @dataclass(frozen=True)
 class ConsumptionSubject:
@@ -372,14 +315,8 @@ class ConsumptionSubject:
     @cached_property
     def readable(self) -> Mapping[str, str]:
         """Text of a policy or weight → as HTCondor prints it; without the unreadable ones."""
-        texts = list(
-            dict.fromkeys(
-                setting.text
-                for _, slot in self.slots
-                for setting in (*slot.policies.values(), slot.weight)
-            )
-        )
-        printed = self.htcondor.canonical(texts) if texts else []
+        texts = list({knob.text: None for _, slot in self.slots for knob in slot.expressions})
+        printed = self.htcondor.canonical(texts)
         return {
             text: again for text, again in zip(texts, printed) if again is not None and text.strip()
         }
@@ -388,15 +325,13 @@ class ConsumptionSubject:
     def trials(self) -> tuple[PolicyTrial, ...]:
         """Rows of `slots` whose policies and weight HTCondor can read, empty."""
         return tuple(
-            PolicyTrial(self.htcondor, self.readable, node, slot, *node.whole(slot, self.size))
+            PolicyTrial(self.htcondor, node, slot, node.whole(slot, self.size))
             for node, slot in self.slots
-            if all(
-                setting.text in self.readable for setting in (*slot.policies.values(), slot.weight)
-            )
+            if self.readable.keys() >= {knob.text for knob in slot.expressions}
         )
 
 
-def setting(configuration: Configuration, number: int, knob: str, default: str) -> Setting:
+def knob_of(configuration: Configuration, number: int, knob: str, default: str) -> SlotKnob:
     """Knob for slots of a type, as the startd looks for it (SlotType::param in Resource.cpp).
 
     SLOT_TYPE_<N>_ goes first. A name with the daemon's goes before the one without, because
@@ -406,9 +341,9 @@ def setting(configuration: Configuration, number: int, knob: str, default: str) 
     for name in (f"STARTD.{own}", own, f"STARTD.{knob}", knob):
         text, written = configuration.text(name), configuration.assignments(name)
         if written and (text or name.endswith(own)):
-            return Setting(written[-1].name, text, configuration.place(name))
+            return SlotKnob(written[-1].name, text, configuration.place(name))
     text = configuration.text(knob) or default
-    return Setting(knob, text, configuration.place(knob), is_default=True)
+    return SlotKnob(knob, text, configuration.place(knob), is_default=True)
 
 
 def typed(knob: str) -> Optional[tuple[int, str]]:
@@ -429,99 +364,75 @@ def node_of(configuration: Configuration, htcondor: CondorProcess) -> CheckedNod
     texts = [configuration.text(knob) for knob in READERS]
     taken_for = booleans([*texts, *boolean_texts(configuration).values()], htcondor)
     resources = _resources(configuration)
-    numbers, unused = _types(configuration)
+    assets = (*STANDARD_ASSETS, *resources)
     slot_types = tuple(
-        _slot_type(configuration, number, (*STANDARD_ASSETS, *resources), taken_for)
-        for number in numbers
+        _slot_type(configuration, number, count, assets, taken_for)
+        for number, count in _counts(configuration).items()
     )
-    return CheckedNode(configuration, slot_types, unused, resources, taken_for)
+    return CheckedNode(configuration, slot_types, resources, taken_for)
 
 
 def _resources(configuration: Configuration) -> dict[str, Optional[float]]:
-    """Custom resources, as the startd finds them (MachAttributes::init_machine_resources).
-
-    GPUs that a knob counts on are some that the startd detects.
-    """
+    """Custom resources that a knob declares, and GPUs where a policy takes some of them."""
     allowed = [word.lower() for word in configuration.words("MACHINE_RESOURCE_NAMES")]
     resources: dict[str, Optional[float]] = {}
     for definition in configuration.definitions:
         match, text = _RESOURCE.fullmatch(definition.name), configuration.text(definition.name)
-        if match and text and match["name"].upper() != "NAMES":
-            name, amount = match["name"], None if match["scripted"] else _declared(text)
-        elif not match and _NAMES_GPUS.search(f"{definition.name} {definition.text}"):
-            name, amount = GPUS, None
-        else:
-            continue
-        name = next((known for known in resources if known.lower() == name.lower()), name)
-        if not allowed or name.lower() in allowed:
-            resources[name] = resources.get(name) if amount is None else amount
+        if match and text and (not allowed or match["name"].lower() in allowed):
+            # A number, or a list of names.
+            amount = _number(text) or float(len(re.findall(r"[^\s,]+", text)))
+            resources[match["name"]] = None if match["scripted"] else amount
+        elif definition.name.upper().endswith("CONSUMPTION_GPUS"):
+            resources.setdefault(GPUS, None)
     return resources
-
-
-def _declared(text: str) -> float:
-    """Amount of a resource: a number, or as many as there are names in a list."""
-    number = _number(text)
-    return float(len(re.split(r"[\s,]+", text.strip()))) if number is None else number
 
 
 def _slot_type(
     configuration: Configuration,
     number: int,
+    count: int,
     assets: Sequence[str],
     taken_for: Mapping[str, Optional[bool]],
 ) -> SlotType:
-    partitionable = setting(configuration, number, "PARTITIONABLE", "")
-    policy = setting(configuration, number, POLICY, "False")
+    def knob(name: str, default: str = "") -> SlotKnob:
+        return knob_of(configuration, number, name, default)
+
+    partitionable, policy = knob("PARTITIONABLE"), knob(POLICY, "False")
     # The startd goes by the knob of all types where that of one type is invalid
     # (SlotType::type_param_boolean).
-    texts = (policy.text, configuration.text(f"STARTD.{POLICY}"), configuration.text(POLICY))
-    wanted = [taken_for[text] for text in texts if taken_for.get(text) is not None]
+    texts = (policy.text, configuration.text(POLICY))
+    wanted = [value for text in texts if (value := taken_for.get(text)) is not None]
     own = bool(configuration.assignments(f"SLOT_TYPE_{number}_PARTITIONABLE"))
     # A snippet may leave it to the site's own file.
-    left_open = number == 0 or not configuration.assignments(f"SLOT_TYPE_{number}")
-    count = configuration.text(f"NUM_SLOTS_TYPE_{number}").strip()
+    is_open = number == 0 or not configuration.assignments(f"SLOT_TYPE_{number}")
     return SlotType(
         number=number,
-        partitionable=taken_for.get(partitionable.text) is True if own else left_open,
-        policies={
-            asset: setting(
-                configuration, number, f"CONSUMPTION_{asset}", f"TARGET.Request{asset} ?: 0"
-            )
-            for asset in assets
-        },
+        partitionable=taken_for.get(partitionable.text) is True if own else is_open,
+        policies={a: knob(f"CONSUMPTION_{a}", f"TARGET.Request{a} ?: 0") for a in assets},
         policy=policy,
         wants_policy=bool(wanted and wanted[0]),
         is_misread=any(
-            knob.text and taken_for.get(knob.text, False) is None
-            for knob in (partitionable, policy)
+            part.text and taken_for.get(part.text, False) is None
+            for part in (partitionable, policy)
         ),
-        weight=setting(configuration, number, WEIGHT, "Cpus"),
-        claims=setting(configuration, number, NUM_CLAIMS, ""),
+        weight=knob(WEIGHT, "Cpus"),
         shares=configuration.text(f"SLOT_TYPE_{number}"),
-        count=int(count) if count.isdecimal() else 1,
+        count=count,
     )
 
 
-def _types(configuration: Configuration) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Slot types of which the node has slots, and those that are described in vain."""
-    numbers = {
-        parts[0] for definition in configuration.definitions if (parts := typed(definition.name))
-    }
-    counts = {
-        number: configuration.text(f"NUM_SLOTS_TYPE_{number}").strip()
-        for number in sorted(numbers - {0})
-    }
-    present = [number for number, count in counts.items() if count not in ("", "0")]
-    if not configuration.is_whole and not present:
+def _counts(configuration: Configuration) -> dict[int, int]:
+    """Slot type → slots of the node; 0 is the type of a node without types."""
+    names = [definition.name for definition in configuration.definitions]
+    numbers = sorted({parts[0] for name in names if (parts := typed(name)) and parts[0]})
+    texts = {n: configuration.text(f"NUM_SLOTS_TYPE_{n}").strip() or "0" for n in numbers}
+    counts = {n: int(text) if text.isdecimal() else 1 for n, text in texts.items()}
+    if not configuration.is_whole and not any(counts.values()):
         # Another file may have the slots.
-        present = [
-            number
-            for number, count in counts.items()
-            if not count and not configuration.assignments(f"SLOT_TYPE_{number}")
-        ]
-    plain = () if configuration.text("NUM_SLOTS").strip() == "0" else (0,)
-    unused = tuple(number for number in counts if number not in present)
-    return tuple(sorted(present)) or plain, unused
+        for n in numbers:
+            own = (f"SLOT_TYPE_{n}", f"NUM_SLOTS_TYPE_{n}")
+            counts[n] = 0 if any(map(configuration.assignments, own)) else 1
+    return counts if any(counts.values()) else {0: 1, **counts}
 
 
 def _number(text: str) -> Optional[float]:
