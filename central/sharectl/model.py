@@ -276,22 +276,19 @@ class PlanLimits:
     """Limits of a plan."""
 
     multicore_cores: int = setting(8, least=2, most=1024)
-    """Cores that the held-back group gives up on each node: with `pair` always, with `many` at
-    most, for single-core jobs. `pair` helps jobs of up to this size."""
+    """Cores taken on a node: with `pair` always, for jobs up to this size; with `many` at most, for
+    single-core jobs."""
     deadband_hs06: float = setting(0.0, least=0, most=MAX_HS06)
-    """Errors of at most this size, over or under, are left alone, and so are controllers'
-    outputs."""
+    """Errors and controllers' outputs up to this size are left alone."""
     max_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
-    """Most nodes under a target at once; null for no limit."""
+    """Most nodes with targets at once."""
     max_target_ratio: Optional[float] = setting(None, key="max_target_share", kind="share")
-    """Largest share of the pool's nodes under a target at once, such as `"25%"`, rounded down; null
-    for no limit."""
+    """Most of the pool's nodes with targets, such as `"25%"`, rounded down."""
     max_changed_nodes: Optional[int] = setting(None, least=1, most=1_000_000)
-    """Most nodes whose target a cycle adds, alters or removes; null for no limit. What must go goes
-    at once and counts: targets of nodes that are gone or no longer controlled, of groups no longer
-    configured."""
+    """Most nodes whose target a cycle adds, alters or removes. Targets that must go (node gone or
+    not controlled, group not configured) go at once and count."""
     dwell_seconds: int = setting(0, least=0, most=604_800)
-    """Least time that a target stays as it is once it is published, unless it must go."""
+    """Least time that a published target stays as it is, unless it must go."""
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ class Setting:
     choices: tuple[str, ...] = ()
     """Words that it may be."""
     kind: str = ""
-    """Notation of its values, where the type does not tell: one of `sharectl.config.values`."""
+    """Notation of its values, where the type does not tell: one of `sharectl.config.fields`."""
     inline: bool = False
     """The record's keys stand in the section itself."""
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from sharectl.config.advice import protected
+from sharectl.config.load import parse
 from sharectl.config.model import TARGETS_FILE
-from sharectl.config.service_unit import unit_of
 
 UNITS = Path(__file__).parents[2] / "systemd"
 SERVICE, TIMER, USERS = "sharectl.service", "sharectl.timer", "sharectl.sysusers.conf"
@@ -165,10 +166,11 @@ def test_the_service_runs_as_a_user_that_sysusers_makes(tmp_path: Path) -> None:
 
 
 def test_the_defaults_name_one_place_for_targets_that_the_service_can_write_to() -> None:
-    unit = unit_of([], [UNITS / SERVICE])
-    assert unit is not None
-    assert TARGETS_FILE.parent in unit.makes
-    assert unit.protection(TARGETS_FILE.parent) is None
+    unit = {name: " ".join(values) for name, values in settings(SERVICE, "Service").items()}
+    assert Path("/var/lib", unit["StateDirectory"]) == TARGETS_FILE.parent
+    groups = "groups: {cms: {pledge_hs06: 1}}\n"
+    assert protected(parse(groups, "F"), unit) == []
+    assert protected(parse(f"{groups}publish: [{{file: /shared/targets}}]", "F"), unit) != []
     default = f"file:{TARGETS_FILE}"
     snippet = (UNITS.parent / "config.d" / "60-sharectl-execute-point.conf").read_text()
     assert re.findall(r"^SHARECTL_SOURCE = (.*)$", snippet, re.MULTILINE) == [default]

@@ -1,21 +1,32 @@
-"""Keys of sections, with type, default and bounds, from the fields of their records."""
+"""Keys of sections, with type, default and bounds, from the fields of their records.
+
+Values that are neither numbers nor plain words have a notation: paths, names, addresses, shares and
+choices of nodes.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from decimal import Decimal
 from functools import cache
-from typing import Any, Optional, Union, get_args, get_origin, get_type_hints
+from pathlib import Path
+from typing import Any, Callable, Optional, Union, get_args, get_origin, get_type_hints
 
 from sharectl.files.yaml import ValuePath
+from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.settings import Setting, setting_of
+from sharectl.words import quoted
 
-UNIT_NAMES = {
-    "seconds": "seconds",
-    "bytes": "bytes",
-    "hs06": "HS06",
-    "hepscore23": "HEPscore23",
-    "cores": "cores",
+MAX_EXPRESSION = 2000
+"""Characters of an expression of a consumption policy."""
+MAX_CONSTRAINT = 4096
+"""Characters: HTCondor's parser goes one level down the stack for each parenthesis."""
+UNMAPPED = "unmapped"
+"""Domain of the identity of clients that HTCondor could not authenticate."""
+UNITS = {"hs06": "HS06", "hepscore23": "HEPscore23"} | {
+    name: name for name in ("seconds", "bytes", "cores")
 }
 """Unit at the end of a key → its name in a sentence."""
 
@@ -34,74 +45,74 @@ class Key:
     @property
     def range(self) -> str:
         """Numbers that it may be, such as ``whole number, 60 to 86400 seconds``."""
-        one = self.setting
+        bounds = self.setting
         kind = "whole number" if self.hint is int else "number"
-        least = f"above {_number(one.above)}" if one.above is not None else _number(one.least or 0)
-        unit = UNIT_NAMES.get(self.name.rpartition("_")[2], "")
-        return f"{kind}, {least} to {_number(one.most or 0)} {unit}".rstrip()
+        least = (
+            f"{bounds.least or 0:.16g}" if bounds.above is None else f"above {bounds.above:.16g}"
+        )
+        unit = UNITS.get(self.name.rpartition("_")[2], "")
+        return f"{kind}, {least} to {bounds.most or 0:.16g} {unit}".rstrip()
 
     def admits(self, number: float) -> bool:
         """Whether a number is within the bounds."""
-        one = self.setting
-        above = one.above is None or number > one.above
-        above = above and (one.least is None or number >= one.least)
-        return above and (one.most is None or number <= one.most)
+        bounds = self.setting
+        above = bounds.above is None or number > bounds.above
+        least = bounds.least is None or number >= bounds.least
+        return above and least and (bounds.most is None or number <= bounds.most)
 
 
 @cache
 def keys_of(section: Any) -> Mapping[str, Key]:
     """Name → key of a section, in order, with those of its inline records."""
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     hints = get_type_hints(section)
-    for one in fields(section):
-        setting = setting_of(one)
+    for field in fields(section):
+        setting = setting_of(field)
         if setting is None:
             continue
-        hint, optional = _without_none(hints[one.name])
+        options = tuple(kind for kind in _kinds(hints[field.name]) if kind is not type(None))
+        hint: Any = Union[options]
         if setting.inline:
-            found.update(keys_of(hint))
+            keys.update(keys_of(hint))
         else:
-            name = setting.key or one.name
-            made = one.default_factory
-            default = one.default if made is MISSING else made()
-            found[name] = Key(name, hint, optional, default, setting)
-    return found
+            name, made = setting.key or field.name, field.default_factory
+            default = field.default if made is MISSING else made()
+            optional = len(options) < len(_kinds(hints[field.name]))
+            keys[name] = Key(name, hint, optional, default, setting)
+    return keys
 
 
-def _without_none(hint: Any) -> tuple[Any, bool]:
-    kinds = get_args(hint) if get_origin(hint) is Union else (hint,)
-    rest = tuple(kind for kind in kinds if kind is not type(None))
-    return (Union[rest] if len(rest) > 1 else rest[0]), len(rest) < len(kinds)
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) is Union else (hint,)
 
 
 def items_of(record: Any) -> Iterator[tuple[Key, Any]]:
     """Key and value of a section, with those of its inline records."""
     section: Any = type(record)
     keys = keys_of(section)
-    for one in fields(record):
-        setting, value = setting_of(one), getattr(record, one.name)
+    for field in fields(record):
+        setting, value = setting_of(field), getattr(record, field.name)
         if setting is not None and setting.inline:
             yield from items_of(value)
         elif setting is not None:
-            yield keys[setting.key or one.name], value
+            yield keys[setting.key or field.name], value
 
 
 def record_of(section: type, values: Mapping[str, Any]) -> Any:
     """Record of a section; a key without a value has its default."""
     arguments: dict[str, Any] = {}
-    for one in fields(section):
-        setting = setting_of(one)
+    for field in fields(section):
+        setting = setting_of(field)
         if setting is not None and setting.inline:
-            arguments[one.name] = record_of(type(one.default), values)
-        elif setting is not None and (setting.key or one.name) in values:
-            arguments[one.name] = values[setting.key or one.name]
+            arguments[field.name] = record_of(type(field.default), values)
+        elif setting is not None and (setting.key or field.name) in values:
+            arguments[field.name] = values[setting.key or field.name]
     return section(**arguments)
 
 
 def section_in(key: Key) -> Optional[type]:
     """Section that a key holds: itself, or as an entry of its list or mapping; None without one."""
-    inner = get_args(key.hint)
-    origin = get_origin(key.hint)
+    inner, origin = get_args(key.hint), get_origin(key.hint)
     hint = inner[0] if origin is tuple else inner[1] if origin is Mapping else key.hint
     sound = isinstance(hint, type) and is_dataclass(hint) and not key.setting.kind
     return hint if sound else None
@@ -110,18 +121,229 @@ def section_in(key: Key) -> Optional[type]:
 @cache
 def sections_of(top: Any) -> Mapping[ValuePath, type]:
     """Path of each section, ``*`` for any name or number; of several paths the shortest."""
-    found: dict[ValuePath, type] = {(): top}
+    sections: dict[ValuePath, type] = {(): top}
     todo: list[ValuePath] = [()]
     for path in todo:
-        for name, key in keys_of(found[path]).items():
+        for name, key in keys_of(sections[path]).items():
             section = section_in(key)
-            if section is not None and section not in found.values():
+            if section is not None and section not in sections.values():
                 at = (*path, name) if key.hint is section else (*path, name, "*")
-                found[at] = section
+                sections[at] = section
                 todo.append(at)
     order = ["", *keys_of(top)]
-    return dict(sorted(found.items(), key=lambda row: order.index(str((*row[0], "")[0]))))
+    return dict(sorted(sections.items(), key=lambda row: order.index(str((*row[0], "")[0]))))
 
 
-def _number(value: float) -> str:
-    return str(int(value)) if value == int(value) else str(value)
+# ---- notations
+
+
+class WrongError(ValueError):
+    """A value cannot be used; ``at`` is the path of the fault within it."""
+
+    def __init__(self, message: str, *at: Union[str, int]) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+_WORDS = frozenset(("true", "false", "undefined", "error", "none", "all"))
+_PATTERN = re.compile(r"[A-Za-z0-9.*?_\-\[\]!]{1,253}")
+_SEVERAL = re.compile(r"[A-Za-z0-9.*?_\-\[\]!; ]+[{,][A-Za-z0-9.*?_\-\[\]!{},; ]*")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
+_SHARE = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)\s*%")
+_FORMS = (
+    'write "*", host patterns such as [wn-0*, wn-117.example.org], a share such as "50%", or '
+    "a ClassAd constraint"
+)
+
+
+def read_share(value: Any) -> float:
+    """Part of the nodes, such as ``"50%"``."""
+    match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise WrongError('a share is a percentage in quotes; write such as "50%"')
+    if Decimal(match[1]) > 100:  # noqa: PLR2004 - percent
+        raise WrongError(f'{value} is more nodes than there are; write at most "100%"')
+    return float(Decimal(match[1]) / 100)
+
+
+def write_share(ratio: float) -> str:
+    """Text that `read_share` reads as ``ratio``."""
+    percent = Decimal(repr(float(ratio))) * 100
+    return f"{percent.normalize():f}%"
+
+
+def read_controlled(value: Any) -> Controlled:
+    """Choice of nodes: a pattern, a list of patterns, a share, a constraint, or a mapping.
+
+    A mapping has one of the keys ``hosts``, ``share`` and ``constraint``, for names that could be
+    read both ways.
+    """
+    if isinstance(value, Mapping):
+        return _explicit(value)
+    if isinstance(value, list):
+        return _hosts(value)
+    if not isinstance(value, str):
+        raise WrongError(f"it selects no nodes; {_FORMS}")
+    text = value.strip()
+    if _SHARE.fullmatch(text):
+        return _share(text)
+    if text.lower() in _WORDS or _NUMBER.fullmatch(text):
+        raise WrongError(f"{text} could be a host or an expression; {_FORMS}")
+    if _SEVERAL.fullmatch(text):
+        raise WrongError(f"several hosts are a list, and braces are no pattern; {_FORMS}")
+    return ControlledHosts((text,)) if _PATTERN.fullmatch(text) else _constraint(text)
+
+
+def write_controlled(controlled: Controlled) -> Union[str, list[str], dict[str, Any]]:
+    """Shortest value that `read_controlled` reads as ``controlled``."""
+    if isinstance(controlled, ControlledShare):
+        return write_share(controlled.ratio)
+    if isinstance(controlled, ControlledConstraint):
+        text = controlled.expression
+        ambiguous = _PATTERN.fullmatch(text) or _SHARE.fullmatch(text)
+        return {"constraint": text} if ambiguous else text
+    return "*" if controlled.patterns == ("*",) else list(controlled.patterns)
+
+
+def _hosts(value: Any) -> Controlled:
+    patterns = [value] if isinstance(value, str) else value
+    if not isinstance(patterns, list) or not patterns:
+        raise WrongError('it names no host; write a list of host patterns, or "0%" for no node')
+    for number, pattern in enumerate(patterns):
+        if not isinstance(pattern, str) or not _PATTERN.fullmatch(pattern):
+            problem = "is no host pattern; write host names, with * ? [0-9] where they vary"
+            raise WrongError(f"{quoted(str(pattern))} {problem}", number)
+    return ControlledHosts(tuple(patterns))
+
+
+def _share(value: Any) -> Controlled:
+    return ControlledShare(read_share(value))
+
+
+def _constraint(value: Any) -> Controlled:
+    from sharectl.condor.expressions import constraint_fault
+
+    text = value.strip() if isinstance(value, str) else ""
+    if not text:
+        raise WrongError("a constraint is a ClassAd expression; write such as t1_room == 3")
+    if len(text) > MAX_CONSTRAINT:
+        raise WrongError(f"a constraint has at most {MAX_CONSTRAINT} characters; shorten it")
+    fault = constraint_fault(text)
+    if fault:
+        raise WrongError(f"{quoted(text)} {fault}; {_FORMS}")
+    return ControlledConstraint(text)
+
+
+_EXPLICIT: Mapping[str, Callable[[Any], Controlled]] = {
+    "hosts": _hosts,
+    "share": _share,
+    "constraint": _constraint,
+}
+
+
+def _explicit(value: Mapping[Any, Any]) -> Controlled:
+    if len(value) != 1 or not value.keys() <= _EXPLICIT.keys():
+        keys = ", ".join(_EXPLICIT)
+        raise WrongError(f"a mapping has exactly one key here; write one of {keys}")
+    key, content = next(iter(value.items()))
+    try:
+        return _EXPLICIT[key](content)
+    except WrongError as error:
+        raise WrongError(str(error), key, *error.at) from error
+
+
+def absolute_path(text: str) -> Path:
+    """Path of a file or folder."""
+    path = Path(text)
+    if not path.is_absolute() or not path.name or not text.isprintable():
+        raise WrongError(f"{quoted(text)} is no absolute path; write one that begins with /")
+    return path
+
+
+def _text(pattern: str, problem: str, placeholders: str = "") -> Callable[[str], str]:
+    """Reader of text that has to match ``pattern`` but for ``placeholders``."""
+    matches, free = re.compile(pattern).fullmatch, re.compile(placeholders)
+
+    def read(text: str) -> str:
+        if not matches(free.sub("", text)):
+            raise WrongError(f"{quoted(text)} {problem}")
+        return text
+
+    return read
+
+
+def _identity(text: str) -> str:
+    _is_identity(text)
+    if text.rpartition("@")[2] == UNMAPPED:
+        fact = "is the identity of all clients that HTCondor could not authenticate"
+        raise WrongError(f"{quoted(text)} {fact}; give sharectl a token, and write its identity")
+    return text
+
+
+def _expression(text: str) -> str:
+    if not text.strip() or not text.isprintable() or len(text) > MAX_EXPRESSION:
+        raise WrongError("an expression is one line of text; write one, such as TARGET.RequestCpus")
+    if "$" in text or text.rstrip().endswith("\\"):
+        raise WrongError(f"{quoted(text)} has a macro or a continued line; write the whole value")
+    return text.strip()
+
+
+_is_identity = _text(
+    r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9.-]{1,190}",
+    "is no identity; write it as HTCondor does, such as sharectl@example.org",
+)
+_daemon = _text(r"[!-~]{1,256}", "is no name or address; write such as ap-1.example.org")
+_pool_name = _text(
+    r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}",
+    "is no pool name; write letters, digits, _ . : and -, a letter or digit first, at most 128",
+)
+_cric_name = _text(
+    r"[A-Za-z0-9][A-Za-z0-9 ._()/+-]{0,99}",
+    "is no name in CRIC; write it as CRIC shows it, such as IT-INFN-CNAF",
+)
+_HTTPS = r"https://[A-Za-z0-9.-]+(:[0-9]{1,5})?/"
+_cric_url = _text(
+    _HTTPS + r"[A-Za-z0-9._~%/+?&=;-]*",
+    "will not do; write https://HOST[:PORT]/PATH[?QUERY], without user; {year} stands for the year "
+    "of the pledges, {previous_year} for the one before",
+    r"\{(year|previous_year)\}",
+)
+_url = _text(
+    _HTTPS + r"[A-Za-z0-9._~%/+-]*[A-Za-z0-9._~%+-]",
+    "will not do; write https://HOST[:PORT]/PATH, without user, query, comma or blank, such as "
+    "https://cm.example.org/sharectl.txt",
+)
+_proxy = _text(r"https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?/?", "is no proxy; write http://HOST:PORT")
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Notation:
+    """Notation of a value."""
+
+    words: str
+    """Values that may be written, for the reference."""
+    read: Callable[[Any], Any]
+    """Value of YAML's data; raises `WrongError`."""
+    write: Callable[[Any], Any] = _as_it_is
+    """Plain data that ``read`` takes."""
+
+
+NOTATIONS: Mapping[str, Notation] = {
+    "share": Notation("share", read_share, write_share),
+    "nodes": Notation(
+        "pattern, list of patterns, share, constraint", read_controlled, write_controlled
+    ),
+    "daemon": Notation("host name or address", _daemon),
+    "pool name": Notation("text", _pool_name),
+    "cric name": Notation("text", _cric_name),
+    "cric url": Notation("text", _cric_url),
+    "proxy": Notation("text", _proxy),
+    "url": Notation("text", _url),
+    "identity": Notation("text", _identity),
+    "expression": Notation("ClassAd expression", _expression),
+}
+"""`Setting.kind` → its notation."""

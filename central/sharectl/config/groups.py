@@ -26,25 +26,22 @@ _PART = "letters, digits, _ and -, a letter or digit first, at most 64"
 
 @dataclass(frozen=True)
 class GroupControlConfig:
-    """Control law of a group.
-
-    A key that is written replaces that of ``control``, each mapping as a whole.
-    """
+    """Control law of a group. Written keys replace those of ``control``, mappings whole."""
 
     law: Optional[str] = setting(None, choices=tuple(LAWS))
-    """As `control.law`; null for the law of `control`."""
+    """As `control.law`."""
     ewma: Optional[Ewma] = setting(None)
-    """As `control.ewma`; null for that. Keys that are not written have their defaults."""
+    """As `control.ewma`."""
     pid: Optional[Pid] = setting(None)
-    """As `control.pid`; null for that. Keys that are not written have their defaults."""
+    """As `control.pid`."""
 
 
 @dataclass(frozen=True)
 class _Promise:
     pledge_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Computing power promised to the group."""
+    """Promised power."""
     pledge_hepscore23: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """The same, where pledges are in HEPscore23."""
+    """The same in HEPscore23."""
 
     @property
     def written_hs06(self) -> Optional[float]:
@@ -55,25 +52,26 @@ class _Promise:
 @dataclass(frozen=True)
 class _Steered:
     control: Optional[GroupControlConfig] = setting(None)
-    """Control law of the group, and of the groups within it; null for that of `control`."""
+    """Control law of it and of the groups within it; null: that of `control`."""
     max_borrowed_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Most above its own share that its setpoint gets of what others lend (Kueue's borrowingLimit);
-    null for no limit."""
+    """Most that its setpoint gains from lenders (Kueue's borrowingLimit)."""
     max_lent_hs06: Optional[float] = setting(None, least=0, most=MAX_HS06)
-    """Most of its share that others may have while it has no jobs for it (Kueue's lendingLimit);
-    null lends nothing: setpoints are then the shares (docs/control.md)."""
+    """Most of its share that others may use while it has no jobs (Kueue's lendingLimit,
+    docs/control.md); null: none."""
     groups: Optional[Mapping[str, SubgroupConfig]] = setting(None)
-    """Groups within it, by the next part of AccountingGroup: `groups: {prod: {share: 0.7}}` of
-    `alice` is `alice.prod` (docs/nested-groups.md). Together they promise no more than it has; what
-    is left over is for its other jobs."""
+    """Groups within it, by the next part of AccountingGroup (docs/nested-groups.md), that promise
+    no more than it has."""
 
 
 @dataclass(frozen=True)
-class SubgroupConfig(_Steered, _Promise):
-    """Group within another one, at any level; one of three keys is its promise."""
-
+class _Share:
     share: Optional[float] = setting(None, least=0, most=1)
-    """Part of the pledge of the group above it, such as `0.7`."""
+    """Part of the pledge of the group above it."""
+
+
+@dataclass(frozen=True)
+class SubgroupConfig(_Steered, _Promise, _Share):
+    """Group within another one, at any level, with exactly one promise."""
 
     def pledge_of(self, above: Optional[Fraction]) -> Optional[Fraction]:
         """Pledge, HS06, within a group with the pledge ``above``; None if a source has it."""
@@ -84,11 +82,10 @@ class SubgroupConfig(_Steered, _Promise):
 
 @dataclass(frozen=True)
 class GroupConfig(_Steered, _Promise):
-    """Promise to a group: exactly one of the two pledges, on one scale, or what a source says."""
+    """Group with exactly one of two pledges, or none where a source has it."""
 
     cric_vo: Optional[str] = setting(None, kind="cric name")
-    """Name of the group's VO in CRIC, with `pledges: {from: cric}`; case does not count. null: the
-    group's name."""
+    """Name of its VO in CRIC, case ignored; null: the group's name."""
 
 
 AnyGroup = Union[GroupConfig, SubgroupConfig]

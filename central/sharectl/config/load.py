@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Optional
 
-from sharectl.config.files import as_written, clashes
 from sharectl.config.groups import GroupControlConfig, all_groups, group_faults
 from sharectl.config.model import (
     STATE_DIRECTORY,
@@ -63,7 +62,7 @@ def parse(text: str, name: str) -> Config:
     faults = tree.faults
     config = None
     if isinstance(tree.data, dict):
-        config, more = _judged(tree, tree.data, Path(name))
+        config, more = _judged(tree, tree.data)
         faults = [*faults, *more]
     elif () not in tree.refused:
         what = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
@@ -73,7 +72,7 @@ def parse(text: str, name: str) -> Config:
     return config
 
 
-def _judged(tree: Tree, data: Mapping[str, Any], file: Path) -> tuple[Config, list[Fault]]:
+def _judged(tree: Tree, data: Mapping[str, Any]) -> tuple[Config, list[Fault]]:
     """Configuration as far as it is sound, and the faults of all sections and between them."""
     reader = Reader(tree, Config, _source(data))
     config: Config = reader.section(Config, _with_files(data), ())
@@ -81,8 +80,7 @@ def _judged(tree: Tree, data: Mapping[str, Any], file: Path) -> tuple[Config, li
     if ("groups",) not in reader.broken:
         for path, message in group_faults(config.groups):
             reader.fault(path, message, of_key=True)
-    published = _published_twice(config.publish or ())
-    for path, message in (*published, *clashes(config, file, as_written)):
+    for path, message in _published_twice(config.publish or ()):
         reader.fault(path, message)
     return config, reader.faults
 

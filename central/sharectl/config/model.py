@@ -35,92 +35,80 @@ OWN_FILES = ("lock", "state.json", "places.json", "disabled", CRIC_COPY, KNOBS_C
 
 @dataclass(frozen=True)
 class NegotiatorPledgesConfig:
-    """Pledges from the negotiator's group quotas, nested ones too."""
+    """Group quotas of the negotiator as pledges, nested ones too."""
 
     file: Optional[Path] = setting(None)
-    """File with the negotiator's knobs, such as `condor_config_val -dump -expand GROUP_` prints,
-    instead of the negotiator itself; null: it is asked."""
+    """Output of `condor_config_val -dump -expand GROUP_`; null asks the negotiator."""
     name: Optional[str] = setting(None, kind="daemon")
-    """Name of the negotiator, where the collector knows several; null for the only one."""
+    """Name of the negotiator, where there are several."""
     deadline_seconds: float = setting(20.0, above=0, most=600)
-    """How long the collector and the negotiator may take together."""
+    """Time for collector and negotiator together."""
     max_age_seconds: float = setting(86400.0, least=0, most=2_592_000)
-    """How long what it said is used while it does not answer: it is busy while it negotiates."""
+    """Age to which its last answer is used while it is silent: it is busy while it negotiates."""
     pool_cores: Optional[float] = setting(None, above=0, most=1e9)
-    """Weighted slots that dynamic quotas are shares of; null for the cores that the collector
-    knows."""
+    """Weighted slots that dynamic quotas are shares of; null: the cores in the collector."""
     weight_hs06: Optional[float] = setting(None, above=0, most=1e6)
-    """Power that a weighted slot stands for; null for the mean power of a core in the pool."""
+    """Power of a weighted slot; null: the pool's mean per core."""
 
 
 @dataclass(frozen=True)
 class CricPledgesConfig:
-    """Pledges from WLCG CRIC, over HTTPS, with a copy for when it does not answer."""
+    """Pledges from WLCG CRIC over HTTPS; a copy serves while it is silent."""
 
     federations: tuple[str, ...] = setting(kind="cric name", least=1)
-    """Federations whose pledges this pool delivers, by name or accounting name as CRIC has them;
-    the pledges of several are added up."""
+    """Federations, by name or accounting name in CRIC; their pledges are added up."""
     federation_ratio: float = setting(1.0, above=0, most=1)
-    """Part of the federations' pledges that this pool delivers, where other sites deliver the
-    rest."""
+    """Part of these pledges that this pool delivers."""
     url: str = setting(
         "https://wlcg-cric.cern.ch/api/core/federation/query/?json&start_year={previous_year}",
         kind="cric url",
     )
-    """Address of the answer. `{year}` stands for the year of the pledges, which begins in April,
-    and `{previous_year}` for the one before."""
+    """Address. `{year}` is the year of the pledges, which begins in April; `{previous_year}` the
+    one before."""
     ca_file: Optional[Path] = setting(None)
-    """Certificates, PEM, by which the server is known; null for `ca_directory`, or for those that
-    this machine trusts."""
+    """Trusted certificates, PEM; null: `ca_directory`, or those of this machine."""
     ca_directory: Optional[Path] = setting(None)
-    """Folder of hashed certificates, such as `/etc/grid-security/certificates`; null for
-    `ca_file`."""
+    """Trusted certificates, a hashed folder."""
     proxy: Optional[str] = setting(None, kind="proxy")
-    """Web proxy, `http://HOST:PORT`; the environment is not looked at."""
+    """Proxy, `http://HOST:PORT`; that of the environment is ignored."""
     deadline_seconds: float = setting(30.0, above=0, most=600)
-    """How long the server may take in all."""
+    """Time for the whole answer."""
     refresh_seconds: int = setting(21600, least=60, most=2_592_000)
-    """Age of the copy from which the server is asked again; before that it is not."""
+    """Age of the copy from which CRIC is asked again."""
     max_age_days: float = setting(30.0, above=0, most=366)
-    """Age from which a copy is not used any more: cycles then change nothing until the server
-    answers."""
+    """Age from which the copy is not used: cycles then change nothing."""
     max_change_factor: float = setting(2.0, above=1, most=1000)
-    """A pledge that rises or falls by more than this is not used until `sharectl pledges
-    --confirm`; the one before it stays."""
+    """A pledge that changes by more stays as it was until `sharectl pledges --confirm`."""
     copy_file: Optional[Path] = setting(None)
-    """File of the copy; null for `pledges-cric.json` in `state_directory`."""
+    """The copy; null: `pledges-cric.json` in `state_directory`."""
 
 
 @dataclass(frozen=True)
 class PledgesConfig:
-    """Source of the pledges. A pledge that is written in `groups` goes before any other."""
+    """Pledges written in `groups` go before those of the source."""
 
     source: str = setting("yaml", key="from", choices=tuple(SOURCES))
-    """`yaml`: each group has its pledge under `groups`. `negotiator`: its group quotas. `cric`:
-    WLCG CRIC. Only groups that are listed under `groups` are steered, whatever the source knows."""
+    """`yaml`: `groups` has them. `negotiator`: its group quotas. `cric`: WLCG CRIC. Only groups
+    under `groups` are steered."""
     negotiator: NegotiatorPledgesConfig = setting(NegotiatorPledgesConfig())
-    """How the negotiator is asked."""
+    """Access to the negotiator."""
     cric: Optional[CricPledgesConfig] = setting(None)
-    """How CRIC is asked; needed with `from: cric`."""
+    """Access to CRIC; required with `from: cric`."""
 
 
 @dataclass(frozen=True)
 class NodesConfig:
-    """Execute points that sharectl may steer."""
+    """Execute points to steer."""
 
     controlled: Controlled = setting(ALL_NODES, kind="nodes")
-    """Nodes that may get targets. Host patterns (one, or a list; `*`, `?`, `[0-9]`; matched without
-    case on the short or the full host name), a share such as `"50%"` (the nodes whose names have
-    the lowest SHA-256, so that the choice is stable; `"0%"` only measures), or a ClassAd constraint
-    on the machine ad. Where a name could be both, say which: `{hosts: [GPU]}`, `{constraint: GPU}`,
-    `{share: "50%"}`."""
-    reserved: Optional[Controlled] = setting(None, kind="reserved nodes")
-    """Nodes that never get targets, whatever `controlled` says, such as those that tests or an
-    experiment need as they are; in the same forms. null reserves none."""
+    """Nodes that may get targets: host patterns (`*`, `?`, `[0-9]`; short or full name, case
+    ignored), a share such as `"50%"` (lowest SHA-256 of names; `"0%"` only measures), or a ClassAd
+    constraint. If ambiguous: `{hosts: [GPU]}`, `{constraint: GPU}`, `{share: "50%"}`."""
+    reserved: Optional[Controlled] = setting(None, kind="nodes")
+    """Nodes that never get targets, in the same forms."""
     job_ctl_stale_seconds: int = setting(2340, least=30, most=86400)
-    """Age of a node's last run of `job_ctl`, by the node's own clock, from which `status` calls it
-    stale where the node does not publish `t1_JobCtlStaleSeconds`, from when START does; three
-    periods of 13 minutes."""
+    """Age of the last `job_ctl` run (node's clock) that `status` calls stale where nodes publish no
+    `t1_JobCtlStaleSeconds`: three 13-minute periods."""
 
 
 @dataclass(frozen=True)
@@ -128,98 +116,84 @@ class ControlConfig:
     """Strength of steering."""
 
     strategy: str = setting("many", choices=tuple(STRATEGIES))
-    """How groups are brought together: `many` lets every group that is over its share give to every
-    one that is under it, each in its own request sizes, up to the largest node; `pair` takes from
-    the one group and gives to the other that are furthest off, and counts larger requests as 8
-    cores (or `multicore_cores`)."""
+    """`many`: all groups over their share give to all under it, in their request sizes. `pair`: the
+    furthest over gives to the furthest under; requests above 8 cores (or `multicore_cores`) count
+    as 8."""
     assigning: Assigning = inline(Assigning())
     give_up: GiveUp = inline(GiveUp())
     limits: PlanLimits = inline(PlanLimits())
     acting: Control = inline(Control())
     entitlement: Entitlement = inline(Entitlement())
     gap_seconds: float = setting(GAP_SECONDS, above=0, most=86400)
-    """Longest interval between two complete cycles that integrals and `carry_over` count: of a
-    longer one nobody knows what the errors were; three periods of 17 minutes."""
+    """Longest interval between complete cycles that integrals and `carry_over` count: three
+    17-minute periods."""
     incomplete: str = setting("keep", choices=("keep", "withdraw"))
-    """When a schedd or the collector did not answer: `keep` leaves the published targets to run out
-    by their own validity, `withdraw` publishes a plan without targets at once."""
+    """If a schedd or the collector is silent: `keep` lets targets expire, `withdraw` removes them
+    at once."""
 
 
 @dataclass(frozen=True)
 class PoolConfig:
-    """Questions to the pool's daemons."""
+    """Questions to daemons."""
 
     name: Optional[str] = setting(None, kind="pool name")
-    """Name of the pool, where nodes are told one (docs/transports.md): they refuse the targets of
-    another pool."""
+    """Name of the pool: nodes that are told one refuse targets of others (docs/transports.md)."""
     collector: Optional[str] = setting(None, kind="daemon")
-    """Address of the collector; null for COLLECTOR_HOST of this machine's HTCondor."""
+    """Collector; null: COLLECTOR_HOST of this machine."""
     mode: str = setting("counted", choices=("counted", "jobs"))
-    """`counted` takes running cores from the collector and lets each schedd count its pending jobs;
-    `jobs` fetches every job. Both give the same table."""
+    """`counted`: collector and schedds count. `jobs`: every job is fetched. Both give the same
+    table."""
     schedds: tuple[str, ...] = setting((), kind="daemon")
-    """Schedds that must answer even if the collector does not know them. All that the collector
-    knows are asked in any case."""
+    """Schedds that must answer, beside all that the collector knows."""
     demand: str = setting("placeable", choices=("placeable", "pending"))
-    """`placeable` tries the pending jobs on the ads of the nodes, as if these were empty: jobs that
-    no node could run are no demand. `pending` counts every pending job as demand."""
+    """`placeable` ignores pending jobs that no node could run, were it empty; `pending` counts
+    all."""
     collector_deadline_seconds: float = setting(20.0, above=0, most=3600)
-    """How long the collector may take."""
+    """Time for the collector."""
     schedd_deadline_seconds: float = setting(60.0, above=0, most=3600)
-    """How long a schedd may take; all are asked at the same time."""
+    """Time for each schedd; they are asked together."""
     default_node_hs06: float = setting(DEFAULT_NODE_HS06, above=0, most=1e6)
-    """Power of a node that does not publish `t1_wn_hs06`."""
+    """Power of a node without `t1_wn_hs06`."""
     default_node_cores: int = setting(DEFAULT_NODE_CORES, least=1, most=65536)
-    """Cores of a node that does not publish TotalSlotCpus."""
+    """Cores of a node without TotalSlotCpus."""
 
 
 @dataclass(frozen=True)
 class HttpsPublisherConfig:
-    """Targets as a file that a web server of the site serves.
-
-    After writing, and in ``status``, it is fetched.
-    """
+    """File on the site's web server, fetched after writing and in ``status``."""
 
     file: Path = setting()
-    """Where the file appears, by rename: below the server's document root."""
+    """File below the document root, replaced by rename."""
     url: str = setting(kind="url")
-    """Where the server serves it, `https://HOST[:PORT]/PATH`: what the nodes fetch."""
+    """Address that nodes fetch, `https://HOST[:PORT]/PATH`."""
     ca_file: Optional[Path] = setting(None)
-    """Certificates, PEM, by which the server is known; null for those that this machine trusts."""
+    """Trusted certificates, PEM; null: those of this machine."""
     deadline_seconds: float = setting(20.0, above=0, most=600)
-    """How long the server may take."""
+    """Time for the server."""
 
 
 @dataclass(frozen=True)
 class CollectorPublisherConfig:
-    """Targets as ads in the collectors of the pool, replaced at every cycle."""
+    """Ads in the pool's collectors, replaced at every cycle."""
 
     identity: Optional[str] = setting(None, kind="identity")
-    """The identity under which the collectors know sharectl, and the only one that nodes believe
-    (docs/transports.md); any other is an error. null: whatever it is, it is only reported."""
+    """Identity of sharectl in the collectors, the only one that nodes believe (docs/transports.md);
+    null only reports it."""
     deadline_seconds: float = setting(20.0, above=0, most=600)
-    """How long a collector may take; all are asked at the same time."""
+    """Time for each collector; they are asked together."""
 
 
 @dataclass(frozen=True)
 class PublisherConfig:
-    """A way for targets to reach the nodes: exactly one of the keys."""
+    """Way of targets to the nodes: one of the keys."""
 
     file: Optional[Path] = setting(None)
-    """Where the file of targets appears, by rename: on a file system that the nodes share, or that
-    is copied to them. A symbolic link there is replaced, not followed; a device or a folder is an
-    error."""
+    """File that nodes share, or that is copied to them; replaced by rename. A link is replaced, a
+    device or folder refused."""
     https: Optional[HttpsPublisherConfig] = setting(None)
-    """A file that a web server serves."""
+    """File on a web server."""
     collector: Optional[CollectorPublisherConfig] = setting(None)
-    """An ad a target in the pool's collectors; `{}` for the defaults."""
-
-    def written_files(self, number: int) -> list[tuple[ValuePath, Optional[Path]]]:
-        """Files that entry ``number`` writes, each after its place in the configuration."""
-        return [
-            (("publish", number, "file"), self.file),
-            (("publish", number, "https", "file"), self.https.file if self.https else None),
-        ]
+    """Ads in the pool's collectors; `{}` for the defaults."""
 
 
 @dataclass(frozen=True)
@@ -227,50 +201,48 @@ class HistoryConfig:
     """Logs of every cycle."""
 
     jobs_file: Path = setting(STATE_DIRECTORY / "AcctGroup_hs06.txt")
-    """The jobs of the last cycle, replaced each time. By default in `state_directory`."""
+    """Jobs of the last cycle; by default in `state_directory`."""
     errors_log: Path = setting(STATE_DIRECTORY / "shares_Error.log")
-    """The groups' errors, rows appended each time. By default in `state_directory`."""
+    """Errors of groups, appended; by default in `state_directory`."""
     errors_log_max_bytes: int = setting(10 * 2**20, least=4096, most=2**40)
-    """Size from which `errors_log` is rotated."""
+    """Size at which `errors_log` is rotated."""
     errors_log_keep: int = setting(10, least=1, most=1000)
-    """Rotated files that are kept."""
+    """Rotated files to keep."""
     changes_max_bytes: int = setting(10 * 2**20, least=4096, most=2**40)
-    """Size from which `ledger/changes.jsonl` in `state_directory` is rotated: who changed which
-    node's target, and why."""
+    """Size at which `ledger/changes.jsonl`, the audit of targets, is rotated."""
     changes_keep: int = setting(10, least=1, most=1000)
-    """Rotated files of it that are kept."""
+    """Rotated files to keep."""
 
 
 @dataclass(frozen=True)
 class Config:
-    """Everything an operator decides. Only ``groups`` has to be written."""
+    """Decisions of the operator. Only ``groups`` is required."""
 
     groups: Mapping[str, GroupConfig] = setting()
-    """Group to pledge. The name is the first part of AccountingGroup; case does not count. At least
-    one pledge is above 0. `other` and `none` are reserved."""
+    """Promises, by the first part of AccountingGroup, case ignored, without `other` and `none`. At
+    least one pledge is above 0."""
     pledges: PledgesConfig = setting(PledgesConfig())
-    """Source of the groups' pledges."""
+    """Source of pledges."""
     nodes: NodesConfig = setting(NodesConfig())
-    """Execute points that may be steered."""
+    """Execute points to steer."""
     control: ControlConfig = setting(ControlConfig())
     """Strength of steering."""
     pool: PoolConfig = setting(PoolConfig())
-    """Questions to the pool's daemons."""
+    """Questions to daemons."""
     publish: tuple[PublisherConfig, ...] = setting((PublisherConfig(file=TARGETS_FILE),), least=1)
-    """Ways for targets to reach the nodes: a list of mappings with one key each."""
+    """Ways of targets to the nodes."""
     signing_key_file: Optional[Path] = setting(None)
-    """Keys by which `file:` and `https:` are signed (docs/transports.md); null: they are not
-    signed."""
+    """Keys that sign `file` and `https` (docs/transports.md); null signs nothing."""
     validity_seconds: int = setting(3060, least=60, most=86400)
-    """How long nodes act on targets that are not renewed; three periods of 17 minutes."""
+    """Time that nodes act on targets that are not renewed: three 17-minute periods."""
     history: HistoryConfig = setting(HistoryConfig())
     """Logs of every cycle."""
     ledger: Keep = setting(Keep())
-    """The ledger of every cycle."""
+    """Ledger of every cycle."""
     state_directory: Path = setting(STATE_DIRECTORY)
-    """Folder of the lock, and of what one cycle hands to the next."""
+    """Folder of the lock and the state."""
     lock_wait_seconds: float = setting(60.0, least=0, most=3600)
-    """How long a cycle waits for one that still runs, before it leaves."""
+    """Time to wait for another cycle."""
     written: frozenset[ValuePath] = field(default=frozenset(), compare=False, repr=False)
     """Paths of the values that the file has."""
 

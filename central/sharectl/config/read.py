@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Optional, get_args, get_origin
 
-from sharectl.config import messages
-from sharectl.config.fields import Key, keys_of, record_of, section_in, sections_of
+from sharectl.config.fields import (
+    NOTATIONS,
+    Key,
+    WrongError,
+    absolute_path,
+    keys_of,
+    record_of,
+    section_in,
+    sections_of,
+)
 from sharectl.config.groups import GroupConfig, SubgroupConfig, first_level_fault, part_fault
 from sharectl.config.model import faults_between
-from sharectl.config.values import NOTATIONS, WrongError, absolute_path
-from sharectl.files.yaml import Fault, Tree, ValuePath
+from sharectl.files.yaml import Fault, Tree, ValuePath, place
 from sharectl.words import shown
+
+GROUP_EXAMPLE = "cms: {pledge_hs06: 87100}"
+_EXAMPLES = {
+    "groups": f"groups, and below it such as {GROUP_EXAMPLE}",
+    "file": "such as file: /shared/sharectl.txt",
+}
+"""Required key → example; others are shown by their name."""
+_NAME_FAULTS = {GroupConfig: first_level_fault, SubgroupConfig: part_fault}
+"""Section of a group → why a name cannot be one."""
 
 
 class Reader:
@@ -29,7 +46,7 @@ class Reader:
         self.top = top
         """Section of the whole file."""
         self.source = source
-        """Source of pledges; None if that is not known."""
+        """Source of pledges; None if it is invalid."""
         self.faults: list[Fault] = []
         self.broken: set[ValuePath] = set(tree.refused)
         self._places = {_folded(path): index for path, index in tree.keys.items()}
@@ -49,18 +66,27 @@ class Reader:
     def unknown_keys(self, section: type, value: Mapping[str, Any], path: ValuePath) -> bool:
         """Note the keys that a section does not have; False without one."""
         keys = keys_of(section)
-        unknown = [(*path, name) for name in value if name not in keys]
-        elsewhere = {at: keys_of(one) for at, one in sections_of(self.top).items()}
-        for at in unknown:
-            if at not in self.tree.refused:
-                self.fault(at, messages.unknown_key(str(at[-1]), keys, elsewhere), of_key=True)
+        unknown = [name for name in value if name not in keys]
+        for name in unknown:
+            if (*path, name) not in self.tree.refused:
+                self.fault((*path, name), f"unknown key; {self._advice(name, keys)}", of_key=True)
         return bool(unknown)
+
+    def _advice(self, name: str, keys: Iterable[str]) -> str:
+        """Section in which ``name`` is a key, or the most similar one of ``keys``."""
+        for at, section in sections_of(self.top).items():
+            if name in keys_of(section):
+                return (
+                    f"write it {f'under {place(at)}' if at else 'at the top level, not indented'}"
+                )
+        near = get_close_matches(name.lower(), list(keys), n=1)
+        return f"did you mean {near[0]}?" if near else f"write one of {', '.join(keys)}"
 
     def section(self, section: type, value: Any, path: ValuePath) -> Any:
         """Record of the mapping at ``path``."""
         keys = keys_of(section)
         if not isinstance(value, dict):
-            self._refuse(path, messages.not_a_mapping(path, value, self._text(path, value), keys))
+            self._no_mapping(value, path, keys)
             return _unknown(section)
         values: dict[str, Any] = {}
         for name, key in keys.items():
@@ -69,10 +95,9 @@ class Reader:
                 values[name] = _nothing(key)
             elif name in value:
                 values[name] = self.value(key, value[name], at)
-        for name in (key.name for key in keys.values() if key.default is MISSING):
-            if name not in value:
-                self.fault((*path, name), messages.missing(name), of_key=True)
-                self.broken.add((*path, name))
+            elif key.default is MISSING:
+                self.fault(at, f"is missing; write {_EXAMPLES.get(name, name)}", of_key=True)
+                self.broken.add(at)
                 values[name] = None
         if not self.unknown_keys(section, value, path):
             written = {
@@ -91,22 +116,18 @@ class Reader:
         section, origin = section_in(key), get_origin(key.hint)
         if origin is tuple:
             return self._list(key, section, value, path)
-        if section is not None:
-            many = origin is not None
-            return self._named(section, value, path) if many else self.section(section, value, path)
-        return self._scalar(key, value, path)
+        if section is None:
+            return self._scalar(key, value, path)
+        return (self._named if origin else self.section)(section, value, path)
 
     def _list(self, key: Key, section: Optional[type], value: Any, path: ValuePath) -> Any:
         if not isinstance(value, list):
-            text = self._text(path, value)
-            message = messages.not_a_list(value, text, of_mappings=section is not None)
-            return self._refuse(path, message)
+            entry = self._text(value, path) if isinstance(value, str) else ""
+            example = f"{{file: {entry or '/shared/sharectl.txt'}}}" if section else entry or "ap-1"
+            return self._refuse(value, path, f"a list, such as [{example}]")
         if len(value) < (key.setting.least or 0):
-            return self._refuse(
-                path,
-                f"the list is empty; write at least one entry, or remove {path[-1]} for the "
-                "default",
-            )
+            self._note(path, "the list is empty; write an entry, or remove it for the default")
+            return None
         item = replace(key, hint=get_args(key.hint)[0], optional=False)
         return tuple(
             self.section(section, entry, (*path, number))
@@ -118,8 +139,8 @@ class Reader:
     def _named(self, section: type, value: Any, path: ValuePath) -> Any:
         """Mapping of names; those of groups are folded."""
         if not isinstance(value, dict):
-            keys = () if path == ("groups",) else ("NAME",)
-            self._refuse(path, messages.not_a_mapping(path, value, self._text(path, value), keys))
+            example = GROUP_EXAMPLE if section in _NAME_FAULTS else "NAME: {…}"
+            self._refuse(value, path, f"names below it, such as {example}")
             return {}
         name_fault = _NAME_FAULTS.get(section)
         named: dict[str, Any] = {}
@@ -133,51 +154,72 @@ class Reader:
             if folded in named:
                 first = next(other for other in value if other.lower() == name.lower())
                 line = self.tree.line(self.tree.keys.get((*path, first), 0))
-                message = (
-                    f"is the same group as {first} at line {line}, case does not count; keep one "
-                    "of them"
-                )
-                self.fault(at, message, of_key=True)
+                fact = f"is the same group as {first} at line {line}, case does not count"
+                self.fault(at, f"{fact}; keep one of them", of_key=True)
             else:
                 refused = at in self.tree.refused
                 named[folded] = _unknown(section) if refused else self.section(section, content, at)
         return named
 
     def _scalar(self, key: Key, value: Any, path: ValuePath) -> Any:
-        text, one = self._text(path, value), key.setting
-        if one.choices:
-            sound = isinstance(value, str) and value in one.choices
-            message = messages.not_a_choice(one.choices, value, text)
-            return value if sound else self._refuse(path, message)
+        setting, is_text = key.setting, isinstance(value, str)
+        if setting.choices:
+            sound = is_text and value in setting.choices
+            remedy = f"one of {', '.join(setting.choices)}"
+            return value if sound else self._refuse(value, path, remedy)
         if key.hint is bool:
-            fact = messages.unusable(value, text)
             sound = isinstance(value, bool)
-            return value if sound else self._refuse(path, f"{fact}; write true or false")
-        if key.hint in (str, Path) and not isinstance(value, str):
-            return self._refuse(path, messages.not_text(value, text))
-        if not one.kind and key.hint is not Path:
-            return self._number(key, value, path, text)
-        read = NOTATIONS[one.kind].read if one.kind else absolute_path
+            return value if sound else self._refuse(value, path, "true or false")
+        if key.hint in (int, float) and not setting.kind:
+            return self._number(key, value, path)
+        if key.hint in (str, Path) and not is_text:
+            is_scalar = isinstance(value, (bool, int, float))
+            text = f'text, in quotes: "{self._text(value, path)}"' if is_scalar else "text"
+            return self._refuse(value, path, text)
         try:
-            return read(value)
+            return (NOTATIONS[setting.kind].read if setting.kind else absolute_path)(value)
         except WrongError as error:
-            return self._refuse((*path, *error.at), str(error))
+            self._note((*path, *error.at), str(error))
+            return None
 
-    def _number(self, key: Key, value: Any, path: ValuePath, text: str) -> Any:
+    def _number(self, key: Key, value: Any, path: ValuePath) -> Any:
         kinds = (int,) if key.hint is int else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
-            return self._refuse(path, messages.not_a_number(key, value, text))
+            plain = ", without quotes or a unit" if isinstance(value, str) else ""
+            return self._refuse(value, path, f"a {key.range}{plain}")
         if not math.isfinite(value) or not key.admits(value):
-            return self._refuse(path, messages.out_of_range(key, text))
+            return self._refuse(value, path, f"a {key.range}")
         return key.hint(value)
 
-    def _refuse(self, path: ValuePath, message: str) -> None:
+    def _no_mapping(self, value: Any, path: ValuePath, keys: Mapping[str, Key]) -> None:
+        text, first = self._text(value, path), next(iter(keys))
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+            name = "" if isinstance(path[-1], int) else f"{shown(path[-1])}: "
+            self._note(path, f"this is no mapping; write such as {name}{{{first}: {text}}}")
+        else:
+            self._refuse(value, path, f"its keys below it, indented, such as {first}")
+
+    def _refuse(self, value: Any, path: ValuePath, wanted: str) -> None:
+        """Note that ``value`` is not what is wanted."""
+        text = self._text(value, path)
+        if value is None:
+            fact = "there is no value"
+        elif isinstance(value, bool):
+            fact = f"YAML reads {text} as {str(value).lower()}"
+        elif isinstance(value, (dict, list)):
+            fact = f"this is a {'mapping' if isinstance(value, dict) else 'list'}"
+        else:
+            fact = f'"{text}" will not do' if isinstance(value, str) else f"{text} will not do"
+        self._note(path, f"{fact}; write {wanted}")
+
+    def _note(self, path: ValuePath, message: str) -> None:
+        """Note a fault of a value, unless YAML has refused it, or one around it."""
         if not any(path[:length] in self.tree.refused for length in range(len(path) + 1)):
             self.fault(path, message)
         self.broken.add(path)
 
-    def _text(self, path: ValuePath, value: Any) -> str:
-        return shown(self.tree.texts.get(path, messages.kind_of(value)))
+    def _text(self, value: Any, path: ValuePath) -> str:
+        return shown(self.tree.texts.get(path, str(value)))
 
 
 def _folded(path: ValuePath) -> ValuePath:
@@ -191,10 +233,5 @@ def _unknown(section: type) -> Any:
 
 def _nothing(key: Key) -> Any:
     """Value of a key that cannot be read."""
-    section = section_in(key)
-    is_record = section is not None and section is key.hint and not key.optional
+    is_record = section_in(key) is key.hint and not key.optional
     return _unknown(key.hint) if is_record else None
-
-
-_NAME_FAULTS = {GroupConfig: first_level_fault, SubgroupConfig: part_fault}
-"""Section of a group → why a name cannot be one."""

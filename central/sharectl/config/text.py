@@ -10,9 +10,8 @@ from typing import Any
 
 import yaml
 
-from sharectl.config.fields import Key, items_of, section_in
+from sharectl.config.fields import NOTATIONS, Key, items_of, section_in
 from sharectl.config.model import Config
-from sharectl.config.values import NOTATIONS
 from sharectl.files.yaml import ValuePath
 
 _PLAIN = re.compile(r"/?[A-Za-z_][A-Za-z0-9_./-]*")

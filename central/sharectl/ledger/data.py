@@ -275,16 +275,14 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Keep:
-    """Retention of cycles in ``ledger/ledger.sqlite`` (docs/ledger.md)."""
+    """Retention in `ledger/ledger.sqlite` (docs/ledger.md)."""
 
     days: int = setting(730, least=1, most=36500, key="keep_days")
-    """Age from which cycles are removed, the oldest first."""
+    """Age at which cycles are removed."""
     nodes_days: int = setting(60, least=1, most=36500, key="keep_nodes_days")
-    """Age from which the nodes of a cycle are removed, with their jobs and targets; the figures of
-    groups stay."""
+    """Age at which nodes, jobs and targets are removed; figures of groups stay."""
     max_bytes: int = setting(2 * 2**30, least=2**20, most=2**44)
-    """Largest size of the file: beyond it what nodes held is removed first, the oldest first, then
-    whole cycles."""
+    """Largest file: beyond it the oldest node details go, then cycles."""
     cycles_a_time: int = 200
     """Cycles that go at most when one is added."""
     doubted_cycles: int = 50

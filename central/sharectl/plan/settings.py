@@ -43,14 +43,12 @@ class Prices:
     """Prices that make the worth of a target."""
 
     horizon_seconds: float = setting(86_400.0, least=60, most=2_592_000)
-    """For `many`: how long power that is moved counts. A node whose cores take longer to come free
-    gets no target."""
+    """`many`: time for which moved power counts. Nodes that free cores later get no target."""
     idle_price: float = setting(1.0, least=0, most=1000)
-    """For `many`: how much moved power, for as long, one of idle cores must be worth. Above 1 nodes
-    that free cores faster go before stronger ones."""
+    """`many`: worth of idle power in moved power. Above 1 nodes that free cores faster go before
+    stronger ones."""
     keep_gain_ratio: float = setting(0.25, least=0, most=100)
-    """For `many`: a target stays unless another for its node or its groups is worth more by this
-    part."""
+    """`many`: a target stays unless another one is worth more by this part."""
     single_core_ratio: float = 0.5
     """Part of their value at which cores for single-core jobs count."""
 
@@ -86,16 +84,14 @@ class Assigning:
     """Settings of plans for many pairs."""
 
     solver: str = setting("auto", choices=tuple(SOLVERS))
-    """How `many` chooses among all targets that nodes could have: `auto` by HiGHS where it is
-    installed (the extra `optimise`), and greedily, with a note in the plan, if it fails or takes
-    too long; `highs` does so too, with a note where it is not installed, and looks for the very
-    best in a large pool too; `greedy` always greedily."""
+    """Choice of targets for `many`: `auto` by HiGHS (extra `optimise`), greedy if it is missing,
+    fails or is slow; `highs` the same, exact in large pools too; `greedy`."""
     solver_seconds: float = setting(5.0, above=0, most=600)
-    """How long HiGHS may take."""
+    """Time for HiGHS."""
     prices: Prices = inline(Prices())
     obey_seconds: int = setting(2340, least=10, most=604_800)
-    """For `many`: a node that has had its target for longer, and does not act on it, loses it, and
-    gets none for four times as long. Three periods of 13 minutes."""
+    """`many`: a node that ignores its target for longer loses it for four times as long. Three
+    13-minute periods."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +99,13 @@ class GiveUp:
     """Settings of giving back blocks that stand free."""
 
     seconds: Optional[float] = setting(None, above=0, most=604_800, key="give_up_seconds")
-    """How long the cores of a block may stand free under a target before a job takes them: from the
-    first cycle that sees them free to the one that sees them free still. Then the target goes, and
-    that group, size and node are left alone for a time that doubles at each failure, up to 6 hours.
-    null: two negotiation cycles of 60 s longer than blocks stood free that jobs took."""
+    """Time that cores of a block may stand free. Then the target goes, and its group, size and node
+    rest for a time that doubles up to 6 hours. null: two negotiation cycles of 60 s more than
+    blocks needed that jobs took."""
     blocks: Optional[int] = setting(None, least=1, most=1_000_000, key="probe_blocks")
-    """Most blocks of one group and size that new targets of a cycle are for, beside as many as were
-    taken since the last one, less those that stand free; of single-core jobs a block is a core.
-    null: 1 % of the pool's cores, at least 32 cores. One block at a time where no job took several
-    in a row."""
+    """Most blocks of a group and size that a cycle adds to the number just taken, less those that
+    stand free; cores for single-core jobs. null: 1 % of the pool's cores, at least 32 cores; one
+    block where no job took several in a row."""
 
     def probes(self, pool_cores: int, cores: int) -> int:
         """Blocks of so many cores that a cycle may try out."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, advice, unusable
+from sharectl.config.advice import absent, advice, protected, unit_of, unusable
 from sharectl.config.load import parse
 from sharectl.config.model import Config
 from sharectl.publish import signing
@@ -112,10 +112,10 @@ def test_a_key_that_cannot_be_used_is_a_finding(
 
 
 def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert absent(config(own, f"{{file: {own}/sharectl.txt}}")) == []
+    assert absent(config(own, f"{{file: {own}/sharectl.txt}}"), {}) == []
     served = f"{{https: {{file: {own}/www/x, url: 'https://cm/x'}}}}"
     found = absent(
-        config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}")
+        config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}"), {}
     )
     assert [line.split("; ")[0] for line in found] == [
         f"state_directory: there is no folder {own}/state on this machine",
@@ -134,10 +134,10 @@ def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFi
 
 
 def test_the_state_directory_that_the_first_cycle_makes_is_not_to_be_made(own: Path) -> None:
-    (line,) = absent(config(own / "state", "{collector: {}}"))
+    (line,) = absent(config(own / "state", "{collector: {}}"), {})
     assert "; the first cycle makes it" in line
     assert "make it before" not in line
-    (line,) = absent(config(own / "deep" / "state", "{collector: {}}"))
+    (line,) = absent(config(own / "deep" / "state", "{collector: {}}"), {})
     assert line.endswith("make it before cycles run here")
 
 
@@ -145,7 +145,7 @@ def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixtur
     (own / "web").mkdir()
     (own / "state").touch()
     found = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
-    assert absent(found) == []
+    assert absent(found, {}) == []
     first, second = unusable(found, own / "F")[0]
     assert (
         first
@@ -162,6 +162,53 @@ def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixtur
     out, err = capsys.readouterr()
     assert "web is a folder" in err
     assert out.splitlines()[-1].startswith("# not ok: 1 problem on this machine")
+
+
+UNIT = {
+    "LoadState": "loaded",
+    "StateDirectory": "sharectl",
+    "ReadWritePaths": "-/srv /shared",
+    "ProtectSystem": "strict",
+    "ProtectHome": "yes",
+    "PrivateTmp": "yes",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "setting", "remedy"),
+    [
+        ("/var/lib/sharectl/t", "", ""),
+        ("/shared/deep/t", "", ""),
+        ("/srv/t", "", ""),
+        ("/home/x/t", "ProtectHome=yes", "name a folder elsewhere"),
+        ("/var/tmp/x/t", "PrivateTmp=yes", "name a folder elsewhere"),  # noqa: S108 - a name
+        ("/var/lib/other/t", "ProtectSystem=strict", "ReadWritePaths=/var/lib/other"),
+    ],
+)
+def test_a_folder_that_the_unit_protects_is_named(path: str, setting: str, remedy: str) -> None:
+    chosen = parse(f"groups: {{cms: {{pledge_hs06: 1}}}}\nhistory: {{jobs_file: {path}}}", "F")
+    lines = protected(chosen, UNIT)
+    assert [line.split(": ")[0] for line in lines] == (["history.jobs_file"] if setting else [])
+    assert setting in "".join(lines)
+    assert "".join(lines).endswith(remedy)
+    assert protected(chosen, {}) == []
+    assert protected(chosen, {**UNIT, "ProtectSystem": "full"}) == lines * (
+        "ProtectSystem" not in setting
+    )
+    assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
+
+
+def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(own), prepend=":")
+    command, shown = own / "systemctl", "\n".join(f"{name}={text}" for name, text in UNIT.items())
+    for body, unit in (
+        (f"echo '{shown}'", UNIT),
+        ("echo LoadState=not-found", {}),
+        (f"echo '{shown}'; exit 1", {}),
+    ):
+        command.write_text(f'#!/bin/sh\n[ "$1 $2" = "show sharectl.service" ] || exit 2\n{body}\n')
+        command.chmod(0o755)
+        assert unit_of() == unit
 
 
 def test_check_config_takes_the_option_that_other_verbs_have(

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sharectl.config.fields import keys_of, sections_of
+from sharectl.config.fields import keys_of, read_controlled, sections_of, write_controlled
 from sharectl.config.load import load, parse, steering_of
 from sharectl.config.model import Config, ControlConfig
 from sharectl.config.text import render
-from sharectl.config.values import read_controlled, write_controlled
 from sharectl.control.laws import Control, Ewma, Pid
 from sharectl.control.setpoints import CarryOver, Entitlement, Loans
 from sharectl.control.steering import SEED, SteeringConfig

@@ -48,7 +48,7 @@ def said(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
         (
             {"rest": "control: {dwell_seconds: 7200}\nvalidity_seconds: 60"},
             "control.dwell_seconds: 7200 is above validity_seconds, 60",
-            "60 s after the last cycle nodes drop it",
+            "write a longer validity_seconds",
         ),
     ],
 )

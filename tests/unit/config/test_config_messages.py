@@ -23,8 +23,8 @@ GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
 NESTED = "groups: {cms: {pledge_hs06: 100, groups: {prod: {share: 0.9}, user: {share: 0.2}}}"
 CRIC = "federations: [IT-INFN-CNAF]"
 TWO_SETS = "ca_file: /a, ca_directory: /b"
-LATER = "nodes.controlled publish[1].file pool.mode state_directory"
-PUBLISHED = f"{GROUPS}publish: [{{fiel: /x}}, {{file: /x}}, {{file: /x}}, 5, {{file: /x}}]"
+LATER = "nodes.controlled publish[1].collector pool.mode state_directory"
+PUBLISHED = f"{GROUPS}publish: [{{fiel: /x}}, {{collector: {{}}}}, 5, {{collector: {{}}}}]"
 BELOW = "a: {share: 1, max_lent_hs06: 1, groups: {b: {share: 2}}}"
 ALL = """\
 validity_seconds: 17m
@@ -32,7 +32,7 @@ groups:
   no: {pledge: 5}
   cms: &x {pledge_hs06: 1}
 nodes: {controlled: 5}
-publish: [{file: /s}, {file: /s}]
+publish: [{collector: {}}, {collector: {}}]
 pool: {mode: jobs, mode: jobs}
 state_directory: *x
 """
@@ -87,14 +87,10 @@ def test_a_fault_is_one_problem_with_a_remedy(text: str) -> None:
             f"{GROUPS}publish: [{{file: /tmp/x, https: {{}}}}]",
             "publish[0] publish[0].https.file publish[0].https.url",
         ),
-        (PUBLISHED, "publish[0].fiel publish[2].file publish[3] publish[4].file"),
+        (PUBLISHED, "publish[0].fiel publish[2] publish[3].collector"),
         (
             f"{GROUPS}publish: [{{collector: {{}}}}, {{collector: {{identity: x}}}}]",
             "publish[1].collector publish[1].collector.identity",
-        ),
-        (
-            f"{GROUPS}state_directory: x\npublish: [{{file: /var/lib/sharectl/lock}}]",
-            "state_directory",
         ),
         (
             f"{GROUPS}control: {{deadband_hs06: 1_000}}\npublish: [{{file: /x, collector: {{}}}}]",

@@ -7,28 +7,30 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import MISSING
 from pathlib import Path
-from typing import Optional
+from typing import Optional, get_origin
 
 import pytest
 
-from sharectl.config.fields import Key, keys_of, section_in, sections_of
+from sharectl.config.fields import NOTATIONS, Key, keys_of, section_in, sections_of
+from sharectl.config.groups import GroupConfig, SubgroupConfig
 from sharectl.config.load import parse
 from sharectl.config.model import ONE_OF, Config
 from sharectl.config.text import flow, plain
-from sharectl.config.values import NOTATIONS
 from sharectl.files.yaml import ValuePath, place
 from sharectl.settings import Setting
 
 PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 SECTIONS = sections_of(Config)
 BEGIN = "## Top level\n"
-KINDS = {
-    "groups": "mapping of group names",
-    "publish": "list of mappings",
-    "schedds": "list of names",
-    "federations": "list of names",
+LISTS = {"groups": "mapping of names", "publish": "list of mappings"}
+"""Key → its values, where its type does not say it."""
+UNITS = {
+    "seconds": "s",
+    "bytes": "bytes",
+    "hs06": "HS06",
+    "hepscore23": "HEPscore23",
+    "cores": "cores",
 }
-"""Key → its values, where neither type nor notation says it."""
 
 
 def docstrings(record: type) -> dict[str, str]:
@@ -57,29 +59,33 @@ def meanings(record: type) -> Iterator[tuple[str, str]]:
 
 
 def values(key: Key) -> str:
-    """Values that a key takes, such as ``whole number, 2 to 1024 cores``."""
+    """Values that a key takes, such as ``2..1024 cores, whole``."""
     one = key.setting
-    if key.name in KINDS:
-        words = KINDS[key.name]
+    if key.name in LISTS:
+        words = LISTS[key.name]
+    elif get_origin(key.hint) is tuple:
+        words = "list of names"
     elif section_in(key) is not None:
-        words = "mapping, below"
+        words = "mapping"
     elif one.choices:
-        words = " or ".join(f"`{choice}`" for choice in one.choices)
+        words = ", ".join(f"`{choice}`" for choice in one.choices)
     elif one.kind:
         words = NOTATIONS[one.kind].words
+    elif key.hint is Path:
+        words = "path"
     else:
-        words = "absolute path" if key.hint is Path else key.range
-    return f"{words}, null" if key.optional else words
+        low = f">{one.above:g}" if one.above is not None else f"{one.least or 0:.15g}"
+        unit = UNITS.get(key.name.rpartition("_")[2], "")
+        words = f"{low}..{one.most:.15g} {unit}".rstrip() + (", whole" if key.hint is int else "")
+    return words
 
 
 def default(section: type, key: Key) -> str:
     least, names, _ = ONE_OF.get(section, (0, frozenset(), ""))
     if least and key.name in names:
-        return f"one of the {'three' if len(names) > 2 else 'two'}"
+        return f"one of {'three' if len(names) > 2 else 'two'}"
     if key.default is MISSING:
         return "required"
-    if section_in(key) is key.hint and key.default is not None:
-        return "see below"
     return f"`{flow(plain(key, key.default))}`"
 
 
@@ -90,16 +96,20 @@ def title(path: ValuePath) -> str:
 
 def reference() -> str:
     """Text of the page from the first table on."""
-    parts = []
+    parts: list[str] = []
     for path, section in SECTIONS.items():
         about = " ".join((section.__doc__ or "").replace("``", "`").split())
-        parts.append(f"## {title(path)}\n\n{about}\n\n| key | value | default | meaning |\n")
-        parts.append("|---|---|---|---|\n")
-        keys = keys_of(section)
+        about += " Other keys as in `groups.NAME`." if section is SubgroupConfig else ""
+        keys, rows = keys_of(section), []
         for name, meaning in meanings(section):
+            if section is SubgroupConfig and name in keys_of(GroupConfig):
+                continue
+            if section_in(keys[name]) is keys[name].hint and not keys[name].optional:
+                continue  # it has a table
             cells = (f"`{name}`", values(keys[name]), default(section, keys[name]), meaning)
-            parts.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
-        parts.append("\n")
+            rows.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n")
+        parts.append(f"## {title(path)}\n\n{about}\n\n| key | value | default | meaning |\n")
+        parts += ["|---|---|---|---|\n", *rows, "\n"]
     return "".join(parts).rstrip("\n") + "\n"
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, protected
+from sharectl.config.advice import absent, unit_of
 from sharectl.config.load import parse
-from sharectl.config.service_unit import unit_of
 from sharectl.config.text import as_data, flow, render
 
 TEXT = """\
@@ -45,7 +44,7 @@ def test_check_config_prints_the_configuration(
         "kind": "config",
         "valid": True,
         "problems": [],
-        "recommendations": [*absent(parse(TEXT, "F")), *protected(parse(TEXT, "F"), unit_of())],
+        "recommendations": absent(parse(TEXT, "F"), unit_of()),
         "config": as_data(parse(TEXT, "F")),
     }
 
@@ -56,7 +55,7 @@ def test_check_config_says_all_that_is_wrong(
     path = tmp_path / "sharectl.yaml"
     path.write_text("groups: {cms: 5}\nvalidity: 51m\n", encoding="utf-8")
     problems = [
-        f"{path}:1: groups.cms: a group is a mapping; write cms: {{pledge_hs06: 5}}",
+        f"{path}:1: groups.cms: this is no mapping; write such as cms: {{pledge_hs06: 5}}",
         f"{path}:2: validity: unknown key; did you mean validity_seconds?",
     ]
     assert main(["check", "config", str(path)]) == 78

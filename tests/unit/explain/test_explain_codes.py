@@ -74,7 +74,7 @@ def test_every_setting_that_a_sentence_names_is_one() -> None:
     settings = set()
     for part in (PAGE.parent / "configuration.md").read_text(encoding="utf-8").split("\n## ")[1:]:
         section = part.partition("\n")[0]
-        settings |= {
+        settings |= {section} | {
             f"{section}.{key}" for key in re.findall(r"^\| `(\w+)` \|", part, re.MULTILINE)
         }
     sections = "|".join({setting.partition(".")[0] for setting in settings})

@@ -54,7 +54,7 @@ def test_reserved_nodes_are_written_as_controlled_ones(
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("[]", "or null to reserve no node"),
+        ("[]", "it names no host"),
         ("7", "it selects no nodes"),
         ("none", "none could be"),
     ],
