@@ -8,11 +8,15 @@ from pathlib import Path
 
 from sharectl.cli import options
 from sharectl.cli.options import moment, no_cycle
-from sharectl.errors import AbsentError
+from sharectl.errors import AbsentError, StateError
+from sharectl.files import files
 from sharectl.times import FORMS, shown
 
 _DAY_SECONDS = 86_400
 _DEFAULT_DAYS = 30
+INDEX = "index.html"
+_MARK_BYTES = 4096
+"""The mark of a report stands within these."""
 
 _EPILOG = f"""\
 TIME is {FORMS}.
@@ -74,13 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the page; print where it is, or its numbers as JSON."""
     from sharectl.cli.wiring import ledger_of
     from sharectl.config.files import refuse_output
-    from sharectl.files import page_folder
     from sharectl.report import as_json, page
     from sharectl.words import counted
 
     wanted = _periods(arguments)
     config = options.config_of(arguments)
-    refuse_output(arguments.output / page_folder.INDEX, config, arguments.config)
+    refuse_output(arguments.output / INDEX, config, arguments.config)
     ledger = ledger_of(config)
     recorded = ledger.span()
     first = recorded[0] if recorded else 0
@@ -104,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
         ledger.last_complete(*spans[-1]),
     )
     periods = [ledger.series(since, until, page.POINTS) for since, until in spans]
-    path = page_folder.put(arguments.output, page.report(periods, subject), page.GENERATOR)
+    path = _put(arguments.output, page.report(periods, subject), page.GENERATOR)
     content = page.as_content(periods, subject)
     if arguments.json:
         print(as_json.dumps("report", {"page": str(path), **content}))
@@ -126,3 +129,30 @@ def _periods(arguments: argparse.Namespace) -> list[tuple[int, int]]:
         if since >= until:
             arguments.usage_error(f"{begin} is not before {end}: write the earlier time first")
     return list(periods.values())
+
+
+def _put(folder: Path, text: str, mark: str) -> Path:
+    """Write the page into ``folder``, made if missing, over an older report; return its path.
+
+    A file without ``mark`` near its begin is foreign and stays, as does a link.
+    """
+    path = folder / INDEX
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        foreign = path.is_symlink()
+        if path.exists() and not foreign:
+            start, _facts = files.read_regular(path, _MARK_BYTES)
+            foreign = mark.encode() not in (start or b"")
+    except OSError as error:
+        raise StateError(
+            f"{error.filename or folder}: no report can be written there: "
+            f"{error.strerror or error}; name another folder, or give this user the right to "
+            "write there"
+        ) from error
+    if foreign:
+        raise StateError(
+            f"{path}: not replaced: it is no report of sharectl; name another folder, or move "
+            "it away"
+        )
+    files.replace(path, [text])
+    return path

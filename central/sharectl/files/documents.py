@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Optional, TypeVar, Union, cast
 
+from sharectl.errors import StateError
 from sharectl.files import files
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ T = TypeVar("T")
 Content = dict[str, Any]
 
 _MOST_DIGITS = 18
+_REPORT = "the file stays as it was; please report this line"
 
 
 class DocumentError(ValueError):
@@ -55,8 +57,20 @@ class Document:
         return parsed(text, parse, self.schema_version)
 
     def replace(self, content: Mapping[str, Any]) -> None:
-        """Put a new file in the place of the old one. Raises StateError as `files.replace`."""
-        text = json.dumps({"schema_version": self.schema_version, **content}, indent=2)
+        """Put a new file in the place of the old one, which stays if `read` would refuse the new.
+
+        Raises StateError, also as `files.replace`.
+        """
+        try:
+            version = {"schema_version": self.schema_version}
+            text = json.dumps({**version, **content}, indent=2, allow_nan=False)
+        except ValueError as error:
+            raise StateError(f"{self.path}: not written: {error}; {_REPORT}") from error
+        if len(text) >= self.max_bytes:
+            raise StateError(
+                f"{self.path}: not written: {len(text)} bytes are more than {self.max_bytes}; "
+                f"{_REPORT}"
+            )
         files.replace(self.path, [text, "\n"])
 
 

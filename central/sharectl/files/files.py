@@ -14,7 +14,7 @@ import shlex
 import stat
 import tempfile
 import time
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Optional, TextIO
 
@@ -26,16 +26,8 @@ LEFTOVER_SECONDS = 3600
 PATIENCE_SECONDS = 60.0
 """Longest silence of a pipe: a command that asks a whole pool may write into it."""
 
-_KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
-_WORTH_KEEPING = (stat.S_IFDIR, stat.S_IFCHR, stat.S_IFBLK)
-"""Files that none replaces: a rename would destroy /dev/null.
+_GIVES_WAY = (stat.S_IFREG, stat.S_IFLNK, stat.S_IFIFO)
+"""Types of files that `replace` replaces; a rename would destroy /dev/null.
 
 A link or a FIFO gives way: otherwise whoever puts one there stops the publishing. A link is not
 followed.
@@ -51,12 +43,8 @@ _descriptors: set[int] = set()
 def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
     """Put a new file in the place of ``path``: written beside it, synced, renamed.
 
-    Parameters
-    ----------
-    chunks
-        The text, in pieces so that a large one need not be held in memory.
-    mode
-        Permissions, whatever the umask.
+    ``chunks`` are the text in pieces, so that a large one need not be held in memory. ``mode``
+    holds whatever the umask.
 
     Raises
     ------
@@ -64,7 +52,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
         If that fails, or a device or folder is there. The old file is untouched then, and nothing
         is left beside it.
     """
-    _refuse(path, _WORTH_KEEPING)
+    _refuse_all_but(path, _GIVES_WAY)
     with _as_state_error(path):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         try:
@@ -76,8 +64,7 @@ def replace(path: Path, chunks: Iterable[str], mode: int = 0o644) -> None:
                 _remove_leftovers(path, os.fstat(file.fileno()).st_mtime)
             Path(name).replace(path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                Path(name).unlink()
+            Path(name).unlink(missing_ok=True)
             raise
         with _opened(path.parent, os.O_RDONLY | os.O_DIRECTORY) as folder:
             os.fsync(folder)
@@ -87,26 +74,23 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
     """Add lines to the end of a file, which is made if it is missing; no reader sees half a line.
 
     A write becomes visible page by page, so no line crosses the end of a page: a line of ``filler``
-    and blanks fills the page first. Half a line of a crash or a full disk is cut off.
-
-    Parameters
-    ----------
-    lines
-        Without their newline, each shorter than a page.
-    filler
-        Text that readers of the file skip, such as a comment.
+    and blanks, which readers skip, fills the page first. Half a line of a crash or a full disk is
+    cut off. ``lines`` have no newline, and are shorter than a page.
 
     Raises
     ------
     StateError
         If that fails, or something other than a regular file is there; nothing is added then.
     """
-    _refuse(path, _KINDS)
+    _refuse_all_but(path, (stat.S_IFREG,))
     with _as_state_error(path), _opened(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, mode) as file:
         own_as_folder(file, path.parent)
         os.fchmod(file, mode)
-        _cut_half_line(file)
-        start = os.lseek(file, 0, os.SEEK_END)
+        end = os.lseek(file, 0, os.SEEK_END)
+        tail = os.pread(file, PAGE_BYTES, max(0, end - PAGE_BYTES))
+        start = end - len(tail) + tail.rfind(b"\n") + 1
+        os.ftruncate(file, start)
+        os.lseek(file, start, os.SEEK_SET)
         try:
             for piece in _within_pages(lines, start, filler.encode()):
                 _write_whole(file, piece)
@@ -119,17 +103,9 @@ def append_lines(path: Path, lines: Iterable[str], mode: int = 0o644, filler: st
 def rotate(path: Path, max_bytes: int, keep: int) -> None:
     """Rename ``path`` to ``path.1``, that to ``path.2`` and so on, if it has ``max_bytes``.
 
-    Parameters
-    ----------
-    keep
-        Old files that remain, >= 0.
-
-    Raises
-    ------
-    StateError
-        If a file cannot be renamed.
+    ``keep`` old files remain. Raises StateError if a file cannot be renamed.
     """
-    _refuse(path, _KINDS)
+    _refuse_all_but(path, (stat.S_IFREG,))
     with _as_state_error(path):
         if not path.exists() or path.stat().st_size < max_bytes:
             return
@@ -142,14 +118,12 @@ def rotate(path: Path, max_bytes: int, keep: int) -> None:
 
 def name_aside(path: Path, now: int, ends: Iterable[str] = ("",)) -> Path:
     """Free name beside a file that is broken at Unix time ``now``, with each of ``ends``."""
-    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
-    ends = tuple(ends)
-    number = 0
-    while True:
-        name = f"{path.name}.broken-{stamp}" + (f"-{number}" if number else "")
-        if not any(os.path.lexists(path.with_name(name + end)) for end in ends):
-            return path.with_name(name)
+    stem = f"{path.name}.broken-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime(now))}"
+    name, number, ends = stem, 0, tuple(ends)
+    while any(os.path.lexists(path.with_name(name + end)) for end in ends):
         number += 1
+        name = f"{stem}-{number}"
+    return path.with_name(name)
 
 
 def make_folder(folder: Path, mode: int = 0o750) -> None:
@@ -176,18 +150,14 @@ def own_as_folder(descriptor: int, folder: Path) -> None:
         os.fchown(descriptor, facts.st_uid, facts.st_gid)
 
 
-def _refuse(path: Path, kinds: Container[int]) -> None:
-    """Raise StateError if one of ``kinds``, file types of `stat`, is there."""
-    with _as_state_error(path):
-        try:
-            kind = stat.S_IFMT(os.lstat(path).st_mode)
-        except FileNotFoundError:
-            return
-    if kind in kinds:
-        raise StateError(
-            f"{path}: not written: there is {_KINDS[kind]}; name another path in the "
-            "configuration, or remove it"
-        )
+def _refuse_all_but(path: Path, types: Iterable[int]) -> None:
+    """Raise StateError if a file of another type of `stat` is there."""
+    with _as_state_error(path), contextlib.suppress(FileNotFoundError):
+        if stat.S_IFMT(os.lstat(path).st_mode) not in types:
+            raise StateError(
+                f"{path}: not written: no regular file is there; name another path in "
+                "the configuration, or remove it"
+            )
 
 
 def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterator[bytes]:
@@ -199,8 +169,7 @@ def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterato
             raise OSError(f"a line of {len(text) + 1} bytes is longer than a page")
         room = PAGE_BYTES - position % PAGE_BYTES
         if len(text) + 1 > room:
-            begin = filler if room >= least else b""
-            yield begin.ljust(room - 1) + b"\n"
+            yield (filler if room >= least else b"").ljust(room - 1) + b"\n"
             position, room = position + room, PAGE_BYTES
         rest = room - len(text) - 1
         # Blanks at the end of the line rather than a rest of the page that is no room for filler.
@@ -209,24 +178,17 @@ def _within_pages(lines: Iterable[str], position: int, filler: bytes) -> Iterato
         position += len(piece)
 
 
+def _write_whole(descriptor: int, piece: bytes) -> None:
+    if os.write(descriptor, piece) != len(piece):
+        raise OSError(f"no room for {len(piece)} bytes")
+
+
 def _remove_leftovers(path: Path, now: float) -> None:
     """Remove old files that killed writers of ``path`` left beside it."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.????????"):
         with contextlib.suppress(OSError):
             if now - leftover.lstat().st_mtime > LEFTOVER_SECONDS:
                 leftover.unlink()
-
-
-def _write_whole(descriptor: int, piece: bytes) -> None:
-    if os.write(descriptor, piece) != len(piece):
-        raise OSError(f"no room for {len(piece)} bytes")
-
-
-def _cut_half_line(descriptor: int) -> None:
-    end = os.lseek(descriptor, 0, os.SEEK_END)
-    tail = os.pread(descriptor, PAGE_BYTES, max(0, end - PAGE_BYTES))
-    if tail and not tail.endswith(b"\n"):
-        os.ftruncate(descriptor, end - len(tail) + tail.rfind(b"\n") + 1)
 
 
 @contextlib.contextmanager
@@ -253,53 +215,33 @@ def _as_state_error(path: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def only_one(path: Path, wait_seconds: float) -> Iterator[None]:
+def only_one(path: Path, wait_seconds: float, *, is_folder: bool = False) -> Iterator[None]:
     """Hold the lock file ``path`` while the body runs; the kernel frees it if this process dies.
 
-    Its folder is ``state_directory``, which is made as by `make_state_folder`.
+    The folder of a lock file is ``state_directory``, which is made as by `make_state_folder`. With
+    ``is_folder`` the folder ``path`` itself is held.
 
     Raises
     ------
     LockedError
         If another process still holds it after ``wait_seconds``.
     StateError
-        If the file cannot be opened.
+        If it cannot be opened.
     """
-    with _lock_as_state_error(path, path.parent):
-        make_state_folder(path.parent)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        own_as_folder(descriptor, path.parent)
-    with _held(descriptor, path, wait_seconds):
-        yield
-
-
-@contextlib.contextmanager
-def only_one_in(folder: Path, wait_seconds: float) -> Iterator[None]:
-    """Hold ``folder`` itself while the body runs, without a lock file; otherwise as `only_one`."""
-    with _lock_as_state_error(folder, folder):
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with _held(descriptor, folder, wait_seconds):
-        yield
-
-
-@contextlib.contextmanager
-def _lock_as_state_error(path: Path, folder: Path) -> Iterator[None]:
+    folder = path if is_folder else path.parent
     try:
-        yield
-    except FileNotFoundError as error:
-        raise StateError(
-            f"{path}: cannot be opened: {error.strerror}; as the user who runs cycles: mkdir -p "
-            f"{shlex.quote(str(folder))} (or correct state_directory)"
-        ) from error
+        if is_folder:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        else:
+            make_state_folder(folder)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            own_as_folder(descriptor, folder)
     except OSError as error:
-        raise StateError(
-            f"{path}: cannot be opened: {error.strerror}; give this user the right to write in "
-            f"{folder}, or check state_directory"
-        ) from error
-
-
-@contextlib.contextmanager
-def _held(descriptor: int, path: Path, wait_seconds: float) -> Iterator[None]:
+        remedy = f"give this user the right to write in {folder}, or check state_directory"
+        if isinstance(error, FileNotFoundError):
+            place = shlex.quote(str(folder))
+            remedy = f"as the user who runs cycles: mkdir -p {place} (or correct state_directory)"
+        raise StateError(f"{path}: cannot be opened: {error.strerror}; {remedy}") from error
     _descriptors.add(descriptor)
     try:
         _acquire(descriptor, path, time.monotonic() + wait_seconds)
@@ -313,15 +255,13 @@ def _held(descriptor: int, path: Path, wait_seconds: float) -> Iterator[None]:
 def _acquire(descriptor: int, path: Path, deadline: float) -> None:
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise LockedError(
                     f"{path}: another cycle holds the lock; wait for it, or raise lock_wait_seconds"
                 ) from None
             time.sleep(_POLL_SECONDS)
-        else:
-            return
 
 
 def _close_in_child() -> None:

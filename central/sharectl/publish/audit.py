@@ -16,7 +16,7 @@ from typing import Any, Optional
 
 from sharectl.errors import LockedError, StateError
 from sharectl.files import files
-from sharectl.files.files import only_one_in
+from sharectl.files.files import only_one
 from sharectl.model import Disabled, Snapshot, Target
 from sharectl.plan.diff import Change, ChangeRecord
 from sharectl.publish.switch import user_name
@@ -118,7 +118,7 @@ class AuditFile:
         folder = self.path.parent
         try:
             files.make_folder(folder)
-            with only_one_in(folder, self.wait_seconds):
+            with only_one(folder, self.wait_seconds, is_folder=True):
                 files.rotate(self.path, self.max_bytes, self.keep)
                 files.append_lines(self.path, lines, _MODE, filler="{}")
         except OSError as error:

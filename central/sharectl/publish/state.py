@@ -7,12 +7,11 @@ import re
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 from sharectl.errors import BrokenStateError, StateError
 from sharectl.files import files
 from sharectl.files.documents import Content, Document, DocumentError, record
-from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
 from sharectl.plan.plan import State
 
 MAX_BYTES = 2**26
@@ -119,16 +118,3 @@ def _parsed(content: Content) -> tuple[State, Content]:
     if not isinstance(last_cycle, dict):
         raise DocumentError(f"{_LAST_CYCLE} is no object")
     return record(State, content), last_cycle
-
-
-def as_rows(memory: BlockMemory) -> Content:
-    """Blocks of cores as JSON."""
-    return asdict(memory)
-
-
-def from_rows(content: Any) -> BlockMemory:
-    """Blocks of cores of JSON; none if it is invalid: nothing is left alone for that."""
-    try:
-        return record(BlockMemory, content)
-    except DocumentError:
-        return NO_BLOCKS

@@ -15,7 +15,7 @@ from typing import Optional
 
 from sharectl.errors import LockedError, StateError
 from sharectl.files.documents import Content, Document, DocumentError, record
-from sharectl.files.files import only_one_in
+from sharectl.files.files import only_one
 from sharectl.model import Disabled
 from sharectl.words import printable
 
@@ -61,7 +61,7 @@ class DisabledFile:
         with contextlib.ExitStack() as stack:
             # Off comes first: a process that holds the folder for long keeps nobody from it.
             with contextlib.suppress(LockedError):
-                stack.enter_context(only_one_in(self.path.parent, self.wait_seconds))
+                stack.enter_context(only_one(self.path.parent, self.wait_seconds, is_folder=True))
             self.document.replace(asdict(off))
 
     @contextlib.contextmanager
@@ -69,7 +69,7 @@ class DisabledFile:
         """Hold the folder, if it can be had within some seconds."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(LockedError, StateError):
-                stack.enter_context(only_one_in(self.path.parent, self.wait_seconds))
+                stack.enter_context(only_one(self.path.parent, self.wait_seconds, is_folder=True))
             yield
 
     def enable(self) -> None:
@@ -82,13 +82,13 @@ class DisabledFile:
         LockedError
             If another process is switching.
         """
-        with only_one_in(self.path.parent, self.wait_seconds):
+        with only_one(self.path.parent, self.wait_seconds, is_folder=True):
             self._remove()
 
     def enable_after(self, now: int) -> bool:
         """Switch on if the time is over; returns whether sharectl is on."""
         try:
-            with only_one_in(self.path.parent, self.wait_seconds):
+            with only_one(self.path.parent, self.wait_seconds, is_folder=True):
                 # It may have been switched off again since the last look.
                 off = self.disabled()
                 if off is not None and off.in_force_at(now):

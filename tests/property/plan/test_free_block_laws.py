@@ -28,7 +28,6 @@ from sharectl.plan.free_blocks import (
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import FEW_CORES, IN_A_ROW, GiveUp
-from sharectl.publish import state as block_memory
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
 
@@ -252,14 +251,6 @@ def test_the_state_file_keeps_blocks_as_they_are(memory: BlockMemory) -> None:
         file = StateFile(Path(folder) / "state.json")
         file.save(State(7, blocks=memory))
         assert file.load().blocks == memory
-
-
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text() | st.floats(), st.lists))
-def test_rows_that_cannot_be_read_are_left_out(content: object) -> None:
-    """Whatever stands in the file."""
-    assert block_memory.from_rows(content) == NO_BLOCKS
-    read = block_memory.from_rows({"open": [content], "back_offs": content, "taken": [[content]]})
-    assert read == NO_BLOCKS
 
 
 @pytest.mark.parametrize("step", [-100_000, 100_000])

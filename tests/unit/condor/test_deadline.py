@@ -11,7 +11,7 @@ from typing import Callable
 import pytest
 
 from sharectl.condor.deadline import Question, ask_all
-from sharectl.files.files import only_one, only_one_in
+from sharectl.files.files import only_one
 
 
 def _hang() -> None:
@@ -108,7 +108,7 @@ def test_a_killed_process_frees_the_lock_and_ends_its_children(
 
 
 def test_a_child_does_not_hold_the_lock_of_its_parent(tmp_path: Path) -> None:
-    with only_one(tmp_path / "lock", 0), only_one_in(tmp_path, 0):
+    with only_one(tmp_path / "lock", 0), only_one(tmp_path, 0, is_folder=True):
         answers = ask_all({"child": Question(_open_files, 10)})
     assert [name for name in answers["child"].value if name.startswith(str(tmp_path))] == []
 

@@ -146,9 +146,7 @@ def test_what_is_not_ours_stays_as_it_is(tmp_path: Path, verb: str, kind: str) -
         pytest.skip("only root can make a device")
     made(path, kind)
     before = os.lstat(path)
-    with pytest.raises(
-        StateError, match=rf"{path}: not written: there is {kind}; name another path"
-    ):
+    with pytest.raises(StateError, match=rf"{path}: not written: "):
         WRITING[verb](path)
     assert (os.lstat(path).st_ino, os.lstat(path).st_mode) == (before.st_ino, before.st_mode)
     assert (tmp_path / "real").read_text(encoding="utf-8") == "old"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sharectl.errors import StateError
-from sharectl.files.files import only_one, only_one_in
+from sharectl.files.files import only_one
 
 
 def test_the_folder_of_the_first_cycle_is_made_where_its_place_is_there(tmp_path: Path) -> None:
@@ -26,7 +26,10 @@ def test_a_whole_path_is_not_made_and_how_to_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "my states" / "sharectl"
     with pytest.raises(StateError, match=f"mkdir -p '{folder}'"), only_one(folder / "lock", 0):
         pass
-    with pytest.raises(StateError, match=f"mkdir -p '{folder}'"), only_one_in(folder, 0):
+    with (
+        pytest.raises(StateError, match=f"mkdir -p '{folder}'"),
+        only_one(folder, 0, is_folder=True),
+    ):
         pass
     assert list(tmp_path.iterdir()) == []
 

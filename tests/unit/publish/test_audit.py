@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sharectl.errors import StateError
-from sharectl.files.files import only_one_in
+from sharectl.files.files import only_one
 from sharectl.model import Disabled, LimitNote, Plan, Source, Target
 from sharectl.plan.diff import Change, ChangeRecord
 from sharectl.publish.audit import AuditFile, Who, canonical, digest, who_runs
@@ -142,7 +142,7 @@ def test_two_writers_do_not_mix(tmp_path: Path) -> None:
     slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)
     slow.wait_seconds = 0
     with (
-        only_one_in(tmp_path / "ledger", 0),
+        only_one(tmp_path / "ledger", 0, is_folder=True),
         pytest.raises(StateError, match="another process holds"),
     ):
         slow.switched(Disabled("r", "ann@cm", NOW), NOW, on=False)

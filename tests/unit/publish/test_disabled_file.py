@@ -7,7 +7,7 @@ from typing import Callable
 import pytest
 
 from sharectl.errors import StateError
-from sharectl.files.files import only_one_in
+from sharectl.files.files import only_one
 from sharectl.model import Disabled
 from sharectl.publish.switch import DisabledFile
 from tests.fakes import NOW
@@ -87,7 +87,7 @@ def test_only_a_reason_that_has_run_out_is_removed_by_itself(tmp_path: Path) -> 
 def test_a_process_that_holds_the_folder_keeps_nobody_from_switching_off(tmp_path: Path) -> None:
     switch = DisabledFile(tmp_path)
     switch.wait_seconds = 0
-    with only_one_in(tmp_path, 0):
+    with only_one(tmp_path, 0, is_folder=True):
         switch.disable(OFF)
         assert switch.disabled() == OFF
         assert not switch.enable_after(NOW + 60), "in doubt it stays off"

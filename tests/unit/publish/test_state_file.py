@@ -120,13 +120,14 @@ def test_a_broken_file_tells_which_sequence_was_reached(
     assert caught.value.sequence == sequence
 
 
-def test_a_broken_file_stays_where_no_new_one_can_be_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [b"{", json.dumps(CONTENT).encode()])
+def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path: Path, before: bytes) -> None:
     path = tmp_path / "state.json"
-    path.write_bytes(b"{")
-    with pytest.raises(TypeError):
-        StateFile(path).save(replace(STATE, controllers={"cms": {"a": object()}}))  # type: ignore[dict-item]
-    assert [left.name for left in tmp_path.iterdir()] == ["state.json"]
-    assert path.read_bytes() == b"{"
+    path.write_bytes(before)
+    with pytest.raises(StateError, match="not written: Out of range float"):
+        StateFile(path).save(replace(STATE, controllers={"cms": {"average_hs06": float("nan")}}))
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_cannot_be_opened_is_not_moved(tmp_path: Path) -> None:
