@@ -32,6 +32,9 @@ class Histories:
                 write(record, snapshot)
             except StateError as error:
                 problems.append(error)
+            except ValueError as error:
+                reason = f"the cycle is not recorded: {error}; please report this line"
+                problems.append(StateError(reason))
         if problems:
             superseded = "".join(error.supersedes for error in problems)
             raise StateError("\n".join(map(str, problems)), superseded)

@@ -16,14 +16,12 @@ from typing import Any, Optional
 
 from sharectl.errors import LockedError, StateError
 from sharectl.files import files
-from sharectl.files.files import only_one
-from sharectl.model import Disabled, Snapshot, Target
-from sharectl.plan.diff import Change, ChangeRecord
+from sharectl.model import SCHEMA_VERSION, Disabled, Snapshot, Target
+from sharectl.plan.diff import ChangeRecord
 from sharectl.publish.switch import user_name
 from sharectl.words import printable
 
 PLACE = Path("ledger", "changes.jsonl")
-SCHEMA_VERSION = 1
 
 _MODE = 0o640
 _MAX_NAME = 64
@@ -42,7 +40,7 @@ class Who:
 
     @property
     def name(self) -> str:
-        """In one word, for people."""
+        """Name in one word, for people."""
         return f"{self.sudo_user or self.user}@{self.host}"
 
 
@@ -70,64 +68,63 @@ class AuditFile:
     """Old files that remain."""
     wait_seconds: float = 5.0
 
-    @property
-    def path(self) -> Path:
-        """File of the record."""
-        return self.state_directory / PLACE
-
     def changed(self, record: ChangeRecord, now: int) -> None:
         """Add a line a node."""
-        common = {
-            "why": {
-                "reason": record.reason,
-                "text": record.text,
-                "limits": [note.code for note in record.plan.limits],
-            },
-            "sequence": record.plan.sequence,
-            "recovered": record.recovered,
-            "inputs_sha256": {
+        try:
+            digests = {
                 "configuration": digest(self.configuration),
                 "snapshot": digest(canonical(record.snapshot)) if record.snapshot else None,
                 "plan": None if record.snapshot else digest(asdict(record.plan)),
-            },
+            }
+        except ValueError as error:
+            path = self.state_directory / PLACE
+            raise StateError(f"{path}: not written: {error}; please report this line") from error
+        limits = [note.code for note in record.plan.limits]
+        common = {
+            "why": {"reason": record.reason, "text": record.text, "limits": limits},
+            "sequence": record.plan.sequence,
+            "recovered": record.recovered,
+            "inputs_sha256": digests,
         }
-        head = self._head("target", now)
-        self._append({**head, **_change(change), **common} for change in record.changes)
+        changes = (
+            {
+                "change": change.kind,
+                "node": change.node,
+                "before": _target(change.before),
+                "after": _target(change.after),
+            }
+            for change in record.changes
+        )
+        self._append("target", now, ({**change, **common} for change in changes))
 
     def switched(self, off: Disabled, now: int, *, on: bool) -> None:
         """Add one line."""
-        line = {
-            **self._head("enabled" if on else "disabled", now),
-            "why": {"text": off.reason},
-            "by": off.who,
-            "since": off.since,
-            "until": off.until,
-        }
-        self._append([line])
+        line = {"why": {"text": off.reason}, "by": off.who, "since": off.since, "until": off.until}
+        self._append("enabled" if on else "disabled", now, [line])
 
-    def _head(self, event: str, now: int) -> dict[str, Any]:
-        return {
+    def _append(self, event: str, now: int, rows: Iterable[Mapping[str, Any]]) -> None:
+        path = self.state_directory / PLACE
+        head = {
             "schema_version": SCHEMA_VERSION,
             "time": now,
             "event": event,
             "who": asdict(self.who),
         }
-
-    def _append(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
-        folder = self.path.parent
+        lines = [
+            json.dumps({**head, **row}, ensure_ascii=False, separators=(",", ":")) for row in rows
+        ]
         try:
-            files.make_folder(folder)
-            with only_one(folder, self.wait_seconds, is_folder=True):
-                files.rotate(self.path, self.max_bytes, self.keep)
-                files.append_lines(self.path, lines, _MODE, filler="{}")
+            files.make_folder(path.parent)
+            with files.only_one(path.parent, self.wait_seconds, is_folder=True):
+                files.rotate(path, self.max_bytes, self.keep)
+                files.append_lines(path, lines, _MODE, filler="{}")
         except OSError as error:
             raise StateError(
-                f"{folder}: cannot be made: {error.strerror}; make it, or make room"
+                f"{path.parent}: cannot be made: {error.strerror}; make it, or make room"
             ) from error
         except LockedError as error:
             raise StateError(
-                f"{self.path}: not written: another process holds {folder}; look for it"
+                f"{path}: not written: another process holds {path.parent}; look for it"
             ) from error
 
 
@@ -150,19 +147,10 @@ def canonical(snapshot: Snapshot) -> dict[str, Any]:
 
 
 def _ordered(records: Iterable[Any]) -> list[dict[str, Any]]:
-    """Fields of each record; not by `asdict`, which copies each name and number deeply."""
+    """Fields of the records; not by `asdict`, which copies every name and number deeply."""
     return [
         vars(record) for record in sorted(records, key=lambda record: tuple(vars(record).values()))
     ]
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "change": change.kind,
-        "node": change.node,
-        "before": _target(change.before),
-        "after": _target(change.after),
-    }
 
 
 def _target(target: Optional[Target]) -> Optional[dict[str, Any]]:

@@ -16,7 +16,6 @@ from sharectl.publish.text import TEXT_MAX_BYTES, UNSEALED, FilePublisher, Seal,
 
 if TYPE_CHECKING:  # the libraries are loaded by the child that fetches
     import ssl
-    from http.client import HTTPResponse
 
 _HEADERS = {"User-Agent": "sharectl", "Cache-Control": "no-cache"}
 _OK = 200
@@ -70,7 +69,7 @@ class HttpsPublisher:
 
 def fetch(served_at: ServedAt) -> Fetched:
     """Fetch in a child that ends at the deadline: a server may send a byte a second for ever."""
-    question = Question(partial(_fetch, served_at), served_at.deadline_seconds)
+    question = Question(partial(_fetched, served_at), served_at.deadline_seconds)
     answer = ask_all({"server": question})["server"]
     if answer.source.problem is not None:
         return Fetched(problem=f"cannot be fetched: {answer.source.problem}")
@@ -78,7 +77,7 @@ def fetch(served_at: ServedAt) -> Fetched:
     return fetched
 
 
-def _fetch(served_at: ServedAt) -> Fetched:
+def _fetched(served_at: ServedAt) -> Fetched:
     import ssl
     from http.client import HTTPException
 
@@ -88,14 +87,16 @@ def _fetch(served_at: ServedAt) -> Fetched:
     except OSError as error:
         return Fetched(problem=f"the certificates in {ca_file} cannot be read: {error}")
     try:
-        return _answer(served_at, context)
+        return Fetched(_content(served_at, context))
+    except PublishError as error:
+        return Fetched(problem=str(error))
     except (OSError, HTTPException, ValueError) as error:
         return Fetched(problem=f"cannot be fetched: {error}")
 
 
-def _answer(served_at: ServedAt, context: ssl.SSLContext) -> Fetched:
-    """Answer after redirections on one host, as nodes follow them. No proxy is asked."""
-    from http.client import HTTPSConnection
+def _content(served_at: ServedAt, context: ssl.SSLContext) -> bytes:
+    """Content after redirections on one host, as nodes follow them. No proxy is asked."""
+    from http.client import HTTPSConnection, IncompleteRead
 
     url = served_at.url
     for _ in range(_MOST_REDIRECTIONS):
@@ -107,27 +108,19 @@ def _answer(served_at: ServedAt, context: ssl.SSLContext) -> Fetched:
             connection.request("GET", place._replace(scheme="", netloc="").geturl(), None, _HEADERS)
             response = connection.getresponse()
             if response.status == _OK:
-                return _content(response)
+                content, part = bytearray(), b"x"
+                while part and len(content) <= TEXT_MAX_BYTES:
+                    # Not read(), to which a chunk of -1 bytes is all that ever comes.
+                    part = response.read1(TEXT_MAX_BYTES + 1 - len(content))
+                    content += part
+                if len(content) > TEXT_MAX_BYTES:
+                    raise PublishError(f"has more than {TEXT_MAX_BYTES} bytes; no node reads it")
+                if response.length:
+                    raise IncompleteRead(bytes(content), response.length)
+                return bytes(content)
             if response.status not in _REDIRECTIONS:
-                return Fetched(problem=f"the server answers {response.status} {response.reason}")
+                raise PublishError(f"the server answers {response.status} {response.reason}")
             url = urljoin(url, response.headers.get("Location", ""))
         if urlsplit(url)[:2] != place[:2]:
-            return Fetched(problem=f"redirects to {url[:200]}, another host")
-    return Fetched(
-        problem=f"redirects more than {_MOST_REDIRECTIONS} times, at last to {url[:200]}"
-    )
-
-
-def _content(response: HTTPResponse) -> Fetched:
-    from http.client import IncompleteRead
-
-    content, part = bytearray(), b"x"
-    while part and len(content) <= TEXT_MAX_BYTES:
-        # Not read(), to which a chunk of -1 bytes is all that ever comes.
-        part = response.read1(TEXT_MAX_BYTES + 1 - len(content))
-        content += part
-    if len(content) > TEXT_MAX_BYTES:
-        return Fetched(problem=f"has more than {TEXT_MAX_BYTES} bytes; no node reads it")
-    if response.length:
-        raise IncompleteRead(bytes(content), response.length)
-    return Fetched(bytes(content))
+            raise PublishError(f"redirects to {url[:200]}, another host")
+    raise PublishError(f"redirects more than {_MOST_REDIRECTIONS} times, at last to {url[:200]}")

@@ -35,28 +35,16 @@ class PlacedPlan:
     """Unix seconds at which its targets end by themselves."""
 
 
+@dataclass(frozen=True)
 class FormerPlacesFile:
-    """Record of places; see `sharectl.cycle.ports.FormerPlaces`.
+    """Record of places; see `sharectl.cycle.ports.FormerPlaces`."""
 
-    Parameters
-    ----------
-    names
-        Names of the places of the configuration.
-    publisher_of
-        Publisher for the name of a place.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        names: tuple[str, ...],
-        publisher_of: Callable[[str], Publisher],
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self.document = Document(path, _MAX_BYTES)
-        self.names = names
-        self.publisher_of = publisher_of
-        self.clock = clock
+    path: Path
+    names: tuple[str, ...]
+    """Names of the places of the configuration."""
+    publisher_of: Callable[[str], Publisher]
+    """Publisher for the name of a place."""
+    clock: Callable[[], float] = time.time
 
     def remember(self, plan: Plan) -> None:
         """Note that every place of the configuration may hold ``plan``."""
@@ -71,49 +59,54 @@ class FormerPlacesFile:
         self._write({**before, **here})
 
     def publishers(self) -> list[Publisher]:
-        """Publishers that empty the places that were left."""
-        left = {name: held for name, held in self._read().items() if name not in self.names}
-        return [_Leaving(name, held, self) for name, held in sorted(left.items())]
+        """Publishers that empty the former places."""
+        placed = sorted(self._read().items())
+        return [_Emptying(name, plan, self) for name, plan in placed if name not in self.names]
 
     def forget(self, name: str) -> None:
         """Note that a place holds no targets of sharectl."""
-        self._write({other: held for other, held in self._read().items() if other != name})
+        self._write({other: plan for other, plan in self._read().items() if other != name})
 
     def _read(self) -> dict[str, PlacedPlan]:
         """Name of a place -> its plan, without those that have run out."""
         try:
-            places = self.document.read(
+            places = Document(self.path, _MAX_BYTES).read(
                 lambda content: record(dict[str, PlacedPlan], content["places"])
             )
         except (OSError, DocumentError) as error:
             raise StateError(
-                f"{self.document.path}: cannot be read: {getattr(error, 'strerror', '') or error}; "
+                f"{self.path}: cannot be read: {getattr(error, 'strerror', '') or error}; "
                 "remove it: places that publish: names no more then keep their targets until these "
                 "run out"
             ) from error
         now = self.clock()
-        return {name: held for name, held in (places or {}).items() if held.valid_until > now}
+        return {name: plan for name, plan in (places or {}).items() if plan.valid_until > now}
 
     def _write(self, places: Mapping[str, PlacedPlan]) -> None:
-        self.document.replace({"places": {name: asdict(held) for name, held in places.items()}})
+        content = {name: asdict(plan) for name, plan in places.items()}
+        Document(self.path, _MAX_BYTES).replace({"places": content})
 
 
 @dataclass(frozen=True)
-class _Leaving:
-    """Takes sharectl's targets from a place that was left, and forgets it."""
+class _Emptying:
+    """Takes sharectl's targets from a former place, and forgets it."""
 
     name: str
-    held: PlacedPlan
+    placed: PlacedPlan
     places: FormerPlacesFile
 
     def publish(self, plan: Plan) -> str:
         """Publish ``plan``, which has no targets."""
-        if self.name.startswith(FILE):
-            path = Path(self.name[len(FILE) :])
-            if not os.path.lexists(path):
-                self.places.forget(self.name)
-                return str(path)
-            self._refuse_foreign(path)
+        path = Path(self.name[len(FILE) :]) if self.name.startswith(FILE) else None
+        if path is not None and not os.path.lexists(path):
+            self.places.forget(self.name)
+            return str(path)
+        if path is not None and _is_foreign(path, self.placed):
+            self.places.forget(self.name)
+            raise PublishError(
+                f"{path}: publish: names it no more, and it holds what sharectl did not publish "
+                "there: left as it is; see who writes there, and whether nodes read it"
+            )
         try:
             place = self.places.publisher_of(self.name).publish(plan)
         except UnsignedError:
@@ -122,20 +115,16 @@ class _Leaving:
         except PublishError as error:
             raise PublishError(
                 f"{error}: targets stand there, although publish: names {self.name} no more, until "
-                f"{shown(self.held.valid_until)}; the next cycle tries again to take them away"
+                f"{shown(self.placed.valid_until)}; the next cycle tries again to take them away"
             ) from error
         self.places.forget(self.name)
         return place
 
-    def _refuse_foreign(self, path: Path) -> None:
-        """Raise PublishError if the file is not sharectl's last one there."""
-        try:
-            sequence = text.read(path).sequence
-        except InputError:
-            sequence = None
-        if sequence is None or sequence > self.held.sequence:
-            self.places.forget(self.name)
-            raise PublishError(
-                f"{path}: publish: names it no more, and it holds what sharectl did not publish "
-                "there: left as it is; see who writes there, and whether nodes read it"
-            )
+
+def _is_foreign(path: Path, placed: PlacedPlan) -> bool:
+    """Return whether the file is not sharectl's last one there."""
+    try:
+        sequence = text.read(path).sequence
+    except InputError:
+        return True
+    return sequence is None or sequence > placed.sequence

@@ -50,7 +50,7 @@ class StateFile:
         self._write(state, last_cycle)
 
     def last_cycle(self) -> Content:
-        """Record of the last cycle as `note_cycle` was given it; empty if there was none."""
+        """Record of the last cycle as `note_cycle` got it; empty if there was none."""
         return self._read()[1]
 
     def note_cycle(self, last_cycle: Content) -> None:
@@ -74,8 +74,7 @@ class StateFile:
             ) from error
 
     def _write(self, state: State, last_cycle: Content) -> None:
-        noted = {_LAST_CYCLE: last_cycle} if last_cycle else {}
-        self.document.replace({**asdict(state), **noted})
+        self.document.replace({**asdict(state), _LAST_CYCLE: last_cycle})
 
     def _sequence_before(self) -> int:
         """Highest sequence that a broken file may have had."""
@@ -84,21 +83,17 @@ class StateFile:
         except OSError:
             return 0
         named = max((int(match[1]) for match in _SEQUENCE.finditer(text or b"")), default=0)
-        # A file that lost its text was written after the publishing that it told of.
+        # A file that lost its text was written after the publishing that it recorded.
         return max(named, min(max(0, int(facts.st_mtime)), _MAX_SEQUENCE))
 
     def _begin_again(self, state: State) -> Path:
-        """Put the broken file aside and ``state`` in its place, so that a sequence is always there.
+        """Put ``state`` in the place of the broken file, which is there until then.
 
         Returns the new path of the broken file.
         """
         aside = files.name_aside(self.path, int(self.clock()))
         try:
-            try:
-                os.link(self.path, aside, follow_symlinks=False)
-            except OSError:
-                # A folder, or a file system without links.
-                self.path.rename(aside)
+            os.link(self.path, aside, follow_symlinks=False)
         except OSError as error:
             raise StateError(
                 f"{self.path}: is broken and cannot be moved: {error.strerror or error}; give this "
@@ -107,8 +102,7 @@ class StateFile:
         try:
             self._write(state, {})
         except BaseException:
-            if os.path.lexists(self.path):
-                aside.unlink()
+            aside.unlink()
             raise
         return aside
 

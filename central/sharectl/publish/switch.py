@@ -19,22 +19,20 @@ from sharectl.files.files import only_one
 from sharectl.model import Disabled
 from sharectl.words import printable
 
-NAME = "disabled"
 MAX_REASON = 500
 """Characters of a reason."""
 
 _MAX_BYTES = 65536
 _WAIT_SECONDS = 5.0
-_BY_HAND = "made by hand"
 
 
 class DisabledFile:
     """Switch of the central manager; see `sharectl.cycle.ports.Switch`."""
 
-    def __init__(self, state_directory: Path) -> None:
-        self.path = state_directory / NAME
+    def __init__(self, state_directory: Path, wait_seconds: float = _WAIT_SECONDS) -> None:
+        self.path = state_directory / "disabled"
         self.document = Document(self.path, _MAX_BYTES)
-        self.wait_seconds = _WAIT_SECONDS
+        self.wait_seconds = wait_seconds
 
     def disabled(self) -> Optional[Disabled]:
         """Reason in the file."""
@@ -48,20 +46,15 @@ class DisabledFile:
             off = self.document.read(_parsed)
             if off is not None:
                 return off
-        return Disabled(_BY_HAND, user_name(facts.st_uid), int(facts.st_mtime))
+        return Disabled("made by hand", user_name(facts.st_uid), int(facts.st_mtime))
 
     def disable(self, off: Disabled) -> None:
         """Switch off, in the place of an earlier reason.
 
-        Raises
-        ------
-        StateError
-            If the file cannot be written: sharectl is not switched off then.
+        Off comes first: a process that holds the folder for long keeps nobody from it. Raises
+        StateError if the file cannot be written: sharectl is not switched off then.
         """
-        with contextlib.ExitStack() as stack:
-            # Off comes first: a process that holds the folder for long keeps nobody from it.
-            with contextlib.suppress(LockedError):
-                stack.enter_context(only_one(self.path.parent, self.wait_seconds, is_folder=True))
+        with self.alone():
             self.document.replace(asdict(off))
 
     @contextlib.contextmanager
@@ -69,26 +62,21 @@ class DisabledFile:
         """Hold the folder, if it can be had within some seconds."""
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(LockedError, StateError):
-                stack.enter_context(only_one(self.path.parent, self.wait_seconds, is_folder=True))
+                stack.enter_context(self._held())
             yield
 
     def enable(self) -> None:
         """Switch on.
 
-        Raises
-        ------
-        StateError
-            If the file cannot be removed.
-        LockedError
-            If another process is switching.
+        Raises StateError if the file cannot be removed, LockedError if another process switches.
         """
-        with only_one(self.path.parent, self.wait_seconds, is_folder=True):
+        with self._held():
             self._remove()
 
     def enable_after(self, now: int) -> bool:
-        """Switch on if the time is over; returns whether sharectl is on."""
+        """Switch on if the time is over; returns true if sharectl is on."""
         try:
-            with only_one(self.path.parent, self.wait_seconds, is_folder=True):
+            with self._held():
                 # It may have been switched off again since the last look.
                 off = self.disabled()
                 if off is not None and off.in_force_at(now):
@@ -97,6 +85,9 @@ class DisabledFile:
         except LockedError:
             return False
         return True
+
+    def _held(self) -> contextlib.AbstractContextManager[None]:
+        return only_one(self.path.parent, self.wait_seconds, is_folder=True)
 
     def _remove(self) -> None:
         try:

@@ -24,7 +24,7 @@ from sharectl.ledger import error_log, jobs_file
 from sharectl.plan import nodes
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import State
-from sharectl.publish import signing, switch
+from sharectl.publish import signing
 from sharectl.publish import text as plan_json
 from sharectl.publish.state import StateFile
 from sharectl.publish.switch import DisabledFile
@@ -173,7 +173,7 @@ def test_a_jobs_file_is_read_or_refused(content: bytes) -> None:
 @settings(max_examples=200)
 def test_whatever_the_marker_holds_it_is_off(content: bytes) -> None:
     """disabled() of any bytes says that sharectl is off, on one line that can be printed."""
-    with file_with(content, switch.NAME) as path:
+    with file_with(content, "disabled") as path:
         said = DisabledFile(path.parent).disabled()
     assert said is not None
     assert (said.reason + said.who).isprintable()
@@ -303,7 +303,7 @@ def test_of_a_file_without_end_only_a_part_is_read_and_no_fifo_is_waited_for(
     reader: str, tmp_path: Path
 ) -> None:
     read, most = READERS[reader]
-    path = tmp_path / switch.NAME
+    path = tmp_path / "disabled"
     path.touch(0o600)
     os.truncate(path, SPARSE_BYTES)
     assert peak_of(lambda: read(path)) < most

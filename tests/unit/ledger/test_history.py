@@ -13,6 +13,8 @@ from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import PlanLimits, Source
 from sharectl.plan.plan import PlanConfig, State
+from sharectl.publish.audit import AuditFile, Who
+from sharectl.publish.state import StateFile
 from tests.fakes import (
     NOW,
     FakeAudit,
@@ -40,10 +42,8 @@ def histories(tmp_path: Path) -> Histories:
     return Histories(tmp_path / "jobs.txt", tmp_path / "errors.log", 10**6, 1, ledger)
 
 
-def cycle(
-    histories: Histories, publisher: FakePublisher, number: int = 0, how: Circumstances = WET
-) -> CycleResult:
-    ports = Ports(
+def ports_of(histories: Histories, publisher: FakePublisher, number: int) -> Ports:
+    return Ports(
         publishers=[publisher],
         state=FakeStateStore(State(5)),
         switch=FakeSwitch(),
@@ -52,7 +52,12 @@ def cycle(
         pool=FakePool(replace(UNEVEN, taken_at=NOW + number * 1020)),
         history=histories,
     )
-    return run_cycle(CONFIG, ports, NOW + number * 1020, how)
+
+
+def cycle(
+    histories: Histories, publisher: FakePublisher, number: int = 0, how: Circumstances = WET
+) -> CycleResult:
+    return run_cycle(CONFIG, ports_of(histories, publisher, number), NOW + number * 1020, how)
 
 
 def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
@@ -74,6 +79,26 @@ def test_a_cycle_is_in_the_log_and_in_the_ledger(histories: Histories) -> None:
         "alice",
         "cms",
     ]
+
+
+def test_power_that_is_no_number_is_a_problem_and_no_traceback(
+    histories: Histories, tmp_path: Path
+) -> None:
+    audit = AuditFile(tmp_path, Who("u", None, "cm", "cycle"), {}, 10**6, 2)
+    publisher, nan = FakePublisher(), float("nan")
+    cycle(histories, publisher)
+    jobs = tuple(replace(job, hs06_per_core=nan) for job in UNEVEN.running)
+    ports = replace(
+        ports_of(histories, publisher, 1),
+        pool=FakePool(replace(UNEVEN, running=jobs, taken_at=NOW + 1020)),
+        state=StateFile(tmp_path / "state.json"),
+        audit=audit,
+    )
+    ports.state.save(State(5))
+    result = run_cycle(CONFIG, ports, NOW + 1020)
+    assert len(publisher.plans) == 2
+    assert any("please report this line" in problem for problem in result.problems)
+    assert ports.state.load().sequence == NOW + 1020
 
 
 def test_what_stands_after_a_failed_publication_is_not_said_to_be_published(

@@ -40,9 +40,9 @@ def of_files(folder: Path) -> Iterator[str]:
         yield message(state.load)
     yield message(lambda: state.save(State(7)))
     places = FormerPlacesFile(folder / "places.json", (), lambda _: FakePublisher(), lambda: NOW)
-    places.document.path.write_text("{")
+    places.path.write_text("{")
     yield message(places.publishers)
-    places.document.path.unlink()
+    places.path.unlink()
     here = replace_names(places, f"file:{folder}/old.txt")
     here.remember(PLAN)
     (folder / "old.txt").write_text("foreign\n")
@@ -57,7 +57,7 @@ def of_files(folder: Path) -> Iterator[str]:
 
 def replace_names(places: FormerPlacesFile, *names: str) -> FormerPlacesFile:
     """The same file, for a configuration with these places."""
-    return FormerPlacesFile(places.document.path, names, places.publisher_of, places.clock)
+    return FormerPlacesFile(places.path, names, places.publisher_of, places.clock)
 
 
 def of_keys(folder: Path) -> Iterator[str]:

@@ -4,7 +4,7 @@ import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -93,14 +93,6 @@ def test_a_broken_file_is_put_aside_whole_and_reported_once(tmp_path: Path, cont
         file.save(State(NOW))
 
 
-def test_a_folder_in_its_place_is_put_aside_too(tmp_path: Path) -> None:
-    path = tmp_path / "state.json"
-    path.mkdir()
-    with pytest.raises(StateError, match="moved to"):
-        StateFile(path).save(State(8))
-    assert StateFile(path).load() == State(8)
-
-
 @pytest.mark.parametrize(
     ("content", "sequence"),
     [
@@ -130,9 +122,12 @@ def test_a_state_that_could_not_be_read_again_is_not_written(tmp_path: Path, bef
     assert path.read_bytes() == before
 
 
-def test_a_file_that_cannot_be_opened_is_not_moved(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [Path.mkdir, lambda path: path.symlink_to(path)])
+def test_another_thing_of_its_name_is_not_moved(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
     path = tmp_path / "state.json"
-    path.symlink_to(path)
+    make(path)
     with pytest.raises(StateError, match="give this user the right"):
         StateFile(path).save(State(8))
-    assert [left.name for left in tmp_path.iterdir()] == ["state.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
