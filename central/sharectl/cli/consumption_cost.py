@@ -250,7 +250,7 @@ class _Subject:
     def groups(self) -> list[Group]:
         """Groups, of ``--quotas`` or of the pool; empty where slots are of a file."""
         from sharectl.condor.ad_files import read
-        from sharectl.condor.quotas import groups_of
+        from sharectl.condor.negotiator import groups_of
 
         arguments = self._arguments
         if arguments.quotas is not None:

@@ -1,23 +1,30 @@
-"""How long a negotiator's last cycles took, and what it is configured to.
+"""A negotiator's last cycles and knobs, and accounting groups with their quotas.
 
-The knobs of group quotas as the negotiator itself has them, however its files came to say so.
+Quotas come from the negotiator's ads, or from its knobs as it has them itself.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum, isfinite
 from typing import Any, Optional
 
-from sharectl.condor.ads import evaluated, number, whole
+from sharectl.condor.ad_files import AdOfFile, number_of, text_of
+from sharectl.condor.ads import evaluated, number
+from sharectl.condor.configuration import literal
 from sharectl.condor.daemons import daemon, locations, macros, query, why_daemon
-from sharectl.condor.quotas import Knob, is_of_quotas
-from sharectl.errors import PoolUnavailableError
+from sharectl.errors import InputError, PoolUnavailableError
+from sharectl.shares.quotas import ROOT, Group
+from sharectl.words import Problems
 
 KNOBS = ("NEGOTIATOR_INTERVAL", "NEGOTIATOR_CYCLE_DELAY", "NEGOTIATOR_MIN_INTERVAL")
 _DURATION = re.compile(r"LastNegotiationCycleDuration(\d{1,2})", re.IGNORECASE)
 _MOST_SECONDS = 1e7
+_SECONDS = re.compile(r"[0-9]{1,9}")
+
+# ---- cycles
 
 
 @dataclass(frozen=True)
@@ -43,29 +50,132 @@ def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
 
 def cycles_of(ad: Any) -> list[Cycle]:
     """Cycles that a negotiator's ad tells of (NEGOTIATION_CYCLE_STATS_LENGTH of them)."""
-    numbers = sorted(int(match[1]) for name in ad for match in [_DURATION.fullmatch(name)] if match)
     cycles = []
-    for index in numbers:
+    for index in sorted(int(match[1]) for name in ad if (match := _DURATION.fullmatch(name))):
         duration, period, idle = (
             number(evaluated(ad, f"LastNegotiationCycle{name}{index}"), -1.0, most=_MOST_SECONDS)
             for name in ("Duration", "Period", "NumIdleJobs")
         )
         if duration >= 0:
-            cycles.append(
-                Cycle(duration, period if period > 0 else None, int(idle) if idle >= 0 else None)
-            )
+            jobs = int(idle) if idle >= 0 else None
+            cycles.append(Cycle(duration, period if period > 0 else None, jobs))
     return cycles
 
 
 def knobs(location: Mapping[str, str]) -> dict[str, int]:
     """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
     configuration = macros(location)
-    values = {name: whole(_number(configuration.get(name)), -1) for name in KNOBS}
-    return {name: value for name, value in values.items() if value >= 0}
+    values = {name: str(configuration.get(name)) for name in KNOBS}
+    return {name: int(value) for name, value in values.items() if _SECONDS.fullmatch(value)}
 
 
-def _number(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and value.isdecimal() and len(value) < 10 else None  # noqa: PLR2004
+# ---- groups by accounting ads
+
+_NO_GROUP = "no group; write what condor_status -any -constraint IsAccountingGroup -long prints"
+_POLICIES = ("no", "byquota", "regroup")
+
+
+def groups_of(ads: Sequence[AdOfFile]) -> list[Group]:
+    """Groups of accounting ads, by name, the root last.
+
+    Raises
+    ------
+    InputError
+        If an ad is no accounting ad of a group.
+    """
+    problems = Problems()
+    for ad in ads:
+        is_group = text_of(ad.attributes, "MyType").lower() in ("accounting", "") and {
+            name.lower() for name in ad.attributes
+        } & {"effectivequota", "configquota", "isaccountinggroup"}
+        if not (is_group and text_of(ad.attributes, "Name")):
+            problems.add(ad.place, _NO_GROUP)
+    if problems:
+        raise InputError(problems.lines())
+    groups = {group.name: group for group in (_group_of(ad.attributes) for ad in ads)}
+    return sorted(groups.values(), key=lambda group: (group.name == ROOT, group.name.lower()))
+
+
+def _group_of(ad: Mapping[str, str]) -> Group:
+    effective, configured, used = (
+        value if isfinite(value) and value >= 0 else None
+        for value in (
+            number_of(ad, name)
+            for name in ("EffectiveQuota", "ConfigQuota", "WeightedResourcesUsed")
+        )
+    )
+    # It is 0 until the first cycle has worked it out.
+    quota = None if not effective and configured else effective
+    policy = text_of(ad, "SurplusPolicy")
+    return Group(text_of(ad, "Name"), quota, used, policy if policy in _POLICIES else None)
+
+
+# ---- groups by knobs
+
+_STATIC, _DYNAMIC = "group_quota", "group_quota_dynamic"
+_SURPLUS = {"group_autoregroup": "regroup", "group_accept_surplus": "byquota"}
+"""Knob -> policy; the first that is on counts."""
+_NAMES = "group_names"
+_OVERSUBSCRIBE = "negotiator_allow_quota_oversubscription"
+_OF_ALL = (_NAMES, _OVERSUBSCRIBE, *_SURPLUS)
+_OF_GROUP = re.compile(
+    rf"({'|'.join((_DYNAMIC, _STATIC, *_SURPLUS))})_"
+    r"(?!max_allocation_rounds$|round_robin_rate$)(.+)"
+)
+_KNOB = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=(?!=)\s*(.*?)\s*")
+_WRITE = "write GROUP_QUOTA_<group> = number"
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A knob and the place of its value."""
+
+    place: str
+    name: str
+    value: str
+
+    @property
+    def key(self) -> str:
+        """Name without case."""
+        return self.name.lower()
+
+    @property
+    def kind(self) -> str:
+        """Name without case and group; empty of a knob that does not set quotas."""
+        match = _OF_GROUP.fullmatch(self.key)
+        return match[1] if match else self.key if self.key in _OF_ALL else ""
+
+    @property
+    def group(self) -> str:
+        """Group in the name, lower case; empty if the knob is for all groups."""
+        match = _OF_GROUP.fullmatch(self.key)
+        return match[2] if match else ""
+
+    @property
+    def is_quota(self) -> bool:
+        """True of the quota of a group."""
+        return self.kind in (_STATIC, _DYNAMIC)
+
+    @property
+    def fault(self) -> Optional[str]:
+        """Remedy of an invalid value; None of a valid one."""
+        if self.is_quota:
+            quota = number_of({self.name: self.value}, self.name)
+            if isfinite(quota) and quota >= 0:
+                return None
+            static = self.kind == _STATIC
+            return f"write a {'number of weighted slots such as 40' if static else 'share such as 0.25'}"
+        fits = self.key == _NAMES or literal(self.value) is not None
+        return None if fits else "write True or False"
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Configured quota of a group."""
+
+    value: float
+    """Weighted slots if static, else a share of what its parent has left, 0 to 1; >= 0."""
+    static: bool
 
 
 def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
@@ -83,20 +193,20 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
     PoolUnavailableError
         If the collector does not know exactly one such negotiator.
     """
-    location = _one(locations(collector, "Negotiator"), name)
-    place = f"negotiator {location['Name']}"
+    location = _only(locations(collector, "Negotiator"), name)
     try:
         configuration = macros(location)
+        every = (Knob(f"negotiator {location['Name']}", key, "") for key in configuration)
         return [
-            Knob(place, key, str(configuration[key]).strip())
-            for key in configuration
-            if is_of_quotas(key)
+            Knob(knob.place, knob.name, str(configuration[knob.name]).strip())
+            for knob in every
+            if knob.kind
         ]
     except Exception as error:
         raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
-def _one(negotiators: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
+def _only(negotiators: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
         return matching[0]
@@ -108,3 +218,121 @@ def _one(negotiators: list[dict[str, str]], name: Optional[str]) -> Mapping[str,
         if negotiators
         else "the collector knows no negotiator; see condor_status -negotiator"
     )
+
+
+def knobs_of_text(text: str, name: str) -> list[Knob]:
+    """Knobs of quotas of a text, as condor_config_val -dump prints it.
+
+    Raises
+    ------
+    InputError
+        If a line sets no knob. ``name`` stands for the text in places.
+    """
+    problems = Problems()
+    knobs = []
+    for number_, line in enumerate(text.splitlines(), 1):
+        match = _KNOB.fullmatch(line)
+        if match is not None:
+            knobs.append(Knob(f"{name}:{number_}", match[1], match[2]))
+        elif line.strip() and not line.lstrip().startswith("#"):
+            problems.add(f"{name}:{number_}", f"{line.strip()[:40]!r} is no knob; {_WRITE}")
+    if problems:
+        raise InputError(problems.lines())
+    return [knob for knob in knobs if knob.kind]
+
+
+def names_of(knobs: Iterable[Knob]) -> list[str]:
+    """GROUP_NAMES, lower case."""
+    values = [knob.value.lower() for knob in knobs if knob.key == _NAMES]
+    return [name for name in re.split(r"[\s,]+", values[-1]) if name] if values else []
+
+
+def groups_of_knobs(knobs: Iterable[Knob], name: str, pool_weight: Optional[float]) -> list[Group]:
+    """Groups of knobs of quotas, which count as idle, by name.
+
+    Parameters
+    ----------
+    knobs
+        Of one that is there twice the last counts.
+    name
+        Stands for the knobs in errors.
+    pool_weight
+        Sum of the weights of all slots: dynamic quotas are shares of it; None if not known.
+
+    Raises
+    ------
+    InputError
+        If a value is invalid, or no quota is set.
+    """
+    by_key = {knob.key: knob for knob in knobs}
+    problems = Problems()
+    for knob in by_key.values():
+        if knob.fault:
+            problems.add(knob.place, f"{knob.name[:60]} is {knob.value[:40]!r}; {knob.fault}")
+    # Of two quotas of a group the static one counts.
+    written = sorted(by_key.values(), key=lambda knob: knob.kind == _STATIC)
+    written = [knob for knob in written if knob.is_quota]
+    if not problems and not written:
+        problems.add(name, f"no quota in it; {_WRITE}")
+    if problems:
+        raise InputError(problems.lines())
+    quotas = {knob.group: Quota(float(knob.value), knob.kind == _STATIC) for knob in written}
+    spelt = {knob.group: knob.name[-len(knob.group) :] for knob in by_key.values() if knob.group}
+    # As the negotiator has it, a group without a quota has none to pass on.
+    idle = {group: Quota(0.0, static=False) for group in names_of(by_key.values())}
+    on = {key for key, knob in by_key.items() if literal(knob.value)}
+    # HTCondor's own default is True.
+    oversubscribe = _OVERSUBSCRIBE in on or _OVERSUBSCRIBE not in by_key
+    effective = effective_quotas({**idle, **quotas}, pool_weight, oversubscribe=oversubscribe)
+    groups = []
+    for group in sorted(quotas):
+        own = {key: f"{key}_{group}" if f"{key}_{group}" in by_key else key for key in _SURPLUS}
+        policy = next((_SURPLUS[key] for key, knob_key in own.items() if knob_key in on), "no")
+        groups.append(Group(spelt[group], effective.get(group), 0.0, policy))
+    return groups
+
+
+def effective_quotas(
+    configured: Mapping[str, Quota], pool_weight: Optional[float], *, oversubscribe: bool = False
+) -> dict[str, Optional[float]]:
+    """Group -> weighted slots for it and the groups within it, as the negotiator works them out.
+
+    None where that needs a pool weight that is not known. Static quotas come first, shares are of
+    what these leave, each group is within its parent.
+
+    Parameters
+    ----------
+    configured
+        Dotted group -> its quota, each group's parents among them; names in one case.
+    pool_weight
+        Sum of the weights of all slots when nothing runs; None if not known.
+    oversubscribe
+        NEGOTIATOR_ALLOW_QUOTA_OVERSUBSCRIPTION: static quotas are not cut to what their parent has.
+    """
+    weights: dict[str, Optional[float]] = {"": pool_weight}
+    parents = [""]
+    while parents:
+        parent = parents.pop()
+        within = {
+            name: quota for name, quota in configured.items() if name.rpartition(".")[0] == parent
+        }
+        weights.update(_shared_out(within, weights[parent], oversubscribe=oversubscribe))
+        parents.extend(within)
+    return {name: weights[name] for name in configured if name in weights}
+
+
+def _shared_out(
+    quotas: Mapping[str, Quota], weight: Optional[float], *, oversubscribe: bool
+) -> dict[str, Optional[float]]:
+    """Weighted slots of the groups of one parent, which has ``weight``."""
+    if weight is None:
+        return {name: quota.value if quota.static else None for name, quota in quotas.items()}
+    static_sum = fsum(quota.value for quota in quotas.values() if quota.static)
+    share_sum = fsum(quota.value for quota in quotas.values() if not quota.static)
+    used = static_sum if oversubscribe else min(static_sum, weight)
+    kept_ratio = used / static_sum if static_sum > 0 else 1.0
+    unit = max(0.0, weight - used) / max(1.0, share_sum)
+    return {
+        name: quota.value * (kept_ratio if quota.static else unit) if weight > 0 else 0.0
+        for name, quota in quotas.items()
+    }

@@ -38,8 +38,8 @@ from sharectl.condor.daemons import (
 )
 from sharectl.condor.deadline import ask_all, limit_memory
 from sharectl.condor.expressions import Clause, clauses, code_of, name_of, resource_of
+from sharectl.condor.negotiator import groups_of
 from sharectl.condor.nodes import has_target, is_draining
-from sharectl.condor.quotas import groups_of
 from sharectl.condor.slots import empty
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.explain.job import (

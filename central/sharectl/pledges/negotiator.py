@@ -16,8 +16,7 @@ from sharectl.condor.ad_files import content_of
 from sharectl.condor.ads import evaluated, number, text, whole
 from sharectl.condor.daemons import collector_question, slots, why_collector, with_address
 from sharectl.condor.deadline import ask_all, words
-from sharectl.condor.negotiator import quota_knobs
-from sharectl.condor.quotas import Knob, groups_of_knobs, knobs_of_text, names_of
+from sharectl.condor.negotiator import Knob, groups_of_knobs, knobs_of_text, names_of, quota_knobs
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.errors import InputError, PoolUnavailableError, StateError
 from sharectl.files.documents import Document, DocumentError, record

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sharectl.condor.quotas import Quota, effective_quotas
+from sharectl.condor.negotiator import Quota, effective_quotas
 from sharectl.errors import InputError
 from sharectl.model import MAX_HS06
 from sharectl.pledges.cric import Promised, promised, read

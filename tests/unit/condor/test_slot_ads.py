@@ -13,7 +13,7 @@ from sharectl.condor.ad_files import (
     read,
     text_of,
 )
-from sharectl.condor.quotas import groups_of, groups_of_knobs, knobs_of_text
+from sharectl.condor.negotiator import groups_of, groups_of_knobs, knobs_of_text
 from sharectl.consumption.cost import group_of
 from sharectl.errors import InputError
 from sharectl.shares.quotas import Group

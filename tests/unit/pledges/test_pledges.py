@@ -10,7 +10,7 @@ import pytest
 
 from sharectl.cli import wiring
 from sharectl.cli.main import main
-from sharectl.condor.quotas import Knob
+from sharectl.condor.negotiator import Knob
 from sharectl.config.load import load, parse
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.config.text import render

@@ -4,7 +4,7 @@ import calendar
 
 import pytest
 
-from sharectl.condor.quotas import Quota, effective_quotas
+from sharectl.condor.negotiator import Quota, effective_quotas
 from sharectl.shares.pledges import Period, jumps, period_at
 
 
