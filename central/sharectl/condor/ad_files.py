@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from sharectl.words import Problems
 
 MOST_BYTES = 2**28
 """Of a file: 20,000 slots as condor_status prints them."""
-MOST_ADS = 100_000
 MOST_CHARACTERS = 2**16
 """Of an expression: longer ones are no requests or policies."""
 
@@ -26,6 +26,7 @@ _ATTRIBUTE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_.]*)\s*=(?!=)\s*(.*?)\s*")
 _EXPRESSION = re.compile(r"/Expr\((.*)\)/", re.DOTALL)
 _HEADING = re.compile(r"\s*(--|#)")
 """What condor_q prints in front of the ads of a schedd."""
+_AS_JSON = "write what condor_status or condor_q prints with -json"
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
@@ -50,7 +51,7 @@ def read(path: Path) -> list[AdOfFile]:
 
 
 def content_of(path: Path) -> tuple[str, str]:
-    """Text of a file, ``-`` being standard input, and what to call it.
+    """Text of a file, ``-`` being standard input, and its name in errors.
 
     Raises
     ------
@@ -59,11 +60,8 @@ def content_of(path: Path) -> tuple[str, str]:
     """
     name = "standard input" if str(path) == "-" else str(path)
     try:
-        if str(path) == "-":
-            content = sys.stdin.buffer.read(MOST_BYTES + 1)
-        else:
-            with path.open("rb") as file:
-                content = file.read(MOST_BYTES + 1)
+        with nullcontext(sys.stdin.buffer) if str(path) == "-" else path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise InputError(
             [f"{name}: {error.strerror}; name a file that condor_status or condor_q has written"]
@@ -84,15 +82,12 @@ def parse(text: str, name: str) -> list[AdOfFile]:
         As for `read`.
     """
     problems = Problems()
-    ads = list(
-        (_from_json if text.lstrip()[:1] in ("[", "{") else _from_long)(text, name, problems)
-    )
+    from_text = _from_json if text.lstrip()[:1] in ("[", "{") else _from_long
+    ads = list(from_text(text, name, problems))
     if not ads and not problems:
         problems.add(
             name, "no ad in it; write what condor_status or condor_q prints with -long or -json"
         )
-    if len(ads) > MOST_ADS:
-        problems.add(name, f"more than {MOST_ADS} ads; restrict it with -constraint")
     if problems:
         raise InputError(problems.lines())
     return ads
@@ -137,52 +132,40 @@ def _from_long(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
                 yield AdOfFile(f"{name}:{began}", attributes)
             attributes = {}
             continue
-        match = _ATTRIBUTE.fullmatch(line) if len(line) <= MOST_CHARACTERS else None
-        if match is None:
-            fault = "too long" if len(line) > MOST_CHARACTERS else "no attribute"
-            problems.add(
-                f"{name}:{number}", f"{fault}; write Name = expression, an empty line between ads"
-            )
+        match = _ATTRIBUTE.fullmatch(line)
+        if match is None or len(line) > MOST_CHARACTERS:
+            fault = "no attribute" if match is None else "too long"
+            remedy = "write Name = expression, an empty line between ads"
+            problems.add(f"{name}:{number}", f"{fault}; {remedy}")
             continue
         began = number if not attributes else began
         attributes[match[1]] = match[2]
 
 
 def _from_json(text: str, name: str, problems: Problems) -> Iterator[AdOfFile]:
-    for at, ad in enumerate(_objects(text, name, problems), 1):
-        place = f"{name}: ad {at}"
-        if not isinstance(ad, dict):
-            problems.add(place, "no object; write what condor_status or condor_q prints with -json")
-            continue
-        try:
-            attributes = {
-                key: _expression(value) for key, value in ad.items() if key.isidentifier()
-            }
-        except RecursionError:
-            problems.add(place, "nested too deeply; leave that attribute out")
-            continue
-        yield AdOfFile(
-            place, {key: text for key, text in attributes.items() if len(text) <= MOST_CHARACTERS}
-        )
-
-
-def _objects(text: str, name: str, problems: Problems) -> Iterable[Any]:
-    """JSON values of lists, or side by side: condor_q prints a list for each schedd."""
+    """Ads of lists, or side by side: condor_q prints a list for each schedd."""
     decoder = json.JSONDecoder()
-    at = 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
-            continue
-        try:
+    at = number = 0
+    try:
+        while at < len(text):
+            if text[at].isspace():
+                at += 1
+                continue
             value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:  # numbers of many digits too
-            line = text.count("\n", 0, getattr(error, "pos", at)) + 1
-            problems.add(
-                f"{name}:{line}", "no JSON; write what condor_status or condor_q prints with -json"
-            )
-            return
-        yield from value if isinstance(value, list) else [value]
+            for ad in value if isinstance(value, list) else [value]:
+                number += 1
+                if isinstance(ad, dict):
+                    yield AdOfFile(f"{name}: ad {number}", _attributes(ad))
+                else:
+                    problems.add(f"{name}: ad {number}", f"no object; {_AS_JSON}")
+    except (ValueError, RecursionError) as error:  # numbers of many digits too
+        line = text.count("\n", 0, getattr(error, "pos", at)) + 1
+        problems.add(f"{name}:{line}", f"no JSON; {_AS_JSON}")
+
+
+def _attributes(ad: Mapping[str, Any]) -> dict[str, str]:
+    texts = {key: _expression(value) for key, value in ad.items() if key.isidentifier()}
+    return {key: text for key, text in texts.items() if len(text) <= MOST_CHARACTERS}
 
 
 def _expression(value: Any) -> str:

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Mapping
 from functools import lru_cache
 from math import isfinite
-from typing import Any, Optional
+from typing import Any, Optional, Union
 
 MAX_TEXT = 1024
 """Characters of a string that are looked at: no group, host or address is longer."""
@@ -62,46 +62,38 @@ def evaluated(ad: Any, name: str) -> Any:
         return None
 
 
-def ad_of(attributes: Mapping[str, Any]) -> Any:
-    """ClassAd of the bindings with these values."""
-    # htcondor2 first: classad2 resolves names as the daemons do only after it.
+def classads() -> Any:
+    """Module classad2, which resolves names as the daemons do only after htcondor2."""
     import htcondor2  # noqa: F401, I001
     import classad2
 
-    return classad2.ClassAd(dict(attributes))
+    return classad2
 
 
-def ad_of_text(written: str) -> Any:
-    """ClassAd of ``[…]``, as the bindings print it."""
-    # htcondor2 first: see `ad_of`.
-    import htcondor2  # noqa: F401, I001
-    import classad2
-
-    return classad2.ClassAd(written)
+def ad_of(attributes: Union[Mapping[str, Any], str]) -> Any:
+    """ClassAd of the bindings with these values, or of ``[…]`` as they print it."""
+    written = attributes if isinstance(attributes, str) else dict(attributes)
+    return classads().ClassAd(written)
 
 
 def ad_of_long(written: str) -> Any:
     """ClassAd of lines as ``-long`` prints them; without those that cannot be read."""
-    import classad2
-
+    old = classads().ParserType.Old
     try:
-        return next(iter(classad2.parseAds(written, classad2.ParserType.Old)))
+        return next(iter(classads().parseAds(written, old)))
     except Exception:  # noqa: BLE001 - several kinds, by version
-        ad = classad2.ClassAd()
+        ad = classads().ClassAd()
         for line in written.splitlines():
             with contextlib.suppress(Exception):
-                ad.update(classad2.parseOne(line, classad2.ParserType.Old))
+                ad.update(classads().parseOne(line, old))
         return ad
 
 
 @lru_cache(maxsize=4096)
 def expression(written: str) -> Any:
     """Expression of the bindings; None if the library cannot read it."""
-    import htcondor2  # noqa: F401, I001
-    import classad2
-
     try:
-        return classad2.ExprTree(written)
+        return classads().ExprTree(written)
     except Exception:  # noqa: BLE001 - several kinds, by version
         return None
 
@@ -121,13 +113,10 @@ def is_true(value: Any) -> bool:
 
 def is_refusal(value: Any) -> bool:
     """Tells if a value is no match and no mistake: false, 0 or undefined."""
-    import classad2
-
-    return value is classad2.Value.Undefined or (type(value) in (bool, int, float) and not value)
+    undefined = classads().Value.Undefined
+    return value is undefined or (type(value) in (bool, int, float) and not value)
 
 
 def quoted(written: Any) -> str:
     """String literal of ClassAds."""
-    import classad2
-
-    return str(classad2.quote(written))
+    return str(classads().quote(written))

@@ -48,7 +48,7 @@ def collector_question(
     address
         Such as ``cm.example.org:9618``; None for the pool of this machine's configuration.
     """
-    _load()
+    bindings()
     return Question(
         partial(_asked_of_collector, address, ask),
         deadline_seconds,
@@ -60,7 +60,7 @@ def schedd_questions(
     locations: Iterable[Location], deadline_seconds: float, ask: Callable[[Any, str], Any]
 ) -> dict[str, Question]:
     """Name of a `Source` -> question to that schedd; ``ask`` gets its object and its name."""
-    _load()
+    bindings()
     return {
         f"{SCHEDD_SOURCE}{location['Name']}": Question(
             partial(_asked_of_schedd, location, ask),
@@ -109,14 +109,14 @@ def with_address(address: Optional[str], problem: str) -> str:
 
 def param(name: str) -> str:
     """Macro of this machine's HTCondor configuration; empty if it is not set."""
+    return str(bindings().param.get(name, ""))
+
+
+def bindings() -> Any:
+    """Module htcondor2; loaded before questions fork, or every child would load it."""
     import htcondor2
 
-    return str(htcondor2.param.get(name, ""))
-
-
-def _load() -> None:
-    """Load the bindings before questions fork, or every child would load them."""
-    import htcondor2  # noqa: F401
+    return htcondor2
 
 
 def _asked_of_collector(address: Optional[str], ask: Callable[[Any], Any]) -> Any:
@@ -132,52 +132,31 @@ def _asked_of_schedd(location: Location, ask: Callable[[Any, str], Any]) -> Any:
 
 def collector(address: Optional[str]) -> Any:
     """Collector of the bindings; None for the pool of this machine's configuration."""
-    import htcondor2
-
-    return htcondor2.Collector(address) if address else htcondor2.Collector()
+    return bindings().Collector(*([address] if address else []))
 
 
 def daemon(location: Location) -> Any:
     """Collector of the bindings whose `query` asks the daemon itself for its ads."""
-    import htcondor2
-
-    return htcondor2.Collector(ad_of(location))
+    return bindings().Collector(ad_of(location))
 
 
 def schedd(location: Location) -> Any:
     """Schedd of the bindings."""
-    import htcondor2
-
-    return htcondor2.Schedd(ad_of(location))
+    return bindings().Schedd(ad_of(location))
 
 
 def macros(location: Location) -> Mapping[str, str]:
     """Configuration of a running daemon; each look-up is a question to it (level READ)."""
-    import htcondor2
-
-    configuration: Mapping[str, str] = htcondor2.RemoteParam(ad_of(location))
+    configuration: Mapping[str, str] = bindings().RemoteParam(ad_of(location))
     return configuration
 
 
 def query(
-    collector: Any,
-    kind: str,
-    constraint: Optional[str] = None,
-    projection: Sequence[str] = (),
+    collector: Any, kind: str, constraint: Optional[str] = None, projection: Sequence[str] = ()
 ) -> list[Any]:
-    """Ads that a collector has.
-
-    Parameters
-    ----------
-    kind
-        Member of htcondor2.AdType, such as ``Slot``.
-    projection
-        Attributes; empty for all.
-    """
-    import htcondor2
-
+    """Ads that a collector has of a ``kind`` of htcondor2.AdType; all attributes by default."""
     ads: list[Any] = collector.query(
-        getattr(htcondor2.AdType, kind), constraint=constraint, projection=list(projection)
+        getattr(bindings().AdType, kind), constraint=constraint, projection=list(projection)
     )
     return ads
 
@@ -204,12 +183,10 @@ def grouped(schedd: Any, constraint: str, keys: Sequence[str], limit: int = -1) 
 
     The schedd applies the constraint to these ads too: attributes that it names must be keys.
     """
-    import htcondor2
-
     rows: list[Any] = schedd.query(
         constraint=constraint,
         projection=list(keys),
-        opts=htcondor2.QueryOpt.GroupBy,
+        opts=bindings().QueryOpt.GroupBy,
         limit=limit,
     )
     return rows
@@ -220,52 +197,43 @@ def identity(location: Any, command: str) -> Optional[tuple[str, str]]:
 
     None if the daemon does not let it. ``location`` is a location or its ClassAd.
     """
-    import htcondor2
-
     try:
-        seen = htcondor2.ping(ad_of(location), command)
-    except (htcondor2.HTCondorException, ValueError):
+        answer = bindings().ping(ad_of(location), command)
+    except (bindings().HTCondorException, ValueError):
         return None
-    if not seen.get("AuthorizationSucceeded", True):
+    if not answer.get("AuthorizationSucceeded", True):
         return None
-    return seen.get("MyRemoteUserName", UNKNOWN_USER), seen.get("AuthMethods", "no method")
+    return answer.get("MyRemoteUserName", UNKNOWN_USER), answer.get("AuthMethods", "no method")
 
 
 def collector_identity(collector: Any, command: str) -> Optional[tuple[str, str]]:
     """User and method, as of `identity`, for a collector of the bindings."""
-    import htcondor2
-
     try:
-        return identity(collector.locate(htcondor2.DaemonType.Collector), command)
-    except htcondor2.HTCondorException:
+        location = collector.locate(bindings().DaemonType.Collector)
+    except bindings().HTCondorException:
         return None
+    return identity(location, command)
 
 
 def not_located(collector: Any) -> Optional[str]:
     """Problem of a collector that cannot be located; None if it can."""
-    import htcondor2
-
     try:
-        collector.locate(htcondor2.DaemonType.Collector)
-    except htcondor2.HTCondorException as error:
+        collector.locate(bindings().DaemonType.Collector)
+    except bindings().HTCondorException as error:
         return str(error)
     return None
 
 
 def authenticate(*, always: bool) -> None:
     """Authenticate in every connection of this process, or in none."""
-    import htcondor2
-
-    htcondor2.param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED" if always else "NEVER"
+    bindings().param["SEC_CLIENT_AUTHENTICATION"] = "REQUIRED" if always else "NEVER"
 
 
 def advertise(collector: Any, command: str, ads: Iterable[Mapping[str, Any]]) -> bool:
     """Send ads to a collector, over TCP; returns whether it took them."""
-    import htcondor2
-
     try:
         collector.advertise([ad_of(ad) for ad in ads], command, True)  # noqa: FBT003
-    except htcondor2.HTCondorException:
+    except bindings().HTCondorException:
         return False
     return True
 

@@ -57,8 +57,8 @@ class Answer:
 
 @dataclass
 class _Child:
+    name: str
     pid: int
-    pipe: int
     began: float
     deadline: float
     received: bytearray = field(default_factory=bytearray)
@@ -71,23 +71,33 @@ def ask_all(questions: Mapping[str, Question]) -> dict[str, Answer]:
 
     A process that did not answer is killed: none is left behind.
     """
-    children: dict[str, _Child] = {}
+    children: dict[int, _Child] = {}
     answers: dict[str, Answer] = {}
     try:
         for name, question in questions.items():
-            children[name] = _start(question)
-        while len(answers) < len(children):
-            waiting = {name: child for name, child in children.items() if name not in answers}
-            ended = _received_until(min(child.deadline for child in waiting.values()), waiting)
+            pipe, child = _start(name, question)
+            children[pipe] = child
+        waiting = dict(children)
+        while waiting:
+            ready = _ready(waiting)
             now = time.monotonic()
-            for name, child in waiting.items():
-                if name in ended:
-                    answers[name] = _answered(name, child, now)
+            for pipe, child in tuple(waiting.items()):
+                chunk = os.read(pipe, _CHUNK_BYTES) if pipe in ready else None
+                child.received += chunk or b""
+                if chunk == b"":
+                    answers[child.name] = _answer_of(child, now)
                 elif child.deadline <= now:
-                    answers[name] = _given_up(name, child, now)
+                    problem = f"no answer within {child.deadline - child.began:g} s"
+                    answers[child.name] = Answer(Source(child.name, now - child.began, problem))
+                if child.name in answers:
+                    del waiting[pipe]
     finally:
-        for child in children.values():
-            _end(child)
+        for pipe, child in children.items():
+            os.close(pipe)
+            if child.exit_code is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(child.pid, signal.SIGKILL)
+                _wait_for(child)
     return {name: answers[name] for name in questions}
 
 
@@ -113,7 +123,8 @@ def limit_memory(more_bytes: int) -> None:
     )
 
 
-def _start(question: Question) -> _Child:
+def _start(name: str, question: Question) -> tuple[int, _Child]:
+    """Pipe of a child that works on a question, and the child."""
     # os.fork, not multiprocessing, whose import alone takes as long as a query; and not a fresh
     # process: this one has the bindings loaded.
     receiving, sending = os.pipe()
@@ -124,7 +135,7 @@ def _start(question: Question) -> _Child:
         end_with(parent)
         _answer(question, sending)
     os.close(sending)
-    return _Child(pid, receiving, began, began + question.deadline_seconds)
+    return receiving, _Child(name, pid, began, began + question.deadline_seconds)
 
 
 def _answer(question: Question, pipe: int) -> NoReturn:
@@ -144,43 +155,22 @@ def _answer(question: Question, pipe: int) -> NoReturn:
         os._exit(exit_code)
 
 
-def _received_until(deadline: float, waiting: Mapping[str, _Child]) -> list[str]:
-    """Names of children at the end of their answers, after some data or the deadline."""
+def _ready(waiting: Mapping[int, _Child]) -> set[int]:
+    """Pipes with data or at their ends; none at the next deadline."""
     poll = select.poll()
-    for child in waiting.values():
-        poll.register(child.pipe, select.POLLIN)
-    ready = {pipe for pipe, _ in poll.poll(1000 * max(0.0, deadline - time.monotonic()))}
-    ended = []
-    for name, child in waiting.items():
-        if child.pipe in ready:
-            chunk = os.read(child.pipe, _CHUNK_BYTES)
-            child.received += chunk
-            if not chunk:
-                ended.append(name)
-    return ended
+    for pipe in waiting:
+        poll.register(pipe, select.POLLIN)
+    seconds = min(child.deadline for child in waiting.values()) - time.monotonic()
+    return {pipe for pipe, _ in poll.poll(1000 * max(0.0, seconds))}
 
 
-def _answered(name: str, child: _Child, now: float) -> Answer:
+def _answer_of(child: _Child, now: float) -> Answer:
     try:
         value, problem = pickle.loads(child.received)  # noqa: S301 - from a process that this one forked
     except (EOFError, pickle.UnpicklingError):
         _wait_for(child)
         value, problem = None, f"the query ended without an answer (exit code {child.exit_code})"
-    return Answer(Source(name, now - child.began, problem), value)
-
-
-def _given_up(name: str, child: _Child, now: float) -> Answer:
-    return Answer(
-        Source(name, now - child.began, f"no answer within {child.deadline - child.began:g} s")
-    )
-
-
-def _end(child: _Child) -> None:
-    os.close(child.pipe)
-    if child.exit_code is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child.pid, signal.SIGKILL)
-        _wait_for(child)
+    return Answer(Source(child.name, now - child.began, problem), value)
 
 
 def _wait_for(child: _Child) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Callable, Optional
 
+from sharectl.condor.ads import classads
+
 MY, TARGET, UNSCOPED = "MY", "TARGET", ""
 
 _NAME_TOKEN = re.compile(
@@ -260,15 +262,11 @@ def words_of_text(text: str) -> frozenset[str]:
 
 def constraint_fault(expression: str) -> Optional[str]:
     """Why HTCondor cannot use ``expression`` as a constraint, after its text; None if it can."""
-    # htcondor2 first: classad2 resolves names as the daemons do only once it is loaded.
-    import htcondor2  # noqa: F401, I001
-    import classad2
-
     try:
-        constant = classad2.ExprTree(expression).eval(classad2.ClassAd())
+        constant = classads().ExprTree(expression).eval(classads().ClassAd())
     except Exception as error:  # noqa: BLE001 - the bindings raise several kinds, some of them bare
         why = (str(error).splitlines() or [type(error).__name__])[0]
         return f"is neither host patterns nor a share, and no ClassAd expression ({why})"
-    if isinstance(constant, (str, list, dict, classad2.ClassAd)):
+    if isinstance(constant, (str, list, dict, classads().ClassAd)):
         return "is true on no node"
     return None

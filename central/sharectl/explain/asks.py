@@ -17,7 +17,7 @@ from sharectl.condor.ad_files import AdOfFile, from_long
 from sharectl.condor.ads import (
     MAX_TEXT,
     account,
-    ad_of_text,
+    ad_of,
     evaluated,
     expression,
     is_true,
@@ -207,7 +207,7 @@ def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
         AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
         for group in query(collector, "Accounting", ACCOUNTING_GROUP)
     ]
-    return PoolMatch(findings(ad_of_text(ad), slots(collector), now), tuple(groups_of(groups)))
+    return PoolMatch(findings(ad_of(ad), slots(collector), now), tuple(groups_of(groups)))
 
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
