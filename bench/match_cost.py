@@ -3,7 +3,7 @@
 Ads are those of a startd of HTCondor 25.14.1 and of condor_submit, cut to what anybody refers to
 and filled up with attributes that nobody does. Four pools: slots that differ in nothing that is
 referred to, of 20 kinds, of one kind whose disks differ by up to 10 %, and of 60 kinds. Slot by
-slot is measured on a few slots, a process for each. Each figure is the median of its runs in turn;
+slot is measured on a few slots. Each figure is the median of its runs in turn;
 a ratio compares runs of the same minutes on the same machine.
 
 Exit code 1 if a pool of 20 kinds takes longer than 10 s, or kinds and slot by slot do not come to
@@ -116,14 +116,15 @@ def costs(priced: Priced) -> list[tuple[str, int, float]]:
     """Slot, job and cost of each pair that matches."""
     return sorted(
         (name, job, match.cost or 0.0)
-        for (kind, job), match in priced.matches.items()
-        for name in priced.slots[kind].names
+        for slots, row in zip(priced.slots, priced.matches)
+        for name in slots.names
+        for job, match in enumerate(row)
         if not match.refused
     )
 
 
 def one_by_one(slots: Sequence[AdOfFile], shapes: Sequence[Jobs]) -> list[tuple[str, int, float]]:
-    """The same without kinds."""
+    """Costs without kinds."""
     return sorted(found for each in slots for found in costs(price([each], shapes, MOST_CLAIMS)))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Optional, Protocol
 
-from sharectl.consumption.policy import CLAIMS, DISK_TENTHS, LeastCharge, Levels, SlotPolicy
+from sharectl.consumption.policy import CLAIMS, DISK_TENTHS, SlotPolicy
 
 Amounts = Mapping[str, Fraction]
 
@@ -119,21 +119,15 @@ class MinimumCharge:
 def model_of(policy: SlotPolicy, total: Mapping[str, int | Fraction]) -> Model:
     """Model of a policy, for a slot that has ``total`` without claims."""
     if policy.model == "fixed_claims":
-        return FixedClaims(policy.claims)
+        return FixedClaims(policy.claims or 0)
     if policy.model == "minimum_charge":
-        charges = policy.assets.items()
-        return MinimumCharge(
-            {
-                asset: Fraction(rule.amount)
-                for asset, rule in charges
-                if isinstance(rule, LeastCharge)
-            }
-        )
-    rules = {asset: rule for asset, rule in policy.assets.items() if isinstance(rule, Levels)}
+        charges = {asset: rule.charge for asset, rule in policy.assets.items()}
+        return MinimumCharge({a: Fraction(charge) for a, charge in charges.items() if charge})
+    rules = {asset: rule for asset, rule in policy.assets.items() if rule.levels}
     assert policy.model in ("quanta_all", "quanta_any")
     return Quanta(
         {asset: _total(asset, rule.total, total) for asset, rule in rules.items()},
-        {asset: rule.levels for asset, rule in rules.items()},
+        {asset: rule.levels or 0 for asset, rule in rules.items()},
         zero_allowed=policy.model == "quanta_any",
     )
 

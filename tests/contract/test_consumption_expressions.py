@@ -13,15 +13,9 @@ from hypothesis import strategies as st
 from sharectl.condor.library import CondorProcess
 from sharectl.consumption.policy import (
     CLAIMS,
-    Always,
-    Even,
-    LeastCharge,
-    Levels,
+    AssetPolicy,
     ModelName,
-    Requested,
-    Rule,
     SlotPolicy,
-    Whole,
     attribute_of,
     consumed,
     macros,
@@ -72,18 +66,20 @@ def slots(draw: st.DrawFn, name: ModelName) -> tuple[SlotPolicy, dict[str, int],
     total = draw(amounts)
     left = {asset: draw(st.integers(0, most)) for asset, most in total.items()}
     if name == "minimum_charge":
-        least = {asset: LeastCharge(draw(st.integers(1, MOST[asset]))) for asset in ASSETS}
-        return SlotPolicy(1, name, least), total, left
+        least = {asset: AssetPolicy(charge=draw(st.integers(1, MOST[asset]))) for asset in ASSETS}
+        return SlotPolicy(name, least), total, left
     if name == "fixed_claims":
         claims = draw(st.integers(1, 50))
-        policy = SlotPolicy(1, name, claims=claims)
+        policy = SlotPolicy(name, claims=claims)
         return policy, {**total, CLAIMS: claims}, {**left, CLAIMS: draw(st.integers(0, claims))}
     levels = {
-        asset: Levels(draw(st.integers(1, 60)), draw(st.sampled_from((None, total[asset]))))
+        asset: AssetPolicy(
+            levels=draw(st.integers(1, 60)), total=draw(st.sampled_from((None, total[asset])))
+        )
         for asset in ASSETS
     }
     assume(total["disk"] >= 2)  # nine tenths of 1 KiB are none
-    return SlotPolicy(1, name, levels), total, left
+    return SlotPolicy(name, levels), total, left
 
 
 def slot_ad(total: dict[str, int], left: dict[str, int]) -> dict[str, str]:
@@ -174,7 +170,7 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
     slot = {"PartitionableSlot": "true", "TotalSlotMemory": str(total)}
     jobs = [{"RequestMemory": str(amount)} for amount in (asked, total, 1, f"{asked - 1}.25")]
     for name in ("quanta_all", "quanta_any"):
-        policy = SlotPolicy(1, name, {"memory": Levels(levels)})
+        policy = SlotPolicy(name, {"memory": AssetPolicy(levels=levels)})
         texts = [expanded(policy, text) for text in (*consumed(policy).values(), weight(policy))]
         taken, fresh = library.evaluate(texts, [{**slot, "Memory": str(total)}], jobs)
         assert taken is not None
@@ -195,7 +191,8 @@ def test_n_of_q_quanta_are_that_part_of_the_slot(
 @given(asked=st.integers(0, 10**6), step=st.integers(1, 5000), zero=st.booleans())
 def test_steps(library: CondorProcess, asked: int, step: int, zero: bool) -> None:  # noqa: FBT001
     """What is asked for is consumed in whole steps, at least one unless zero is allowed."""
-    policy = SlotPolicy(1, "expressions", {"memory": Requested(step, zero)}, "memory")
+    rule = AssetPolicy(request=True, step=step, missing=0 if zero else None)
+    policy = SlotPolicy("expressions", {"memory": rule}, "memory")
     values = library.evaluate([consumed(policy)["memory"]], [{}], [{"RequestMemory": str(asked)}])
     assert values == [[[max(-(-asked // step), 0 if zero else 1) * step]]]
 
@@ -274,7 +271,7 @@ def test_as_many_even_parts_fit_as_there_are_claims(
 ) -> None:
     """Even parts of ``fixed_claims`` fit ``claims`` times, of assets with a unit for each."""
     total = {asset: data.draw(st.integers(claims * 2, most * 60)) for asset, most in MOST.items()}
-    policy = SlotPolicy(1, "fixed_claims", dict.fromkeys(total, Even()), claims=claims)
+    policy = SlotPolicy("fixed_claims", dict.fromkeys(total, AssetPolicy()), claims=claims)
     texts = [
         f"{claims} * ({text}) <= MY.{attribute_of(asset)} && ({text}) > 0"
         for asset, text in consumed(policy).items()
@@ -282,12 +279,15 @@ def test_as_many_even_parts_fit_as_there_are_claims(
     assert library.evaluate(texts, [slot_ad(total, total)], [{}]) == [[[True]]] * len(texts)
 
 
-@pytest.mark.parametrize("rule", [Always(0), Always(3), Even(), Whole()])
+@pytest.mark.parametrize(
+    "rule",
+    [AssetPolicy(always=0), AssetPolicy(always=3), AssetPolicy(), AssetPolicy(whole=True)],
+)
 @pytest.mark.parametrize("hostile", ['real("NaN")', "-1", '"text"', "error", "{1}", "RequestX"])
 def test_what_is_taken_whatever_is_asked_for_needs_a_number_all_the_same(
-    library: CondorProcess, rule: Rule, hostile: str
+    library: CondorProcess, rule: AssetPolicy, hostile: str
 ) -> None:
-    policy = SlotPolicy(None, "expressions", {"memory": rule}, claims=2)
+    policy = SlotPolicy("expressions", {"memory": rule}, claims=2)
     slot = {"PartitionableSlot": "true", "TotalSlotMemory": "8"}
     jobs = [{"RequestMemory": hostile, "RequestX": "error"}, {"RequestMemory": "5"}, {}]
     (text,) = consumed(policy).values()

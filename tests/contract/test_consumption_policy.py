@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Optional
 
 import pytest
 
-from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
-from sharectl.consumption.asks import matches, tried_slots
+from sharectl.condor.ad_files import AdOfFile
+from sharectl.consumption.asks import MOST_CLAIMS, Jobs, price
 from sharectl.consumption.cost import Match, Refusal, SlotKind
+from sharectl.errors import InputError
 
 SLOT = {
     "Name": '"slot1@wn-001"',
@@ -45,19 +46,9 @@ WITHIN = {
 """As a startd of 23.9.6 and 25.14.1 advertises it."""
 
 
-@pytest.fixture(scope="module")
-def process() -> Iterator[CondorProcess]:
-    with CondorProcess() as opened:
-        yield opened
-
-
-def matched(
-    process: CondorProcess,
-    slot: Mapping[str, str],
-    job: Mapping[str, str],
-) -> Match:
-    ((_, (match,)),) = matches(process, [slot], [job])
-    return match
+def matched(slot: Mapping[str, str], job: Mapping[str, str], most: int = MOST_CLAIMS) -> Match:
+    priced = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", job))], most)
+    return priced.matches[0][0]
 
 
 def without(ad: Mapping[str, str], name: str) -> dict[str, str]:
@@ -93,11 +84,11 @@ def whys(match: Match) -> list[Refusal]:
     ],
 )
 def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
-    process: CondorProcess, slot: dict[str, str], kind: SlotKind
+    slot: dict[str, str], kind: SlotKind
 ) -> None:
-    (tried,) = tried_slots(process, [slot])
-    assert tried.kind is kind
-    assert (kind is SlotKind.POLICY) is not bool(tried.no_policy_because)
+    (slots,) = price([AdOfFile("slot", slot)], [Jobs(AdOfFile("job", JOB))]).slots
+    assert slots.kind is kind
+    assert (kind is SlotKind.POLICY) is not bool(slots.no_policy_because)
 
 
 # ---- what a job takes
@@ -145,12 +136,11 @@ def test_a_policy_is_one_attribute_for_every_asset_of_a_partitionable_slot(
     ],
 )
 def test_what_a_job_takes(
-    process: CondorProcess,
     changes: dict[str, str],
     job: dict[str, str],
     consumed: dict[str, Optional[float]],
 ) -> None:
-    assert matched(process, {**SLOT, **changes}, job).consumed == consumed
+    assert matched({**SLOT, **changes}, job).consumed == consumed
 
 
 @pytest.mark.parametrize(
@@ -181,9 +171,9 @@ def test_what_a_job_takes(
     ],
 )
 def test_whether_assets_suffice(
-    process: CondorProcess, changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
+    changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
 ) -> None:
-    assert whys(matched(process, {**SLOT, **changes}, job)) == refused
+    assert whys(matched({**SLOT, **changes}, job)) == refused
 
 
 # ---- what it costs, and how many fit
@@ -222,23 +212,22 @@ def test_whether_assets_suffice(
     ],
 )
 def test_a_match_costs_what_the_weight_falls_by(
-    process: CondorProcess, changes: dict[str, str], job: dict[str, str], cost: float, fits: int
+    changes: dict[str, str], job: dict[str, str], cost: float, fits: int
 ) -> None:
-    match = matched(process, {**SLOT, **changes}, job)
+    match = matched({**SLOT, **changes}, job)
     assert (match.cost, match.fits, match.refused) == (cost, fits, ())
 
 
-def test_the_weight_may_not_be_lost_on_the_way(process: CondorProcess) -> None:
-    match = matched(process, {**SLOT, "ConsumptionMemory": "0", "SlotWeight": "100 / Cpus"}, JOB)
+def test_the_weight_may_not_be_lost_on_the_way() -> None:
+    match = matched({**SLOT, "ConsumptionMemory": "0", "SlotWeight": "100 / Cpus"}, JOB)
     # The tenth would leave no core: 100 / 0 is an error, and the negotiator would end.
     assert match.fits == 9
 
 
-def test_counting_ends_where_it_is_told_to(process: CondorProcess) -> None:
-    ((_, (match,)),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=4)
-    assert (match.fits, match.at_least) == (4, True)
-    ((_, (match,)),) = matches(process, [{**SLOT, "ConsumptionMemory": "0"}], [JOB], most=10)
-    assert (match.fits, match.at_least) == (10, False)
+def test_counting_ends_where_it_is_told_to() -> None:
+    for most, at_least in ((4, True), (10, False)):
+        match = matched({**SLOT, "ConsumptionMemory": "0"}, JOB, most)
+        assert (match.fits, match.at_least) == (most, at_least)
 
 
 # ---- Requirements see what the policy takes in place of the requests
@@ -268,35 +257,33 @@ def test_counting_ends_where_it_is_told_to(process: CondorProcess) -> None:
     ],
 )
 def test_requirements_see_what_is_taken(
-    process: CondorProcess, changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
+    changes: dict[str, str], job: dict[str, str], refused: list[Refusal]
 ) -> None:
-    match = matched(process, {**SLOT, **changes}, job)
+    match = matched({**SLOT, **changes}, job)
     assert whys(match) == refused
     assert (match.fits, match.cost) == ((0, None) if refused else (3, 1))
 
 
-def test_requirements_are_asked_before_every_match(process: CondorProcess) -> None:
-    assert matched(process, {**SLOT, **WITHIN, "Start": "Cpus > 8"}, JOB).fits == 2
+def test_requirements_are_asked_before_every_match() -> None:
+    assert matched({**SLOT, **WITHIN, "Start": "Cpus > 8"}, JOB).fits == 2
 
 
 # ---- slots without policy
 
 
-def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers(
-    process: CondorProcess,
-) -> None:
+def test_a_slot_without_policy_is_charged_whole_and_filled_by_leftovers() -> None:
     plain = {name: text for name, text in SLOT.items() if not name.startswith("Consumption")}
-    match = matched(process, plain, {**JOB, "RequestMemory": "300"})
+    match = matched(plain, {**JOB, "RequestMemory": "300"})
     # What a startd makes of requests: cores, 128 MiB, 1024 KiB; two cores are not asked for.
     assert match.consumed == {"Cpus": 1, "Memory": 384, "Disk": 1024}
     assert (match.cost, match.fits) == (10, 4)
-    assert matched(process, plain, without(JOB, "RequestCpus")).consumed["Cpus"] == 1
+    assert matched(plain, without(JOB, "RequestCpus")).consumed["Cpus"] == 1
     # The startd needs a request for memory.
-    assert whys(matched(process, plain, without(JOB, "RequestMemory"))) == [Refusal.NOT_A_NUMBER]
-    assert matched(process, {**plain, "SlotWeight": "-3"}, JOB).cost == 1.0
+    assert whys(matched(plain, without(JOB, "RequestMemory"))) == [Refusal.NOT_A_NUMBER]
+    assert matched({**plain, "SlotWeight": "-3"}, JOB).cost == 1.0
 
 
-def test_a_static_slot_has_one_claim(process: CondorProcess) -> None:
+def test_a_static_slot_has_one_claim() -> None:
     static = {
         "Cpus": "4",
         "Memory": "4000",
@@ -304,27 +291,29 @@ def test_a_static_slot_has_one_claim(process: CondorProcess) -> None:
         "SlotWeight": "Cpus",
         "MachineResources": '"Cpus Memory Disk"',
     }
-    match = matched(process, static, JOB)
+    match = matched(static, JOB)
     assert (match.cost, match.fits, match.consumed["Cpus"]) == (4, 1, 4)
-    assert matched(process, {"SlotWeight": "2"}, JOB).cost == 2
+    assert matched({"SlotWeight": "2"}, JOB).cost == 2
 
 
 # ---- the library
 
 
-def test_ads_are_the_same_again_after_each_question(process: CondorProcess) -> None:
-    jobs = [
+def test_a_look_leaves_the_ads_as_they_were() -> None:
+    """Jobs whose requests a policy replaces, and that are missing, cost the same beside others."""
+    slots = [AdOfFile(f"slot {n}", {**SLOT, **WITHIN, "SlotTypeID": str(n)}) for n in (1, 2)]
+    ads = [
         JOB,
         {**JOB, "_condor_RequestCpus": "3"},
         without(JOB, "RequestCpus"),
         {**JOB, "RequestCpus": "2"},
     ]
-    apart = [matched(process, {**SLOT, **WITHIN}, job) for job in jobs for _ in range(2)]
-    together = matches(process, [{**SLOT, **WITHIN}] * 2, jobs)
-    assert apart[::2] == apart[1::2] == together[0][1] == together[1][1]
+    apart = [matched(slots[0].attributes, ad) for ad in ads]
+    priced = price(slots, [Jobs(AdOfFile("job", ad)) for ad in ads])
+    assert priced.matches == [apart, apart]
 
 
-def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
+def test_ads_that_hang_the_library_are_refused_by_their_place() -> None:
     names = [f"R{number}" for number in range(1000)]
     slot = {
         **SLOT,
@@ -337,8 +326,8 @@ def test_expressions_that_take_too_long_are_told_by_the_deadline() -> None:
         "A0": "1",
         **{f"A{at}": "sum({" + ", ".join([f"A{at - 1}"] * 30) + "})" for at in range(1, 8)},
     }
-    with CondorProcess(deadline_seconds=3) as process:
-        small = {**SLOT, "ConsumptionCpus": "TARGET.RequestCpus"}
-        assert matched(process, small, {**JOB, **bomb, "RequestCpus": "A1"}).consumed["Cpus"] == 30
-        with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):
-            matched(process, slot, {**bomb, **{f"Request{name}": "A7" for name in names}})
+    small = {**SLOT, "ConsumptionCpus": "TARGET.RequestCpus"}
+    assert matched(small, {**JOB, **bomb, "RequestCpus": "A1"}).consumed["Cpus"] == 30
+    job = Jobs(AdOfFile("job", {**bomb, **{f"Request{name}": "A7" for name in names}}))
+    with pytest.raises(InputError, match="evaluate slots:7: no answer within 2 s; leave it out"):
+        price([AdOfFile("slots:7", slot)], [job], deadline_seconds=2)

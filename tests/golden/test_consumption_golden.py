@@ -15,8 +15,7 @@ import pytest
 from sharectl.cli.main import main
 from sharectl.condor.configuration import ConfigSource
 from sharectl.condor.library import CondorProcess
-from sharectl.consumption.examples import example, examples
-from sharectl.consumption.file import parse
+from sharectl.consumption.file import example, examples, parse
 from sharectl.consumption.render import snippet
 
 FOLDER = Path(__file__).parent / "consumption"

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from poolbox import Box
-from sharectl.consumption.examples import example
-from sharectl.consumption.file import parse
+from sharectl.consumption.file import example, parse
 from sharectl.consumption.render import snippet
 
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
-from sharectl.consumption.examples import example, examples
-from sharectl.consumption.file import parse
+from sharectl.consumption.file import example, examples, parse
 from sharectl.consumption.policy import attribute_of
 from tests.claim_models import model_of
 from tests.pool import consumption_pools as pools

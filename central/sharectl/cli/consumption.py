@@ -3,16 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
-from typing import TYPE_CHECKING, Callable
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Callable, TextIO
 
-from sharectl.cli import consumption_check, consumption_cost
-
-if TYPE_CHECKING:
-    from sharectl.consumption.policy import Consumption
+from sharectl.check.consumption import CHECKS, check, check_text
+from sharectl.check.findings import Level
+from sharectl.cli import checks
+from sharectl.condor.ad_files import AdOfFile, read, text_of
+from sharectl.condor.negotiator import groups_of
+from sharectl.condor.slots import emptied
+from sharectl.config.load import load
+from sharectl.config.model import PoolConfig
+from sharectl.consumption import asks, file
+from sharectl.consumption.asks import Jobs, PoolAds
+from sharectl.consumption.policy import Consumption, attribute_of
+from sharectl.consumption.render import line_of, notes, snippet
+from sharectl.errors import ConfigError, InputError, PoolUnavailableError
+from sharectl.report import as_json, match_cost
+from sharectl.report.tables import printable
+from sharectl.shares.quotas import Group
+from sharectl.words import counted
 
 _RENDERED = "the rendered text"
+_EXAMPLES_EPILOG = (
+    "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
+)
 _RENDER_EPILOG = """\
 the file, in YAML (`sharectl consumption examples` lists some; docs/consumption.md has all keys):
 
@@ -33,32 +54,49 @@ Effects of HTCondor that the policy does not show are in the text as NOTE, and o
 The text is checked as by `sharectl consumption check`. Faults are reported by the line of the YAML,
 and nothing is printed then.
 """
+_CAPACITY_EPILOG = """\
+<none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
+leave, so its quota may be 0 while all that slots have counts as within it.
+? is unknown, - is nothing. docs/match-cost.md explains the columns."""
+_COST_EPILOG = f"""\
+columns of --group, in weighted slots:
+  no slot       pending jobs of the group that match no slot as it is
+  their cost    of all others, each on the slot where it costs least, in that cycle; >= where the
+                same job costs more on another slot: how many fit on the cheapest is not looked at
+  usage later   charge of these jobs from the next cycle on, with the least of each; >= as above
+  least cost    the smallest cost of such a match
+  least weight  the smallest SlotWeight of a slot that they match: a slot without policy costs it
+  past quota    usage beyond the quota that leftovers allow
+
+{_CAPACITY_EPILOG}"""
+_JSON = "print JSON, with a schema version"
+_STANDARD = ("cpus", "memory", "disk")
+_AMOUNT = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(\d+(?:\.\d+)?)\s*")
+_WHOLE = r"[1-9][0-9]{0,14}"
+_REQUEST = re.compile(rf"(?:{_WHOLE}(?:,{_WHOLE}){{0,2}})?(?:(?:^|,)[A-Za-z_]\w*={_WHOLE})*")
+
+
+# ---- examples and render
 
 
 def _examples_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = (
-        "to try one: sharectl consumption examples minimum-charge | sharectl consumption render -"
-    )
+    parser.epilog = _EXAMPLES_EPILOG
     parser.add_argument(
         "name", nargs="?", metavar="NAME", help="print this one, as YAML for `render`"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON, with a schema version")
+    parser.add_argument("--json", action="store_true", help=_JSON)
 
 
 def _examples(arguments: argparse.Namespace) -> int:
-    from sharectl.consumption.examples import example, examples
-    from sharectl.report import as_json
-
-    if arguments.name is not None:
-        text = example(arguments.name)
-        content = {"name": arguments.name, "yaml": text}
-        json = as_json.dumps("consumption_example", content) if arguments.json else ""
-        print(json or text, end="\n" if json else "")
-    elif arguments.json:
-        print(as_json.dumps("consumption_examples", {"examples": examples()}))
+    name, purposes = arguments.name, file.examples()
+    if name is None:
+        width = max(map(len, purposes))
+        text = "".join(f"{known:{width}}  {purpose}\n" for known, purpose in purposes.items())
+        printed = as_json.dumps("consumption_examples", {"examples": purposes})
     else:
-        width = max(map(len, examples()))
-        print("\n".join(f"{name:{width}}  {purpose}" for name, purpose in examples().items()))
+        text = file.example(name)
+        printed = as_json.dumps("consumption_example", {"name": name, "yaml": text})
+    print(f"{printed}\n" if arguments.json else text, end="")
     return 0
 
 
@@ -66,43 +104,32 @@ def _render_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _RENDER_EPILOG
     parser.add_argument("file", metavar="FILE", help="policies in YAML; - for standard input")
-    parser.add_argument(
-        "--json", action="store_true", help="print JSON, with a schema version: the text, its notes"
-    )
+    parser.add_argument("--json", action="store_true", help=f"{_JSON}: the text, its notes")
 
 
 def _render(arguments: argparse.Namespace) -> int:
-    from sharectl.consumption.file import load
-    from sharectl.consumption.render import notes, snippet
-    from sharectl.errors import ConfigError
-    from sharectl.report import as_json
-
-    consumption = load(arguments.file)
+    consumption = file.load(arguments.file)
     text = snippet(consumption)
     if faults := _faults(text, consumption, arguments.file):
         raise ConfigError(faults)
-    every_note = [
+    rows = [
         {"slot_type": policy.slot_type, "note": note}
         for policy in consumption.policies
         for note in notes(policy, consumption.declared)
     ]
     if arguments.json:
-        print(as_json.dumps("consumption_snippet", {"snippet": text, "notes": every_note}))
+        print(as_json.dumps("consumption_snippet", {"snippet": text, "notes": rows}))
         return 0
     print(text, end="")
-    for note in every_note:
-        number = note["slot_type"]
+    for row in rows:
+        number = row["slot_type"]
         where = "startd" if number is None else f"slot type {number}"
-        print(f"sharectl: {where}: {note['note']}", file=sys.stderr)
+        print(f"sharectl: {where}: {row['note']}", file=sys.stderr)
     return 0
 
 
 def _faults(text: str, consumption: Consumption, name: str) -> list[str]:
     """Findings of the check in a rendered text, at the lines of the YAML that they come from."""
-    from sharectl.check.consumption import check_text
-    from sharectl.check.findings import Level
-    from sharectl.consumption.render import line_of
-
     knobs = [line.partition(" = ")[0] for line in text.splitlines()]
 
     def in_yaml(match: re.Match[str]) -> str:
@@ -114,6 +141,281 @@ def _faults(text: str, consumption: Consumption, name: str) -> list[str]:
         # An unscoped name works until a job has it: a policy that is written now need not have one.
         if finding.level is Level.ERROR or finding.id == "scope"
     ]
+
+
+# ---- check
+
+
+def _size(text: str) -> dict[str, float]:
+    """Asset, lower case -> amount, from ``cpus=64,memory=256000``."""
+    matches = [_AMOUNT.fullmatch(part) for part in text.split(",")]
+    amounts = {match[1].lower(): float(match[2]) for match in matches if match}
+    if len(amounts) != len(matches) or not all(map(math.isfinite, amounts.values())):
+        raise argparse.ArgumentTypeError(
+            f"{text!r}: write amounts of assets, each once, in HTCondor's units (Memory MiB, Disk "
+            "KiB), such as cpus=64,memory=256000,gpus=4"
+        )
+    return amounts
+
+
+def _check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        type=Path,
+        metavar="DIR|FILE",
+        help="folders of snippets, snippets, or what `condor_config_val -dump` printed of a node "
+        "(-verbose too, which has places); - for standard input; several are compared (default: "
+        "all that this machine's HTCondor reads)",
+    )
+    parser.add_argument(
+        "--slot",
+        type=_size,
+        action="append",
+        default=[],
+        metavar="ASSET=AMOUNT,…",
+        help="amounts in one slot, HTCondor's units, such as cpus=64,memory=256000,gpus=4 "
+        "(default: what a whole configuration says; for snippets, a node of 32 cores); a "
+        "SLOT_TYPE_<N> with an amount of its own keeps that; may be repeated",
+    )
+    checks.add_arguments(parser, CHECKS, "folders")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    """Print the policies, then the findings, one line each; 1 if any is more than advice."""
+    amounts = {asset: amount for slot in arguments.slot for asset, amount in slot.items()}
+    report = check(arguments.paths, amounts, with_local=arguments.with_local)
+    slots: list[dict[str, Any]] = [
+        {
+            "configuration": node.configuration.name,
+            "slot_type": slot.number,
+            "name": slot.name,
+            "policies": {asset: policy.text for asset, policy in slot.policies.items()},
+            "weight": slot.weight.text,
+        }
+        for node in report.nodes
+        for slot in node.slot_types
+        if slot.has_policy
+    ]
+    lines = [f"read: {name}" for name in report.configurations]
+    for slot in slots:
+        lines.append(f"{slot['configuration']}, {slot['name']}: SLOT_WEIGHT = {slot['weight']}")
+        lines += [f"  {asset}: {text}" for asset, text in slot["policies"].items()]
+    if not slots:
+        lines.append("no slot with a consumption policy was there to check")
+    return checks.show(
+        "consumption_check",
+        {"configurations": list(report.configurations), "slots": slots},
+        lines,
+        CHECKS,
+        report.findings,
+        json=arguments.json,
+    )
+
+
+# ---- cost and capacity
+
+
+def _request(text: str) -> Jobs:
+    """Job of a ``--request``."""
+    words = [word for word in text.split(",") if "=" not in word]
+    named = [word.lower().split("=") for word in text.split(",") if "=" in word]
+    pairs = [*zip(_STANDARD, words), *((name, amount) for name, amount in named if name)]
+    amounts = dict(pairs)
+    if not text or not _REQUEST.fullmatch(text) or len(amounts) < len(pairs):
+        raise argparse.ArgumentTypeError(
+            f"{text[:60]!r}: write cores, MiB and KiB such as 8,16000,1000000, others by name such "
+            "as 8,gpus=1; each is a whole number from 1 on, of 15 digits at most"
+        )
+    amounts = {**dict.fromkeys(_STANDARD, "1"), **amounts}
+    ad = {f"Request{attribute_of(name)}": amount for name, amount in amounts.items()}
+    return Jobs(AdOfFile(f"request {text}", ad))
+
+
+def _cost_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _COST_EPILOG
+    parser.add_argument(
+        "--group",
+        action="store_true",
+        help="sums by accounting group against its quota, and how far leftovers pass it",
+    )
+    of_jobs = "ads that condor_q -long or -json printed (default: the jobs that pend in the pool)"
+    _add_common(parser, of_jobs, "jobs of this request instead of those that pend in the pool")
+
+
+def _capacity_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = _CAPACITY_EPILOG
+    parser.add_argument(
+        "--pending",
+        action="store_true",
+        help="also count claims for the jobs that pend in the pool",
+    )
+    of_jobs = "also count claims for these jobs: ads that condor_q -long or -json printed"
+    _add_common(parser, of_jobs, "also count claims for jobs of this request")
+
+
+def _add_common(parser: argparse.ArgumentParser, of_jobs: str, of_request: str) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    add = parser.add_argument
+    add("--jobs", type=Path, metavar="FILE", help=of_jobs)
+    of_request += (
+        " (cores, MiB of memory, KiB of disk, each 1 if left out; GPUs and custom resources by "
+        "name, such as 8,gpus=1); may be repeated"
+    )
+    metavar = "[CPUS[,MIB[,KIB]]][,NAME=AMOUNT…]"
+    add("--request", action="append", default=[], type=_request, metavar=metavar, help=of_request)
+    of_slots = (
+        "ads that condor_status -long or -json printed, - for standard input (default: ask the "
+        "pool)"
+    )
+    add("--slots", type=Path, metavar="FILE", help=of_slots)
+    add("--constraint", metavar="EXPR", help="slots for which this is true")
+    add("--job-constraint", metavar="EXPR", help="jobs for which this is true")
+    of_empty = (
+        "take each slot as it is when nothing runs on it (TotalSlotCpus, …), and groups as using "
+        "nothing"
+    )
+    add("--empty", action="store_true", help=of_empty)
+    of_quotas = (
+        "ads of groups that condor_status -any -constraint IsAccountingGroup -long or -json "
+        "printed (default: ask the pool)"
+    )
+    add("--quotas", type=Path, metavar="FILE", help=of_quotas)
+    of_leftovers = (
+        "CLAIM_PARTITIONABLE_LEFTOVERS of the access points (default: ask those of the pool; "
+        "on, HTCondor's default, where there is none to ask)"
+    )
+    add("--leftovers", choices=("on", "off"), help=of_leftovers)
+    of_config = (
+        "sharectl's configuration, for its section pool (default: the pool of this machine's "
+        "HTCondor configuration)"
+    )
+    add("--config", type=Path, metavar="FILE", help=of_config)
+    add("--json", action="store_true", help=_JSON)
+
+
+def _cost(arguments: argparse.Namespace) -> int:
+    """Print amounts, cost and number of the jobs that each slot takes."""
+    inputs = _Inputs(arguments)
+    jobs = list(arguments.request)
+    if arguments.jobs is not None or not jobs:
+        jobs += inputs.jobs()
+    priced = asks.price(inputs.slots, jobs)
+    content = match_cost.priced(priced)
+    if arguments.group:
+        groups = inputs.groups()
+        content["groups"] = match_cost.groups(groups, priced, leftovers=inputs.leftovers())
+    return inputs.show("consumption-cost", content, match_cost.cost_tables)
+
+
+def _capacity(arguments: argparse.Namespace) -> int:
+    """Print the number of claims that slots, slot types and groups can have now."""
+    inputs = _Inputs(arguments)
+    groups = inputs.groups()
+    leftovers = bool(groups) and inputs.leftovers()
+    content = match_cost.capacity(
+        asks.smallest_offers(inputs.slots), groups, leftovers=leftovers, empty=arguments.empty
+    )
+    jobs, waiting = list(arguments.request), arguments.jobs is not None or arguments.pending
+    jobs += inputs.jobs() if waiting else []
+    if jobs or waiting:
+        content["jobs"] = match_cost.shapes(asks.price(inputs.slots, jobs), groups)
+    return inputs.show("consumption-capacity", content, match_cost.capacity_tables)
+
+
+class _Inputs:
+    """Slots, jobs and groups of the options; the pool is asked once, for those without a file."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self._arguments = arguments
+        self._place = PoolConfig() if arguments.config is None else load(arguments.config).pool
+        self._notes: list[str] = []
+        self._missing: list[str] = []
+
+    @cached_property
+    def _pool(self) -> PoolAds:
+        constraint = self._arguments.constraint if self._arguments.slots is None else None
+        asks.restricted([], constraint, "--constraint")
+        return asks.look(self._place, constraint)
+
+    @cached_property
+    def slots(self) -> Sequence[AdOfFile]:
+        """Partitionable and static slots."""
+        path, constraint = self._arguments.slots, self._arguments.constraint
+        slots: Sequence[AdOfFile]
+        if path is None:
+            slots = self._pool.slots
+        else:
+            ads = asks.checked(read(path), of_slots=True)
+            whole = [ad for ad in ads if text_of(ad.attributes, "SlotType") != "Dynamic"]
+            slots = asks.restricted(whole, constraint, "--constraint")
+        if not slots:
+            which = "that meets --constraint" if constraint else "but dynamic ones"
+            raise InputError([f"no slot: {path or 'the pool'} has none {which}"])
+        if self._arguments.empty:
+            return [AdOfFile(slot.place, emptied(slot.attributes)) for slot in slots]
+        return slots
+
+    def jobs(self) -> list[Jobs]:
+        """Jobs that wait, of ``--jobs`` or of the pool."""
+        path, constraint = self._arguments.jobs, self._arguments.job_constraint
+        if path is None:
+            asks.restricted([], constraint, "--job-constraint")
+            schedds = self._pool.schedds
+            jobs, self._missing = asks.pending(self._place, schedds, self.slots, constraint)
+            return jobs
+        every = asks.checked(read(path), of_slots=False)
+        waiting = [ad for ad in every if asks.waits(ad)]
+        if others := len(every) - len(waiting):
+            self._notes.append(
+                f"{path}: {counted(others, 'job')} left out that do not wait for a slot"
+            )
+        return [Jobs(ad) for ad in asks.restricted(waiting, constraint, "--job-constraint")]
+
+    def groups(self) -> list[Group]:
+        """Groups, of ``--quotas`` or of the pool; empty where slots are of a file."""
+        arguments = self._arguments
+        if arguments.quotas is not None:
+            groups = groups_of(read(arguments.quotas))
+        elif arguments.slots is not None:
+            return []
+        else:
+            groups = groups_of(self._pool.groups)
+            if not groups:
+                self._notes.append(
+                    "groups are missing: the collector has no ad of one; wait for a negotiation "
+                    "cycle, or see NEGOTIATOR_ADVERTISE_ACCOUNTING"
+                )
+        return [replace(group, used=0.0) for group in groups] if arguments.empty else groups
+
+    def leftovers(self) -> bool:
+        """Schedds use the rest of slots."""
+        arguments = self._arguments
+        if arguments.leftovers is not None:
+            return bool(arguments.leftovers == "on")
+        live = arguments.slots is None
+        setting = asks.leftovers(self._place, self._pool.schedds) if live else None
+        if setting is None:
+            self._notes.append(
+                "CLAIM_PARTITIONABLE_LEFTOVERS of the access points is taken to be on: say "
+                "--leftovers off if it is not"
+            )
+        return setting is not False
+
+    def show(
+        self, name: str, content: dict[str, Any], tables: Callable[[Any, TextIO], None]
+    ) -> int:
+        """Print the content with its notes, and problems of the pool; the exit code."""
+        content["notes"] = [*content["notes"], *self._notes]
+        content["empty"], content["missing"] = self._arguments.empty, self._missing
+        content["job_constraint"] = self._arguments.job_constraint
+        if self._arguments.json:
+            print(as_json.dumps(name, content))
+        else:
+            tables(content, sys.stdout)
+        for problem in self._missing:
+            print(f"sharectl: {printable(problem)}", file=sys.stderr)
+        return PoolUnavailableError.exit_code if self._missing else 0
 
 
 _Verb = tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int], str]
@@ -129,18 +431,18 @@ _VERBS: dict[str, _Verb] = {
         "print the HTCondor configuration of a file of policies",
     ),
     "check": (
-        consumption_check.add_arguments,
-        consumption_check.run,
+        _check_arguments,
+        _check,
         "find what is wrong with consumption policies, before or after they are used",
     ),
     "cost": (
-        consumption_cost.add_cost_arguments,
-        consumption_cost.cost,
+        _cost_arguments,
+        _cost,
         "what jobs would take of slots, what that costs their groups, and how many more fit",
     ),
     "capacity": (
-        consumption_cost.add_capacity_arguments,
-        consumption_cost.capacity,
+        _capacity_arguments,
+        _capacity,
         "how many claims slots, slot types and groups can have now",
     ),
 }

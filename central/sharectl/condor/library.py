@@ -123,28 +123,6 @@ class CondorProcess:
         values: list[Optional[list[list[Any]]]] = self._ask(question)["values"]
         return values
 
-    def keep(
-        self, slots: Sequence[Mapping[str, Any]], jobs: Sequence[Mapping[str, str]], weight: str
-    ) -> list[dict[str, Any]]:
-        """Facts of each slot; slots and jobs are kept for `looks`, instead of earlier ones.
-
-        The parameters are those of `sharectl.condor.child.Kept`.
-        """
-        question = {"keep": {"slots": list(slots), "jobs": list(jobs), "weight": weight}}
-        facts: list[dict[str, Any]] = self._ask(question)["slots"]
-        return facts
-
-    def looks(
-        self, questions: Sequence[tuple[int, int, Optional[Mapping[str, float]]]]
-    ) -> list[tuple[Optional[float], dict[str, Optional[float]], Optional[bool], Optional[bool]]]:
-        """Weight, assets that a job takes, Requirements of slot and job, for each question.
-
-        A question is the numbers of a kept slot and job, and the assets that the slot has left
-        (None: those it has).
-        """
-        answers = self._ask({"looks": list(questions)})["looks"]
-        return [(weight, consumed, slot, job) for weight, consumed, slot, job in answers]
-
     def _ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None:
             self._process = self._start()

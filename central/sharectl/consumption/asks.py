@@ -6,16 +6,17 @@ come from anyone; the arithmetic is `sharectl.consumption.cost`.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import floor, isfinite, log
-from typing import Any, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
-from sharectl.condor.ads import evaluated, whole
+from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
 from sharectl.condor.configuration import literal
 from sharectl.condor.daemons import (
     ACCOUNTING_GROUP,
@@ -29,10 +30,10 @@ from sharectl.condor.daemons import (
 from sharectl.condor.daemons import slots as slots_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
-from sharectl.condor.library import CondorProcess, UnreadableConfigurationError
 from sharectl.condor.slots import emptied
 from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
+    Amount,
     Look,
     Match,
     Offer,
@@ -41,9 +42,7 @@ from sharectl.consumption.cost import (
     PricedSlots,
     Refusal,
     SlotKind,
-    Trial,
-    TriedSlot,
-    again_and_again,
+    match_of,
     whole_if_it_is,
 )
 from sharectl.consumption.policy import STANDARD
@@ -55,18 +54,18 @@ Ad = Mapping[str, str]
 
 MOST_CLAIMS = 10_000
 """Matches that are counted on one slot at most: a policy may charge next to nothing."""
-DEFAULT_WEIGHT = "Cpus"
+EVALUATION_SECONDS = 20.0
+"""Deadline of a kind of slot with all kinds of jobs: a match takes some 0.1 ms."""
+MOST_MEMORY_BYTES = 2 * 2**30
+_DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where a slot's own is no number."""
-FREE_STATES = ("", "Unclaimed", "Matched")
+_FREE_STATES = ("", "Unclaimed", "Matched")
 """States in which a slot has claims to give; empty: an ad without State."""
-NO_SLOT = (7, 9, 12)
+_NO_SLOT = (7, 9, 12)
 """Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
-SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
+_SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
 """Smallest requests of condor_submit: a policy takes its minimum charges for them."""
-_LOOKS_AT_ONCE = 2000
-"""A question of 0.1 s: the deadline is for a hanging library."""
-_SLOTS_AT_ONCE = 100
-_POLICY, _LEFTOVER = "Consumption", "_sharectl_leftover_"
+_LEFTOVER = "_sharectl_leftover_"
 _LEFTOVERS = {
     "cpus": "quantize(ifThenElse(isUndefined(TARGET.RequestCpus), 1, TARGET.RequestCpus), {1})",
     "memory": "quantize(TARGET.RequestMemory, {128})",
@@ -76,102 +75,145 @@ _LEFTOVERS = {
 _OF_CUSTOM = "ifThenElse(isUndefined(TARGET.Request{asset}), 0, TARGET.Request{asset})"
 
 
-# ---- slots with jobs
+# ---- a slot with a job, in a child
 
 
-def tried_slots(process: CondorProcess, slots: Sequence[Ad]) -> list[TriedSlot]:
-    """Kind of each slot, its assets, and what it lacks for a policy."""
-    kept = [{"ad": dict(slot), "charges": _POLICY, "overrides": True} for slot in slots]
-    return [_tried(fact) for fact in process.keep(kept, [], DEFAULT_WEIGHT)]
+def _number(ad: Any, name: str, target: Any = None) -> Optional[float]:
+    """Value of an attribute, a boolean as 0 or 1; None if it is no finite number."""
+    value = value_of(expression(f"MY.{name}"), ad, target)
+    return value + 0 if type(value) in (bool, int, float) and isfinite(value) else None
 
 
-def _tried(fact: Mapping[str, Any]) -> TriedSlot:
-    partitionable = fact["partitionable"]
-    is_partitionable = isinstance(partitionable, (bool, int, float)) and bool(partitionable)
-    because = [] if is_partitionable else ["PartitionableSlot is not true"]
-    because += [] if fact["resources"] is not None else ["MachineResources is no text"]
-    because += [
-        f"no Consumption{asset}" for asset in fact["assets"] if asset not in fact["charged"]
-    ]
-    without = SlotKind.PARTITIONABLE if is_partitionable else SlotKind.STATIC
-    assets = {
-        name: None if amount is None else whole_if_it_is(amount)
-        for name, amount in fact["assets"].items()
-    }
-    return TriedSlot(without if because else SlotKind.POLICY, assets, tuple(because))
+@contextmanager
+def _with(ad: Any, values: Mapping[str, Any]) -> Iterator[None]:
+    """The ad with these attributes in place of its own."""
+    before = {name: ad.lookup(name) for name in values if name in ad}
+    ad.update(values)
+    try:
+        yield
+    finally:
+        for name in values:
+            del ad[name]
+        ad.update(before)
 
 
-def matches(
-    process: CondorProcess, slots: Sequence[Ad], jobs: Sequence[Ad], *, most: int = MOST_CLAIMS
-) -> list[tuple[TriedSlot, list[Match]]]:
-    """Each slot, and its match, as it is, with each job.
+class _Slot:
+    """A slot whose assets change from look to look, and its charges."""
 
-    Parameters
-    ----------
-    most
-        Count no more jobs than this; 0 if only refusals are wanted.
+    def __init__(self, attributes: Ad) -> None:
+        self.ad = ad_of_long(_as_long(attributes))
+        resources = value_of(expression("MY.MachineResources"), self.ad)
+        names = re.split(r"[\s,]+", resources if type(resources) is str else "")
+        by_lower = {name.lower(): name for name in names if name and name.lower() != "swap"}
+        self.assets = {name: _number(self.ad, name) for name in sorted(by_lower.values())}
+        self.fresh = {name: self.ad.lookup(name) for name in self.assets if name in self.ad}
+        partitionable = is_true(value_of(expression("MY.PartitionableSlot"), self.ad))
+        self.because = [
+            *([] if partitionable else ["PartitionableSlot is not true"]),
+            *([] if type(resources) is str else ["MachineResources is no text"]),
+            *(f"no Consumption{a}" for a in self.assets if f"Consumption{a}" not in self.ad),
+        ]
+        without_policy = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
+        self.kind = without_policy if self.because else SlotKind.POLICY
+        self.charge = "Consumption" if self.kind is SlotKind.POLICY else _LEFTOVER
+        for asset in self.assets if self.because else ():
+            default = _LEFTOVERS.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
+            taken = default if partitionable else f"MY.{asset}"
+            self.ad[f"{_LEFTOVER}{asset}"] = expression(taken)
+        if _number(self.ad, "SlotWeight") is None:
+            self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
+
+    def described(self, attributes: Ad, names: tuple[str, ...]) -> PricedSlots:
+        state = text_of(attributes, "State")
+        return PricedSlots(
+            names=names,
+            kind=self.kind,
+            assets={n: None if v is None else whole_if_it_is(v) for n, v in self.assets.items()},
+            no_policy_because=tuple(self.because),
+            slot_type=_whole(attributes, "SlotTypeID"),
+            state="" if state in _FREE_STATES else state,
+            num_claims=None if self.because else _whole(attributes, "NumClaims"),
+            weight=_number(self.ad, "SlotWeight"),
+        )
+
+    def look(self, job: Any, assets: Optional[Mapping[str, Amount]]) -> Look:
+        """Values for a job with these assets left; None for those that the slot has."""
+        self.ad.update(self.fresh if assets is None else assets)
+        consumed = {asset: self._consumed(asset, job) for asset in self.assets}
+        accepts: tuple[Optional[bool], Optional[bool]] = (None, None)
+        if all(amount is not None and amount >= 0 for amount in consumed.values()):
+            accepts = self._accepts(job, consumed)
+        return Look(_number(self.ad, "SlotWeight"), consumed, *accepts)
+
+    def _consumed(self, asset: str, job: Any) -> Optional[float]:
+        """Amount that a job takes of an asset, its request being 0 for a policy if it has none."""
+        request = f"Request{asset}"
+        sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
+        if sent is None and (request in job or self.because):
+            return _number(self.ad, f"{self.charge}{asset}", job)
+        with _with(job, {request: sent or 0}):
+            return _number(self.ad, f"{self.charge}{asset}", job)
+
+    def _accepts(self, job: Any, consumed: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Requirements of slot and job, which see what a policy takes in place of the requests."""
+        replaced = {}
+        for asset, amount in () if self.because else consumed.items():
+            if (request := f"Request{asset}") in job:
+                replaced[f"_cp_orig_{request}"] = job.lookup(request)
+                replaced[request] = whole_if_it_is(amount)
+        with _with(job, replaced):
+            return _met(self.ad, job), _met(job, self.ad)
+
+
+def _met(ad: Any, target: Any) -> Optional[bool]:
+    if "Requirements" not in ad:
+        return None
+    return is_true(value_of(expression("MY.Requirements"), ad, target))
+
+
+def _as_long(ad: Ad) -> str:
+    return "\n".join(f"{name} = {text}" for name, text in ad.items())
+
+
+def _row(
+    slot: Ad, names: tuple[str, ...], jobs: Sequence[Ad], most: int
+) -> tuple[PricedSlots, list[Match], list[Match]]:
+    """A kind of slot, and its match with each job, as it is and when nothing runs on it."""
+    job_ads = [ad_of_long(_as_long(job)) for job in jobs]
+    rows = []
+    for attributes, counted_to in ((emptied(slot), 0), (slot, most)):
+        tried = _Slot(attributes)
+        slots = tried.described(attributes, names)
+        looks = (partial(tried.look, job) for job in job_ads)
+        rows.append([match_of(slots, look, counted_to) for look in looks])
+    return slots, rows[1], rows[0]
+
+
+def _evaluated(
+    questions: Sequence[tuple[str, Callable[[], Any]]], advice: str, deadline_seconds: float
+) -> Iterator[Any]:
+    """Values of functions that evaluate ads, each in a child.
 
     Raises
     ------
-    sharectl.condor.library.UnreadableConfigurationError
-        If the library ended, or did not answer by its deadline.
+    InputError
+        If the library ends or hangs, with the name of the question.
     """
-    tried = tried_slots(process, slots)
-    kept = [
-        {
-            "ad": {**ad, **_leftovers_of(slot)},
-            "charges": _POLICY if slot.has_policy else _LEFTOVER,
-            "overrides": slot.has_policy,
-        }
-        for ad, slot in zip(slots, tried)
-    ]
-    process.keep(kept, jobs, DEFAULT_WEIGHT)
-    trials = [
-        (number, again_and_again(slot, job, most))
-        for number, slot in enumerate(tried)
-        for job in range(len(jobs))
-    ]
-    results = iter(_results(process, trials))
-    return [(slot, [next(results) for _ in jobs]) for slot in tried]
-
-
-def _leftovers_of(slot: TriedSlot) -> dict[str, str]:
-    """Amounts that a job takes of a slot without policy: all of a static one."""
-    if slot.has_policy:
-        return {}
-    if slot.kind is SlotKind.STATIC:
-        return {f"{_LEFTOVER}{asset}": asset for asset in slot.assets}
-    return {
-        f"{_LEFTOVER}{asset}": _LEFTOVERS.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
-        for asset in slot.assets
-    }
-
-
-def _results(process: CondorProcess, trials: Sequence[tuple[int, Trial]]) -> list[Match]:
-    """Match of each trial, on the slot of that number; all trials go on by a look at a time."""
-    results: dict[int, Match] = {}
-    asks = {number: next(trial) for number, (_, trial) in enumerate(trials)}
-    while asks:
-        questions = [(trials[number][0], *ask) for number, ask in asks.items()]
-        for number, look in zip(list(asks), _looks(process, questions)):
-            try:
-                asks[number] = trials[number][1].send(look)
-            except StopIteration as ended:
-                results[number] = ended.value
-                del asks[number]
-    return [results[number] for number in range(len(trials))]
-
-
-def _looks(
-    process: CondorProcess, asks: Sequence[tuple[int, int, Optional[Mapping[str, float]]]]
-) -> Iterator[Look]:
-    for start in range(0, len(asks), _LOOKS_AT_ONCE):
-        for weight, consumed, slot, job in process.looks(asks[start : start + _LOOKS_AT_ONCE]):
-            yield Look(_finite(weight), {n: _finite(v) for n, v in consumed.items()}, slot, job)
-
-
-def _finite(value: Optional[float]) -> Optional[float]:
-    return value if value is not None and isfinite(value) else None
+    expression("true")  # loads the library before the first fork
+    step = os.cpu_count() or 1
+    for start in range(0, len(questions), step):
+        batch = questions[start : start + step]
+        answers = ask_all(
+            {
+                str(number): Question(ask, deadline_seconds, more_bytes=MOST_MEMORY_BYTES)
+                for number, (_, ask) in enumerate(batch)
+            }
+        )
+        for (name, _), answer in zip(batch, answers.values()):
+            if problem := answer.source.problem:
+                fact = f"HTCondor's library cannot evaluate {name}"
+                raise InputError([f"{fact}: {problem}; {advice}"])
+            yield answer.value
 
 
 # ---- kinds of slots and jobs
@@ -184,22 +226,12 @@ _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
 
-@dataclass(frozen=True)
-class AdKind:
-    """Ads that cannot be told apart."""
-
-    ad: Ad
-    """Their attributes that can be seen, of the one with the least Disk."""
-    members: tuple[int, ...]
-    """Their numbers in the list, ascending."""
-
-
 def kinds(
     slots: Sequence[Ad], jobs: Sequence[Ad], apart: Iterable[str] = ()
-) -> tuple[list[AdKind], list[AdKind]]:
+) -> tuple[list[list[int]], list[list[int]]]:
     """Kinds of slots and of jobs by all that policies, weights and Requirements can see of them.
 
-    In the order of their first members; the schedd calls kinds of jobs autoclusters.
+    A kind is the numbers of its ads, ascending; the schedd calls kinds of jobs autoclusters.
 
     Parameters
     ----------
@@ -218,8 +250,7 @@ def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
             texts.setdefault(name.lower(), set()).add(text)
     names = {*_SEEN, *apart, *(name for name in texts if name.startswith(_SEEN_PREFIXES))}
     while True:
-        every = {text for name in names for text in texts.get(name, ())}
-        words = {word for text in every for word in words_of_text(text)}
+        words = {w for name in names for text in texts.get(name, ()) for w in words_of_text(text)}
         words |= {word[len("request") :] for word in words if word.startswith("request")}
         if EVERYTHING in words:
             return {*texts, EVERYTHING}
@@ -228,16 +259,12 @@ def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
         names |= words
 
 
-def _kinds(ads: Sequence[Ad], names: set[str]) -> list[AdKind]:
+def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
     members: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for number, ad in enumerate(ads):
         visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
         members.setdefault(tuple(visible), []).append(number)
-    result = []
-    for key, alike in members.items():
-        least = ads[min(alike, key=lambda number: number_of(ads[number], "disk"))]
-        result.append(AdKind({name: least[name] for name, _ in key}, tuple(alike)))
-    return result
+    return list(members.values())
 
 
 def _step(name: str, ad: Ad) -> str:
@@ -247,6 +274,9 @@ def _step(name: str, ad: Ad) -> str:
 
 
 # ---- prices
+
+_GROUP = "_sharectl_group"
+_TOTAL = "totalslot"
 
 
 @dataclass(frozen=True)
@@ -262,7 +292,12 @@ class Jobs:
         return without_user(f"{text_of(self.ad.attributes, 'AccountingGroup')}@") or ""
 
 
-def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAIMS) -> Priced:
+def price(
+    slots: Sequence[AdOfFile],
+    jobs: Sequence[Jobs],
+    most: int = MOST_CLAIMS,
+    deadline_seconds: float = EVALUATION_SECONDS,
+) -> Priced:
     """Matches of the slots, each as it is, with the jobs; ``most`` of these at most on one slot.
 
     Raises
@@ -275,82 +310,59 @@ def price(slots: Sequence[AdOfFile], jobs: Sequence[Jobs], most: int = MOST_CLAI
     totals = {name.lower() for ad in slot_ads for name in ad if name.lower().startswith(_TOTAL)}
     apart = ("state", "slottypeid", _GROUP, *(totals - {"totalslots"}))
     slot_kinds, job_kinds = kinds(slot_ads, job_ads, apart)
-    shapes = [kind.ad for kind in job_kinds]
-    of_slots: list[PricedSlots] = []
-    as_is: dict[tuple[int, int], Match] = {}
-    empty: dict[tuple[int, int], Match] = {}
-    with evaluating("these slots and jobs") as process:
-        for start in range(0, len(slot_kinds) if jobs else 0, _SLOTS_AT_ONCE):
-            some = slot_kinds[start : start + _SLOTS_AT_ONCE]
-            rows = matches(process, [kind.ad for kind in some], shapes, most=most)
-            # Devices that come free with the slot are in attributes that nothing refers to.
-            bare = [emptied(slot_ads[kind.members[0]]) for kind in some]
-            for kind, (slot, row), (_, empty_row) in zip(
-                some, rows, matches(process, bare, shapes, most=0)
-            ):
-                priced = _slots_of(kind, slots, slot, row[0].weight_before)
-                number = len(of_slots)
-                of_slots.append(priced)
-                for job, match in enumerate(row):
-                    as_is[number, job] = match
-                    if match.refused or priced.state:
-                        empty[number, job] = empty_row[job]
-    return Priced(tuple(of_slots), tuple(_jobs_of(kind, jobs) for kind in job_kinds), as_is, empty)
-
-
-_GROUP = "_sharectl_group"
-_TOTAL = "totalslot"
-
-
-def _slots_of(
-    kind: AdKind, slots: Sequence[AdOfFile], slot: TriedSlot, weight: Optional[float]
-) -> PricedSlots:
-    state = text_of(kind.ad, "State")
-    return PricedSlots(
-        names=tuple(name_of(slots[member]) for member in kind.members),
-        slot=slot,
-        slot_type=_whole(kind.ad, "SlotTypeID"),
-        state="" if state in FREE_STATES else state,
-        num_claims=_whole(kind.ad, "NumClaims") if slot.has_policy else None,
-        weight=weight,
+    shapes = [job_ads[kind[0]] for kind in job_kinds]
+    questions = []
+    for kind in slot_kinds if jobs else ():
+        least = min(kind, key=lambda number: number_of(slot_ads[number], "disk"))
+        names = tuple(_name_of(slots[member]) for member in kind)
+        row = partial(_row, slot_ads[least], names, shapes, most)
+        questions.append((slots[least].place, row))
+    advice = "leave it out with --constraint, or jobs with --job-constraint"
+    rows = list(_evaluated(questions, advice, deadline_seconds))
+    alike = [[jobs[member] for member in kind] for kind in job_kinds]
+    return Priced(
+        tuple(row[0] for row in rows),
+        tuple(
+            PricedJobs(
+                tuple(job.ad.place for job in kind),
+                sum(job.count for job in kind),
+                kind[0].accounting_group,
+            )
+            for kind in alike
+        ),
+        [row[1] for row in rows],
+        [row[2] for row in rows],
     )
-
-
-def _jobs_of(kind: AdKind, jobs: Sequence[Jobs]) -> PricedJobs:
-    alike = [jobs[member] for member in kind.members]
-    places = tuple(job.ad.place for job in alike)
-    return PricedJobs(places, sum(job.count for job in alike), alike[0].accounting_group)
 
 
 def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Offer]]]:
     """Each kind of slot with the smallest request of which it takes something; None without one.
 
-    The request is `SMALLEST`, or that and one of each custom resource. Requirements are left out.
+    The request is `_SMALLEST`, or that and one of each custom resource. Requirements are left out.
     """
-    words = {
-        word
-        for slot in slots
-        for word in re.split(r"[\s,]+", text_of(slot.attributes, "MachineResources"))
-    }
+    texts = {text_of(slot.attributes, "MachineResources") for slot in slots}
+    words = {word for text in texts for word in re.split(r"[\s,]+", text)}
     custom = {f"Request{w}": "1" for w in words if w and w.lower() not in (*STANDARD, "swap")}
     bare = [AdOfFile(slot.place, _without(slot.attributes, "requirements")) for slot in slots]
-    requests = [SMALLEST, {**SMALLEST, **custom}] if custom else [SMALLEST]
+    requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
-    return [(kind, _smallest(priced, number)) for number, kind in enumerate(priced.slots)]
+    return [
+        (
+            kind,
+            next(
+                (Offer(len(kind.names), match, kind.kind) for match in row if _counts(match)), None
+            ),
+        )
+        for kind, row in zip(priced.slots, priced.matches)
+    ]
 
 
-def _smallest(priced: Priced, number: int) -> Optional[Offer]:
-    """Offer to the first request that can be counted; one that is short of assets is 0 claims."""
-    kind = priced.slots[number]
-    for job in range(len(priced.jobs)):
-        match = priced.matches[number, job]
-        if all(reason.why is Refusal.SHORT for reason in match.refused):
-            return Offer(len(kind.names), match, kind.slot.kind)
-    return None
+def _counts(match: Match) -> bool:
+    """A request that is short of assets is 0 claims; other refusals leave the number unknown."""
+    return all(reason.why is Refusal.SHORT for reason in match.refused)
 
 
-def name_of(slot: AdOfFile) -> str:
-    """Name of a slot, or the place of its ad."""
+def _name_of(slot: AdOfFile) -> str:
     return text_of(slot.attributes, "Name") or slot.place
 
 
@@ -361,19 +373,6 @@ def _without(ad: Ad, name: str) -> dict[str, str]:
 def _whole(ad: Ad, name: str) -> Optional[int]:
     value = number_of(ad, name)
     return int(value) if isfinite(value) else None
-
-
-@contextmanager
-def evaluating(subject: str) -> Iterator[CondorProcess]:
-    """A child with HTCondor's defaults; InputError if it ends or hangs."""
-    try:
-        with CondorProcess() as process:
-            yield process
-    except UnreadableConfigurationError as error:
-        advice = "leave some out with --constraint or --job-constraint"
-        raise InputError(
-            [f"HTCondor's library cannot evaluate {subject}: {error}; {advice}"]
-        ) from None
 
 
 # ---- files
@@ -408,7 +407,7 @@ def checked(ads: Sequence[AdOfFile], *, of_slots: bool) -> Sequence[AdOfFile]:
 def waits(job: AdOfFile) -> bool:
     """The job waits for a slot of the pool; one without JobStatus does."""
     is_idle = _whole(job.attributes, "JobStatus") in (None, 1)
-    return is_idle and _whole(job.attributes, "JobUniverse") not in NO_SLOT
+    return is_idle and _whole(job.attributes, "JobUniverse") not in _NO_SLOT
 
 
 def restricted(
@@ -423,13 +422,17 @@ def restricted(
     """
     if constraint is None:
         return ads
-    with evaluating(f"{option} {constraint!r}") as process:
-        (values,) = process.evaluate([constraint], [ad.attributes for ad in ads], [{}])
-    if values is None:
+    if expression(constraint) is None:
         problem = f"{option}: {constraint!r} is an invalid expression of HTCondor"
         raise InputError([f'{problem}; write such as Cpus >= 8 && Arch == "X86_64"'])
-    met = [value not in (0, False) and not isinstance(value, str) for (value,) in values]
+    question = (f"{option} {constraint!r}", partial(_meet, constraint, ads))
+    (met,) = _evaluated([question], "write another expression", EVALUATION_SECONDS)
     return [ad for ad, is_met in zip(ads, met) if is_met]
+
+
+def _meet(constraint: str, ads: Sequence[AdOfFile]) -> list[bool]:
+    tree = expression(constraint)
+    return [is_true(value_of(tree, ad_of_long(_as_long(ad.attributes)))) for ad in ads]
 
 
 # ---- a pool
@@ -448,15 +451,14 @@ _KEYS = (
 _JOB_ID = re.compile(r"\s*(\d{1,10}\.\d{1,10})\b")
 
 
-@dataclass(frozen=True)
-class PoolAds:
+class PoolAds(NamedTuple):
     """Answer of a pool's collector."""
 
-    slots: tuple[AdOfFile, ...]
+    slots: list[AdOfFile]
     """Partitionable and static ones."""
-    groups: tuple[AdOfFile, ...]
+    groups: list[AdOfFile]
     """Accounting ads; empty if the negotiator advertises none."""
-    schedds: tuple[Mapping[str, str], ...]
+    schedds: list[dict[str, str]]
     """Locations."""
 
 
@@ -468,20 +470,21 @@ def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
     sharectl.errors.PoolUnavailableError
         If the collector does not answer.
     """
-    ask = partial(_ads, constraint=constraint)
+    ask = partial(_pool_ads, constraint=constraint)
     return ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
 
 
-def _ads(collector: Any, constraint: Optional[str]) -> PoolAds:
+def _pool_ads(collector: Any, constraint: Optional[str]) -> PoolAds:
+    groups = query(collector, "Accounting", ACCOUNTING_GROUP)
     return PoolAds(
-        tuple(_ad("slot", ad) for ad in slots_of(collector, constraint)),
-        tuple(_ad("group", ad) for ad in query(collector, "Accounting", ACCOUNTING_GROUP)),
-        tuple(locations(collector, "Schedd")),
+        [_ad(f"slot {ad.get('Name')}", ad) for ad in slots_of(collector, constraint)],
+        [_ad(f"group {ad.get('Name')}", ad) for ad in groups],
+        locations(collector, "Schedd"),
     )
 
 
-def _ad(sort: str, ad: Any) -> AdOfFile:
-    return AdOfFile(f"{sort} {ad.get('Name')}", from_long(ad.printOld()))
+def _ad(place: str, ad: Any) -> AdOfFile:
+    return AdOfFile(place, from_long(ad.printOld()))
 
 
 def pending(
@@ -533,7 +536,7 @@ def job_kinds_of(
     if EVERYTHING in keys or any(EVERYTHING in words_of_text(ad.printOld()) for ad in rows):
         most = MOST_ALONE
         rows = schedd.query(constraint=which, limit=most)
-    in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
+    in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in _NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)
     if len(rows) >= most:
@@ -545,7 +548,7 @@ def job_kinds_of(
 def _job_ad(ad: Any, schedd: str) -> AdOfFile:
     match = _JOB_ID.match(str(ad.get("JobIds")))
     number = match[1] if match else f"{ad.get('ClusterId')}.{ad.get('ProcId')}"
-    return AdOfFile(f"job {number} of {schedd}", from_long(ad.printOld()))
+    return _ad(f"job {number} of {schedd}", ad)
 
 
 def leftovers(pool: PoolConfig, schedds: Iterable[Mapping[str, str]]) -> Optional[bool]:

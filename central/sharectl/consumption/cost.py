@@ -6,11 +6,11 @@ evaluates (`sharectl.consumption.asks`).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import ceil
-from typing import Optional, Union
+from typing import Callable, NamedTuple, Optional, Union
 
 from sharectl.shares.quotas import ROOT, Group
 
@@ -40,8 +40,7 @@ class Refusal(Enum):
     JOB_REQUIREMENTS = "job's Requirements"
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(NamedTuple):
     """A reason, and the assets that it is about."""
 
     why: Refusal
@@ -61,14 +60,23 @@ class SlotKind(Enum):
 
 
 @dataclass(frozen=True)
-class TriedSlot:
-    """A slot that jobs are tried on."""
+class PricedSlots:
+    """Slots that policies, weights and Requirements cannot tell apart."""
 
+    names: tuple[str, ...]
     kind: SlotKind
     assets: Mapping[str, Optional[Amount]]
     """Asset of MachineResources, without Swap -> amount; None if it is no number."""
     no_policy_because: tuple[str, ...] = ()
     """Reasons why the negotiator sees no policy, for people."""
+    slot_type: Optional[int] = None
+    """SLOT_TYPE_<N> of the startd; None if the ad does not have it."""
+    state: str = ""
+    """State in which they have no claims to give, else empty."""
+    num_claims: Optional[int] = None
+    """Claim ids for one cycle, where there is a policy; None if they are unknown."""
+    weight: Optional[float] = None
+    """SlotWeight of one of them as it is; None if it is no number."""
 
     @property
     def has_policy(self) -> bool:
@@ -76,8 +84,7 @@ class TriedSlot:
         return self.kind is SlotKind.POLICY
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """Values of a slot's expressions, in one state, for one job."""
 
     weight: Optional[float]
@@ -114,13 +121,7 @@ class Match:
     """SlotWeight of the dynamic slot: the charge from the next cycle on; None if it is unknown."""
 
 
-Ask = tuple[int, Optional[Mapping[str, Amount]]]
-"""Number of a job, and assets that are left when it is tried; None for the slot as it is."""
-Trial = Generator[Ask, Look, Match]
-"""Questions for looks, one at a time; returns the match."""
-
-
-def refusals(slot: TriedSlot, assets: Mapping[str, Amount], look: Look) -> tuple[Refused, ...]:
+def refusals(slot: PricedSlots, assets: Mapping[str, Amount], look: Look) -> tuple[Refused, ...]:
     """Reasons against a job on a slot with ``assets`` left."""
     taken = {asset: amount for asset, amount in look.consumed.items() if amount is not None}
     by_assets = {
@@ -142,39 +143,49 @@ def refusals(slot: TriedSlot, assets: Mapping[str, Amount], look: Look) -> tuple
     )
 
 
-def again_and_again(slot: TriedSlot, job: int, most: int) -> Trial:
-    """Match of a job with a fresh slot, and the number of its like that fit, up to ``most``."""
+def match_of(
+    slot: PricedSlots, look: Callable[[Optional[Mapping[str, Amount]]], Look], most: int
+) -> Match:
+    """Match of a job with a slot, and the number of its like that fit, up to ``most``.
+
+    Parameters
+    ----------
+    look
+        Returns the values for the job with these assets left; None for the slot as it is.
+    """
     most = 1 if slot.kind is SlotKind.STATIC else most
-    look = yield job, None
+    first = now = look(None)
     whole = {name: amount for name, amount in slot.assets.items() if amount is not None}
-    assets = whole
-    refused = refusals(slot, assets, look)
-    match = Match(look.consumed, refused, look.weight, remaining=assets)
-    while not refused and match.fits < most:
-        assets = {**assets, **_rest(assets, look)}
-        look = yield job, assets
-        if slot.has_policy and look.weight is None:
+    assets = remaining = whole
+    refused, fits, after = refusals(slot, whole, first), 0, None
+    while not refused and fits < most:
+        taken = now.consumed.items()
+        assets = {**assets, **{n: whole_if_it_is(assets[n] - (v or 0)) for n, v in taken}}
+        now = look(assets)
+        if slot.has_policy and now.weight is None:
             refused = (Refused(Refusal.WEIGHT),)
             break
-        if not match.fits:
-            charge = _cost(slot, match.weight_before, look.weight)
-            match = replace(match, weight_after=look.weight, remaining=assets, cost=charge)
-        match = replace(match, fits=match.fits + 1, weight_after_all=look.weight)
-        refused = refusals(slot, assets, look)
-    if not match.fits:
+        fits += 1
+        if fits == 1:
+            remaining, after = assets, now.weight
+        refused = refusals(slot, assets, now)
+    match = Match(first.consumed, (), first.weight, after, remaining, fits=fits)
+    if not fits:
         return replace(match, refused=refused)
-    if slot.kind is SlotKind.STATIC:
-        return replace(match, usage=match.weight_before)
-    dynamic = {
-        name: max(whole_if_it_is(amount or 0), STARTD_LEAST.get(name.lower(), 0))
-        for name, amount in match.consumed.items()
-    }
-    usage = (yield job, {**whole, **dynamic}).weight
-    return replace(match, at_least=not refused and most > 1, usage=usage)
-
-
-def _rest(assets: Mapping[str, Amount], look: Look) -> dict[str, Amount]:
-    return {n: whole_if_it_is(assets[n] - (amount or 0)) for n, amount in look.consumed.items()}
+    usage = first.weight
+    if slot.kind is not SlotKind.STATIC:
+        dynamic = {
+            name: max(whole_if_it_is(amount or 0), STARTD_LEAST.get(name.lower(), 0))
+            for name, amount in first.consumed.items()
+        }
+        usage = look({**whole, **dynamic}).weight
+    return replace(
+        match,
+        cost=_cost(slot, first.weight, after),
+        at_least=not refused and most > 1,
+        weight_after_all=now.weight,
+        usage=usage,
+    )
 
 
 def whole_if_it_is(amount: float) -> Amount:
@@ -182,43 +193,22 @@ def whole_if_it_is(amount: float) -> Amount:
     return int(amount) if abs(amount) < _BEYOND_INTEGERS and amount == int(amount) else amount
 
 
-def _cost(slot: TriedSlot, before: Optional[float], after: Optional[float]) -> Optional[float]:
+def _cost(slot: PricedSlots, before: Optional[float], after: Optional[float]) -> Optional[float]:
     if not slot.has_policy:
         return before if before is not None and before >= 0 else WEIGHT_OF_THE_WEIGHTLESS
     return before - after if before is not None and after is not None else None
 
 
-def reasons_against(match: Match, empty: Optional[Match]) -> tuple[Refused, ...]:
+def reasons_against(match: Match, empty: Match) -> list[Refused]:
     """Reasons against a match; assets that the empty slot has not enough of either are `NEVER`."""
-    short = {
-        asset
-        for reason in (empty.refused if empty else ())
-        for asset in reason.assets
-        if reason.why is Refusal.SHORT
-    }
-    reasons: list[Refused] = []
-    for reason in match.refused:
-        never = tuple(a for a in reason.assets if reason.why is Refusal.SHORT and a in short)
-        rest = tuple(asset for asset in reason.assets if asset not in never)
+    missing = {a for why, assets in empty.refused if why is Refusal.SHORT for a in assets}
+    reasons = []
+    for why, assets in match.refused:
+        never = tuple(a for a in assets if why is Refusal.SHORT and a in missing)
+        rest = tuple(asset for asset in assets if asset not in never)
         reasons += [Refused(Refusal.NEVER, never)] if never else []
-        reasons += [replace(reason, assets=rest)] if rest or not never else []
-    return tuple(reasons)
-
-
-@dataclass(frozen=True)
-class PricedSlots:
-    """Slots of one kind."""
-
-    names: tuple[str, ...]
-    slot: TriedSlot
-    slot_type: Optional[int] = None
-    """SLOT_TYPE_<N> of the startd; None if the ad does not have it."""
-    state: str = ""
-    """State in which they have no claims to give, else empty."""
-    num_claims: Optional[int] = None
-    """Claim ids for one cycle, where there is a policy; None if they are unknown."""
-    weight: Optional[float] = None
-    """SlotWeight of one of them as it is; None if it is no number."""
+        reasons += [Refused(why, rest)] if rest or not never else []
+    return reasons
 
 
 @dataclass(frozen=True)
@@ -253,27 +243,25 @@ class Offer:
 
 @dataclass(frozen=True)
 class Priced:
-    """Each kind of slot with each kind of job."""
+    """Each kind of slot with each kind of job, by their numbers in ``slots`` and ``jobs``."""
 
     slots: tuple[PricedSlots, ...]
     jobs: tuple[PricedJobs, ...]
-    matches: Mapping[tuple[int, int], Match]
-    """By numbers in ``slots`` and ``jobs``."""
-    empty: Mapping[tuple[int, int], Match]
-    """Matches with the slots when nothing runs on them, where there is none as they are."""
+    matches: Sequence[Sequence[Match]]
+    empty: Sequence[Sequence[Match]]
+    """Matches with the slots when nothing runs on them; only their refusals count."""
 
     def offers(self, job: int) -> list[Offer]:
         """Answers of slots that have claims to give and take jobs of a kind."""
         return [
-            Offer(len(slots.names), self.matches[number, job], slots.slot.kind)
-            for number, slots in enumerate(self.slots)
-            if not slots.state and not self.matches[number, job].refused
+            Offer(len(slots.names), row[job], slots.kind)
+            for slots, row in zip(self.slots, self.matches)
+            if not slots.state and not row[job].refused
         ]
 
     def fits_empty(self, job: int) -> bool:
         """Some slot takes jobs of the kind, as it is or when nothing runs on it."""
-        empty = any(not match.refused for (_, kind), match in self.empty.items() if kind == job)
-        return empty or bool(self.offers(job))
+        return bool(self.offers(job)) or any(not row[job].refused for row in self.empty)
 
 
 def claims_within(room: float, offers: Iterable[Offer]) -> int:
@@ -282,11 +270,7 @@ def claims_within(room: float, offers: Iterable[Offer]) -> int:
     The negotiator lets the last match go over the limit, if anything of the limit is left.
     """
     count = 0
-    for charge, most in sorted(
-        (offer.usage_each, offer.slots * offer.match.fits) for offer in offers
-    ):
-        if room <= _ROUNDING:
-            break
+    for charge, most in sorted((o.usage_each, o.slots * o.match.fits) for o in offers):
         made = _made(room, charge, most)
         count += made
         room -= made * charge
@@ -305,8 +289,6 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
         if offer.kind is not SlotKind.STATIC
     )
     for charge, slots, fits, of_claim in split:
-        if room <= _ROUNDING:
-            break
         matched = _made(room, charge, slots)
         room -= matched * charge
         claims += matched * fits
@@ -316,6 +298,8 @@ def leftover_claims(room: float, offers: Iterable[Offer]) -> tuple[int, float]:
 
 def _made(room: float, price: float, most: int) -> int:
     """Matches at a price until the room is used up; the last may go beyond."""
+    if room <= _ROUNDING:
+        return 0
     return most if price <= 0 or price * most <= room else ceil(room / price - _ROUNDING)
 
 
@@ -323,7 +307,6 @@ def _made(room: float, price: float, most: int) -> int:
 class GroupCost:
     """Price of a group's pending jobs, weighted slots."""
 
-    group: Group
     jobs: int
     jobs_without_slot: int
     """Jobs that no slot takes as it is."""
@@ -340,21 +323,14 @@ class GroupCost:
     leftover_claims: int
     """Claims that schedds can make of matched slots without the negotiator; 0 without leftovers."""
     leftover_usage: float
+    quota_below_every_weight: Optional[bool]
+    """Slots without policy give the group one match at a time; None if that is unknown."""
+    past_quota: Optional[float]
+    """Usage beyond the quota that leftovers allow; None if that is unknown."""
 
-    @property
-    def quota_below_every_weight(self) -> Optional[bool]:
-        """Slots without policy give the group one match at a time; None if that is unknown."""
-        quota, least = self.group.limit, self.smallest_weight
-        if quota is None or least is None or not self.group.has_quota_of_its_own:
-            return None
-        return quota < least - _ROUNDING
 
-    @property
-    def past_quota(self) -> Optional[float]:
-        """Usage beyond the quota that leftovers allow; None if that is unknown."""
-        if self.group.room is None or not self.group.has_quota_of_its_own:
-            return None
-        return max(0.0, self.leftover_usage - self.group.room)
+Ends = Optional[tuple[float, float]]
+"""Least and most; None if an amount is unknown."""
 
 
 def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: bool) -> GroupCost:
@@ -369,63 +345,53 @@ def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: 
     taken = {job: offers for job in jobs if (offers := priced.offers(job))}
     costs = {job: _ends(offer.match.cost for offer in offers) for job, offers in taken.items()}
     usages = {job: _ends(offer.match.usage for offer in offers) for job, offers in taken.items()}
-    apart = [ends for ends in costs.values() if ends and _are_apart(ends)]
-    weights = (offer.match.weight_before for offers in taken.values() for offer in offers)
+    weights = [o.match.weight_before for offers in taken.values() for o in offers]
+    weight = min((weight for weight in weights if weight is not None), default=None)
     runs = [(0.0, 0)]
-    for job, offers in taken.items() if leftovers and group.room is not None else ():
+    for job, offers in taken.items() if leftovers else ():
         claims, usage = leftover_claims(group.room or 0.0, offers)
         made = min(claims, counts[job])
         runs.append((usage * made / claims if claims else 0.0, made))
     leftover_usage, claims = max(runs)
+    # The quota of the root is no promise.
+    limit = None if group.name == ROOT else group.limit
+    room = None if group.name == ROOT else group.room
     return GroupCost(
-        group=group,
         jobs=sum(counts.values()),
         jobs_without_slot=sum(count for job, count in counts.items() if job not in taken),
         cost=_sum(counts, costs),
-        cost_differs=max(apart, key=lambda ends: ends[1] - ends[0], default=None),
+        cost_differs=max(filter(_differ, costs.values()), key=_spread, default=None),
         smallest_cost=min((ends[0] for ends in costs.values() if ends), default=None),
-        smallest_weight=min((weight for weight in weights if weight is not None), default=None),
+        smallest_weight=weight,
         usage=_sum(counts, usages),
-        usage_differs=any(ends and _are_apart(ends) for ends in usages.values()),
+        usage_differs=any(map(_differ, usages.values())),
         leftover_claims=claims,
         leftover_usage=leftover_usage,
+        quota_below_every_weight=(
+            None if limit is None or weight is None else limit < weight - _ROUNDING
+        ),
+        past_quota=None if room is None else max(0.0, leftover_usage - room),
     )
-
-
-Ends = Optional[tuple[float, float]]
-"""Least and most; None if an amount is unknown."""
 
 
 def _ends(amounts: Iterable[Optional[float]]) -> Ends:
     every = list(amounts)
-    if not every or None in every:
-        return None
     sure = [amount for amount in every if amount is not None]
-    return min(sure), max(sure)
+    return (min(sure), max(sure)) if len(sure) == len(every) else None
 
 
-def _are_apart(ends: tuple[float, float]) -> bool:
-    return ends[1] - ends[0] > _ROUNDING
+def _spread(ends: Ends) -> float:
+    return ends[1] - ends[0] if ends else 0.0
+
+
+def _differ(ends: Ends) -> bool:
+    return _spread(ends) > _ROUNDING
 
 
 def _sum(counts: Mapping[int, int], ends: Mapping[int, Ends]) -> Optional[float]:
     """Least sum over all jobs; None without any, or if one is unknown."""
-    least = {job: pair[0] for job, pair in ends.items() if pair}
-    if not least or len(least) < len(ends):
-        return None
-    return sum(counts[job] * amount for job, amount in least.items())
-
-
-def with_groups_of_jobs(groups: Sequence[Group], names: Iterable[str]) -> list[Group]:
-    """``groups``, and unknown ones for jobs of these accounting groups that none of them has.
-
-    Those are the root if there are groups, else each of the names.
-    """
-    named = [group.name for group in groups]
-    of_jobs = [group_of(name, named) if groups else name or ROOT for name in sorted(names)]
-    others = {name.lower(): name for name in of_jobs if name not in named}.values()
-    by_name = sorted(others, key=lambda name: (name == ROOT, name.lower()))
-    return [*groups, *(Group(name, None, None, None) for name in by_name)]
+    least = [counts[job] * pair[0] for job, pair in ends.items() if pair]
+    return sum(least) if least and len(least) == len(ends) else None
 
 
 def group_of(name: str, groups: Iterable[str]) -> str:
@@ -434,3 +400,22 @@ def group_of(name: str, groups: Iterable[str]) -> str:
     parts = name.lower().split(".")
     beginnings = (".".join(parts[:length]) for length in range(len(parts), 0, -1))
     return next((spelt[part] for part in beginnings if part in spelt), ROOT)
+
+
+def by_group(groups: Sequence[Group], jobs: Sequence[PricedJobs]) -> list[tuple[Group, list[int]]]:
+    """Each group with the numbers of its jobs; every job is of one.
+
+    Jobs of no group are of the root; without any group, each accounting group of jobs is one.
+    """
+    names = [group.name for group in groups]
+    of_jobs = [
+        group_of(job.accounting_group, names) if groups else job.accounting_group or ROOT
+        for job in jobs
+    ]
+    others = {name.lower(): name for name in reversed(of_jobs) if name not in names}.values()
+    unknown = sorted(others, key=lambda name: (name == ROOT, name.lower()))
+    every = [*groups, *(Group(name, None, None, None) for name in unknown)]
+    return [
+        (group, [n for n, name in enumerate(of_jobs) if name.lower() == group.name.lower()])
+        for group in every
+    ]

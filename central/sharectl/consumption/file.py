@@ -1,4 +1,4 @@
-"""YAML files of consumption policies: keys, types and ranges.
+"""YAML files of consumption policies: keys, types and ranges; ready examples.
 
 The meaning of policies is checked on the rendered configuration, by `sharectl.check.consumption`.
 """
@@ -8,37 +8,27 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Optional, get_args
+from typing import Any, Optional
 
 from sharectl.config.read import Reader
 from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
     UNITS,
-    Always,
+    AssetPolicy,
     Consumption,
-    Even,
-    LeastCharge,
-    Levels,
-    ModelName,
-    Requested,
-    Rule,
     SlotPolicy,
-    Whole,
-    Written,
     by_name,
 )
-from sharectl.errors import ConfigError
+from sharectl.errors import ConfigError, InputError
 from sharectl.files import yaml
 from sharectl.files.yaml import MAX_BYTES, Fault, NotYamlError, Tree, ValuePath, problem_lines
-from sharectl.settings import Setting, setting
+from sharectl.settings import setting
+from sharectl.words import quoted
 
-MAX_UNITS = 10**15
-"""Units of an asset: the disk of an exabyte in KiB."""
-MAX_CLAIMS = 10**6
-"""Claims, or quanta of an asset, of one slot."""
 LEAST = "write such as what `sharectl consumption examples minimum-charge` prints"
 _ASSET_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _SLOT_TYPE = re.compile(r"[1-9][0-9]{0,3}")
@@ -59,46 +49,11 @@ _BESIDE = {
 
 
 @dataclass(frozen=True)
-class AssetConfig:
-    """An asset, and the amount of it that a claim takes."""
-
-    charge: Optional[int] = setting(None, least=1, most=MAX_UNITS)
-    levels: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    total: Optional[int] = setting(None, least=1, most=MAX_UNITS)
-    even: Optional[bool] = setting(None)
-    always: Optional[int] = setting(None, least=0, most=MAX_UNITS)
-    request: Optional[bool] = setting(None)
-    step: Optional[int] = setting(None, least=1, most=MAX_UNITS)
-    missing: Optional[int] = setting(None, least=0, most=0)
-    whole: Optional[bool] = setting(None)
-    expression: Optional[str] = setting(None, kind="expression")
-    declare: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-
-    def keys(self) -> list[str]:
-        """Keys with an effect, but ``declare``."""
-        values = {key: value for key, value in vars(self).items() if key != "declare"}
-        return [key for key, value in values.items() if value is not None and value is not False]
-
-
-@dataclass(frozen=True)
-class SlotConfig:
-    """Slots of one type, or of the whole startd."""
-
-    model: ModelName = setting(choices=get_args(ModelName))
-    assets: Mapping[str, AssetConfig] = field(default_factory=dict, metadata={"setting": Setting()})
-    weight: Optional[str] = setting(None, kind="expression")
-    num_claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
-    resources: Optional[str] = setting(None, kind="expression")
-    slots: Optional[int] = setting(None, least=1, most=1000)
-
-
-@dataclass(frozen=True)
 class FileConfig:
     """Keys at the top: one of the two, or both."""
 
-    startd: Optional[SlotConfig] = setting(None)
-    slot_types: Optional[Mapping[str, SlotConfig]] = setting(None)
+    startd: Optional[SlotPolicy] = setting(None)
+    slot_types: Optional[Mapping[str, SlotPolicy]] = setting(None)
 
 
 def load(name: str) -> Consumption:
@@ -125,7 +80,7 @@ def parse(text: str, name: str) -> Consumption:
     except NotYamlError as error:
         raise ConfigError(problem_lines(name, text, error.faults)) from error
     reader = Reader(tree, FileConfig)
-    slots: dict[ValuePath, SlotConfig] = {}
+    slots: dict[ValuePath, SlotPolicy] = {}
     if isinstance(tree.data, dict):
         slots = _slots(reader, tree.data)
     elif () not in tree.refused:
@@ -138,7 +93,7 @@ def parse(text: str, name: str) -> Consumption:
     return _consumption(slots, tree)
 
 
-def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotConfig]:
+def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotPolicy]:
     """Policies by their paths, as far as they are sound."""
     reader.unknown_keys(FileConfig, data, ())
     types, default = data.get("slot_types"), data.get("startd")
@@ -154,10 +109,10 @@ def _slots(reader: Reader, data: Mapping[str, Any]) -> dict[ValuePath, SlotConfi
         if not _SLOT_TYPE.fullmatch(number):
             message = "write the number N of SLOT_TYPE_<N>, from 1 on"
             reader.fault(("slot_types", number), message)
-    slots: dict[ValuePath, SlotConfig] = {}
+    slots: dict[ValuePath, SlotPolicy] = {}
     for path, content in written.items():
         before = len(reader.faults)
-        slot: SlotConfig = reader.section(SlotConfig, content, path)
+        slot: SlotPolicy = reader.section(SlotPolicy, content, path)
         slots[path] = slot
         faulty = [fault.path or () for fault in reader.faults[before:]]
         for at, message in (*_slot_problems(slot, path), *_asset_problems(slot)):
@@ -198,7 +153,7 @@ Problem = tuple[ValuePath, str]
 """Path within a policy, and the message."""
 
 
-def _slot_problems(slot: SlotConfig, path: ValuePath) -> Iterator[Problem]:
+def _slot_problems(slot: SlotPolicy, path: ValuePath) -> Iterator[Problem]:
     if path == ("startd",) and slot.resources is not None:
         yield ("resources",), "belongs to a slot type; write it there"
     if slot.slots is not None and slot.resources is None:
@@ -217,7 +172,7 @@ def _slot_problems(slot: SlotConfig, path: ValuePath) -> Iterator[Problem]:
         yield (), f"{message} ClassAd expression of MY. attributes"
 
 
-def _asset_problems(slot: SlotConfig) -> Iterator[Problem]:
+def _asset_problems(slot: SlotPolicy) -> Iterator[Problem]:
     names = [name.lower() for name in slot.assets or {}]
     missing = [name for name in STANDARD if name not in names]
     if missing and slot.model != "none":
@@ -246,50 +201,52 @@ def _asset_problems(slot: SlotConfig) -> Iterator[Problem]:
                 yield (*at, key), f"has no effect here; remove it, or {message}"
 
 
-def _consumption(slots: Mapping[ValuePath, SlotConfig], tree: Tree) -> Consumption:
+def _consumption(slots: Mapping[ValuePath, SlotPolicy], tree: Tree) -> Consumption:
     every = [
         (name.lower(), asset) for slot in slots.values() for name, asset in slot.assets.items()
     ]
     shares = [name.lower() for slot in slots.values() for name in by_name(slot.resources or "")]
     named = [*(name for name, _ in every), *(name for name in shares if name in UNITS)]
-    custom = [name for name in dict.fromkeys(named) if name not in STANDARD]
+    # HTCondor has a custom resource on slots of every type: claims take what jobs request.
+    custom = {name: AssetPolicy(request=True) for name in named if name not in STANDARD}
+    policies = []
+    for path, slot in slots.items():
+        own = {name.lower(): asset for name, asset in slot.assets.items()}
+        others = {} if slot.model == "none" else custom
+        assets = {**own, **{name: asset for name, asset in others.items() if name not in own}}
+        number = int(path[1]) if len(path) > 1 else None
+        policies.append(replace(slot, assets=assets, slot_type=number))
     return Consumption(
-        tuple(_policy(path, slot, custom) for path, slot in slots.items()),
+        tuple(policies),
         {name: asset.declare for name, asset in every if asset.declare is not None},
         {(*at[:-1], str(at[-1]).lower()): tree.line(index) for at, index in tree.keys.items()},
     )
 
 
-def _policy(path: ValuePath, slot: SlotConfig, custom: list[str]) -> SlotPolicy:
-    rules = {name.lower(): _rule_of(name.lower(), asset) for name, asset in slot.assets.items()}
-    if slot.model != "none":
-        # HTCondor has a custom resource on slots of every type: claims take what jobs request.
-        others = (name for name in custom if name not in rules)
-        rules.update(dict.fromkeys(others, Requested(zero_allowed=True)))
-    return SlotPolicy(
-        int(path[1]) if len(path) > 1 else None,
-        slot.model,
-        rules,
-        slot.weight or "model",
-        slot.num_claims,
-        slot.claims or 0,
-        slot.resources or "",
-        slot.slots,
-    )
+# ---- examples
+
+_FOLDER = Path(__file__).with_name("examples")
 
 
-def _rule_of(name: str, asset: AssetConfig) -> Rule:
-    """Amount that a claim takes of the asset ``name``, in lower case."""
-    if asset.charge is not None:
-        return LeastCharge(asset.charge)
-    if asset.levels is not None:
-        return Levels(asset.levels, asset.total)
-    if asset.expression is not None:
-        return Written(asset.expression)
-    if asset.always is not None:
-        return Always(asset.always)
-    if not asset.request:
-        return Whole() if asset.whole else Even()
-    # The startd gives every claim a core and 1 MiB in any case.
-    may_be_zero = asset.step is None and name not in ("cpus", "memory")
-    return Requested(asset.step or 1, zero_allowed=asset.missing is not None or may_be_zero)
+def examples() -> dict[str, str]:
+    """Name -> purpose of the example, the comment in its first line."""
+    return {
+        path.stem: path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        for path in sorted(_FOLDER.glob("*.yaml"))
+    }
+
+
+def example(name: str) -> str:
+    """YAML text of the example ``name``.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    names = list(examples())
+    if name not in names:
+        near = get_close_matches(name, names, n=1)
+        advice = f"did you mean {near[0]}?" if near else f"write one of {', '.join(names)}"
+        raise InputError([f"there is no example {quoted(name)}; {advice}"])
+    return (_FOLDER / f"{name}.yaml").read_text(encoding="utf-8")

@@ -13,7 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Optional, Union
+from typing import Literal, Optional, Union, get_args
+
+from sharectl.settings import Setting, setting
 
 ModelName = Literal[
     "fixed_claims", "quanta_all", "quanta_any", "minimum_charge", "expressions", "none"
@@ -28,6 +30,10 @@ UNITS = {"cpus": "cores", "memory": "MiB", "disk": "KiB", "gpus": "GPUs"}
 """Asset -> HTCondor's unit; a custom resource counts in units of itself."""
 DISK_TENTHS = 9
 """Tenths of TotalSlotDisk that are divided: Disk is what is free now, which may be less."""
+MAX_UNITS = 10**15
+"""Units of an asset: the disk of an exabyte in KiB."""
+MAX_CLAIMS = 10**6
+"""Claims, or quanta of an asset, of one slot."""
 _ATTRIBUTES = {"cpus": "Cpus", "memory": "Memory", "disk": "Disk", "gpus": "GPUs"}
 
 
@@ -37,139 +43,62 @@ def attribute_of(asset: str) -> str:
 
 
 @dataclass(frozen=True)
-class LeastCharge:
-    """Request of the job, and at least ``amount``."""
+class AssetPolicy:
+    """Amount of an asset that a claim takes: one of the keys, or an even part of the slot."""
 
-    amount: int
-
-    def taken(self, _policy: SlotPolicy, asset: str) -> str:
-        """Expression over the slot (MY) and the job (TARGET)."""
-        # A list rounds up to its first value, then to multiples of its last one.
-        steps = "{1}" if self.amount == 1 else f"{{{self.amount}, 1}}"
-        return _guarded(asset, f"quantize({_request(asset)}, {steps})")
-
-    def claims_left(self, _policy: SlotPolicy, asset: str) -> str:
-        """Claims that the rest of the asset supports, an expression over the slot."""
-        name = f"MY.{attribute_of(asset)}"
-        return f"floor({name})" if self.amount == 1 else f"floor({name} / {self.amount}.0)"
-
-
-@dataclass(frozen=True)
-class Levels:
-    """Whole quanta of the asset's total."""
-
-    levels: int
-    total: Optional[int] = None
+    charge: Optional[int] = setting(None, least=1, most=MAX_UNITS)
+    """Request of the job, and at least this."""
+    levels: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
+    """Whole quanta of the asset's total: number of quanta in it."""
+    total: Optional[int] = setting(None, least=1, most=MAX_UNITS)
     """Amount of a slot without claims; None for the slot's own attribute."""
-
-    def macros(self, policy: SlotPolicy, asset: str) -> dict[str, str]:
-        """Total and quantum of the asset: whole numbers, never 0."""
-        total, quantum = (macro_name(policy, kind, asset) for kind in ("TOTAL", "QUANTUM"))
-        units = f"max({{1, {_total(asset)}}})" if self.total is None else str(self.total)
-        return {total: units, quantum: f"max({{1, $({total}) / {self.levels}}})"}
-
-    def taken(self, policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        total, least = (f"$({name})" for name in self.macros(policy, asset))
-        request = _request(asset)
-        units = f"ceiling({request})"
-        if policy.model == "quanta_all":
-            units = f"max({{{least}, {units}}})"
-        count = f"(({units} * {self.levels} + {total} - 1) / {total})"
-        quanta = f"ifThenElse({request} > {total}, {request}, {total} * {count} / {self.levels})"
-        taken = _guarded(asset, _if_partitionable(quanta, request))
-        if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
-            return taken
-        nothing = " && ".join(f"{_request(other)} == 0" for other in policy.assets)
-        return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {least}, {taken})"
-
-    def claims_left(self, policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.claims_left`."""
-        quantum = macro_name(policy, "QUANTUM", asset)
-        return f"floor(MY.{attribute_of(asset)} / ($({quantum}) * 1.0))"
-
-
-@dataclass(frozen=True)
-class Even:
+    even: Optional[bool] = setting(None)
     """The total, divided by the number of claims."""
-
-    def taken(self, policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        share = f"floor({_own_total(asset)} / {policy.claims}.0)"
-        share = f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
-        return _guarded(asset, _if_partitionable(share, _own_total(asset)))
-
-
-@dataclass(frozen=True)
-class Always:
+    always: Optional[int] = setting(None, least=0, most=MAX_UNITS)
     """An equal amount for every claim."""
-
-    amount: int
-
-    def taken(self, _policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        return _guarded(asset, str(self.amount))
-
-
-@dataclass(frozen=True)
-class Requested:
+    request: Optional[bool] = setting(None)
     """Request of the job, in multiples of ``step``."""
-
-    step: int = 1
-    zero_allowed: bool = False
+    step: Optional[int] = setting(None, least=1, most=MAX_UNITS)
+    missing: Optional[int] = setting(None, least=0, most=0)
     """A job that requests none gets none, not a step."""
-
-    def taken(self, _policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        step = str(self.step) if self.zero_allowed else f"{{{self.step}}}"
-        return _guarded(asset, f"quantize({_request(asset)}, {step})")
-
-
-@dataclass(frozen=True)
-class Whole:
+    whole: Optional[bool] = setting(None)
     """All that the slot has."""
-
-    def taken(self, _policy: SlotPolicy, asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        return _guarded(asset, _own_total(asset))
-
-
-@dataclass(frozen=True)
-class Written:
+    expression: Optional[str] = setting(None, kind="expression")
     """A ClassAd expression of the operator."""
+    declare: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
+    """Units of the custom resource that the machine has."""
 
-    expression: str
+    def keys(self) -> list[str]:
+        """Keys with an effect, but ``declare``."""
+        values = {key: value for key, value in vars(self).items() if key != "declare"}
+        return [key for key, value in values.items() if value is not None and value is not False]
 
-    def taken(self, _policy: SlotPolicy, _asset: str) -> str:
-        """See `LeastCharge.taken`."""
-        if "target" not in self.expression.lower():
-            return self.expression
-        return f"ifThenElse(({self.expression}) >= 0, {self.expression}, -1)"
-
-
-Rule = Union[LeastCharge, Levels, Even, Always, Requested, Whole, Written]
-"""Amount of an asset that a claim takes."""
+    def is_zero_allowed(self, asset: str) -> bool:
+        """A claim may take none, of a job that requests none."""
+        # The startd gives every claim a core and 1 MiB in any case.
+        by_default = self.step is None and asset not in ("cpus", "memory")
+        return bool(self.request) and (self.missing is not None or by_default)
 
 
 @dataclass(frozen=True)
 class SlotPolicy:
-    """Consumption of the slots of one type."""
+    """Consumption of the slots of one type, or of every slot of the startd."""
 
-    slot_type: Optional[int]
-    """N of SLOT_TYPE_<N>; None for every slot of the startd."""
-    model: ModelName
-    assets: Mapping[str, Rule] = field(default_factory=dict)
+    model: ModelName = setting(choices=get_args(ModelName))
+    assets: Mapping[str, AssetPolicy] = field(default_factory=dict, metadata={"setting": Setting()})
     """By asset, in lower case, in the order of the file."""
-    weight: str = "model"
-    """``model``, an asset, or a ClassAd expression."""
-    num_claims: Optional[int] = None
+    weight: Optional[str] = setting(None, kind="expression")
+    """``model``, an asset, or a ClassAd expression; None for ``model``."""
+    num_claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
     """Matches of one cycle at most; None for as many as fit."""
-    claims: int = 0
+    claims: Optional[int] = setting(None, least=1, most=MAX_CLAIMS)
     """Claims of the slot, of the model ``fixed_claims``."""
-    resources: str = ""
-    """Value of SLOT_TYPE_<N>; empty if it is configured elsewhere."""
-    slots: Optional[int] = None
+    resources: Optional[str] = setting(None, kind="expression")
+    """Value of SLOT_TYPE_<N>; None if it is configured elsewhere."""
+    slots: Optional[int] = setting(None, least=1, most=1000)
     """NUM_SLOTS_TYPE_<N>; None for 1."""
+    slot_type: Optional[int] = None
+    """N of SLOT_TYPE_<N>; None for every slot of the startd."""
 
 
 @dataclass(frozen=True)
@@ -185,39 +114,89 @@ class Consumption:
 
 def consumed(policy: SlotPolicy) -> dict[str, str]:
     """Asset -> amount that a claim takes, an expression over the slot (MY) and the job (TARGET)."""
-    return {asset: rule.taken(policy, asset) for asset, rule in policy.assets.items()}
+    return {asset: _taken(policy, asset, rule) for asset, rule in policy.assets.items()}
+
+
+def _taken(policy: SlotPolicy, asset: str, rule: AssetPolicy) -> str:
+    if (written := rule.expression) is not None:
+        by_request = "target" in written.lower()
+        return f"ifThenElse(({written}) >= 0, {written}, -1)" if by_request else written
+    if rule.levels is not None:
+        return _quanta(policy, asset, rule.levels)
+    total = _of_disk(asset, _total_slot(asset))
+    if rule.charge is not None:
+        # A list rounds up to its first value, then to multiples of its last one.
+        steps = "{1}" if rule.charge == 1 else f"{{{rule.charge}, 1}}"
+        taken = f"quantize({_request(asset)}, {steps})"
+    elif rule.always is not None:
+        taken = str(rule.always)
+    elif rule.request:
+        step = str(rule.step or 1)
+        step = step if rule.is_zero_allowed(asset) else f"{{{step}}}"
+        taken = f"quantize({_request(asset)}, {step})"
+    elif rule.whole:
+        taken = total
+    else:
+        share = f"floor({total} / {policy.claims}.0)"
+        share = f"max({{1, {share}}})" if asset in ("cpus", "memory") else share
+        taken = _if_partitionable(share, total)
+    return _guarded(asset, taken)
+
+
+def _quanta(policy: SlotPolicy, asset: str, levels: int) -> str:
+    """Whole quanta of a partitionable slot; what is requested on a dynamic one."""
+    total, least = (f"$({name})" for name in _macro_names(policy, asset))
+    request = _request(asset)
+    units = f"ceiling({request})"
+    if policy.model == "quanta_all":
+        units = f"max({{{least}, {units}}})"
+    count = f"(({units} * {levels} + {total} - 1) / {total})"
+    quanta = f"ifThenElse({request} > {total}, {request}, {total} * {count} / {levels})"
+    taken = _guarded(asset, _if_partitionable(quanta, request))
+    if policy.model == "quanta_all" or asset != next(iter(policy.assets)):
+        return taken
+    nothing = " && ".join(f"{_request(other)} == 0" for other in policy.assets)
+    return f"ifThenElse(MY.PartitionableSlot =?= true && {nothing}, {least}, {taken})"
 
 
 def weight(policy: SlotPolicy) -> str:
     """The slot's weight, an expression over the slot alone that has a value at any rest, also 0."""
-    if policy.weight.lower() in policy.assets:
-        return f"MY.{attribute_of(policy.weight)}"
-    if policy.weight != "model":
-        return policy.weight
+    written = policy.weight or "model"
+    if written.lower() in policy.assets:
+        return f"MY.{attribute_of(written)}"
+    if written != "model":
+        return written
     if policy.model == "fixed_claims":
         return f"MY.{attribute_of(CLAIMS)}"
-    chosen = "max" if policy.model == "quanta_any" else "min"
-    counts = [
-        rule.claims_left(policy, asset)
-        for asset, rule in policy.assets.items()
-        if isinstance(rule, (LeastCharge, Levels))
-    ]
-    return f"{chosen}({{{', '.join(counts)}}})"
+    counts = []
+    for asset, rule in policy.assets.items():
+        name = f"MY.{attribute_of(asset)}"
+        if rule.charge is not None:
+            counts.append(
+                f"floor({name})" if rule.charge == 1 else f"floor({name} / {rule.charge}.0)"
+            )
+        elif rule.levels is not None:
+            counts.append(f"floor({name} / ($({_macro_names(policy, asset)[1]}) * 1.0))")
+    return f"{'max' if policy.model == 'quanta_any' else 'min'}({{{', '.join(counts)}}})"
 
 
 def macros(policy: SlotPolicy) -> dict[str, str]:
-    """Configuration macro -> its text, for the quanta in `consumed` and `weight`."""
-    made: dict[str, str] = {}
+    """Total and quantum of each asset in quanta, whole numbers and never 0: macro -> its text."""
+    made = {}
     for asset, rule in policy.assets.items():
-        if isinstance(rule, Levels):
-            made.update(rule.macros(policy, asset))
+        if rule.levels is not None:
+            total, quantum = _macro_names(policy, asset)
+            made[total] = f"max({{1, {_total(asset)}}})" if rule.total is None else str(rule.total)
+            made[quantum] = f"max({{1, $({total}) / {rule.levels}}})"
     return made
 
 
-def macro_name(policy: SlotPolicy, kind: str, asset: str) -> str:
-    """Name of a macro of one slot type and asset."""
+def _macro_names(policy: SlotPolicy, asset: str) -> tuple[str, str]:
     slot_type = "" if policy.slot_type is None else f"{policy.slot_type}_"
-    return f"SHARECTL_{slot_type}{kind}_{asset.upper()}"
+    total, quantum = (
+        f"SHARECTL_{slot_type}{kind}_{asset.upper()}" for kind in ("TOTAL", "QUANTUM")
+    )
+    return total, quantum
 
 
 def _request(asset: str) -> str:
@@ -241,10 +220,6 @@ def _total(asset: str) -> str:
     """
     units = _if_partitionable(_total_slot(asset), f"MY.Total{attribute_of(asset)}")
     return _of_disk(asset, units) if asset == "disk" else f"floor({units})"
-
-
-def _own_total(asset: str) -> str:
-    return _of_disk(asset, _total_slot(asset))
 
 
 def _total_slot(asset: str) -> str:

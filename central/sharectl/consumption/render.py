@@ -9,11 +9,8 @@ from sharectl.consumption.policy import (
     CLAIMS,
     STANDARD,
     UNITS,
-    Always,
+    AssetPolicy,
     Consumption,
-    LeastCharge,
-    Levels,
-    Requested,
     SlotPolicy,
     attribute_of,
     consumed,
@@ -84,20 +81,19 @@ def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
     custom = {asset: rule for asset, rule in policy.assets.items() if asset not in STANDARD}
     if policy.model in ("minimum_charge", "quanta_all"):
         for asset, rule in custom.items():
-            if isinstance(rule, (LeastCharge, Levels)):
+            if rule.charge or rule.levels:
                 yield _EVERY_CLAIM.format(name=attribute_of(asset))
-    if any(isinstance(rule, Levels) and rule.total is None for rule in policy.assets.values()):
+    if any(rule.levels and not rule.total for rule in policy.assets.values()):
         yield _MACHINES_TOTAL
     for asset in custom:
-        if asset not in declared and not has_none(policy.resources, asset):
+        if asset not in declared and not has_none(policy.resources or "", asset):
             detected = _DETECTED if asset == "gpus" else ""
             yield _NOT_DECLARED.format(name=attribute_of(asset), detected=detected)
 
 
 def _may_be_zero(policy: SlotPolicy, asset: str) -> bool:
-    rule = policy.assets.get(asset)
-    zero = rule == Always(0) or (isinstance(rule, Requested) and rule.zero_allowed)
-    return policy.model == "quanta_any" or zero
+    rule = policy.assets.get(asset, AssetPolicy())
+    return policy.model == "quanta_any" or rule.always == 0 or rule.is_zero_allowed(asset)
 
 
 _HEAD = (
@@ -157,7 +153,7 @@ def _declared(consumption: Consumption) -> Iterator[str]:
     # Beside slot types, a policy of every slot is for slot types that the file leaves out.
     typed = [policy for policy in consumption.policies if policy.slot_type is not None]
     counted = typed or consumption.policies
-    if claims := sum(policy.claims * (policy.slots or 1) for policy in counted):
+    if claims := sum((policy.claims or 0) * (policy.slots or 1) for policy in counted):
         units[CLAIMS] = claims
     if units:
         yield "# Custom resources: units of the whole machine.\n" + "".join(
@@ -204,10 +200,10 @@ def _policy(consumption: Consumption, policy: SlotPolicy) -> Iterator[str]:
 
 
 def _slots(policy: SlotPolicy, *, with_claims: bool) -> Iterator[str]:
-    resources = policy.resources
+    resources = policy.resources or ""
     if with_claims:
         # Beside a comma, the startd takes blanks for a part of an item.
-        resources = ", ".join([*items(resources), f"{CLAIMS}={policy.claims}"])
+        resources = ", ".join([*items(resources), f"{CLAIMS}={policy.claims or 0}"])
     yield "# Resources of one slot of this type, and how many such slots there are."
     yield f"SLOT_TYPE_{policy.slot_type} = {resources}"
     yield f"SLOT_TYPE_{policy.slot_type}_PARTITIONABLE = True"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Callable, Optional, TextIO, Union
+from typing import Any, Optional, TextIO
 
 from sharectl.consumption.cost import (
     STARTD_LEAST,
-    GroupCost,
     Match,
     Offer,
     Priced,
     PricedJobs,
     PricedSlots,
+    by_group,
     claims_within,
+    group_cost,
     leftover_claims,
     reasons_against,
 )
@@ -22,40 +23,32 @@ from sharectl.report.tables import print_table, printable
 from sharectl.shares.quotas import ROOT, Group
 
 UNKNOWN, NONE = "?", "-"
-Cell = Callable[[Mapping[str, Any]], str]
-Columns = Mapping[str, Union[str, Cell]]
-"""Heading -> key of the row, or a function of the row."""
+Row = Mapping[str, Any]
 
 # ---- JSON content
 
 
 def priced(prices: Priced) -> dict[str, Any]:
     """Keys: slots, jobs (kinds of them), matches (one for each pair, by their numbers), notes."""
-    counted_to = {
-        slots: match.fits for (slots, _), match in prices.matches.items() if match.at_least
-    }
+    pairs = [(slots, match) for slots, row in zip(prices.slots, prices.matches) for match in row]
+    most = {_counted_to(slots, match.fits): None for slots, match in pairs if match.at_least}
     return {
         "slots": [_slots(slots) for slots in prices.slots],
         "jobs": [_jobs(jobs) for jobs in prices.jobs],
         "matches": [
-            {"slots": pair[0], "jobs": pair[1], **_match(prices, pair)}
-            for pair in sorted(prices.matches)
+            _match(prices, slots, jobs)
+            for slots in range(len(prices.slots))
+            for jobs in range(len(prices.jobs))
         ],
-        "notes": [_counted_to(prices.slots[slots], most) for slots, most in counted_to.items()],
+        "notes": list(most),
     }
 
 
-def groups(costs: Sequence[GroupCost]) -> list[dict[str, Any]]:
-    """Each group with its sums."""
+def groups(every: Sequence[Group], prices: Priced, *, leftovers: bool) -> list[dict[str, Any]]:
+    """Each group with the sums of its jobs."""
     return [
-        {
-            **asdict(cost),
-            **asdict(cost.group),
-            "room": cost.group.room,
-            "quota_below_every_weight": cost.quota_below_every_weight,
-            "past_quota": cost.past_quota,
-        }
-        for cost in costs
+        {**_group(group), **asdict(group_cost(group, prices, jobs, leftovers=leftovers))}
+        for group, jobs in by_group(every, prices.jobs)
     ]
 
 
@@ -78,115 +71,105 @@ def capacity(
         Slots are taken as they are when nothing runs on them.
     """
     offers = [offer for slots, offer in smallest if offer is not None and not slots.state]
-    rows = [{**_slots(slots), **_smallest(slots, offer, empty)} for slots, offer in smallest]
+    rows = [_smallest(slots, offer, empty=empty) for slots, offer in smallest]
     types = sorted({row["slot_type"] for row in rows}, key=lambda number: (number is None, number))
+    limits = [(slots, offer.match) for slots, offer in smallest if offer is not None]
     return {
         "claims": _sum(row["claims"] for row in rows),
-        "types": [_of_type(number, rows) for number in types],
+        "types": [_type(number, rows) for number in types],
         "leftovers": leftovers if groups else None,
         "groups": [_room(group, offers, leftovers=leftovers) for group in groups],
         "slots": rows,
-        "notes": [
-            _counted_to(slots, offer.match.fits)
-            for slots, offer in smallest
-            if offer is not None and offer.match.at_least
-        ],
+        "notes": [_counted_to(slots, match.fits) for slots, match in limits if match.at_least],
     }
 
 
-def shapes(prices: Priced, named: Sequence[Optional[Group]]) -> list[dict[str, Any]]:
+def shapes(prices: Priced, groups: Sequence[Group]) -> list[dict[str, Any]]:
     """Each kind of jobs, with its group: claims on all slots as they are, and within the quota."""
-    return [
-        {
+    of_jobs = {job: group for group, jobs in by_group(groups, prices.jobs) for job in jobs}
+    rows = []
+    for number, jobs in enumerate(prices.jobs):
+        offers, group = prices.offers(number), of_jobs[number]
+        is_group = group in groups
+        row = {
             **_jobs(jobs),
-            "quota_group": group.name if group is not None else None,
+            "quota_group": group.name if is_group else None,
             "slots": sum(offer.slots for offer in offers),
             "claims": sum(offer.slots * offer.match.fits for offer in offers),
             "fits_empty_slot": prices.fits_empty(number),
             "costs": sorted({o.match.cost for o in offers if o.match.cost is not None}),
-            "claims_within_quota": _room(group, offers)["claims"] if group is not None else None,
+            "claims_within_quota": _room(group, offers)["claims"] if is_group else None,
         }
-        for number, (jobs, group) in enumerate(zip(prices.jobs, named))
-        for offers in [prices.offers(number)]
-    ]
+        rows.append(row)
+    return rows
 
 
 def _counted_to(slots: PricedSlots, most: int) -> str:
     return f"{slots.names[0]}: claims are counted up to {most} a slot; it may have more"
 
 
+def _group(group: Group) -> dict[str, Any]:
+    return {**asdict(group), "room": group.room}
+
+
 def _slots(slots: PricedSlots) -> dict[str, Any]:
-    return {
-        "names": list(slots.names),
-        "count": len(slots.names),
-        "slot_type": slots.slot_type,
-        "state": slots.state or None,
-        **asdict(slots.slot),
-        "kind": slots.slot.kind.value,
-        "num_claims": slots.num_claims,
-    }
+    row = {**asdict(slots), "names": list(slots.names), "count": len(slots.names)}
+    return {**row, "state": slots.state or None, "kind": slots.kind.value}
 
 
 def _jobs(jobs: PricedJobs) -> dict[str, Any]:
-    return {
-        "names": list(jobs.names),
-        "count": jobs.count,
-        "accounting_group": jobs.accounting_group or None,
-    }
+    return {**asdict(jobs), "accounting_group": jobs.accounting_group or None}
 
 
-def _match(prices: Priced, pair: tuple[int, int]) -> dict[str, Any]:
-    match, slots = prices.matches[pair], prices.slots[pair[0]]
+def _match(prices: Priced, slots: int, jobs: int) -> dict[str, Any]:
+    match, empty = prices.matches[slots][jobs], prices.empty[slots][jobs]
     return {
-        "consumed": dict(match.consumed),
-        "cost": match.cost,
-        "weight_before": match.weight_before,
-        "weight_after": match.weight_after,
-        "remaining": dict(match.remaining),
-        "fits": match.fits,
-        "fits_in_a_cycle": _in_a_cycle(slots, match),
-        "at_least": match.at_least,
-        "usage": match.usage,
+        "slots": slots,
+        "jobs": jobs,
+        **asdict(match),
+        "fits_in_a_cycle": _in_a_cycle(prices.slots[slots], match),
         "startd_takes_more": [
             asset
             for asset, amount in match.consumed.items()
             if amount is not None and 0 <= amount < STARTD_LEAST.get(asset.lower(), 0)
         ],
-        "refused": [str(reason) for reason in reasons_against(match, prices.empty.get(pair))],
+        "refused": [*map(str, reasons_against(match, empty))],
     }
 
 
 def _in_a_cycle(slots: PricedSlots, match: Match) -> int:
     """Jobs of one cycle; without a policy the negotiator makes one match, and leftovers follow."""
-    most = slots.num_claims if slots.slot.has_policy else 1
+    most = slots.num_claims if slots.has_policy else 1
     return match.fits if most is None else min(match.fits, most)
 
 
-def _smallest(slots: PricedSlots, offer: Optional[Offer], empty: bool) -> dict[str, Any]:  # noqa: FBT001
-    row: dict[str, Any] = {"cost": None, "weight": slots.weight, "consumed": {}}
-    if offer is None or slots.state:
-        # Claims that cannot be counted are unknown, not 0.
-        claims = dict.fromkeys(_CLAIMS, 0 if slots.state else None)
-        return {**claims, **row, "because": slots.state or "no smallest request is matched"}
-    match = offer.match
-    reasons = reasons_against(match, match if empty else None)
-    claims = dict(zip(_CLAIMS, (match.fits, match.fits * offer.slots, _in_a_cycle(slots, match))))
-    row.update(cost=match.cost, consumed=dict(match.consumed))
-    return {**claims, **row, "because": "; ".join(map(str, reasons))}
+def _smallest(slots: PricedSlots, offer: Optional[Offer], *, empty: bool) -> dict[str, Any]:
+    match = offer.match if offer is not None and not slots.state else None
+    # Claims that cannot be counted are unknown, not 0.
+    claims = match.fits if match else 0 if slots.state else None
+    because = slots.state or "no smallest request is matched"
+    if match:
+        reasons = reasons_against(match, match if empty else Match({}))
+        because = "; ".join(map(str, reasons))
+    return {
+        **_slots(slots),
+        "claims_each": claims,
+        "claims": claims and claims * len(slots.names),
+        "claims_in_a_cycle": _in_a_cycle(slots, match) if match else claims,
+        "cost": match.cost if match else None,
+        "consumed": dict(match.consumed) if match else {},
+        "because": because,
+    }
 
 
-_CLAIMS = ("claims_each", "claims", "claims_in_a_cycle")
-
-
-def _of_type(number: Optional[int], rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _type(number: Optional[int], rows: Sequence[Row]) -> dict[str, Any]:
     members = [row for row in rows if row["slot_type"] == number]
-    weights = ((row["weight"], row["count"]) for row in members)
     return {
         "slot_type": number,
         "slots": sum(row["count"] for row in members),
         "policy_slots": sum(row["count"] for row in members if not row["no_policy_because"]),
         "claims": _sum(row["claims"] for row in members),
-        "weight": _sum(None if weight is None else weight * count for weight, count in weights),
+        "weight": _sum(row["weight"] and row["weight"] * row["count"] for row in members),
     }
 
 
@@ -198,139 +181,41 @@ def _sum(amounts: Iterable[Any]) -> Any:
 
 def _room(group: Group, offers: Sequence[Offer], *, leftovers: bool = False) -> dict[str, Any]:
     """Claims of a group: its room by cost, or all that slots have; for the root group all."""
-    room = group.room if group.has_quota_of_its_own else float("inf")
-    row = {**asdict(group), "room": group.room}
-    if room is None:
-        return {**row, "claims": None, "leftover_claims": None, "past_quota": None}
-    unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
-    return {
-        **row,
-        "claims": claims_within(room, offers),
-        "leftover_claims": unasked,
-        "past_quota": max(0.0, usage - room) if group.has_quota_of_its_own else None,
-    }
+    room = float("inf") if group.name == ROOT else group.room
+    claims = unasked = past = None
+    if room is not None:
+        claims = claims_within(room, offers)
+        unasked, usage = leftover_claims(room, offers) if leftovers else (None, 0.0)
+        past = None if group.name == ROOT else max(0.0, usage - room)
+    return {**_group(group), "claims": claims, "leftover_claims": unasked, "past_quota": past}
 
 
 # ---- tables
 
-Row = Mapping[str, Any]
-
-
-def _name(row: Row) -> str:
-    """The first name, and the number of them."""
-    first, count = str(row["names"][0]), row["count"]
-    return f"{first} ({count} alike)" if count > 1 else first
-
-
-def _amounts(key: str) -> Cell:
-    return lambda row: " ".join(f"{k}={shown_number(v)}" for k, v in row[key].items()) or NONE
-
-
-def _if(condition: str, key: str) -> Cell:
-    """The value of a key, where another one is not 0."""
-    return lambda row: shown_number(row[key]) if row[condition] else NONE
-
-
-def _bound(key: str, differs: str = "") -> Cell:
-    """A figure of the jobs of a group that match a slot, and if it is a lower bound."""
-
-    def cell(row: Row) -> str:
-        if row["jobs"] == row["jobs_without_slot"]:
-            return NONE
-        is_bound = differs and row[differs] and row[key] is not None
-        return f"{'>= ' if is_bound else ''}{shown_number(row[key])}"
-
-    return cell
-
-
-def _past_quota(row: Row) -> str:
-    return NONE if row["name"] == ROOT else shown_number(row["past_quota"])
-
-
-def _reasons(row: Row) -> str:
-    """Reasons against a match; Requirements mostly refuse because something else is short."""
-    others = [reason for reason in row["refused"] if not reason.endswith("Requirements")]
-    return "; ".join(others or row["refused"]) or NONE
-
-
-def _costs(row: Row) -> str:
-    costs = row["costs"]
-    return " to ".join(map(shown_number, dict.fromkeys((*costs[:1], *costs[-1:])))) or NONE
-
-
-_MATCHES: Columns = {
-    "slots": "slots",
-    "jobs": "jobs",
-    "takes": _amounts("consumed"),
-    "cost": _if("fits", "cost"),
-    "usage": _if("fits", "usage"),
-    "remains": lambda row: _amounts("remaining")(row) if row["fits"] else NONE,
-    "fit": lambda row: f"{'>= ' if row['at_least'] else ''}{row['fits']}",
-    "in a cycle": "fits_in_a_cycle",
-    "refused": _reasons,
-}
-_GROUPS: Columns = {
-    "group": "name",
-    "quota": "quota",
-    "used": "used",
-    "surplus": "surplus",
-    "jobs": "jobs",
-    "no slot": "jobs_without_slot",
-    "their cost": _bound("cost", "cost_differs"),
-    "usage later": _bound("usage", "usage_differs"),
-    "least cost": _bound("smallest_cost"),
-    "least weight": _bound("smallest_weight"),
-    "past quota": _past_quota,
-}
-_TYPES: Columns = {
-    "slot type": "slot_type",
-    "slots": "slots",
-    "with policy": "policy_slots",
-    "claims": "claims",
-    "weight": "weight",
-}
-_ROOMS: Columns = {
-    "group": "name",
-    "quota": "quota",
-    "used": "used",
-    "surplus": "surplus",
-    "claims": "claims",
-    "through leftovers": _if("leftovers", "leftover_claims"),
-    "past quota": _past_quota,
-}
-_SHAPES: Columns = {
-    "jobs": _name,
-    "of them": "count",
-    "group": "quota_group",
-    "slots": "slots",
-    "claims": "claims",
-    "within quota": "claims_within_quota",
-    "cost": _costs,
-    "on an empty slot": lambda row: "fits" if row["fits_empty_slot"] else "never fits",
-}
-_SLOTS: Columns = {
-    "slots": _name,
-    "kind": "kind",
-    "weight": "weight",
-    "claims each": "claims_each",
-    "in a cycle": "claims_in_a_cycle",
-    "cost of one": _if("claims_each", "cost"),
-    "takes": _amounts("consumed"),
-    "because": lambda row: row["because"] or NONE,
-}
+_MATCHES = """slots, jobs, consumed AS takes, cost, usage, remaining AS remains, fit,
+    fits_in_a_cycle AS in a cycle, refused"""
+_GROUPS = """name AS group, quota, used, surplus, jobs, jobs_without_slot AS no slot,
+    cost AS their cost, usage AS usage later, smallest_cost AS least cost,
+    smallest_weight AS least weight, past_quota AS past quota"""
+_TYPES = "slot_type AS slot type, slots, policy_slots AS with policy, claims, weight"
+_ROOMS = """name AS group, quota, used, surplus, claims, leftover_claims AS through leftovers,
+    past_quota AS past quota"""
+_SHAPES = """name AS jobs, count AS of them, quota_group AS group, slots, claims,
+    claims_within_quota AS within quota, cost, on_empty AS on an empty slot"""
+_SLOTS = """name AS slots, kind, weight, claims_each AS claims each,
+    claims_in_a_cycle AS in a cycle, cost AS cost of one, consumed AS takes, because"""
 
 
 def cost_tables(content: Row, to: TextIO) -> None:
     """Print `priced`, or `groups` in its place."""
     slots, jobs = content["slots"], content["jobs"]
     if "groups" in content:
-        _print("groups, in weighted slots", _GROUPS, content["groups"], to)
+        groups = map(_group_cells, content["groups"])
+        _print("groups, in weighted slots", _GROUPS, groups, to)
     elif jobs:
-        state = "empty slot" if content.get("empty") else "slot as it is"
-        rows = [
-            {**match, "slots": _name(slots[match["slots"]]), "jobs": _name(jobs[match["jobs"]])}
-            for match in content["matches"]
-        ]
+        state = "empty slot" if content["empty"] else "slot as it is"
+        names = ([_name(row) for row in slots], [_name(row) for row in jobs])
+        rows = (_match_cells(match, *names) for match in content["matches"])
         _print(f"matches, each job with each {state}", _MATCHES, rows, to)
         for slot in slots:
             if slot["no_policy_because"] and slot["kind"].startswith("partitionable"):
@@ -341,32 +226,83 @@ def cost_tables(content: Row, to: TextIO) -> None:
 
 def capacity_tables(content: Row, to: TextIO) -> None:
     """Print `capacity` and `shapes`."""
-    state = "on empty slots" if content.get("empty") else "now"
-    total = f"claims of the smallest request {state}: {shown_number(content['claims'])}"
+    state = "on empty slots" if content["empty"] else "now"
+    total = f"claims of the smallest request {state}: {_cell(content['claims'])}"
     _print(total, _TYPES, content["types"], to)
     if content["groups"]:
-        rows = [{**group, "leftovers": content["leftovers"]} for group in content["groups"]]
+        hidden = {} if content["leftovers"] else {"leftover_claims": NONE}
+        rows = [{**group, **hidden, **_past_quota(group)} for group in content["groups"]]
         _print("by group's quota, in weighted slots", _ROOMS, rows, to)
     if content.get("jobs"):
-        _print("jobs that were asked for", _SHAPES, content["jobs"], to)
-    _print("by slot", _SLOTS, content["slots"], to)
+        _print("jobs that were asked for", _SHAPES, map(_shape_cells, content["jobs"]), to)
+    slots = [
+        {**row, "name": _name(row), "cost": row["cost"] if row["claims_each"] else NONE}
+        for row in content["slots"]
+    ]
+    _print("by slot", _SLOTS, slots, to)
     _end(content, to)
 
 
-def shown_number(value: Any) -> str:
-    """``value`` for people."""
-    return UNKNOWN if value is None else f"{value:.6g}" if type(value) is float else str(value)
+def _name(row: Row) -> str:
+    """The first name, and the number of them."""
+    first, count = str(row["names"][0]), row["count"]
+    return f"{first} ({count} alike)" if count > 1 else first
 
 
-def _print(title: str, columns: Columns, rows: Iterable[Row], to: TextIO) -> None:
-    cells = [
-        [
-            shown_number(row[cell]) if isinstance(cell, str) else cell(row)
-            for cell in columns.values()
-        ]
-        for row in rows
-    ]
-    print_table(title, list(columns), cells, to)
+def _match_cells(match: Row, slots: Sequence[str], jobs: Sequence[str]) -> Row:
+    # Requirements mostly refuse because something else is short.
+    others = [reason for reason in match["refused"] if not reason.endswith("Requirements")]
+    hidden = {} if match["fits"] else {"cost": NONE, "usage": NONE, "remaining": NONE}
+    return {
+        **match,
+        "slots": slots[match["slots"]],
+        "jobs": jobs[match["jobs"]],
+        "fit": f"{'>= ' if match['at_least'] else ''}{match['fits']}",
+        "refused": "; ".join(others or match["refused"]),
+        **hidden,
+    }
+
+
+def _group_cells(group: Row) -> Row:
+    """Figures of the jobs of a group that match a slot; lower bounds are written as such."""
+    figures = {
+        key: _cell(group[key]) for key in ("cost", "usage", "smallest_cost", "smallest_weight")
+    }
+    for key in ("cost", "usage"):
+        if group[f"{key}_differs"] and group[key] is not None:
+            figures[key] = f">= {figures[key]}"
+    if group["jobs"] == group["jobs_without_slot"]:
+        figures = dict.fromkeys(figures, NONE)
+    return {**group, **figures, **_past_quota(group)}
+
+
+def _past_quota(group: Row) -> Row:
+    return {"past_quota": NONE} if group["name"] == ROOT else {}
+
+
+def _shape_cells(jobs: Row) -> Row:
+    ends = dict.fromkeys((*jobs["costs"][:1], *jobs["costs"][-1:]))
+    return {
+        **jobs,
+        "name": _name(jobs),
+        "cost": " to ".join(map(_cell, ends)),
+        "on_empty": "fits" if jobs["fits_empty_slot"] else "never fits",
+    }
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return " ".join(f"{name}={_cell(amount)}" for name, amount in value.items()) or NONE
+    if value is None:
+        return UNKNOWN
+    return f"{value:.6g}" if type(value) is float else str(value) or NONE
+
+
+def _print(title: str, columns: str, rows: Iterable[Row], to: TextIO) -> None:
+    """Print a table of columns ``key AS heading``."""
+    pairs = [column.strip().partition(" AS ") for column in columns.split(",")]
+    cells = [[_cell(row[key]) for key, _, _ in pairs] for row in rows]
+    print_table(title, [heading or key for key, _, heading in pairs], cells, to)
 
 
 def _end(content: Row, to: TextIO) -> None:

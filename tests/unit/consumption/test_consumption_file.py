@@ -8,21 +8,8 @@ import pytest
 
 from sharectl.cli.main import main
 from sharectl.config.fields import keys_of, sections_of
-from sharectl.consumption.examples import example, examples
-from sharectl.consumption.file import FileConfig, load, parse
-from sharectl.consumption.policy import (
-    Always,
-    Consumption,
-    Even,
-    LeastCharge,
-    Levels,
-    ModelName,
-    Requested,
-    Rule,
-    SlotPolicy,
-    Whole,
-    Written,
-)
+from sharectl.consumption.file import FileConfig, example, examples, load, parse
+from sharectl.consumption.policy import STANDARD, AssetPolicy, ModelName, consumed
 from sharectl.consumption.render import notes, snippet
 from sharectl.errors import ConfigError, InputError
 
@@ -36,79 +23,31 @@ def problems_of(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
-def test_every_rule_is_read() -> None:
+def test_claims_take_of_custom_resources_what_jobs_request() -> None:
+    """A slot type has the custom resources of all others; names are without case."""
     text = """
 slot_types:
   1:
     model: expressions
     resources: cpus=25%
-    slots: 2
-    num_claims: 7
     weight: cpus
-    assets:
-      cpus: {request: true}
-      memory: {request: true, step: 64}
-      disk: {whole: true}
-      gpus: {request: true, step: 2, missing: 0}
-      Tokens: {always: 1, declare: 3}
-      licences: {expression: "TARGET.RequestLicences ?: 0"}
+    assets: {cpus: {request: true}, memory: {request: true}, disk: {whole: true},
+      gpus: {request: true, step: 2, missing: 0}, Tokens: {always: 1, declare: 3}}
   2:
     model: fixed_claims
     claims: 5
     resources: cpus=25%, gpus=0, licences=0
-    assets: {cpus: {}, memory: {even: true}, disk: {always: 9}, tokens: {request: true}}
+    assets: {cpus: {}, memory: {even: true}, disk: {always: 9}}
   3: {model: none, resources: cpus=25%}
-  12:
-    model: quanta_any
-    resources: cpus=1, gpus=0, Licences=0%
-    assets:
-      {tokens: {levels: 2}, cpus: {levels: 4}, memory: {levels: 5, total: 900}, disk: {levels: 6}}
 """
-    as_requested = Requested(1, zero_allowed=True)
-    # A slot type has the custom resources of all others; its claims take what jobs request.
-    of_others: dict[str, Rule] = {"gpus": as_requested, "licences": as_requested}
-    first: dict[str, Rule] = {
-        "cpus": Requested(1),
-        "memory": Requested(64),
-        "disk": Whole(),
-        "gpus": Requested(2, zero_allowed=True),
-        "tokens": Always(1),
-        "licences": Written("TARGET.RequestLicences ?: 0"),
-    }
-    second: dict[str, Rule] = {
-        "cpus": Even(),
-        "memory": Even(),
-        "disk": Always(9),
-        "tokens": as_requested,
-    }
-    last: dict[str, Rule] = {
-        "tokens": Levels(2),
-        "cpus": Levels(4),
-        "memory": Levels(5, 900),
-        "disk": Levels(6),
-    }
-    assert parse(text, "F") == Consumption(
-        (
-            SlotPolicy(1, "expressions", first, "cpus", 7, resources="cpus=25%", slots=2),
-            SlotPolicy(
-                2,
-                "fixed_claims",
-                {**second, **of_others},
-                claims=5,
-                resources="cpus=25%, gpus=0, licences=0",
-            ),
-            SlotPolicy(3, "none", resources="cpus=25%"),
-            SlotPolicy(
-                12, "quanta_any", {**last, **of_others}, resources="cpus=1, gpus=0, Licences=0%"
-            ),
-        ),
-        {"tokens": 3},
+    first, second, third = parse(text, "F").policies
+    assert list(first.assets) == list(second.assets) == [*STANDARD, "gpus", "tokens"]
+    taken = "quantize((TARGET.RequestTokens ?: 0), 1)"
+    assert (
+        consumed(second)["tokens"] == f"ifThenElse((TARGET.RequestTokens ?: 0) >= 0, {taken}, -1)"
     )
-
-
-def test_the_short_form() -> None:
-    charges = {asset: LeastCharge(1) for asset in ("cpus", "memory", "disk")}
-    assert parse(LEAST, "F") == Consumption((SlotPolicy(None, "minimum_charge", charges),))
+    assert (third.assets, third.slot_type) == ({}, 3)
+    assert parse(text, "F").declared == {"tokens": 3}
 
 
 def of_expressions(weight: str = "cpus", **assets: str) -> str:
@@ -270,12 +209,13 @@ def test_slot_types_have_what_they_leave_out_from_every_slot() -> None:
     assert (every.slot_type, first.slot_type) == (None, 1)
     assert (first.assets, first.weight, first.num_claims) == (every.assets, "cpus", 7)
     assert list(second.assets) == ["cpus", "memory", "disk"]
-    assert (second.assets["cpus"], second.assets["memory"]) == (Requested(), Requested(1024))
+    assert second.assets["cpus"] == AssetPolicy(request=True)
+    assert second.assets["memory"] == AssetPolicy(request=True, step=1024)
     assert (second.weight, second.num_claims) == ("memory", 7)
     # Another model has nothing from there.
-    assert (third.assets, third.weight, third.num_claims) == ({}, "model", None)
-    assert (fourth.weight, fourth.num_claims, fourth.claims) == ("model", None, 2)
-    assert fourth.assets == {"cpus": Even(), "memory": Even(), "disk": Even()}
+    assert (third.assets, third.weight, third.num_claims) == ({}, None, None)
+    assert (fourth.weight, fourth.num_claims, fourth.claims) == (None, None, 2)
+    assert fourth.assets == dict.fromkeys(STANDARD, AssetPolicy())
 
 
 def test_a_fault_of_every_slot_is_told_once() -> None:
@@ -288,7 +228,7 @@ def test_a_fault_of_every_slot_is_told_once() -> None:
 def test_a_slot_that_has_none_of_an_asset_is_not_charged_for_it() -> None:
     text = f"slot_types: {{1: {{model: minimum_charge, resources: 'CPU=50%, gpus=0', {CHARGES}}}}}"
     (policy,) = parse(text, "F").policies
-    assert policy.assets["gpus"] == Requested(1, zero_allowed=True)
+    assert policy.assets["gpus"].is_zero_allowed("gpus")
     assert list(notes(policy)) == []
 
 
