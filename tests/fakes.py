@@ -103,7 +103,7 @@ class FakeHistory:
             raise StateError(self.broken)
         self.records.append(record)
 
-    def known(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> Known:
         """What it was made with."""
         del groups
         if self.broken:

@@ -13,7 +13,7 @@ import target
 from sharectl.check.snippets import check
 from sharectl.condor.configuration import ConfigSource
 from sharectl.plan.nodes import REMEDIES
-from sharectl.publish.signing import Reader, problem, reader
+from sharectl.publish.signing import JobsUser, problem, reader
 
 SNIPPETS = Path(__file__).parents[2] / "config.d"
 KEY = "2026a " + "0f" * 32 + "\n"
@@ -69,8 +69,8 @@ def test_the_file_has_to_be_for_the_user_of_the_jobs(tmp_path: Path) -> None:
     path.write_text(KEY)
     path.chmod(0o640)
     facts = path.stat()
-    owner, other = Reader(facts.st_uid, ()), Reader(OTHERS_UID, ())
-    in_group = Reader(OTHERS_UID, (facts.st_gid,))
+    owner, other = JobsUser(facts.st_uid, ()), JobsUser(OTHERS_UID, ())
+    in_group = JobsUser(OTHERS_UID, (facts.st_gid,))
     assert problem(path, owner, 0) is None
     assert (problem(path, in_group, 0) is None) == (facts.st_uid == 0)
     path.chmod(0o600)
@@ -80,7 +80,7 @@ def test_the_file_has_to_be_for_the_user_of_the_jobs(tmp_path: Path) -> None:
 
 
 def test_the_knob_says_whose_jobs_they_are() -> None:
-    assert reader("64.65") == Reader(64, (65,))
+    assert reader("64.65") == JobsUser(64, (65,))
 
 
 @pytest.mark.parametrize(

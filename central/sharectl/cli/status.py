@@ -28,7 +28,7 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.plan import REASONS, State
 from sharectl.publish import collector, signing, text
 from sharectl.publish.collector import Holding
-from sharectl.publish.signing import Key
+from sharectl.publish.signing import SigningKey
 from sharectl.report import as_json
 from sharectl.report.pool import (
     block_problems,
@@ -316,7 +316,7 @@ def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
     return {**place, "older": older, "problem": problem if older else place["problem"]}
 
 
-def _keys(config: Config) -> tuple[Optional[tuple[Key, ...]], Optional[str]]:
+def _keys(config: Config) -> tuple[Optional[tuple[SigningKey, ...]], Optional[str]]:
     """Keys, None if they cannot be read, and the problem with them but for a lack of rights."""
     if config.signing_key_file is None:
         return None, None
@@ -327,7 +327,7 @@ def _keys(config: Config) -> tuple[Optional[tuple[Key, ...]], Optional[str]]:
 
 
 def _of_way(
-    config: Config, way: PublisherConfig, keys: Optional[tuple[Key, ...]], now: int
+    config: Config, way: PublisherConfig, keys: Optional[tuple[SigningKey, ...]], now: int
 ) -> list[dict[str, Any]]:
     if way.collector is not None:
         return _in_collectors(config, way.collector, now)
@@ -346,7 +346,7 @@ def _of_way(
 
 
 def _text(
-    content: bytes, name: str, config: Config, keys: Optional[tuple[Key, ...]], now: int
+    content: bytes, name: str, config: Config, keys: Optional[tuple[SigningKey, ...]], now: int
 ) -> dict[str, Any]:
     read = text.parse_text(content, name)
     seconds = read.valid_until - now if read.valid_until is not None else None

@@ -74,10 +74,10 @@ def run_cycle(
     decision: Optional[Decision] = None
     proposal: Optional[Proposal] = None
     if snapshot.complete:
-        known = NOTHING_KNOWN
+        run_times = NOTHING_KNOWN
         with failures:
-            known = ports.history.known(tuple(config.pledge_hs06))
-        decision = decide(config, before, snapshot, now, known)
+            run_times = ports.history.run_times(tuple(config.pledge_hs06))
+        decision = decide(config, before, snapshot, now, run_times)
         proposal = Proposal(decision.plan, decision.state, snapshot)
         warnings += doubts(config, before, snapshot, now)
         # A withdrawal instead of the plan remembers them too.

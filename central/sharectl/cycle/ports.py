@@ -65,7 +65,7 @@ class History(Protocol):
     def record(self, record: CycleRecord, snapshot: Snapshot) -> object:
         """Keep a cycle, complete or not, and the jobs of its snapshot."""
 
-    def known(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> Known:
         """Lessons of earlier cycles about these groups."""
 
 
@@ -73,13 +73,13 @@ class StateStore(Protocol):
     """State that one cycle leaves for the next."""
 
     def load(self) -> State:
-        """State that was saved last; a fresh one if there is none.
+        """State that was saved last; a fresh one if there is no file.
 
         Raises `BrokenStateError` if its content is invalid.
         """
 
     def save(self, state: State) -> None:
-        """Replace the saved state; an invalid one is put aside, which raises StateError too."""
+        """Replace the saved state; an invalid state is put aside, which raises StateError too."""
 
 
 class Switch(Protocol):

@@ -39,7 +39,7 @@ class Histories:
             superseded = "".join(error.supersedes for error in problems)
             raise StateError("\n".join(map(str, problems)), superseded)
 
-    def known(self, groups: Sequence[str]) -> Known:
+    def run_times(self, groups: Sequence[str]) -> Known:
         """Run times that the ledger has learnt."""
         return self.ledger.known(groups)
 

@@ -23,10 +23,8 @@ from sharectl.condor.deadline import ask_all
 from sharectl.errors import PublishError
 from sharectl.model import Plan
 
-TARGET_TYPE = "SharectlTarget"
-"""MyType of a target's ad."""
-PLAN_TYPE = "SharectlPlan"
-"""MyType of the ad of the plan as a whole; no node reads it."""
+TARGET_TYPE, PLAN_TYPE = "SharectlTarget", "SharectlPlan"
+"""MyType of a target's ad, and of the ad of the plan as a whole, which no node reads."""
 PLAN_NAME = "sharectl"
 NAME_PREFIX = "sharectl-"
 """Begin of the name of a target's ad, before the node's."""
@@ -62,8 +60,8 @@ class CollectorAccess:
 
     def addresses(self) -> list[str]:
         """Address of every collector; empty if the configuration names none."""
-        named = self.collector or daemons.param("COLLECTOR_HOST")
-        return [address for address in re.split(r"[,\s]+", named) if address]
+        addresses = self.collector or daemons.param("COLLECTOR_HOST")
+        return [address for address in re.split(r"[,\s]+", addresses) if address]
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ class HeldAd:
 class Holding:
     """Ads of one publisher in a collector."""
 
-    identity: Optional[str]
+    identity: Optional[str] = None
     """AuthenticatedIdentity of the publisher; None if there is no plan of it."""
     sequence: Optional[int] = None
     """Sequence of its newest plan."""
@@ -92,8 +90,6 @@ class Holding:
     pool: Optional[str] = None
     targets: int = 0
     """Ads of that plan."""
-    older: int = 0
-    """Ads of other plans."""
     foreign: Mapping[str, int] = field(default_factory=dict)
     """Identity of another publisher -> its ads of targets or plans, which no node believes."""
 
@@ -119,7 +115,7 @@ class CollectorPublisher:
     def publish(self, plan: Plan) -> str:
         """Replace the ads by those of ``plan``; returns the collectors."""
         deliver = partial(_deliver, ads=ads_of(plan, self.pool), plan=plan, access=self.access)
-        deliveries = _delivered(self.access, deliver)
+        deliveries = _deliveries(self.access, deliver)
         problems = [
             f"collector {address}: {delivery.problem}"
             for address, delivery in deliveries.items()
@@ -135,7 +131,9 @@ class CollectorPublisher:
 
 def look(access: CollectorAccess) -> dict[str, Delivery]:
     """Address -> ads in that collector, or the reason why it did not answer."""
-    return _delivered(access, partial(_look, access=access))
+    return _deliveries(
+        access, lambda collector: Delivery(holding(_held_in(collector), access.identity))
+    )
 
 
 def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
@@ -163,10 +161,8 @@ def ads_of(plan: Plan, pool: Optional[str]) -> list[dict[str, Any]]:
         }
         for target in plan.targets
     ]
-    return [
-        *targets,
-        {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets), **about},
-    ]
+    whole_plan = {"MyType": PLAN_TYPE, "Name": PLAN_NAME, "t1_Targets": len(plan.targets)}
+    return [*targets, {**whole_plan, **about}]
 
 
 def other_ads(identity: str, sequence: int, names: Iterable[str] = ()) -> str:
@@ -182,57 +178,57 @@ def _quoted(text: str) -> str:
 
 def held_ads(ads: Iterable[Any]) -> list[HeldAd]:
     """Ads of targets and plans among ``ads``, of any publisher."""
-    held = []
-    for ad in ads:
-        kind = (text(evaluated(ad, "MyType")) or "").lower()
-        if kind in (TARGET_TYPE.lower(), PLAN_TYPE.lower()):
-            held.append(
-                HeldAd(
-                    is_plan=kind == PLAN_TYPE.lower(),
-                    name=text(evaluated(ad, "Name")) or "",
-                    identity=text(evaluated(ad, "AuthenticatedIdentity")) or UNKNOWN_USER,
-                    sequence=whole(evaluated(ad, "t1_TargetSequence"), 0),
-                    valid_until=whole(evaluated(ad, "t1_TargetValidUntil"), 0),
-                    pool=text(evaluated(ad, "t1_TargetPool")),
-                )
-            )
-    return held
+    kinds = ((ad, (text(evaluated(ad, "MyType")) or "").lower()) for ad in ads)
+    return [
+        HeldAd(
+            is_plan=kind == PLAN_TYPE.lower(),
+            name=text(evaluated(ad, "Name")) or "",
+            identity=text(evaluated(ad, "AuthenticatedIdentity")) or UNKNOWN_USER,
+            sequence=whole(evaluated(ad, "t1_TargetSequence"), 0),
+            valid_until=whole(evaluated(ad, "t1_TargetValidUntil"), 0),
+            pool=text(evaluated(ad, "t1_TargetPool")),
+        )
+        for ad, kind in kinds
+        if kind in (TARGET_TYPE.lower(), PLAN_TYPE.lower())
+    ]
 
 
-def holding(held: Collection[HeldAd], identity: Optional[str]) -> Holding:
+def holding(held: Collection[HeldAd], identity: Optional[str] = None) -> Holding:
     """Ads of the publisher ``identity``; None for the publisher of the newest plan."""
     plans = [
         ad for ad in held if ad.is_plan and ad.name == PLAN_NAME and identity in (None, ad.identity)
     ]
     plan = max(plans, key=lambda ad: ad.sequence, default=None)
-    publisher = plan.identity if plan else identity
-    own = [ad for ad in held if not ad.is_plan and ad.identity == publisher]
-    foreign = Counter(ad.identity for ad in held if ad.identity != publisher)
     if plan is None:
-        return Holding(None, older=len(own), foreign=foreign)
-    current = sum(ad.sequence == plan.sequence for ad in own)
+        return Holding(foreign=Counter(ad.identity for ad in held if ad.identity != identity))
     return Holding(
         identity=plan.identity,
         sequence=plan.sequence,
         valid_until=plan.valid_until,
         pool=plan.pool,
-        targets=current,
-        older=len(own) - current,
-        foreign=foreign,
+        targets=sum(ad.sequence == plan.sequence for ad in _targets_of(held, plan.identity)),
+        foreign=Counter(ad.identity for ad in held if ad.identity != plan.identity),
     )
 
 
 def strays(held: Iterable[HeldAd], plan: Plan, identity: str) -> list[HeldAd]:
     """Targets of ``identity`` that are not those of ``plan``."""
     names = {f"{NAME_PREFIX}{target.node}" for target in plan.targets}
-    own = (ad for ad in held if not ad.is_plan and ad.identity == identity)
-    return [ad for ad in own if ad.sequence != plan.sequence or ad.name not in names]
+    return [
+        ad
+        for ad in _targets_of(held, identity)
+        if ad.sequence != plan.sequence or ad.name not in names
+    ]
+
+
+def _targets_of(held: Iterable[HeldAd], identity: str) -> list[HeldAd]:
+    return [ad for ad in held if not ad.is_plan and ad.identity == identity]
 
 
 # ---- questions, and their part in a child
 
 
-def _delivered(access: CollectorAccess, ask: Callable[[Any], Delivery]) -> dict[str, Delivery]:
+def _deliveries(access: CollectorAccess, ask: Callable[[Any], Delivery]) -> dict[str, Delivery]:
     addresses = access.addresses()
     if not addresses:
         raise PublishError(
@@ -250,11 +246,7 @@ def _delivered(access: CollectorAccess, ask: Callable[[Any], Delivery]) -> dict[
     }
 
 
-def _look(collector: Any, access: CollectorAccess) -> Delivery:
-    return Delivery(holding(_held(collector), access.identity))
-
-
-def _held(collector: Any) -> list[HeldAd]:
+def _held_in(collector: Any) -> list[HeldAd]:
     return held_ads(daemons.query(collector, "Any", ALL_OF_OURS, PROJECTION))
 
 
@@ -267,16 +259,11 @@ def _deliver(
     patience_seconds = _PATIENCE_RATIO * access.deadline_seconds
     if not daemons.advertise(collector, _PUBLISHING, ads):
         return Delivery(None, _why_refused(collector, access.identity))
-    held = _until(
-        collector,
-        lambda held: holding(held, None).sequence == plan.sequence,
-        patience_seconds,
-    )
-    sent = holding(held, None)
-    known = None
+    held = _until(collector, lambda held: holding(held).sequence == plan.sequence, patience_seconds)
+    sent, sender = holding(held), None
     if sent.sequence != plan.sequence:
-        known = daemons.collector_identity(collector, _PUBLISHING)
-    problem = why_useless(sent, plan.sequence, known, access.identity)
+        sender = daemons.collector_identity(collector, _PUBLISHING)
+    problem = why_useless(sent, plan.sequence, sender, access.identity)
     identity = sent.identity
     if problem is not None or identity is None:
         return Delivery(sent, problem)
@@ -286,7 +273,7 @@ def _deliver(
         collector, lambda held: why_not_whole(held, plan, identity) is None, patience_seconds / 2
     )
     problem = why_not_whole(held, plan, identity) or why_unexpected(identity, access.identity)
-    return Delivery(holding(held, None), problem)
+    return Delivery(holding(held), problem)
 
 
 def _until(
@@ -295,7 +282,7 @@ def _until(
     """Ads in the collector once they have ``arrived``, or when patience ends."""
     end = time.monotonic() + patience_seconds
     while True:
-        held = _held(collector)
+        held = _held_in(collector)
         if arrived(held) or time.monotonic() > end:
             return held
         time.sleep(_LOOK_SECONDS)
@@ -307,21 +294,21 @@ def _until(
 def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Optional[str]:
     """Problem if targets of ``plan`` are missing, or others of ``identity`` stand beside them."""
     beside = strays(held, plan, identity)
-    own = sum(not ad.is_plan and ad.identity == identity for ad in held) - len(beside)
+    arrived = len(_targets_of(held, identity)) - len(beside)
     problems = []
-    if holding(held, None).sequence != plan.sequence:
+    if holding(held).sequence != plan.sequence:
         problems.append("shows another plan by now; see whether a second sharectl publishes there")
-    if own < len(plan.targets):
+    if arrived < len(plan.targets):
         problems.append(
-            f"holds {own} of {len(plan.targets)} targets; CollectorLog there says why, and the "
+            f"holds {arrived} of {len(plan.targets)} targets; CollectorLog there says why, and the "
             "next cycle tries again"
         )
     if beside:
-        named = ", ".join(f"{ad.name} (sequence {ad.sequence})" for ad in beside[:_MAX_NAMED])
+        names = ", ".join(f"{ad.name} (sequence {ad.sequence})" for ad in beside[:_MAX_NAMED])
         more = f" and {len(beside) - _MAX_NAMED} more" if len(beside) > _MAX_NAMED else ""
         problems.append(
             f"holds targets from {identity} that are not of this plan ({plan.sequence}) and come "
-            f"again after they are withdrawn: {named}{more}; see who else has the token of that "
+            f"again after they are withdrawn: {names}{more}; see who else has the token of that "
             "identity"
         )
     return "; ".join(problems) or None
@@ -330,20 +317,16 @@ def why_not_whole(held: Collection[HeldAd], plan: Plan, identity: str) -> Option
 def why_useless(
     held: Holding,
     sequence: int,
-    known: Optional[tuple[str, str]] = None,
+    sender: Optional[tuple[str, str]] = None,
     expected: Optional[str] = None,
 ) -> Optional[str]:
     """Problem if no node believes the ads of plan ``sequence``.
 
-    Parameters
-    ----------
-    known
-        Identity that the collector gives the sender, and the method; None if it is unknown.
-    expected
-        Identity that it should give; None if any will do.
+    ``sender`` is the identity that the collector gives sharectl, with the method, if it is known;
+    ``expected`` the identity that it should give, None if any will do.
     """
     if held.sequence != sequence:
-        return f"took the ads and does not show them{_why_not_shown(known, expected)} {_PAGE}"
+        return f"took the ads and does not show them{_why_not_shown(sender, expected)} {_PAGE}"
     if held.identity is None or held.identity.endswith("@unmapped"):
         return (
             f"knows sharectl only as {held.identity}, as anybody, so that no node believes it; "
@@ -352,18 +335,18 @@ def why_useless(
     return None
 
 
-def _why_not_shown(known: Optional[tuple[str, str]], expected: Optional[str]) -> str:
-    if known is not None and expected not in (None, known[0]):
+def _why_not_shown(sender: Optional[tuple[str, str]], expected: Optional[str]) -> str:
+    if sender is not None and expected not in (None, sender[0]):
         return (
-            f": it knows sharectl as {known[0]} (by {known[1]}), not as {expected}; give sharectl "
-            f"the token of {expected} (`condor_token_list`), and see whether {_METHODS} here has "
-            "IDTOKENS"
+            f": it knows sharectl as {sender[0]} (by {sender[1]}), not as {expected}; give "
+            f"sharectl the token of {expected} (`condor_token_list`), and see whether {_METHODS} "
+            "here has IDTOKENS"
         )
-    sender = f"; it knows sharectl as {known[0]} (by {known[1]})" if known is not None else ""
+    known_as = f"; it knows sharectl as {sender[0]} (by {sender[1]})" if sender is not None else ""
     return (
-        f"{sender}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity sends "
-        "ads of the same names, or the token is not the one that is meant (`condor_token_list`; "
-        f"{_METHODS} here must have IDTOKENS)"
+        f"{known_as}; see whether COLLECTOR_REQUIREMENTS there refuses them, another identity "
+        "sends ads of the same names, or the token is not the one that is meant "
+        f"(`condor_token_list`; {_METHODS} here must have IDTOKENS)"
     )
 
 
@@ -380,15 +363,15 @@ def why_unexpected(identity: str, expected: Optional[str]) -> Optional[str]:
 
 def _why_refused(collector: Any, expected: Optional[str]) -> str:
     """Problem of a collector that takes no ads."""
-    known = daemons.collector_identity(collector, _PUBLISHING)
-    if known is not None:
+    sender = daemons.collector_identity(collector, _PUBLISHING)
+    if sender is not None:
         # It hangs up at an ad that COLLECTOR_REQUIREMENTS refuses.
-        return f"does not take the ads{_why_not_shown(known, expected)} {_PAGE}"
-    known = daemons.collector_identity(collector, "READ")
-    if known is not None:
+        return f"does not take the ads{_why_not_shown(sender, expected)} {_PAGE}"
+    sender = daemons.collector_identity(collector, "READ")
+    if sender is not None:
         return (
-            f"takes no ads from {known[0]} (by {known[1]}): UPDATE_AD_GENERIC needs the level "
-            f"DAEMON; add {known[0]} to COLLECTOR.ALLOW_DAEMON there, and condor_reconfig {_PAGE}"
+            f"takes no ads from {sender[0]} (by {sender[1]}): UPDATE_AD_GENERIC needs the level "
+            f"DAEMON; add {sender[0]} to COLLECTOR.ALLOW_DAEMON there, and condor_reconfig {_PAGE}"
         )
     # Nobody who says who he is gets an answer.
     daemons.authenticate(always=False)

@@ -12,7 +12,7 @@ import os
 import pwd
 import re
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Optional
@@ -32,7 +32,7 @@ _MAKE = "make one with `openssl rand -hex 32`"
 
 
 @dataclass(frozen=True)
-class Key:
+class SigningKey:
     """A secret that the central manager and the nodes share."""
 
     key_id: str
@@ -48,7 +48,7 @@ class Signature:
     """HMAC-SHA256, in hexadecimal digits."""
 
 
-def line(body: bytes, key: Key) -> str:
+def line(body: bytes, key: SigningKey) -> str:
     """Last line of the text whose other bytes are ``body``, without its newline."""
     return f"# signature: hmac-sha256 {key.key_id} {_digest(body, key)}"
 
@@ -73,7 +73,7 @@ def split(content: bytes) -> tuple[bytes, Optional[Signature]]:
     return content[:start], Signature(match[1].decode(), match[2].decode())
 
 
-def problem_of(content: bytes, keys: Collection[Key]) -> Optional[str]:
+def problem_of(content: bytes, keys: Collection[SigningKey]) -> Optional[str]:
     """Problem of a text for nodes with these keys; None if they believe it. Raises as `split`."""
     body, signature = split(content)
     if signature is None:
@@ -87,14 +87,14 @@ def problem_of(content: bytes, keys: Collection[Key]) -> Optional[str]:
     return None
 
 
-def _digest(body: bytes, key: Key) -> str:
+def _digest(body: bytes, key: SigningKey) -> str:
     return hmac.new(key.secret, body, hashlib.sha256).hexdigest()
 
 
 # ---- the file of keys of the central manager
 
 
-def read_keys(path: Path) -> tuple[Key, ...]:
+def read_keys(path: Path) -> tuple[SigningKey, ...]:
     """Keys in the file at ``path``; the first one signs, either verifies.
 
     Raises
@@ -124,12 +124,12 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     return keys
 
 
-def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
+def parsed(content: bytes) -> tuple[tuple[SigningKey, ...], list[str]]:
     """Keys, and problems, each after the number of its line."""
     if len(content) > _MAX_BYTES:
         return (), [f": has more than {_MAX_BYTES} bytes, so it is no file of keys"]
     problems: list[str] = []
-    keys: dict[str, Key] = {}
+    keys: dict[str, SigningKey] = {}
     for number, text in enumerate(content.decode("ascii", "replace").split("\n"), start=1):
         match = _KEY_LINE.fullmatch(text)
         if not text.strip() or text.lstrip().startswith("#"):
@@ -142,7 +142,7 @@ def parsed(content: bytes) -> tuple[tuple[Key, ...], list[str]]:
         elif match[1] in keys:
             problems.append(f":{number}: a key of this name is there already; name it otherwise")
         else:
-            keys[match[1]] = Key(match[1], bytes.fromhex(match[2]))
+            keys[match[1]] = SigningKey(match[1], bytes.fromhex(match[2]))
     if len(keys) > MAX_KEYS:
         problems.append(
             f": has {len(keys)} keys; keep the one that signs first, and one other at most"
@@ -161,40 +161,33 @@ _NODE_MAX_BYTES = 2**20
 _IDS = re.compile(r"(\d{1,9})\.(\d{1,9})")
 
 
-class Reader(NamedTuple):
+class JobsUser(NamedTuple):
     """User of the startd's jobs."""
 
     uid: int
     gids: Collection[int]
 
 
-def reader(condor_ids: str) -> Optional[Reader]:
+def reader(condor_ids: str) -> Optional[JobsUser]:
     """User that daemons drop their rights for; None if this machine has none.
 
-    Parameters
-    ----------
-    condor_ids
-        HTCondor's knob CONDOR_IDS, ``UID.GID``; empty if it is not set.
+    ``condor_ids`` is HTCondor's knob CONDOR_IDS, ``UID.GID``; empty if it is not set.
     """
     match = _IDS.fullmatch(condor_ids.strip())
     if match:
-        return Reader(int(match[1]), (int(match[2]),))
+        return JobsUser(int(match[1]), (int(match[2]),))
     try:
         user = pwd.getpwnam("condor")
     except KeyError:
         return None
-    return Reader(user.pw_uid, os.getgrouplist(user.pw_name, user.pw_gid))
+    return JobsUser(user.pw_uid, os.getgrouplist(user.pw_name, user.pw_gid))
 
 
-def problem(path: Path, jobs_user: Optional[Reader], own_uid: int) -> Optional[tuple[str, str]]:
+def problem(path: Path, jobs_user: Optional[JobsUser], own_uid: int) -> Optional[tuple[str, str]]:
     """Code that nodes would publish, and the reason; None if no problem is known.
 
-    Parameters
-    ----------
-    jobs_user
-        User whose jobs read the file; None if unknown.
-    own_uid
-        User of this process. A file that only others can read is no problem.
+    ``jobs_user`` is the user whose jobs read the file, None if unknown; ``own_uid`` that of this
+    process. A file that only others can read is no problem.
     """
     try:
         content, facts = files.read_regular(path, _NODE_MAX_BYTES + 1)
@@ -206,11 +199,15 @@ def problem(path: Path, jobs_user: Optional[Reader], own_uid: int) -> Optional[t
         return NO_KEY if stat.S_ISDIR(facts.st_mode) else UNSAFE_KEY, f"{path} is no regular file"
     if len(content) > _NODE_MAX_BYTES:
         return NO_KEY, f"{path} is larger than {_NODE_MAX_BYTES >> 20} MiB"
-    return _owner_problem(path, facts, jobs_user, own_uid) or _content_problem(path, content)
+    wrong_owner = _owner_problem(path, facts, jobs_user, own_uid)
+    if wrong_owner:
+        return wrong_owner
+    _, faults = parsed(content)
+    return (BAD_KEY, "; ".join(f"{path}{fault}" for fault in faults[:3])) if faults else None
 
 
 def _owner_problem(
-    path: Path, facts: os.stat_result, jobs_user: Optional[Reader], own_uid: int
+    path: Path, facts: os.stat_result, jobs_user: Optional[JobsUser], own_uid: int
 ) -> Optional[tuple[str, str]]:
     mode = f"{stat.S_IMODE(facts.st_mode):04o}"
     if facts.st_mode & _FORBIDDEN_MODE:
@@ -220,26 +217,18 @@ def _owner_problem(
     if facts.st_uid not in owners and (jobs_user or own_uid):
         return UNSAFE_KEY, f"{path} belongs to uid {facts.st_uid}"
     if jobs_user and not own_uid and not _may_read(path, facts, jobs_user):
-        owner = f"{facts.st_uid}:{facts.st_gid}"
-        return (
-            NO_KEY,
-            f"{path} belongs to {owner} with mode {mode}, and the jobs run as uid {jobs_user.uid}",
-        )
+        owner = f"{facts.st_uid}:{facts.st_gid} with mode {mode}"
+        return NO_KEY, f"{path} belongs to {owner}, and the jobs run as uid {jobs_user.uid}"
     return None
 
 
-def _may_read(path: Path, facts: os.stat_result, user: Reader) -> bool:
+def _may_read(path: Path, facts: os.stat_result, user: JobsUser) -> bool:
     with contextlib.suppress(OSError):
         if "system.posix_acl_access" in os.listxattr(path):  # `getfacl` knows
             return True
     if user.uid in (0, facts.st_uid):
         return user.uid == 0 or bool(facts.st_mode & stat.S_IRUSR)
     return facts.st_gid in user.gids and bool(facts.st_mode & stat.S_IRGRP)
-
-
-def _content_problem(path: Path, content: bytes) -> Optional[tuple[str, str]]:
-    _, problems = parsed(content)
-    return (BAD_KEY, "; ".join(f"{path}{fault}" for fault in problems[:3])) if problems else None
 
 
 # ---- trust in the way of a file to the nodes
@@ -255,22 +244,17 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def why_untrusted(file: Path, mounts: Path, trusted_uids: Collection[int]) -> Optional[str]:
-    """Way in which others could replace ``file``; None if only the trusted can.
+    """Way in which others could replace ``file``; None if only root and the trusted users can.
 
-    Parameters
-    ----------
-    mounts
-        File that lists the mounted file systems.
-    trusted_uids
-        Users who may write, besides root.
+    ``mounts`` is the file that lists the mounted file systems.
     """
     kind = _file_system(file, mounts)
     if kind is not None and NETWORK_FILE_SYSTEM.fullmatch(kind):
         return f"lies on a network file system ({kind}), which other machines can write to"
-    trusted = {0, *trusted_uids}
     for path in (file, *file.parents):
         # The sticky bit keeps others from replacing a file, and not from making a missing one.
-        reason = _writable_by_others(path, trusted, sticky_helps=path != file.parent)
+        sticky_helps = path != file.parent
+        reason = _writable_by_others(path, {0, *trusted_uids}, sticky_helps=sticky_helps)
         if reason is not None:
             return f"{path} {reason}" if path != file else reason
     return None
@@ -294,21 +278,15 @@ def _writable_by_others(
 def _file_system(file: Path, mounts: Path) -> Optional[str]:
     """Type of the file system that ``file`` lies on, or would; None if it is unknown."""
     try:
-        text = mounts.read_bytes().decode("utf-8", "surrogateescape")
+        entries = mounts.read_bytes().decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return None
     real = Path(os.path.realpath(file))  # the file need not be there yet
-    around = [
-        (len(point.parts), kind)
-        for point, kind in _mounted(text)
-        if point == real or point in real.parents
-    ]
-    # Of several mounts at one point the last one counts.
-    return max(reversed(around), key=lambda mount: mount[0], default=(0, None))[1]
-
-
-def _mounted(text: str) -> Iterator[tuple[Path, str]]:
-    for entry in text.splitlines():
-        _device, point, kind = [*entry.split(" "), "", "", ""][:3]
-        if kind:
-            yield Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), point)), kind
+    innermost, kind_there = 0, None
+    for entry in entries:
+        _device, escaped, kind = [*entry.split(" "), "", "", ""][:3]
+        point = Path(_OCTAL.sub(lambda match: chr(int(match[1], 8)), escaped))
+        # Of several mounts at one point the last one counts.
+        if kind and (point == real or point in real.parents) and len(point.parts) >= innermost:
+            innermost, kind_there = len(point.parts), kind
+    return kind_there

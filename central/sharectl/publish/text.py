@@ -17,7 +17,7 @@ from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import HOST_NAME
 from sharectl.plan.plan import REASONS
 from sharectl.publish import signing
-from sharectl.publish.signing import Key, Signature
+from sharectl.publish.signing import Signature, SigningKey
 from sharectl.shares.groups import NESTED_GROUP_NAME, levels_above
 
 PLAN_MAX_BYTES = 2**26
@@ -27,10 +27,8 @@ PLAN_MAX_BYTES = 2**26
 def parse_plan(text: str, name: str) -> Plan:
     """Plan of the JSON ``text``; ``name`` is its source in messages.
 
-    Raises
-    ------
-    InputError
-        If it is not a plan, or holds a name that must not reach a node; all problems at once.
+    Raises InputError if it is not a plan, or holds a name that must not reach a node; all problems
+    at once.
     """
     remedy = "give what `sharectl plan --json` of this sharectl printed"
     if len(text) > PLAN_MAX_BYTES:
@@ -65,11 +63,11 @@ def _group_problems(plan: Plan) -> Iterator[str]:
 
 
 def _target_problems(plan: Plan) -> Iterator[str]:
-    targets = Counter(target.node for target in plan.targets)
+    nodes = Counter(target.node for target in plan.targets)
     for target in plan.targets:
         if not HOST_NAME.fullmatch(target.node):
             yield f"{target.node!r} is no host name"
-        if targets[target.node] > 1:
+        if nodes[target.node] > 1:
             yield f"node {target.node!r} has two targets"
         if target.cap_cores < 0:
             yield f"{target.node}: cap_cores is below 0"
@@ -113,7 +111,7 @@ class Seal:
 
     pool: Optional[str] = None
     """Name of the pool, for nodes that are told one."""
-    key: Optional[Key] = None
+    key: Optional[SigningKey] = None
     """Signing key; None leaves the text unsigned."""
     key_problem: Optional[str] = None
     """Problem with the key that should sign: only withdrawals are published then, unsigned."""
@@ -136,12 +134,12 @@ class SharectlFile:
     signature: Optional[Signature] = None
 
 
+@dataclass(frozen=True)
 class FilePublisher:
     """Publishes plans as a file, on a file system of the nodes or for copies to them."""
 
-    def __init__(self, path: Path, seal: Seal = UNSEALED) -> None:
-        self.path = path
-        self.seal = seal
+    path: Path
+    seal: Seal = UNSEALED
 
     def publish(self, plan: Plan) -> str:
         """Replace the file by ``plan``; returns its path."""
@@ -157,10 +155,7 @@ class FilePublisher:
     def write(self, plan: Plan) -> None:
         """Replace the file by ``plan``, signed if it can be.
 
-        Raises
-        ------
-        StateError
-            If it could not be written, or has targets and cannot be signed.
+        Raises StateError if it could not be written, or has targets and cannot be signed.
         """
         if plan.targets and self.seal.key_problem is not None:
             raise PublishError(
@@ -207,10 +202,7 @@ def read(path: Path) -> SharectlFile:
 def content_of(path: Path) -> bytes:
     """Bytes of the file at ``path``, for `parse_text`.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is no regular file.
+    Raises InputError if it cannot be read, or is no regular file.
     """
     try:
         content, _ = files.read_regular(path, TEXT_MAX_BYTES + 1)
@@ -224,10 +216,7 @@ def content_of(path: Path) -> bytes:
 def parse_text(content: bytes, name: str) -> SharectlFile:
     """Content of a published text; ``name`` is its place in messages.
 
-    Raises
-    ------
-    InputError
-        If it is invalid; the first `_MAX_PROBLEMS` problems at once.
+    Raises InputError if it is invalid, with the first `_MAX_PROBLEMS` problems at once.
     """
     if len(content) > TEXT_MAX_BYTES:
         raise InputError([f"{name}: has more than {TEXT_MAX_BYTES} bytes; no node reads it"])

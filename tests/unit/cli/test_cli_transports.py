@@ -14,13 +14,13 @@ from sharectl.config.load import load
 from sharectl.model import Plan, Target
 from sharectl.publish import signing, text
 from sharectl.publish.collector import Holding
-from sharectl.publish.signing import Key
+from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import Seal
 from sharectl.report import as_json
 from tests.web_server import WebServer, serving, web_server
 
 SECRET = "0123456789abcdef" * 4
-KEY = Key("a", bytes.fromhex(SECRET))
+KEY = SigningKey("a", bytes.fromhex(SECRET))
 NOW = int(time.time())
 PLAN = Plan(
     NOW,
@@ -136,7 +136,7 @@ def test_what_a_file_holds_is_told(signed: Path, keys: Path) -> None:
         (Seal("pool-2", KEY), "is for pool pool-2, and pool.name is pool-1"),
         (Seal(None, KEY), "is for pool None"),
         (
-            Seal("pool-1", Key("a", b"x" * 32)),
+            Seal("pool-1", SigningKey("a", b"x" * 32)),
             "has a signature that its text and the key a do not make",
         ),
     ],
@@ -170,7 +170,7 @@ def test_what_a_server_serves_is_told(
     [
         (Holding("s@x", 7, NOW + 60, targets=3), None),
         (None, "holds no plan of sharectl"),
-        (Holding(None, older=2), "holds no plan of sharectl"),
+        (Holding(), "holds no plan of sharectl"),
         (Holding("s@x", 7, NOW), "expired 0 s ago"),
         (Holding("s@x", 7, NOW + 60, "pool-2"), "is for pool pool-2, and pool.name is None"),
         (

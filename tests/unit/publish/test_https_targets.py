@@ -11,12 +11,12 @@ from sharectl.errors import PublishError, UnsignedError
 from sharectl.model import Plan, Target
 from sharectl.publish import https
 from sharectl.publish.https import HttpsPublisher, ServedAt, fetch
-from sharectl.publish.signing import Key
+from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import TEXT_MAX_BYTES, Seal, render
 from tests.web_server import WebServer, serving, web_server
 
 PLAN = Plan(7, 1000, 4060, ("alice", "cms"), (Target("cn-1", "alice", 56, "cms", 8),), "targets")
-SEAL = Seal("pool-1", Key("k", b"s" * 32))
+SEAL = Seal("pool-1", SigningKey("k", b"s" * 32))
 
 
 @pytest.fixture(scope="module")

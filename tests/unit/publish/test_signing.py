@@ -13,12 +13,12 @@ from sharectl.errors import ConfigError, InputError, PublishError
 from sharectl.model import Plan, Target
 from sharectl.publish import signing
 from sharectl.publish import text as sharectl_file
-from sharectl.publish.signing import Key
+from sharectl.publish.signing import SigningKey
 from sharectl.publish.text import FilePublisher, Seal
 
 SECRET = "0123456789abcdef" * 4
 OTHER_SECRET = "fedcba9876543210" * 4
-KEY = Key("2026-a", bytes.fromhex(SECRET))
+KEY = SigningKey("2026-a", bytes.fromhex(SECRET))
 PLAN = Plan(
     7, 100, 3160, ("alice", "cms"), (Target("cn-609-05-06", "alice", 56, "cms", 8),), "targets"
 )
@@ -46,15 +46,15 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
     ("content", "keys", "problem"),
     [
         (SIGNED, (KEY,), None),
-        (SIGNED, (Key("next", b"1" * 32), KEY), None),
+        (SIGNED, (SigningKey("next", b"1" * 32), KEY), None),
         (
             SIGNED,
-            (Key("2026-a", b"1" * 32),),
+            (SigningKey("2026-a", b"1" * 32),),
             "has a signature that its text and the key 2026-a do not make",
         ),
         (
             SIGNED,
-            (Key("b", KEY.secret), Key("c", KEY.secret)),
+            (SigningKey("b", KEY.secret), SigningKey("c", KEY.secret)),
             "with the key 2026-a, and nodes have b and c",
         ),
         (SIGNED.replace(b"alice 56", b"alice 57"), (KEY,), "has a signature that"),
@@ -63,7 +63,7 @@ def test_the_signed_text_is_that_of_the_contract() -> None:
     ],
 )
 def test_only_what_a_key_signed_is_believed(
-    content: bytes, keys: tuple[Key, ...], problem: Optional[str]
+    content: bytes, keys: tuple[SigningKey, ...], problem: Optional[str]
 ) -> None:
     found = signing.problem_of(content, keys)
     assert found is None if problem is None else problem in (found or "")
@@ -91,7 +91,7 @@ def test_the_first_key_signs_and_comments_do_not_count(tmp_path: Path) -> None:
     text = f"# by hand\n\n2026-a {SECRET}\n  # next\nnext {OTHER_SECRET.upper()}\n"
     assert signing.read_keys(key_file(tmp_path, text)) == (
         KEY,
-        Key("next", bytes.fromhex(OTHER_SECRET)),
+        SigningKey("next", bytes.fromhex(OTHER_SECRET)),
     )
 
 

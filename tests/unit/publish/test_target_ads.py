@@ -59,16 +59,13 @@ def test_what_is_held_is_counted_by_whose_it_is() -> None:
         sequence=7,
         valid_until=4060,
         targets=1,
-        older=1,
         foreign={HIS: 1, UNKNOWN_USER: 1},
     )
 
 
 def test_without_a_plan_of_ours_there_is_none_whatever_there_is() -> None:
-    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(
-        None, older=1, foreign={HIS: 1}
-    )
-    assert holding([], None) == Holding(None)
+    assert holding(held_ads([plan_ad(9, HIS), ad(6)]), OURS) == Holding(foreign={HIS: 1})
+    assert holding([], None) == Holding()
 
 
 def test_another_name_makes_no_plan() -> None:
@@ -81,7 +78,7 @@ def test_another_name_makes_no_plan() -> None:
     [
         (Holding(OURS, 7), None),
         (Holding(OURS, 6), "took the ads and does not show them"),
-        (Holding(None), "took the ads and does not show them"),
+        (Holding(), "took the ads and does not show them"),
         (
             Holding(UNKNOWN_USER, 7),
             "knows sharectl only as unauthenticated@unmapped, as anybody",
