@@ -32,7 +32,7 @@ from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
-from sharectl.pledges.sources import NestedPledges, Wanted, WrittenPledges
+from sharectl.pledges.sources import AllPledges, Ask, Wanted, join
 from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.collector import CollectorAccess, CollectorPublisher
@@ -229,13 +229,13 @@ def pledges_of(
     young, with ``confirm`` it takes pledges however much they differ from those in use.
     """
     wanted = list(_wanted(config))
-    makers: Mapping[str, Callable[[], Pledges]] = {
-        "yaml": lambda: WrittenPledges(wanted),
+    makers: Mapping[str, Callable[[], Ask]] = {
+        "yaml": lambda: lambda *_: join(wanted, {}, "yaml", {}),
         "negotiator": lambda: _negotiator(config, wanted, keep=keep),
         "cric": lambda: _cric(config, wanted, keep=keep, refresh=refresh, confirm=confirm),
     }
-    source = makers[config.pledges.source]()
-    return NestedPledges(source, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
+    ask = makers[config.pledges.source]()
+    return AllPledges(ask, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
 
 
 def _wanted(config: Config) -> Iterator[Wanted]:
@@ -248,21 +248,20 @@ def _wanted(config: Config) -> Iterator[Wanted]:
             yield Wanted(name, None, place)
 
 
-def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Pledges:
+def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Ask:
     from sharectl.pledges.negotiator import NegotiatorPledges
 
     copy_file = config.state_directory / KNOBS_COPY
-    return NegotiatorPledges(config.pledges.negotiator, config.pool, wanted, copy_file, keep=keep)
+    return NegotiatorPledges(
+        config.pledges.negotiator, config.pool, wanted, copy_file, keep=keep
+    ).ask
 
 
-def _cric(
-    config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool
-) -> Pledges:
-    from sharectl.pledges.cric import CricPledges, Manner
+def _cric(config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool) -> Ask:
+    from sharectl.pledges.cric import CricPledges
 
     cric = config.pledges.cric
     if cric is None:
         raise ValueError("the configuration was not validated: there is no pledges.cric")
     copy_file = cric.copy_file or config.state_directory / CRIC_COPY
-    manner = Manner(keep=keep, refresh=refresh, confirm=confirm)
-    return CricPledges(cric, copy_file, wanted, manner)
+    return CricPledges(cric, copy_file, wanted, keep=keep, refresh=refresh, confirm=confirm).ask

@@ -5,9 +5,8 @@ The negotiator answers between its cycles only: its knobs are kept for while it 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Optional
@@ -18,12 +17,19 @@ from sharectl.condor.daemons import collector_question, slots, why_collector, wi
 from sharectl.condor.deadline import ask_all, words
 from sharectl.condor.negotiator import Knob, groups_of_knobs, knobs_of_text, names_of, quota_knobs
 from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
-from sharectl.errors import InputError, PoolUnavailableError, StateError
-from sharectl.files.documents import Document, DocumentError, record
-from sharectl.model import Source
-from sharectl.pledges.sources import Told, Wanted, ago, joined, refused, some
-from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
-from sharectl.words import shown
+from sharectl.errors import PoolUnavailableError
+from sharectl.files.documents import Document
+from sharectl.pledges.sources import (
+    Joined,
+    SourcePledge,
+    Wanted,
+    ago,
+    copy_in,
+    join,
+    keep_copy,
+    some,
+)
+from sharectl.shares.pledges import Pledge
 
 SOURCE = "negotiator"
 SCALE = 100.0
@@ -31,7 +37,7 @@ SCALE = 100.0
 _MOST_BYTES = 2**22
 _PROJECTION = ["Machine", "TotalSlotCpus", "TotalCpus", "t1_wn_hs06"]
 _OF_COLLECTOR = "Failed communication with collector"
-"""Part of what HTCondor's library says of a collector that does not answer."""
+"""Part of the words of HTCondor's library about a collector that does not answer."""
 
 
 @dataclass(frozen=True)
@@ -39,15 +45,10 @@ class KnobsCopy:
     """Knobs that the negotiator had last."""
 
     name: Optional[str]
-    """Name of the negotiator that was asked for; None for the only one."""
+    """Name of the negotiator; None for the only one."""
     asked_at: int
     """Unix seconds."""
     knobs: tuple[Knob, ...]
-
-
-def document(path: Path) -> Document:
-    """Document of the copy."""
-    return Document(path, _MOST_BYTES)
 
 
 class NegotiatorPledges:
@@ -65,59 +66,44 @@ class NegotiatorPledges:
         self.access = access
         self.pool = pool
         self.wanted = tuple(wanted)
-        self.copy_file = copy_file
+        self.document = Document(copy_file, _MOST_BYTES) if copy_file is not None else None
         self.keep = keep
         """Whether to write the copy; a dry run does not."""
 
-    def resolve(self, now: int) -> Pledged:
-        """Pledges of this moment; see `sharectl.cycle.ports.Pledges`."""
-        began = time.monotonic()
-        warnings: list[str] = []
-        try:
-            pledged = self._resolved(now, warnings)
-            warnings += mixed_scales(pledged.pledges)
-        except (InputError, PoolUnavailableError) as error:
-            pledged = refused(0.0, str(error).splitlines())
-        source = Source(SOURCE_NAME, time.monotonic() - began, pledged.source.problem)
-        return replace(pledged, source=source, warnings=tuple(warnings))
-
-    def _resolved(self, now: int, warnings: list[str]) -> Pledged:
+    def ask(self, now: int, warnings: list[str]) -> Joined:
+        """Pledges of this moment, for `AllPledges`."""
         copy, cores, hs06 = self._answers(now, warnings)
         weight = self.access.pool_cores or cores
         slot_hs06 = self.access.weight_hs06 or (hs06 / cores if cores else 0.0)
         if not weight or not slot_hs06:
             missing = "pool_cores and weight_hs06" if not weight else "weight_hs06"
-            raise PoolUnavailableError(
-                "the collector knows no execute point to tell the power of; write "
-                f"pledges.negotiator.{missing}"
-            )
+            fact = "the collector knows no execute point to tell the power of"
+            raise PoolUnavailableError(f"{fact}; write pledges.negotiator.{missing}")
         place = str(self.access.file) if self.access.file else "the negotiator"
         names = names_of(copy.knobs)
         # HTCondor ignores the quota of a group that is not in GROUP_NAMES.
         knobs = [knob for knob in copy.knobs if knob.group in ("", *names)]
         quotas = {group.name.lower(): group for group in groups_of_knobs(knobs, place, weight)}
         said_at = None if copy.asked_at == now else copy.asked_at
-        told: dict[str, Told] = {}
+        in_source: dict[str, SourcePledge] = {}
         absent: dict[str, str] = {}
         scale = {"": 1.0}
-        for one in self.wanted:
-            scale[one.group] = above = scale.get(one.group.rpartition(".")[0], 1.0)
-            quota = quotas[one.group].quota if one.group in quotas else None
+        for wanted in self.wanted:
+            name = wanted.group
+            scale[name] = scale.get(name.rpartition(".")[0], 1.0)
+            quota = quotas[name].quota if name in quotas else None
             if quota is None:
-                known = f"{place} has no quota for {one.group}"
-                unknown = f"GROUP_NAMES of {place} has no {one.group}"
-                absent[one.group] = known if one.group in names else unknown
+                unlisted = f"GROUP_NAMES of {place} has no {name}"
+                absent[name] = f"{place} has no quota for {name}" if name in names else unlisted
                 continue
-            where, surplus = f"quota {quota:g} of {one.group} in {place}", quotas[one.group].surplus
-            told[one.group] = Told(quota * slot_hs06 * above, where, surplus, said_at)
+            where, hs06 = f"quota {quota:g} of {name} in {place}", quota * slot_hs06
+            in_source[name] = SourcePledge(hs06 * scale[name], where, said_at, quotas[name].surplus)
             # Groups within one whose pledge is written keep their part of it.
-            if one.written_hs06 is not None and quota:
-                scale[one.group] = one.written_hs06 / (quota * slot_hs06)
-        pledges, problems, notes = joined(self.wanted, told, SOURCE, absent)
-        if problems:
-            return refused(0.0, problems)
-        notes += _unlisted(names, self.wanted, place)
-        return Pledged(Source(SOURCE_NAME, 0.0), pledges, notes=tuple(notes))
+            if wanted.written_hs06 is not None and quota:
+                scale[name] = wanted.written_hs06 / hs06
+        pledges, notes = join(self.wanted, in_source, SOURCE, absent)
+        warnings += mixed_scales(pledges)
+        return pledges, [*notes, *_unlisted(names, self.wanted, place)]
 
     def _answers(self, now: int, warnings: list[str]) -> tuple[KnobsCopy, float, float]:
         """Knobs, and cores and HS06 of the pool, 0 where these are not needed."""
@@ -140,38 +126,27 @@ class NegotiatorPledges:
         if access.file is not None:
             knobs = tuple(knobs_of_text(*content_of(access.file)))
             return KnobsCopy(access.name, now, knobs), cores, hs06
-        told = answers["negotiator"]
-        if told.value is None:
-            problem = told.source.problem or ""
+        answer = answers["negotiator"]
+        if answer.value is None:
+            problem = answer.source.problem or ""
             problem = with_address(collector, problem) if _OF_COLLECTOR in problem else problem
             return self._copy(now, f"negotiator: {problem}", warnings), cores, hs06
-        copy = KnobsCopy(access.name, now, tuple(told.value))
-        self._keep(copy, warnings)
+        copy = KnobsCopy(access.name, now, tuple(answer.value))
+        if self.keep and self.document is not None:
+            keep_copy(self.document, copy, warnings)
         return copy, cores, hs06
 
     def _copy(self, now: int, problem: str, warnings: list[str]) -> KnobsCopy:
-        path, most = self.copy_file, self.access.max_age_seconds
-        try:
-            copy = document(path).read(partial(record, KnobsCopy)) if path is not None else None
-        except (OSError, DocumentError) as error:
-            raise InputError([f"{path}: cannot be read: {shown(str(error))}; remove it"]) from error
+        """Copy that stands in for a negotiator with ``problem``."""
+        copy = copy_in(self.document, KnobsCopy, warnings) if self.document is not None else None
         if copy is None or copy.name != self.access.name:
             raise PoolUnavailableError(f"{problem}; there is no copy of what it said before")
-        age = now - copy.asked_at
+        age, most = now - copy.asked_at, self.access.max_age_seconds
         if abs(age) > most:
-            raise PoolUnavailableError(
-                f"{problem}; the copy is of {ago(age)}, older than "
-                f"pledges.negotiator.max_age_seconds ({most:g})"
-            )
+            bound = f"pledges.negotiator.max_age_seconds ({most:g})"
+            raise PoolUnavailableError(f"{problem}; the copy is of {ago(age)}, older than {bound}")
         warnings.append(f"{problem}; what it said {ago(age)} is in use")
         return copy
-
-    def _keep(self, copy: KnobsCopy, warnings: list[str]) -> None:
-        if self.keep and self.copy_file is not None:
-            try:
-                document(self.copy_file).replace(asdict(copy))
-            except StateError as error:
-                warnings.append(f"the copy of what the negotiator says is not kept: {error}")
 
 
 def _why_silent(collector: Optional[str], error: Exception) -> str:
@@ -192,21 +167,19 @@ def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:
         if pledge.source == SOURCE or not pledge.hs06 > 0 or not quotas:
             continue
         least, most = min(quotas), max(quotas)
-        if pledge.hs06 * SCALE <= least or pledge.hs06 >= most * SCALE:
+        if not least / SCALE < pledge.hs06 < most * SCALE:
             span = f"{least:g}" if least == most else f"{least:g} to {most:g}"
             whose = "its own quota comes to" if own else "the quotas of others come to"
-            warnings.append(
-                f"{pledge.place}: {pledge.hs06:g} HS06 is written, and {whose} {span}: are these "
-                "the same scale? Write its pledge_hs06 in HS06, or "
-                "pledges.negotiator.weight_hs06, the HS06 of a weighted slot"
-            )
+            fact = f"{pledge.hs06:g} HS06 is written, and {whose} {span}: are these the same scale?"
+            remedy = "Write its pledge_hs06 in HS06, or pledges.negotiator.weight_hs06"
+            warnings.append(f"{pledge.place}: {fact} {remedy}, the HS06 of a weighted slot")
     return warnings
 
 
 def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[str]:
     """Note on groups of the negotiator that are not in the configuration."""
-    listed = {one.group for one in wanted}
-    above = {one.group.partition(".")[0] for one in wanted}
+    listed = {group.group for group in wanted}
+    above = {group.group.partition(".")[0] for group in wanted}
     others = [
         name
         for name in names

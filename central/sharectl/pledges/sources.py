@@ -1,17 +1,21 @@
-"""Pledges from whichever source: what it says, and what an operator wrote over it."""
+"""Pledges of all groups: those of a source, and those that an operator wrote over them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
 from math import fsum, isclose
-from typing import Callable, Optional
+from typing import Any, Callable, Optional, TypeVar
 
-from sharectl.cycle.ports import Pledges
+from sharectl.errors import InputError, PoolUnavailableError, StateError
+from sharectl.files.documents import Document, DocumentError, record
 from sharectl.model import Source
 from sharectl.shares.pledges import SOURCE_NAME, Pledge, Pledged
 from sharectl.words import shown
 
+T = TypeVar("T")
 DAY_SECONDS = 86400
 _HOUR_SECONDS = 3600
 _SAME = 1e-9
@@ -28,119 +32,140 @@ class Wanted:
     """Its pledge there; None if the source has it."""
     place: str = ""
     """The key of the group."""
-    known_as: str = ""
-    """Its name in the source."""
+    name_in_source: str = ""
 
 
 @dataclass(frozen=True)
-class Told:
-    """Pledge of one group in the source."""
+class SourcePledge:
+    """Pledge of one group in a source."""
 
     hs06: float
     place: str
     """Exact place in the source."""
+    said_at: Optional[int] = None
+    """As `Pledge.said_at`."""
     surplus: Optional[str] = None
     """As `Pledge.surplus`."""
-    said_at: Optional[int] = None
-    """Unix seconds at which the source said so; None for now."""
 
 
-class WrittenPledges:
-    """Pledges that are all in the configuration."""
+Joined = tuple[tuple[Pledge, ...], list[str]]
+"""Pledges of all groups, and notes."""
+Ask = Callable[[int, list[str]], Joined]
+"""Time, Unix seconds, and a list that takes warnings → pledges of a source.
 
-    def __init__(self, wanted: Iterable[Wanted]) -> None:
-        self.wanted = tuple(wanted)
-
-    def resolve(self, now: int) -> Pledged:  # noqa: ARG002 - they do not change with time
-        """All of them; see `sharectl.cycle.ports.Pledges`."""
-        pledges = (
-            Pledge(one.group, one.written_hs06, "yaml", one.place)
-            for one in self.wanted
-            if one.written_hs06 is not None
-        )
-        return Pledged(Source(SOURCE_NAME, 0.0), tuple(pledges))
+Raises InputError and PoolUnavailableError.
+"""
 
 
-class NestedPledges:
-    """Pledges of groups within groups, whose shares are in the configuration."""
-
-    def __init__(
-        self, source: Pledges, tree: Callable[[Mapping[str, float]], Mapping[str, float]]
-    ) -> None:
-        self.source = source
-        self.tree = tree
-        """Pledges of the source → those of all groups, each before those within it."""
-
-    def resolve(self, now: int) -> Pledged:
-        """Pledges of all levels; see `sharectl.cycle.ports.Pledges`."""
-        pledged = self.source.resolve(now)
-        if pledged.source.problem is not None:
-            return pledged
-        every = self.tree(pledged.hs06)
-        problems = list(_overpromised(every))
-        if problems:
-            return refused(pledged.source.seconds, problems, pledged.warnings)
-        of_source = {pledge.group: pledge for pledge in pledged.pledges}
-        pledges = (
-            of_source.get(group)
-            or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
-            for group, hs06 in every.items()
-        )
-        return replace(pledged, pledges=tuple(pledges))
-
-
-def _overpromised(every: Mapping[str, float]) -> Iterator[str]:
-    """Groups that promise more than they have."""
-    inner: dict[str, list[float]] = {}
-    for group, hs06 in every.items():
-        inner.setdefault(group.rpartition(".")[0], []).append(hs06)
-    for group, hs06 in every.items():
-        total = fsum(inner.get(group, ()))
-        if total > hs06 * (1 + _SAME):
-            yield (
-                f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}; write shares "
-                "instead of pledges for them, or lower them"
-            )
-
-
-def joined(
-    wanted: Sequence[Wanted], told: Mapping[str, Told], source: str, absent: Mapping[str, str]
-) -> tuple[tuple[Pledge, ...], list[str], list[str]]:
-    """Pledges, problems and notes: a written pledge goes before that of the source.
+class AllPledges:
+    """Pledges of groups of all levels.
 
     Parameters
     ----------
-    told
-        Group → its pledge in the source.
+    tree
+        Pledges of the source → those of all groups, each before those within it.
+    """
+
+    def __init__(
+        self, ask: Ask, tree: Callable[[Mapping[str, float]], Mapping[str, float]]
+    ) -> None:
+        self.ask = ask
+        self.tree = tree
+
+    def resolve(self, now: int) -> Pledged:
+        """Pledges of this moment; see `sharectl.cycle.ports.Pledges`."""
+        began = time.monotonic()
+        warnings: list[str] = []
+        pledges: tuple[Pledge, ...] = ()
+        notes: list[str] = []
+        problem = None
+        try:
+            of_source, notes = self.ask(now, warnings)
+            pledges = self._nested({pledge.group: pledge for pledge in of_source})
+        except (InputError, PoolUnavailableError) as error:
+            problem = "; ".join(str(error).splitlines())
+        source = Source(SOURCE_NAME, time.monotonic() - began, problem)
+        return Pledged(source, pledges, tuple(warnings), tuple(notes))
+
+    def _nested(self, of_source: Mapping[str, Pledge]) -> tuple[Pledge, ...]:
+        """All pledges; raises InputError if groups promise more than they have."""
+        tree = self.tree({name: pledge.hs06 for name, pledge in of_source.items()})
+        problems = []
+        for group, hs06 in tree.items():
+            total = fsum(inner for name, inner in tree.items() if name.rpartition(".")[0] == group)
+            if total > hs06 * (1 + _SAME):
+                fact = f"the groups of {group} are promised {total:g} HS06 of its {hs06:g}"
+                problems.append(f"{fact}; write shares instead of pledges for them, or lower them")
+        if problems:
+            raise InputError(problems)
+        return tuple(
+            of_source.get(group)
+            or Pledge(group, hs06, "yaml", f"its share of {group.rpartition('.')[0]}")
+            for group, hs06 in tree.items()
+        )
+
+
+def join(
+    wanted: Sequence[Wanted],
+    in_source: Mapping[str, SourcePledge],
+    source: str,
+    absent: Mapping[str, str],
+) -> Joined:
+    """Pledges of all groups: a written one goes before that of the source.
+
+    Parameters
+    ----------
     absent
         Group → why the source has no pledge for it.
+
+    Raises
+    ------
+    InputError
+        With every group that has none.
     """
     pledges, problems, notes = [], [], []
-    for one in wanted:
-        said, written = told.get(one.group), one.written_hs06
-        instead, surplus = (said.hs06, said.surplus) if said is not None else (None, None)
+    for group in wanted:
+        name, place, written = group.group, group.place, group.written_hs06
+        offer = in_source.get(name)
         if written is not None:
-            pledges.append(
-                Pledge(one.group, written, "yaml", one.place, None, instead, surplus),
-            )
-            if said is not None and not isclose(said.hs06, written, rel_tol=_SAME):
-                notes.append(
-                    f"{one.place}: {written:g} HS06 is written, and goes before the "
-                    f"{said.hs06:g} of {said.place}"
-                )
-        elif said is not None and said.hs06 > 0:
-            pledge = Pledge(one.group, said.hs06, source, said.place, said.said_at)
-            pledges.append(replace(pledge, surplus=surplus))
+            instead, surplus = (offer.hs06, offer.surplus) if offer else (None, None)
+            pledges.append(Pledge(name, written, "yaml", place, None, instead, surplus))
+            if offer is not None and not isclose(offer.hs06, written, rel_tol=_SAME):
+                instead_of = f"goes before the {offer.hs06:g} of {offer.place}"
+                notes.append(f"{place}: {written:g} HS06 is written, and {instead_of}")
+        elif offer is not None and offer.hs06 > 0:
+            figures = (offer.hs06, source, offer.place, offer.said_at, None, offer.surplus)
+            pledges.append(Pledge(name, *figures))
         else:
-            zero = f"{said.place} is 0" if said is not None else "no pledge"
-            why = absent.get(one.group, zero)
-            problems.append(f"{one.place}: {why}; write pledge_hs06 there, or remove the group")
-    return tuple(pledges), problems, notes
+            why = f"{offer.place} is 0" if offer else absent.get(name, "no pledge")
+            problems.append(f"{place}: {why}; write pledge_hs06 there, or remove the group")
+    if problems:
+        raise InputError(problems)
+    return tuple(pledges), notes
 
 
-def refused(seconds: float, problems: Iterable[str], warnings: Iterable[str] = ()) -> Pledged:
-    """No pledges, and why."""
-    return Pledged(Source(SOURCE_NAME, seconds, "; ".join(problems)), (), tuple(warnings))
+# ---- the copy of a source's answer
+
+
+def copy_in(document: Document, kind: type[T], warnings: list[str]) -> Optional[T]:
+    """Copy in its file; None without one that can be read."""
+    try:
+        return document.read(partial(record, kind))
+    except (OSError, DocumentError) as error:
+        fact = f"{document.path}: cannot be read: {shown(str(error))}"
+        warnings.append(f"{fact}; it is written again when the source answers")
+        return None
+
+
+def keep_copy(document: Document, copy: Any, warnings: list[str]) -> None:
+    """Replace the file of a copy, which is a dataclass."""
+    try:
+        document.replace(asdict(copy))
+    except StateError as error:
+        warnings.append(f"the copy of the pledges is not kept: {error}")
+
+
+# ---- words
 
 
 def some(names: Iterable[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Optional
@@ -85,10 +84,6 @@ def period_at(now: int) -> Period:
     )
 
 
-def jumps(before: Mapping[str, float], after: Mapping[str, float], factor: float) -> list[str]:
-    """Groups, by name, whose pledge rose or fell by more than ``factor``, > 1; those without one before have not."""
-    return sorted(
-        group
-        for group, pledge in after.items()
-        if group in before and not before[group] / factor <= pledge <= before[group] * factor
-    )
+def jumps(before: float, after: float, factor: float) -> bool:
+    """Whether a pledge rose or fell by more than ``factor``, > 1."""
+    return not before / factor <= after <= before * factor

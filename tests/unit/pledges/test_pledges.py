@@ -16,9 +16,10 @@ from sharectl.config.model import NegotiatorPledgesConfig, PoolConfig
 from sharectl.config.text import render
 from sharectl.cycle.cycle import Circumstances, run_cycle
 from sharectl.errors import PoolUnavailableError
+from sharectl.files.documents import Document
 from sharectl.model import Source
-from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges, document
-from sharectl.pledges.sources import Wanted, WrittenPledges
+from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
+from sharectl.pledges.sources import AllPledges, Wanted, join
 from sharectl.shares.pledges import Pledge, Pledged
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_cycle import CONFIG, UNEVEN, world
@@ -46,7 +47,11 @@ FILE = (
 def negotiator(folder: Path, *wanted: Wanted, knobs: str = KNOBS, cores: float = 100.0) -> Pledged:
     (folder / "knobs").write_text(knobs, encoding="utf-8")
     access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=cores, weight_hs06=10.0)
-    return NegotiatorPledges(access, PoolConfig(), wanted).resolve(NOW)
+    return resolved(NegotiatorPledges(access, PoolConfig(), wanted))
+
+
+def resolved(source: NegotiatorPledges, now: int = NOW) -> Pledged:
+    return AllPledges(source.ask, lambda hs06: hs06).resolve(now)
 
 
 def wanted(group: str, written: float | None = None) -> Wanted:
@@ -107,12 +112,12 @@ def test_a_file_that_is_none_is_a_problem(tmp_path: Path, knobs: str, said: str)
 
 def test_no_file_is_a_problem_too(tmp_path: Path) -> None:
     access = NegotiatorPledgesConfig(tmp_path / "none", pool_cores=1.0, weight_hs06=1.0)
-    source = NegotiatorPledges(access, PoolConfig(), [wanted("cms")]).resolve(NOW).source
+    source = resolved(NegotiatorPledges(access, PoolConfig(), [wanted("cms")])).source
     assert str(tmp_path / "none") in (source.problem or "")
 
 
 def save(path: Path, name: str | None, knobs: list[Knob]) -> None:
-    document(path).replace(asdict(KnobsCopy(name, NOW, tuple(knobs))))
+    Document(path, 2**22).replace(asdict(KnobsCopy(name, NOW, tuple(knobs))))
 
 
 def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
@@ -121,7 +126,7 @@ def silent(folder: Path, *, max_age_seconds: float = 3600.0) -> Pledged:
         deadline_seconds=5.0, pool_cores=100.0, weight_hs06=10.0, max_age_seconds=max_age_seconds
     )
     source = NegotiatorPledges(access, NOBODY, [wanted("cms")], folder / "copy")
-    return source.resolve(NOW + 1800)
+    return resolved(source, NOW + 1800)
 
 
 def test_a_negotiator_that_does_not_answer_is_believed_what_it_said(tmp_path: Path) -> None:
@@ -148,7 +153,7 @@ def from_quotas(knobs: str, folder: Path, **written: float) -> Pledged:
     access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=10_000.0, weight_hs06=10.0)
     groups = {"atlas": None, "cms": None, **written}
     listed = [wanted(name, hs06) for name, hs06 in groups.items()]
-    return NegotiatorPledges(access, PoolConfig(), listed).resolve(NOW)
+    return resolved(NegotiatorPledges(access, PoolConfig(), listed))
 
 
 def test_a_written_pledge_on_another_scale_than_the_quotas_is_warned_of(tmp_path: Path) -> None:
@@ -169,7 +174,7 @@ def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_pat
     hint = "; see pool.collector in the configuration, or CONDOR_CONFIG"
     assert hint in (silent(tmp_path).source.problem or "")
     access = NegotiatorPledgesConfig(deadline_seconds=5.0)
-    problem = NegotiatorPledges(access, NOBODY, [wanted("cms")]).resolve(NOW).source.problem or ""
+    problem = resolved(NegotiatorPledges(access, NOBODY, [wanted("cms")])).source.problem or ""
     assert problem.startswith(
         "collector: 127.0.0.1:1: nobody listens at 127.0.0.1:1: COLLECTOR does not"
     )
@@ -189,13 +194,14 @@ def test_a_collector_that_does_not_answer_says_where_its_address_is_from(tmp_pat
 )
 def test_a_broken_copy_of_its_knobs_is_none(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "copy").write_bytes(content)
-    assert f"{tmp_path}/copy: cannot be read: " in (silent(tmp_path).source.problem or "")
+    pledged = silent(tmp_path)
+    assert pledged.warnings[0].startswith(f"{tmp_path}/copy: cannot be read: ")
+    assert "there is no copy of what it said before" in (pledged.source.problem or "")
 
 
 def test_written_pledges_are_as_they_are_written() -> None:
-    found = WrittenPledges([wanted("cms", 5.0)]).resolve(NOW)
-    assert found.pledges == (Pledge("cms", 5.0, "yaml", "groups.cms"),)
-    assert found.source.problem is None
+    pledges, notes = join([wanted("cms", 5.0)], {}, "yaml", {})
+    assert (pledges, notes) == ((Pledge("cms", 5.0, "yaml", "groups.cms"),), [])
 
 
 def test_pledges_that_cannot_be_had_change_no_target_and_are_said() -> None:

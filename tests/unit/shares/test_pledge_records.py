@@ -28,10 +28,11 @@ def test_a_period_names_itself() -> None:
     assert str(Period(2026, 4)) == "2026 Q4"
 
 
-def test_jumps_are_by_more_than_the_factor_either_way() -> None:
-    before = {"same": 10.0, "double": 10.0, "more": 10.0, "half": 10.0, "less": 10.0, "gone": 1.0}
-    after = {"same": 10.0, "double": 20.0, "more": 20.1, "half": 5.0, "less": 4.9, "new": 100.0}
-    assert jumps(before, after, 2.0) == ["less", "more"]
+@pytest.mark.parametrize(
+    ("after", "jump"), [(10.0, False), (20.0, False), (20.1, True), (5.0, False), (4.9, True)]
+)
+def test_jumps_are_by_more_than_the_factor_either_way(after: float, jump: bool) -> None:  # noqa: FBT001
+    assert jumps(10.0, after, 2.0) == jump
 
 
 QUOTAS = {
