@@ -18,9 +18,10 @@ from typing import Any, Callable, Optional, TypeVar
 from poolbox import Box, BoxSpec, ExecutePoint, PoolboxError
 from sharectl.publish import text as sharectl_file
 from tests.pool import event_log
+from tests.pool.deployed import snippet
 from tests.pool.event_log import EVICTED, EXECUTE, TERMINATED
 from tests.pool.flow_records import Cycle, Look
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 STEERED, FREE = ("wn-001.example.org", "wn-002.example.org"), "wn-003.example.org"
@@ -32,14 +33,6 @@ VALIDITY_SECONDS = 60
 JUST_BEFORE_SECONDS = 5
 """The least that sharectl takes."""
 
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-# The snippet as it is deployed, hurried: minutes have become seconds.
-SHARECTL_GRACE_SECONDS = 3
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-"""
 CONFIGURATION: dict[str, Any] = {
     # cms is always under its share and alice over: what stands is not taken back while jobs flow.
     "groups": {
@@ -78,7 +71,7 @@ def spec() -> BoxSpec:
     """What the pool is."""
     return BoxSpec(
         execute_points=(
-            *(ExecutePoint(name, cores=16, power_hs06=160.0, config=NODE) for name in STEERED),
+            *(ExecutePoint(name, cores=16, power_hs06=160.0, config=snippet()) for name in STEERED),
             ExecutePoint(FREE, cores=12, power_hs06=120.0),
         ),
         access_points=(FIRST, SECOND),

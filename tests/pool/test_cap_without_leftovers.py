@@ -16,6 +16,7 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import publish
 from tests.pool.event_log import TERMINATED
 from tests.pool.test_live_actuation import (
     ACCESS,
@@ -24,9 +25,8 @@ from tests.pool.test_live_actuation import (
     CORES,
     JOBS,
     MULTICORE,
-    deployed,
+    configured,
     held_cores,
-    publish,
     ready,
     submit,
 )
@@ -42,7 +42,7 @@ ENDED = 4 * CORES
 def box(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=deployed(way) + CONSUMPTION_POLICY)
+            ExecutePoint(f"{node}.example.org", CORES, config=configured(way) + CONSUMPTION_POLICY)
             for node, way in ((LIVE, "live"), (CRON, "cron"))
         ),
         access_points=(ACCESS,),
@@ -54,7 +54,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
 
 def test_with_a_policy_and_no_leftovers_live_never_passes_the_cap(box: Box) -> None:
     log = box.shared_directory / "cap.log"
-    publish(box, [f"{node} alice {CAP} cms {MULTICORE}" for node in (LIVE, CRON)])
+    publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in (LIVE, CRON)))
     box.wait_until(
         lambda: ready(box, LIVE) and ready(box, CRON), 90, "both nodes have their target, no grace"
     )

@@ -18,7 +18,8 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.demo import pictures
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
+from tests.pool.sharectl_command import Sharectl
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
 NODE_CORES, NODES = 16, 3
@@ -33,27 +34,6 @@ GROUP_QUOTA_alice = 48
 GROUP_QUOTA_cms = {cms}
 GROUP_ACCEPT_SURPLUS = False
 """
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-# The snippet as it is deployed, hurried: minutes have become seconds.
-SHARECTL_GRACE_SECONDS = 3
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 60
-"""
-JOBS = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c 'sleep {seconds}'"
-short = 6 + $(Process) * 7 % 13
-request_cpus = {cores}
-request_memory = 8
-request_disk = 8
-accounting_group = {group}
-accounting_group_user = {group}
-queue {count}
-"""
 
 
 @pytest.fixture
@@ -61,7 +41,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
             ExecutePoint(
-                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE
+                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=snippet()
             )
             for number in range(1, NODES + 1)
         ),
@@ -71,10 +51,6 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
     )
     with open_box(spec) as box:
         yield box
-
-
-def submit(box: Box, group: str, cores: int, count: int, seconds: str) -> None:
-    box.submit(JOBS.format(group=group, cores=cores, count=count, seconds=seconds), ACCESS)
 
 
 class Cycles:
@@ -125,13 +101,13 @@ def idle_under_targets(records: list[dict[str, Any]]) -> float:
 def test_cores_for_a_group_at_its_quota_are_given_back_until_the_quota_is_lifted(
     pool: Box, tmp_path: Path
 ) -> None:
-    submit(pool, "alice", 1, 3000, "$INT(short)")
+    pool.submit(jobs("alice", 1, 3000, SHORT_SECONDS), ACCESS)
     pool.wait_until(
         lambda: pictures.cores_by_group(pictures.look(pool))["alice"] >= POOL_CORES - 4,
         120,
         "alice runs",
     )
-    submit(pool, "cms", JOB_CORES, 20, "900")
+    pool.submit(jobs("cms", JOB_CORES, 20, 900), ACCESS)
     cycles = Cycles(pool, tmp_path)
 
     def given_up() -> bool:

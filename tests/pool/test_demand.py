@@ -17,7 +17,8 @@ from typing import Any, Optional
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
+from tests.pool.sharectl_command import Sharectl
 
 CYCLE_SECONDS, FIRST_CYCLES, CYCLES = 4.0, 10, 22
 MOST_IDLE_RATIO = 0.05
@@ -29,31 +30,10 @@ LATER_SECONDS = 20.0
 ACCESS = "ap-1.example.org"
 NODES, NODE_CORES, MATCHABLE = 3, 16, 2
 POOL_CORES = NODES * NODE_CORES
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-SHARECTL_GRACE_SECONDS = 3
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 60
-"""
-JOBS = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c 'sleep {seconds}'"
-short = 6 + $(Process) * 7 % 13
-request_cpus = {cores}
-request_memory = 8
-request_disk = 8
-accounting_group = {group}
-accounting_group_user = {group}
-{more}
-queue {count}
-"""
 NOWHERE = "requirements = TARGET.HasFoo"
 SPEC = BoxSpec(
     execute_points=tuple(
-        ExecutePoint(f"wn-{number:03}.example.org", cores=NODE_CORES, config=NODE)
+        ExecutePoint(f"wn-{number:03}.example.org", cores=NODE_CORES, config=snippet())
         for number in range(1, NODES + 1)
     ),
     access_points=(ACCESS,),
@@ -98,9 +78,9 @@ class Steered:
             self._fill()
             self.start.wait(300)
             began = time.monotonic()
-            self._submit("cms", 8, MATCHABLE, "600")
+            self.box.submit(jobs("cms", 8, MATCHABLE, 600), ACCESS)
             if self.unmatchable:
-                self._submit("cms", 8, self.unmatchable, "600", NOWHERE)
+                self.box.submit(jobs("cms", 8, self.unmatchable, 600, NOWHERE), ACCESS)
             while len(self.cycles) < CYCLES:
                 self._cycle(began)
         except BaseException as failure:  # noqa: BLE001 - for the test to raise
@@ -131,7 +111,7 @@ class Steered:
         return plan["targets"] if plan else []
 
     def _fill(self) -> None:
-        self._submit("alice", 1, 1000, "$INT(short)")
+        self.box.submit(jobs("alice", 1, 1000, SHORT_SECONDS), ACCESS)
         self.box.wait_until(
             lambda: sum(slot[-1] == "Claimed" for slot in self._slots()) >= POOL_CORES - 4,
             120,
@@ -144,10 +124,6 @@ class Steered:
             ["condor_status", "-af", "Machine", "SlotType", "Cpus", "State"]
         ).stdout
         return [line.split() for line in printed.splitlines()]
-
-    def _submit(self, group: str, cores: int, count: int, seconds: str, more: str = "") -> None:
-        text = JOBS.format(group=group, cores=cores, count=count, seconds=seconds, more=more)
-        self.box.submit(text, ACCESS)
 
     def idle_ratio(self) -> float:
         """Part of the pool that stood idle under targets after the first cycles, on average."""

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool import deployed
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import CHECKOUT, jobs, on, partitionable, publish, snippet
 
 pytestmark = pytest.mark.semantics
 
-CHECKOUT = Path(__file__).parents[2]
 NODE, PLAIN, ACCESS = "wn-001.example.org", "wn-002.example.org", "ap-1.example.org"
 CORES, CAP, MULTICORE = 16, 2, 8
-DEPLOYED = f"""\
-DEFAULT_DRAINING_START_EXPR = TARGET.JobUniverse == 5
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-MAXJOBRETIREMENTTIME = 3600
-SHARECTL_GRACE_SECONDS = 600
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 90
-"""
+DEPLOYED = "DEFAULT_DRAINING_START_EXPR = TARGET.JobUniverse == 5\n" + snippet(
+    "MAXJOBRETIREMENTTIME = 3600", grace_seconds=600
+)
 DEFRAG = f"""\
 DAEMON_LIST = $(DAEMON_LIST) DEFRAG
 DEFRAG_INTERVAL = 4
@@ -51,39 +42,13 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         yield running
 
 
-def publish(box: Box, *lines: str) -> None:
-    fresh = box.shared_directory / "fresh"
-    fresh.write_text("".join(f"{line}\n" for line in lines))
-    fresh.replace(box.shared_directory / "sharectl.txt")
-
-
-def submit(box: Box, group: str, cores: int, seconds: int, count: int, node: str = NODE) -> int:
-    return box.submit(
-        f"executable = /bin/sleep\narguments = {seconds}\ntransfer_executable = False\n"
-        f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n"
-        f"accounting_group = {group}\naccounting_group_user = bob\n"
-        f'requirements = TARGET.Machine == "{node}"\nqueue {count}\n'
-    )
-
-
-def slots(box: Box, node: str = NODE) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(
-        box.run(["condor_status", "-direct", node, "-json"]).stdout or "[]"
-    )
-    return found
-
-
-def partitionable(box: Box, node: str = NODE) -> dict[str, Any]:
-    return next(slot for slot in slots(box, node) if slot["SlotType"] == "Partitionable")
+def submit(box: Box, group: str, cores: int, count: int, node: str = NODE) -> int:
+    return box.submit(jobs(group, cores, count, 600, on(node)))
 
 
 def held(box: Box, group: str, node: str = NODE) -> int:
     """Cores of the group."""
-    return sum(
-        slot["Cpus"]
-        for slot in slots(box, node)
-        if slot.get("AccountingGroup", "").startswith(f"{group}.")
-    )
+    return deployed.held(box, node)[group]
 
 
 def running(box: Box, cluster: int) -> int:
@@ -93,7 +58,7 @@ def running(box: Box, cluster: int) -> int:
 
 def drains_by_our_clauses(box: Box) -> bool:
     """Whether the site's draining expression and ours are START now."""
-    slot = partitionable(box)
+    slot = partitionable(box, NODE)
     start = slot.get("Start", "")
     return (
         slot.get("Draining") is True
@@ -104,14 +69,14 @@ def drains_by_our_clauses(box: Box) -> bool:
 
 def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
     """By hand, with the expression that the site lets nodes start jobs by while they drain."""
-    filled = submit(box, "alice", 1, 600, CORES)
-    plain = submit(box, "lhcb", 1, 600, CORES, PLAIN)
+    filled = submit(box, "alice", 1, CORES)
+    plain = submit(box, "lhcb", 1, CORES, PLAIN)
     box.wait_until(
         lambda: running(box, filled) == running(box, plain) == CORES, 60, "both nodes are full"
     )
     publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
     box.wait_until(
-        lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
+        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
     )
 
     box.run(["condor_drain", "-graceful", NODE])
@@ -119,17 +84,19 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
         lambda: drains_by_our_clauses(box), 30, "the node drains, by the site's expression and ours"
     )
     assert running(box, filled) == CORES, "a graceful drain waits for the jobs"
-    submit(box, "lhcb", 1, 600, 4)
+    submit(box, "lhcb", 1, 4)
     box.run(["condor_rm", str(filled), "-constraint", "ProcId < 10"], host=ACCESS)
-    helped = submit(box, "cms", MULTICORE, 600, 1)
+    helped = submit(box, "cms", MULTICORE, 1)
     box.wait_until(
         lambda: held(box, "cms") == MULTICORE, 60, "the helped group gets in while the node drains"
     )
     assert held(box, "lhcb") == 0, "a third group does not"
 
     box.run(["condor_drain", "-cancel", NODE])
-    box.wait_until(lambda: partitionable(box).get("Draining") is not True, 30, "it drains no more")
-    submit(box, "alice", 1, 600, 20)
+    box.wait_until(
+        lambda: partitionable(box, NODE).get("Draining") is not True, 30, "it drains no more"
+    )
+    submit(box, "alice", 1, 20)
     box.run(["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId >= 11"], host=ACCESS)
     box.wait_until(
         lambda: held(box, "alice") == CAP, 60, "the held-back group fills its cap, and no more"
@@ -147,26 +114,26 @@ def test_targets_hold_while_a_node_is_drained_and_after(box: Box) -> None:
 
 
 def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None:
-    filled = submit(box, "alice", 1, 600, CORES)
+    filled = submit(box, "alice", 1, CORES)
     box.wait_until(lambda: running(box, filled) == CORES, 60, "the node is full")
     publish(box, f"{NODE.partition('.')[0]} alice {CAP} cms {MULTICORE}")
     box.wait_until(
-        lambda: partitionable(box).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
+        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, MULTICORE], 30, "a target"
     )
     box.write_config(box.spec.central_point, DEFRAG)
     box.reconfig(box.spec.central_point)
     box.wait_until(lambda: drains_by_our_clauses(box), 60, "condor_defrag drains the node")
 
     for group in ("alice", "lhcb"):
-        submit(box, group, 1, 600, 20)
+        submit(box, group, 1, 20)
     box.run(
         ["condor_rm", "-constraint", f"ClusterId == {filled} && ProcId < {MULTICORE + 1}"],
         host=ACCESS,
     )
     box.wait_until(
         lambda: (
-            partitionable(box).get("Draining") is not True
-            and partitionable(box)["Cpus"] > MULTICORE
+            partitionable(box, NODE).get("Draining") is not True
+            and partitionable(box, NODE)["Cpus"] > MULTICORE
         ),
         60,
         "condor_defrag sees the free cores and cancels",
@@ -177,6 +144,6 @@ def test_targets_and_grace_hold_while_condor_defrag_is_at_work(box: Box) -> None
         looks.append((held(box, "alice"), held(box, "lhcb")))
         return held(box, "cms") == MULTICORE
 
-    submit(box, "cms", MULTICORE, 600, 1)
+    submit(box, "cms", MULTICORE, 1)
     box.wait_until(helped, 60, "the multicore job gets the cores that were made for it")
     assert set(looks) == {(CORES - MULTICORE - 1, 0)}, "no single-core job took one in between"

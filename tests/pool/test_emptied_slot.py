@@ -9,21 +9,18 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import jobs, snippet
+from tests.pool.sharectl_command import Sharectl
 
 pytestmark = pytest.mark.semantics
 
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
-DEPLOYED = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-SHARECTL_GRACE_SECONDS = 3600
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-use FEATURE : GPUs
-GPU_DISCOVERY_EXTRA = -extra -simulate:1,2
-CONSUMPTION_GPUS = TARGET.RequestGPUs ?: 0
-"""
+DEPLOYED = snippet(
+    "use FEATURE : GPUs",
+    "GPU_DISCOVERY_EXTRA = -extra -simulate:1,2",
+    "CONSUMPTION_GPUS = TARGET.RequestGPUs ?: 0",
+    grace_seconds=3600,
+)
 WITH_POLICY = "SLOT_TYPE_1_CONSUMPTION_POLICY = True\n"
 CAPABILITY = "require_gpus = Capability >= 2.0"
 WAITING = {
@@ -47,7 +44,7 @@ def box(open_box: OpenBox, request: pytest.FixtureRequest) -> Iterator[Box]:
         groups={"lhcb": 0.5, "cms": 0.5},
     )
     with open_box(spec) as box:
-        box.submit(job(8, f"request_gpus = 2\n{CAPABILITY}"), ACCESS)
+        box.submit(jobs("lhcb", 8, 1, 900, f"request_gpus = 2\n{CAPABILITY}"), ACCESS)
         box.wait_until(
             lambda: says(box, "t1_McRoomValue") == "0",
             60,
@@ -64,17 +61,12 @@ def says(box: Box, name: str) -> str:
     ).stdout.strip()
 
 
-def job(cores: int, more: str = "") -> str:
-    return (
-        f"executable = /bin/sleep\narguments = 900\ntransfer_executable = False\n"
-        f"request_cpus = {cores}\nrequest_memory = 10\nrequest_disk = 8\n"
-        f"accounting_group = lhcb\naccounting_group_user = bob\n{more}\nqueue\n"
-    )
-
-
 def test_jobs_that_wait_for_the_node_to_empty_are_not_told_never(box: Box, tmp_path: Path) -> None:
     sharectl = Sharectl(box, tmp_path, imported=True)
-    clusters = {name: box.submit(job(*of), ACCESS) for name, of in {**WAITING, **NEVER}.items()}
+    clusters = {
+        name: box.submit(jobs("lhcb", cores, 1, 900, *lines), ACCESS)
+        for name, (cores, *lines) in {**WAITING, **NEVER}.items()
+    }
     capacity = sharectl.json("consumption", "capacity", "--pending")
     fits = {shape["names"][0].split()[1]: shape["fits_empty_slot"] for shape in capacity["jobs"]}
     assert {name: fits[f"{cluster}.0"] for name, cluster in clusters.items()} == {

@@ -12,18 +12,12 @@ import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import snippet
+from tests.pool.sharectl_command import Sharectl
 
 ACCESS, OTHER_ACCESS = "ap-1.example.org", "ap-2.example.org"
 TARGETED, FRESH, SITE = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
-DEPLOYED = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-SHARECTL_GRACE_SECONDS = 3600
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 300
-"""
+DEPLOYED = snippet(grace_seconds=3600, job_ctl_stale_seconds=300)
 SITES_OWN = """\
 START = SiteAdmits && (TARGET.JobUniverse == 5)
 SiteAdmits = TARGET.IsSiteJob =?= True && (MY.Cpus > 0)

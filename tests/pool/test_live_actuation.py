@@ -15,11 +15,11 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import publish, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
 
 pytestmark = pytest.mark.semantics
 
-CHECKOUT = Path(__file__).parents[2]
 ACCESS = "ap-1.example.org"
 CORES, CAP, MULTICORE, GRACE_SECONDS = 16, 4, 8, 20
 JOBS = 200
@@ -47,26 +47,12 @@ NODES: Mapping[str, tuple[str, str]] = {
 LIVE, CRON = ("wn-001", "wn-002", "wn-003"), ("wn-004", "wn-005")
 WITH_POLICY, WITHOUT_MATCHED = "wn-003", "wn-006"
 
-DEPLOYED = """\
-include : {checkout}/config.d/60-sharectl-execute-point.conf
-SHARECTL_ACTUATION = {actuation}
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {checkout}/startd_cron/job_ctl.py
-STARTD_CRON_MC_GRACE_EXECUTABLE = {checkout}/startd_cron/mc_grace.py
-SHARECTL_GRACE_SECONDS = {grace_seconds}
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 5
-SHARECTL_MC_GRACE_PERIOD_SECONDS = 5
-# Six nodes share this machine: a run may be late.
-SHARECTL_JOB_CTL_STALE_SECONDS = 90
-SHARECTL_MC_GRACE_STALE_SECONDS = 90
-"""
-
 
 @pytest.fixture(scope="module")
 def pool(open_box: OpenBox) -> Iterator[Box]:
     spec = BoxSpec(
         execute_points=tuple(
-            ExecutePoint(f"{node}.example.org", CORES, config=deployed(actuation) + more)
+            ExecutePoint(f"{node}.example.org", CORES, config=configured(actuation) + more)
             for node, (actuation, more) in NODES.items()
         ),
         access_points=(ACCESS,),
@@ -80,18 +66,17 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 def box(pool: Box) -> Iterator[Box]:
     """The pool, without jobs and targets before and after."""
     yield pool
-    publish(pool, [])
+    publish(pool)
     pool.remove_jobs()
 
 
-def deployed(actuation: str) -> str:
-    return DEPLOYED.format(checkout=CHECKOUT, actuation=actuation, grace_seconds=GRACE_SECONDS)
-
-
-def publish(box: Box, lines: list[str]) -> None:
-    fresh = box.shared_directory / "fresh"
-    fresh.write_text("".join(f"{line}\n" for line in lines))
-    fresh.replace(box.shared_directory / "sharectl.txt")
+def configured(actuation: str) -> str:
+    return snippet(
+        actuation=actuation,
+        grace_seconds=GRACE_SECONDS,
+        job_ctl_period_seconds=5,
+        mc_grace_period_seconds=5,
+    )
 
 
 def submit(
@@ -138,7 +123,7 @@ def cycles(box: Box) -> int:
 def test_live_never_passes_the_cap_by_a_core_and_cron_does(box: Box) -> None:
     """With leftovers, without, and with a consumption policy."""
     log = box.shared_directory / "cap.log"
-    publish(box, [f"{node} alice {CAP} cms {MULTICORE}" for node in NODES])
+    publish(box, *(f"{node} alice {CAP} cms {MULTICORE}" for node in NODES))
     box.wait_until(
         lambda: all(ready(box, node) for node in NODES), 90, "every node has its target, no grace"
     )
@@ -267,7 +252,7 @@ def started(box: Box, node: str) -> list[float]:
 def test_only_the_held_back_group_gives_up_its_claims(box: Box) -> None:
     """Jobs much shorter than CLAIM_WORKLIFE (1200 s): everyone else goes on in one claim from job to job."""
     node = "wn-001"
-    publish(box, [f"{node} alice {CAP} cms {MULTICORE}"])
+    publish(box, f"{node} alice {CAP} cms {MULTICORE}")
     in_the_collector = ["condor_status", f"slot1@{node}.example.org", "-af", "t1_Targetcores[0]"]
     box.wait_until(
         lambda: box.run(in_the_collector).stdout.split() == [str(CAP)], 60, "the target is there"

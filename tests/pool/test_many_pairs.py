@@ -19,7 +19,8 @@ from typing import Any
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.demo import pictures
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
+from tests.pool.sharectl_command import Sharectl
 
 STRATEGIES = ("many", "pair")
 RATIO = 0.7
@@ -38,36 +39,12 @@ OVER = {"alice": FIRST, "atlas": SECOND}
 UNDER = {"cms": (8, 2), "lhcb": (7, 2)}
 """Group -> cores of a job, jobs: as many as make up for the errors, on whichever nodes they run."""
 
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-# The snippet as it is deployed, hurried: minutes have become seconds.
-SHARECTL_GRACE_SECONDS = 3
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 60
-"""
-JOBS = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c 'sleep {seconds}'"
-short = 6 + $(Process) * 7 % 13
-request_cpus = {cores}
-request_memory = 8
-request_disk = 8
-accounting_group = {group}
-accounting_group_user = {group}
-queue {count}
-"""
-SHORT = "$INT(short)"
-"""Seconds of a job of one core, 6 to 18, the same ones in both pools."""
-
 
 def spec() -> BoxSpec:
     return BoxSpec(
         execute_points=tuple(
             ExecutePoint(
-                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=power, config=NODE
+                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=power, config=snippet()
             )
             for number, power in enumerate(POWERS_HS06, 1)
         ),
@@ -79,19 +56,15 @@ def spec() -> BoxSpec:
     )
 
 
-def submit(box: Box, group: str, cores: int, count: int, seconds: str, access_point: str) -> None:
-    box.submit(JOBS.format(group=group, cores=cores, count=count, seconds=seconds), access_point)
-
-
 def fill(box: Box) -> None:
     """Alice and atlas hold every core, about half each."""
     for group, access_point in OVER.items():
-        submit(box, group, 1, POOL_CORES // 2, SHORT, access_point)
+        box.submit(jobs(group, 1, POOL_CORES // 2, SHORT_SECONDS), access_point)
     box.wait_until(
         lambda: all(held(box)[group] >= POOL_CORES // 4 for group in OVER), 90, "both groups run"
     )
     for group, access_point in OVER.items():
-        submit(box, group, 1, 1000, SHORT, access_point)
+        box.submit(jobs(group, 1, 1000, SHORT_SECONDS), access_point)
     box.wait_until(
         lambda: sum(held(box).values()) >= POOL_CORES - 4, 90, "jobs of one core hold the pool"
     )
@@ -125,7 +98,7 @@ class Steered:
             fill(self.box)
             self.start.wait(300)
             for group, (cores, count) in UNDER.items():
-                submit(self.box, group, cores, count, "600", FIRST)
+                self.box.submit(jobs(group, cores, count, 600), FIRST)
             start = time.monotonic()
             while not self.stop.is_set():
                 began = time.monotonic()

@@ -18,8 +18,9 @@ from sharectl.publish import text
 from sharectl.shares.quotas import central_manager_configuration
 from tests.pool import event_log
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import publish, snippet
 from tests.pool.event_log import EXECUTE, TERMINATED
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.sharectl_command import Sharectl
 
 CORES, CAP, MULTICORE = 12, 4, 8
 SHORT, LONG = 12, 3
@@ -43,15 +44,7 @@ OTHERS = {
     for node in (SIBLINGS, STRANGER, BY_CRON)
 }
 
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py
-SHARECTL_GRACE_SECONDS = 1
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 90
-"""
+NODE = snippet(grace_seconds=1)
 MORE = {
     BY_CRON: "SHARECTL_ACTUATION = cron\n",
     # START as it was when a group was the first part of AcctGroup.
@@ -84,14 +77,8 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 def box(pool: Box) -> Iterator[Box]:
     """The pool, without jobs and targets before and after."""
     yield pool
-    publish(pool, [])
+    publish(pool)
     pool.remove_jobs()
-
-
-def publish(box: Box, lines: list[str]) -> None:
-    fresh = box.shared_directory / "fresh"
-    fresh.write_text("".join(f"{line}\n" for line in lines))
-    fresh.replace(box.shared_directory / "sharectl.txt")
 
 
 def submit(box: Box, group: str, cores: int, count: int, node: str, command: str) -> Path:
@@ -135,10 +122,10 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
     """Each job for its node alone; on the last node, with START of before, those of the target wait in vain."""
     publish(
         box,
-        [
+        *(
             f"{node.split('.')[0]} {held} {CAP} {helped} {MULTICORE}"
             for node, (held, helped) in TARGETS.items()
-        ],
+        ),
     )
     box.wait_until(
         lambda: all(under(box, node, *groups) for node, groups in TARGETS.items()),

@@ -18,38 +18,23 @@ import pytest
 from poolbox import Box, BoxSpec, ExecutePoint
 from poolbox.demo import pictures
 from tests.pool.conftest import OpenBox
-from tests.pool.sharectl_command import CHECKOUT, Sharectl
+from tests.pool.deployed import SHORT_SECONDS, jobs, snippet
+from tests.pool.sharectl_command import Sharectl
 
 FIRST, SECOND = "ap-1.example.org", "ap-2.example.org"
 NODE_CORES, NODES = 16, 2
 SHARE_CORES = NODE_CORES * NODES // 2
 WATCHED_SECONDS, LONGEST_SECONDS, CYCLE_SECONDS = 20.0, 150.0, 4.0
-NODE = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 60
-"""
-JOBS = """\
-executable = /bin/sh
-transfer_executable = False
-arguments = "-c 'sleep $INT(seconds)'"
-seconds = {seconds}
-request_cpus = 1
-request_memory = 8
-request_disk = 8
-accounting_group = {group}
-accounting_group_user = {group}
-queue {count}
-"""
 
 
 def spec() -> BoxSpec:
     return BoxSpec(
         execute_points=tuple(
             ExecutePoint(
-                f"wn-{number:03}.example.org", cores=NODE_CORES, power_hs06=160.0, config=NODE
+                f"wn-{number:03}.example.org",
+                cores=NODE_CORES,
+                power_hs06=160.0,
+                config=snippet(grace_seconds=480),
             )
             for number in range(1, NODES + 1)
         ),
@@ -89,11 +74,11 @@ def test_single_core_jobs_of_a_group_under_its_share_get_cores(
             record: dict[str, Any] = json.loads(done.stdout)
             return record
 
-        box.submit(JOBS.format(group="alice", count=2000, seconds="5 + $(Process) * 7 % 11"), FIRST)
+        box.submit(jobs("alice", 1, 2000, SHORT_SECONDS), FIRST)
         box.wait_until(
             lambda: held(box, "alice") == NODE_CORES * NODES, 90, "alice holds all cores"
         )
-        box.submit(JOBS.format(group="lhcb", count=400, seconds="900"), SECOND)
+        box.submit(jobs("lhcb", 1, 400, 900), SECOND)
         box.wait_until(
             lambda: any(row["pending_single_jobs"] == 400 for row in cycle("nowhere")["errors"]),
             60,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
 from tests.pool.conftest import OpenBox
+from tests.pool.deployed import publish, snippet
 from tests.pool.slot_practice import (
     ACCESS,
     EXAMPLES,
@@ -21,20 +21,11 @@ from tests.pool.slot_practice import (
 
 pytestmark = pytest.mark.semantics
 
-CHECKOUT = Path(__file__).parents[2]
 TYPED = "wn-001.example.org"
 GENERAL_CORES, SHORT_CORES, OPS_CORES = 17, 6, 1
 CAP = 2
 SHORT, BRIEF = "allowed_job_duration = 1800", "allowed_job_duration = 600"
-SHARECTL = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 3
-SHARECTL_JOB_CTL_STALE_SECONDS = 90
-SHARECTL_GRACE_SECONDS = 1
-MAXJOBRETIREMENTTIME = 3600
-"""
+SHARECTL = snippet("MAXJOBRETIREMENTTIME = 3600", grace_seconds=1)
 DEFRAG = """\
 DAEMON_LIST = $(DAEMON_LIST) DEFRAG
 DEFRAG_INTERVAL = 2
@@ -62,15 +53,9 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 def box(pool: Box) -> Iterator[Box]:
     """The pool, without jobs, targets and draining before and after."""
     yield pool
-    publish(pool, "")
+    publish(pool)
     pool.run(["condor_drain", "-cancel", TYPED], check=False)  # fails where nothing drains
     pool.remove_jobs()
-
-
-def publish(box: Box, text: str) -> None:
-    fresh = box.shared_directory / "fresh"
-    fresh.write_text(text)
-    fresh.replace(box.shared_directory / "sharectl.txt")
 
 
 def held(box: Box, prefix: str, group: str) -> int:
@@ -146,7 +131,7 @@ def test_what_a_partitionable_slot_does_is_seen(box: Box) -> None:
 
 def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
     """A cap is one for each partitionable slot."""
-    publish(box, f"{TYPED.partition('.')[0]} alice {CAP} cms 8\n")
+    publish(box, f"{TYPED.partition('.')[0]} alice {CAP} cms 8")
     box.wait_until(
         lambda: slots(box, TYPED)["short2"].get("t1_Targetcores") == [CAP, 8], 30, "a target"
     )
@@ -161,7 +146,7 @@ def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
         "and the cap",
     )
     assert held(box, "slot1", "lhcb") == 0
-    publish(box, "")
+    publish(box)
     box.wait_until(
         lambda: (held(box, "slot1", "alice"), held(box, "short2", "alice")) == (4, 4),
         60,

@@ -2,40 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 import pytest
 
 from poolbox import Box, BoxSpec, ExecutePoint
+from tests.pool.deployed import CHECKOUT, held, jobs, partitionable, publish, slots, snippet
 
 pytestmark = pytest.mark.semantics
 
 OpenBox = Callable[[BoxSpec], AbstractContextManager[Box]]
 
-CHECKOUT = Path(__file__).parents[2]
 NODE, ACCESS = "wn-001.example.org", "ap-1.example.org"
 CORES = 24
 CAP = 8
 GRACE_SECONDS = 20
 OVERRIDES = "90-written.config"
-DEPLOYED = f"""\
-include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf
-SHARECTL_SOURCE = file:$(LOCAL_DIR)/../../shared/sharectl.txt
-STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py
-STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py
-SHARECTL_GRACE_SECONDS = {GRACE_SECONDS}
-SHARECTL_JOB_CTL_PERIOD_SECONDS = 2
-SHARECTL_MC_GRACE_PERIOD_SECONDS = 2
 # On a busy machine a run can be late by more than three such short periods.
-SHARECTL_JOB_CTL_STALE_SECONDS = 60
-SHARECTL_MC_GRACE_STALE_SECONDS = 60
-"""
+DEPLOYED = snippet(grace_seconds=GRACE_SECONDS, job_ctl_period_seconds=2, mc_grace_period_seconds=2)
 WATCHED_SECONDS = 12
 FORGED = """\
 +t1_Targetcores = {0,0}
@@ -67,7 +55,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 def box(pool: Box) -> Iterator[Box]:
     """The pool, with no jobs, targets or overrides before and after."""
     yield pool
-    retarget(pool, "")
+    publish(pool)
     # First the jobs: of slots that go during a condor_reconfig the collector may keep the ads, as
     # claimed.
     pool.remove_jobs()
@@ -75,18 +63,7 @@ def box(pool: Box) -> Iterator[Box]:
 
 
 def submit(box: Box, group: str, cores: int, seconds: int, count: int = 1, more: str = "") -> int:
-    return box.submit(
-        f"executable = /bin/sleep\narguments = {seconds}\ntransfer_executable = False\n"
-        f"request_cpus = {cores}\nrequest_memory = 8\nrequest_disk = 8\n"
-        f"accounting_group = {group}\naccounting_group_user = bob\n{more}\nqueue {count}\n"
-    )
-
-
-def retarget(box: Box, lines: str) -> None:
-    """Publish targets, as the central manager would: by rename."""
-    fresh = box.shared_directory / "fresh"
-    fresh.write_text(lines)
-    fresh.replace(box.shared_directory / "sharectl.txt")
+    return box.submit(jobs(group, cores, count, seconds, more))
 
 
 def override(box: Box, text: str) -> None:
@@ -94,24 +71,9 @@ def override(box: Box, text: str) -> None:
     box.reconfig(NODE)
 
 
-def slots(box: Box) -> list[dict[str, Any]]:
-    """Ads of the node's slots, straight from its startd."""
-    listing = box.run(["condor_status", "-direct", NODE, "-json"]).stdout
-    found: list[dict[str, Any]] = json.loads(listing or "[]")
-    return found
-
-
-def partitionable(box: Box) -> dict[str, Any]:
-    return next(slot for slot in slots(box) if slot["SlotType"] == "Partitionable")
-
-
 def cores_by_group(box: Box) -> Counter[str]:
     """Cores of dynamic slots by group."""
-    held: Counter[str] = Counter()
-    for slot in slots(box):
-        if slot["SlotType"] == "Dynamic" and "AccountingGroup" in slot:
-            held[slot["AccountingGroup"].partition(".")[0]] += slot["Cpus"]
-    return held
+    return held(box, NODE)
 
 
 def watched(box: Box, seconds: float = WATCHED_SECONDS) -> list[Counter[str]]:
@@ -143,7 +105,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
         "by itself HTCondor gives cms its cores"
     )
 
-    retarget(box, f"wn-001 alice {CAP} cms 8\n")
+    publish(box, f"wn-001 alice {CAP} cms 8")
     submit(box, "lhcb", 1, 4, 20)
     submit(box, "lhcb", 1, 4, 20, FORGED)
     box.wait_until(lambda: cores_by_group(box)["cms"] == 8, 60, "cms runs")
@@ -155,7 +117,7 @@ def test_a_target_moves_cores_to_the_helped_group_and_the_cap_holds(box: Box) ->
     )
     assert min(held["cms"] for held in with_target) == 8
 
-    retarget(box, "")
+    publish(box)
     box.wait_until(
         lambda: sum(cores_by_group(box).values()) == CORES,
         60,
@@ -167,9 +129,11 @@ def test_without_its_claim_worklife_a_target_moves_nothing(box: Box) -> None:
     override(box, NO_GRACE + "CLAIM_WORKLIFE = 1200\n")
     saturated(box)
     submit(box, "cms.pilot", 8, 600)
-    retarget(box, f"wn-001 alice {CAP} cms 8\n")
+    publish(box, f"wn-001 alice {CAP} cms 8")
     box.wait_until(
-        lambda: partitionable(box).get("t1_Targetcores") == [CAP, 8], 30, "the node has its target"
+        lambda: partitionable(box, NODE).get("t1_Targetcores") == [CAP, 8],
+        30,
+        "the node has its target",
     )
     assert max(held["cms"] for held in watched(box)) == 0, "alice's claims go on from job to job"
 
@@ -178,9 +142,11 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
     """The roll-up in the partitionable slot is always whole numbers, and says what the dynamic slots say."""
     override(box, NO_GRACE)
     most = CORES - 8
-    retarget(box, f"wn-001 alice {most} cms 8\n")
+    publish(box, f"wn-001 alice {most} cms 8")
     box.wait_until(
-        lambda: partitionable(box).get("t1_Targetcores") == [most, 8], 60, "the node has its target"
+        lambda: partitionable(box, NODE).get("t1_Targetcores") == [most, 8],
+        60,
+        "the node has its target",
     )
     submit(box, "alice", 1, 5, 200)
     box.wait_until(lambda: cores_by_group(box)["alice"] > 0, 60, "alice runs")
@@ -188,7 +154,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
     def look() -> int:
         """Cores of alice, by the roll-up."""
-        ad = partitionable(box)
+        ad = partitionable(box, NODE)
         lists.append((ad["Childt1_HeldBackCores"], ad["ChildJobStart"], ad["ChildCpus"]))
         return sum(cores for cores in lists[-1][0] if isinstance(cores, int))
 
@@ -208,7 +174,9 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
 def first_start_after_multicore(box: Box) -> float:
     """Seconds between the end of a multicore job and the first start of a single-core job that waited for it."""
-    box.wait_until(lambda: "MC_GRACE" in partitionable(box), 30, "the node has looked at its cores")
+    box.wait_until(
+        lambda: "MC_GRACE" in partitionable(box, NODE), 30, "the node has looked at its cores"
+    )
     multicore = submit(box, "cms", CORES, 8)
     box.wait_until(lambda: cores_by_group(box)["cms"] == CORES, 60, "the multicore job runs")
     for group, more in (("cms", ""), ("lhcb", ""), ("lhcb", FORGED)):
@@ -228,7 +196,9 @@ def first_start_after_multicore(box: Box) -> float:
 
     def started() -> list[int]:
         """From the slots: JobStartDate of a job is set even if the node refuses it then."""
-        busy = [slot for slot in slots(box) if slot["Activity"] == "Busy" and "JobStart" in slot]
+        busy = [
+            slot for slot in slots(box, NODE) if slot["Activity"] == "Busy" and "JobStart" in slot
+        ]
         return [slot["JobStart"] for slot in busy if slot["JobId"] != f"{multicore}.0"]
 
     starts = box.wait_until(started, GRACE_SECONDS + 60, "single-core jobs start")
@@ -246,7 +216,7 @@ def test_without_sharectl_a_single_core_job_is_next(box: Box) -> None:
     override(box, "SHARECTL_ENABLED = False\n")
     assert first_start_after_multicore(box) < GRACE_SECONDS - 1
     assert cores_by_group(box)["cms"] == CORES
-    assert max(slot["Cpus"] for slot in slots(box) if slot["SlotType"] == "Dynamic") == CORES
+    assert max(slot["Cpus"] for slot in slots(box, NODE) if slot["SlotType"] == "Dynamic") == CORES
 
 
 def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(open_box: OpenBox) -> None:
@@ -261,7 +231,7 @@ def test_before_the_first_cron_run_jobs_flow_and_forging_gains_nothing(open_box:
         box.wait_until(
             lambda: len(box.jobs(f"JobStatus == 2 && ({running})")) == 6, 60, "all of them run"
         )
-        assert "t1_Targetcores" not in partitionable(box)
+        assert "t1_Targetcores" not in partitionable(box, NODE)
 
 
 def test_the_negotiator_takes_the_quotas_of_the_pledges(box: Box) -> None:

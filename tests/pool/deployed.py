@@ -1,0 +1,94 @@
+"""Nodes with the execute point's snippet: their configuration, targets, jobs and slots."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from poolbox import Box
+
+CHECKOUT = Path(__file__).parents[2]
+SHORT_SECONDS = "$INT(short)"
+"""Seconds of a job that ends not with its neighbours: 6 to 18, the same ones in every pool."""
+
+
+def snippet(*lines: str, **knobs: object) -> str:
+    """Snippet as it is deployed, hurried: minutes are seconds, and a run may be late.
+
+    Parameters
+    ----------
+    knobs
+        Knob without ``SHARECTL_``, in lower case -> value.
+    """
+    values = {
+        "source": "file:$(LOCAL_DIR)/../../shared/sharectl.txt",
+        "grace_seconds": 3,
+        "job_ctl_period_seconds": 3,
+        "mc_grace_period_seconds": 3,
+        "mc_grace_stale_seconds": 90,
+        **knobs,
+    }
+    return "".join(
+        f"{line}\n"
+        for line in (
+            f"include : {CHECKOUT}/config.d/60-sharectl-execute-point.conf",
+            f"STARTD_CRON_JOB_CTL_EXECUTABLE = {CHECKOUT}/startd_cron/job_ctl.py",
+            f"STARTD_CRON_MC_GRACE_EXECUTABLE = {CHECKOUT}/startd_cron/mc_grace.py",
+            *(f"SHARECTL_{name.upper()} = {value}" for name, value in values.items()),
+            *lines,
+        )
+    )
+
+
+def publish(box: Box, *lines: str) -> None:
+    """Publish targets by rename, as the central manager does."""
+    fresh = box.shared_directory / "fresh"
+    fresh.write_text("".join(f"{line}\n" for line in lines))
+    fresh.replace(box.shared_directory / "sharectl.txt")
+
+
+def jobs(group: str, cores: int, count: int, seconds: object, *lines: str) -> str:
+    """Submit description of jobs that sleep; ``seconds`` may be `SHORT_SECONDS`."""
+    own = (f"accounting_group = {group}", "accounting_group_user = bob") if group else ()
+    return "".join(
+        f"{line}\n"
+        for line in (
+            "executable = /bin/sh",
+            "transfer_executable = False",
+            f"arguments = \"-c 'sleep {seconds}'\"",
+            "short = 6 + $(Process) * 7 % 13",
+            f"request_cpus = {cores}",
+            "request_memory = 8",
+            "request_disk = 8",
+            *own,
+            *lines,
+            f"queue {count}",
+        )
+    )
+
+
+def on(node: str) -> str:
+    """Line of a submit description that binds jobs to one node, by its full name."""
+    return f'requirements = TARGET.Machine == "{node}"'
+
+
+def slots(box: Box, node: str) -> list[dict[str, Any]]:
+    """Ads of the node's slots, straight from its startd."""
+    listing = box.run(["condor_status", "-direct", node, "-json"]).stdout
+    return [ad for ad in json.loads(listing or "[]") if "Cpus" in ad]
+
+
+def partitionable(box: Box, node: str) -> dict[str, Any]:
+    """Ad of the node's partitionable slot."""
+    return next(slot for slot in slots(box, node) if slot["SlotType"] == "Partitionable")
+
+
+def held(box: Box, node: str) -> Counter[str]:
+    """Cores of dynamic slots by first part of AccountingGroup."""
+    cores: Counter[str] = Counter()
+    for slot in slots(box, node):
+        if slot["SlotType"] == "Dynamic":
+            cores[str(slot.get("AccountingGroup")).partition(".")[0]] += slot["Cpus"]
+    return cores
