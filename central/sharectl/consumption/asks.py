@@ -30,6 +30,7 @@ from sharectl.condor.daemons import (
 from sharectl.condor.daemons import slots as slots_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
+from sharectl.condor.schedds import NO_SLOT
 from sharectl.condor.slots import emptied
 from sharectl.config.model import PoolConfig
 from sharectl.consumption.cost import (
@@ -59,14 +60,12 @@ EVALUATION_SECONDS = 20.0
 MOST_MEMORY_BYTES = 2 * 2**30
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where a slot's own is no number."""
+_REQUIRED = "requirements"
 _FREE_STATES = ("", "Unclaimed", "Matched")
 """States in which a slot has claims to give; empty: an ad without State."""
-_NO_SLOT = (7, 9, 12)
-"""Universes whose jobs hold no slot of the pool: scheduler, grid, local."""
 _SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
 """Smallest requests of condor_submit: a policy takes its minimum charges for them."""
-_LEFTOVER = "_sharectl_leftover_"
-_LEFTOVERS = {
+_CHARGES = {
     "cpus": "quantize(ifThenElse(isUndefined(TARGET.RequestCpus), 1, TARGET.RequestCpus), {1})",
     "memory": "quantize(TARGET.RequestMemory, {128})",
     "disk": "quantize(TARGET.RequestDisk, {1024})",
@@ -100,39 +99,39 @@ def _with(ad: Any, values: Mapping[str, Any]) -> Iterator[None]:
 class _Slot:
     """A slot whose assets change from look to look, and its charges."""
 
-    def __init__(self, attributes: Ad) -> None:
+    def __init__(self, attributes: Ad, names: tuple[str, ...]) -> None:
         self.ad = ad_of_long(_as_long(attributes))
         resources = value_of(expression("MY.MachineResources"), self.ad)
-        names = re.split(r"[\s,]+", resources if type(resources) is str else "")
-        by_lower = {name.lower(): name for name in names if name and name.lower() != "swap"}
-        self.assets = {name: _number(self.ad, name) for name in sorted(by_lower.values())}
+        by_lower = {n.lower(): n for n in _words(resources if type(resources) is str else "")}
+        self.assets = sorted(name for key, name in by_lower.items() if key != "swap")
         self.fresh = {name: self.ad.lookup(name) for name in self.assets if name in self.ad}
         partitionable = is_true(value_of(expression("MY.PartitionableSlot"), self.ad))
-        self.because = [
-            *([] if partitionable else ["PartitionableSlot is not true"]),
-            *([] if type(resources) is str else ["MachineResources is no text"]),
-            *(f"no Consumption{a}" for a in self.assets if f"Consumption{a}" not in self.ad),
-        ]
-        without_policy = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
-        self.kind = without_policy if self.because else SlotKind.POLICY
-        self.charge = "Consumption" if self.kind is SlotKind.POLICY else _LEFTOVER
-        for asset in self.assets if self.because else ():
-            default = _LEFTOVERS.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
-            taken = default if partitionable else f"MY.{asset}"
-            self.ad[f"{_LEFTOVER}{asset}"] = expression(taken)
+        faults = {
+            "PartitionableSlot is not true": not partitionable,
+            "MachineResources is no text": type(resources) is not str,
+            **{f"no Consumption{a}": f"Consumption{a}" not in self.ad for a in self.assets},
+        }
+        because = tuple(fault for fault, applies in faults.items() if applies)
+        self.has_policy = not because
+        self.charge = "_startd_takes_" if because else "Consumption"
+        kind = SlotKind.PARTITIONABLE if partitionable else SlotKind.STATIC
+        for asset in self.assets if because else ():
+            charge = _CHARGES.get(asset.lower(), _OF_CUSTOM.format(asset=asset))
+            self.ad[f"_startd_takes_{asset}"] = expression(
+                charge if partitionable else f"MY.{asset}"
+            )
         if _number(self.ad, "SlotWeight") is None:
             self.ad["SlotWeight"] = expression(_DEFAULT_WEIGHT)
-
-    def described(self, attributes: Ad, names: tuple[str, ...]) -> PricedSlots:
+        amounts = {name: _number(self.ad, name) for name in self.assets}
         state = text_of(attributes, "State")
-        return PricedSlots(
+        self.described = PricedSlots(
             names=names,
-            kind=self.kind,
-            assets={n: None if v is None else whole_if_it_is(v) for n, v in self.assets.items()},
-            no_policy_because=tuple(self.because),
+            kind=kind if because else SlotKind.POLICY,
+            assets={n: None if v is None else whole_if_it_is(v) for n, v in amounts.items()},
+            no_policy_because=because,
             slot_type=_whole(attributes, "SlotTypeID"),
             state="" if state in _FREE_STATES else state,
-            num_claims=None if self.because else _whole(attributes, "NumClaims"),
+            num_claims=None if because else _whole(attributes, "NumClaims"),
             weight=_number(self.ad, "SlotWeight"),
         )
 
@@ -149,7 +148,7 @@ class _Slot:
         """Amount that a job takes of an asset, its request being 0 for a policy if it has none."""
         request = f"Request{asset}"
         sent = _number(job, f"_condor_{request}") if f"_condor_{request}" in job else None
-        if sent is None and (request in job or self.because):
+        if sent is None and (request in job or not self.has_policy):
             return _number(self.ad, f"{self.charge}{asset}", job)
         with _with(job, {request: sent or 0}):
             return _number(self.ad, f"{self.charge}{asset}", job)
@@ -157,7 +156,7 @@ class _Slot:
     def _accepts(self, job: Any, consumed: Mapping[str, Any]) -> tuple[Any, Any]:
         """Requirements of slot and job, which see what a policy takes in place of the requests."""
         replaced = {}
-        for asset, amount in () if self.because else consumed.items():
+        for asset, amount in consumed.items() if self.has_policy else ():
             if (request := f"Request{asset}") in job:
                 replaced[f"_cp_orig_{request}"] = job.lookup(request)
                 replaced[request] = whole_if_it_is(amount)
@@ -171,34 +170,30 @@ def _met(ad: Any, target: Any) -> Optional[bool]:
     return is_true(value_of(expression("MY.Requirements"), ad, target))
 
 
+def _words(resources: str) -> list[str]:
+    return re.findall(r"[^\s,]+", resources)
+
+
 def _as_long(ad: Ad) -> str:
     return "\n".join(f"{name} = {text}" for name, text in ad.items())
 
 
 def _row(
-    slot: Ad, names: tuple[str, ...], jobs: Sequence[Ad], most: int
+    ad: Ad, names: tuple[str, ...], jobs: Sequence[Ad], most: int
 ) -> tuple[PricedSlots, list[Match], list[Match]]:
     """A kind of slot, and its match with each job, as it is and when nothing runs on it."""
     job_ads = [ad_of_long(_as_long(job)) for job in jobs]
-    rows = []
-    for attributes, counted_to in ((emptied(slot), 0), (slot, most)):
-        tried = _Slot(attributes)
-        slots = tried.described(attributes, names)
-        looks = (partial(tried.look, job) for job in job_ads)
-        rows.append([match_of(slots, look, counted_to) for look in looks])
-    return slots, rows[1], rows[0]
+    (_, bare), (slots, fits) = (
+        (slot.described, [match_of(slot.described, partial(slot.look, job), n) for job in job_ads])
+        for slot, n in ((_Slot(emptied(ad), names), 0), (_Slot(ad, names), most))
+    )
+    return slots, fits, bare
 
 
 def _evaluated(
     questions: Sequence[tuple[str, Callable[[], Any]]], advice: str, deadline_seconds: float
 ) -> Iterator[Any]:
-    """Values of functions that evaluate ads, each in a child.
-
-    Raises
-    ------
-    InputError
-        If the library ends or hangs, with the name of the question.
-    """
+    """Values of functions that evaluate ads, each in a child; InputError names one that fails."""
     expression("true")  # loads the library before the first fork
     step = os.cpu_count() or 1
     for start in range(0, len(questions), step):
@@ -300,10 +295,7 @@ def price(
 ) -> Priced:
     """Matches of the slots, each as it is, with the jobs; ``most`` of these at most on one slot.
 
-    Raises
-    ------
-    InputError
-        If HTCondor's library cannot evaluate the ads.
+    InputError if HTCondor's library cannot evaluate the ads.
     """
     slot_ads = [slot.attributes for slot in slots]
     job_ads = [{**job.ad.attributes, _GROUP: f'"{job.accounting_group}"'} for job in jobs]
@@ -341,9 +333,12 @@ def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Option
     The request is `_SMALLEST`, or that and one of each custom resource. Requirements are left out.
     """
     texts = {text_of(slot.attributes, "MachineResources") for slot in slots}
-    words = {word for text in texts for word in re.split(r"[\s,]+", text)}
-    custom = {f"Request{w}": "1" for w in words if w and w.lower() not in (*STANDARD, "swap")}
-    bare = [AdOfFile(slot.place, _without(slot.attributes, "requirements")) for slot in slots]
+    words = {word for text in texts for word in _words(text)}
+    custom = {f"Request{w}": "1" for w in words if w.lower() not in (*STANDARD, "swap")}
+    bare = [
+        AdOfFile(slot.place, {n: v for n, v in slot.attributes.items() if n.lower() != _REQUIRED})
+        for slot in slots
+    ]
     requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
     return [
@@ -366,10 +361,6 @@ def _name_of(slot: AdOfFile) -> str:
     return text_of(slot.attributes, "Name") or slot.place
 
 
-def _without(ad: Ad, name: str) -> dict[str, str]:
-    return {spelt: text for spelt, text in ad.items() if spelt.lower() != name}
-
-
 def _whole(ad: Ad, name: str) -> Optional[int]:
     value = number_of(ad, name)
     return int(value) if isfinite(value) else None
@@ -381,24 +372,17 @@ _OF_JOBS = ("request", "clusterid", "procid", "jobstatus")
 
 
 def checked(ads: Sequence[AdOfFile], *, of_slots: bool) -> Sequence[AdOfFile]:
-    """The ads, all of slots or all of jobs.
-
-    Raises
-    ------
-    InputError
-        If one is not: each with its place.
-    """
+    """The ads, all of slots or all of jobs; InputError with the place of each that is not."""
     problems = Problems()
-    option, made_by = ("slots", "status") if of_slots else ("jobs", "q -all")
+    noun, option, tool = ("slot", "slots", "status") if of_slots else ("job", "jobs", "q -all")
+    fault = f"no ad of a {noun} with all its attributes"
+    remedy = f"give --{option} the output of condor_{tool} -long"
     for ad in ads:
         names = {name.lower() for name in ad.attributes}
         is_slot = "machineresources" in names
         is_job = not is_slot and any(name.startswith(_OF_JOBS) for name in names)
         if not (is_slot if of_slots else is_job):
-            problem = f"no ad of {'a slot' if of_slots else 'a job'} with all its attributes"
-            problems.add(
-                ad.place, f"{problem}; give --{option} the output of condor_{made_by} -long"
-            )
+            problems.add(ad.place, f"{fault}; {remedy}")
     if problems:
         raise InputError(problems.lines())
     return ads
@@ -407,19 +391,13 @@ def checked(ads: Sequence[AdOfFile], *, of_slots: bool) -> Sequence[AdOfFile]:
 def waits(job: AdOfFile) -> bool:
     """The job waits for a slot of the pool; one without JobStatus does."""
     is_idle = _whole(job.attributes, "JobStatus") in (None, 1)
-    return is_idle and _whole(job.attributes, "JobUniverse") not in _NO_SLOT
+    return is_idle and _whole(job.attributes, "JobUniverse") not in NO_SLOT
 
 
 def restricted(
     ads: Sequence[AdOfFile], constraint: Optional[str], option: str
 ) -> Sequence[AdOfFile]:
-    """Ads that meet the constraint of an option; all without a constraint.
-
-    Raises
-    ------
-    InputError
-        If HTCondor cannot read or evaluate it.
-    """
+    """Ads that meet the constraint of an option; InputError if HTCondor cannot evaluate it."""
     if constraint is None:
         return ads
     if expression(constraint) is None:
@@ -463,13 +441,7 @@ class PoolAds(NamedTuple):
 
 
 def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
-    """Slots that meet ``constraint``, groups and schedds.
-
-    Raises
-    ------
-    sharectl.errors.PoolUnavailableError
-        If the collector does not answer.
-    """
+    """Slots that meet ``constraint``, groups and schedds; PoolUnavailableError without an answer."""
     ask = partial(_pool_ads, constraint=constraint)
     return ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
 
@@ -495,10 +467,7 @@ def pending(
 ) -> tuple[list[Jobs], list[str]]:
     """Pending jobs that meet ``constraint``, by kinds, and problems of schedds that miss some.
 
-    Parameters
-    ----------
-    slots
-        Slots for which the jobs wait: they say which attributes of jobs count.
+    ``slots`` say which attributes of jobs count.
     """
     keys = job_keys([slot.attributes for slot in slots], constraint)
     ask = partial(job_kinds_of, keys=keys, constraint=constraint)
@@ -536,7 +505,7 @@ def job_kinds_of(
     if EVERYTHING in keys or any(EVERYTHING in words_of_text(ad.printOld()) for ad in rows):
         most = MOST_ALONE
         rows = schedd.query(constraint=which, limit=most)
-    in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in _NO_SLOT]
+    in_slots = [ad for ad in rows if evaluated(ad, "JobUniverse") not in NO_SLOT]
     jobs = [Jobs(_job_ad(ad, name), whole(ad.get("JobCount"), 1)) for ad in in_slots]
     jobs.sort(key=lambda alike: -alike.count)
     if len(rows) >= most:

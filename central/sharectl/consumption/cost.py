@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from math import ceil
-from typing import Callable, NamedTuple, Optional, Union
+from typing import Any, Callable, NamedTuple, Optional, Union
 
 from sharectl.shares.quotas import ROOT, Group
 
@@ -303,38 +303,19 @@ def _made(room: float, price: float, most: int) -> int:
     return most if price <= 0 or price * most <= room else ceil(room / price - _ROUNDING)
 
 
-@dataclass(frozen=True)
-class GroupCost:
-    """Price of a group's pending jobs, weighted slots."""
-
-    jobs: int
-    jobs_without_slot: int
-    """Jobs that no slot takes as it is."""
-    cost: Optional[float]
-    """Each job on its cheapest slot, a lower bound if `cost_differs`; None without a match."""
-    cost_differs: Optional[tuple[float, float]]
-    """Least and most cost of the job whose cost depends most on the slot; None if no job's does."""
-    smallest_cost: Optional[float]
-    smallest_weight: Optional[float]
-    """Least weight of the slots that they match: the least cost where these have no policy."""
-    usage: Optional[float]
-    """Charge from the next cycle on, as for ``cost``; None if one is unknown."""
-    usage_differs: bool
-    leftover_claims: int
-    """Claims that schedds can make of matched slots without the negotiator; 0 without leftovers."""
-    leftover_usage: float
-    quota_below_every_weight: Optional[bool]
-    """Slots without policy give the group one match at a time; None if that is unknown."""
-    past_quota: Optional[float]
-    """Usage beyond the quota that leftovers allow; None if that is unknown."""
-
-
 Ends = Optional[tuple[float, float]]
 """Least and most; None if an amount is unknown."""
 
 
-def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: bool) -> GroupCost:
-    """Price of the jobs of a group, by their numbers.
+def group_cost(
+    group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: bool
+) -> dict[str, Any]:
+    """Price of the pending jobs of a group, by their numbers, in weighted slots.
+
+    Keys: jobs, jobs_without_slot, cost (each job on its cheapest slot), cost_differs (least and
+    most cost of the job that depends most on the slot), smallest_cost, smallest_weight, usage
+    (from the next cycle on, as cost), usage_differs, leftover_claims, leftover_usage,
+    quota_below_every_weight, past_quota. None is unknown.
 
     Parameters
     ----------
@@ -354,24 +335,22 @@ def group_cost(group: Group, priced: Priced, jobs: Sequence[int], *, leftovers: 
         runs.append((usage * made / claims if claims else 0.0, made))
     leftover_usage, claims = max(runs)
     # The quota of the root is no promise.
-    limit = None if group.name == ROOT else group.limit
-    room = None if group.name == ROOT else group.room
-    return GroupCost(
-        jobs=sum(counts.values()),
-        jobs_without_slot=sum(count for job, count in counts.items() if job not in taken),
-        cost=_sum(counts, costs),
-        cost_differs=max(filter(_differ, costs.values()), key=_spread, default=None),
-        smallest_cost=min((ends[0] for ends in costs.values() if ends), default=None),
-        smallest_weight=weight,
-        usage=_sum(counts, usages),
-        usage_differs=any(map(_differ, usages.values())),
-        leftover_claims=claims,
-        leftover_usage=leftover_usage,
-        quota_below_every_weight=(
-            None if limit is None or weight is None else limit < weight - _ROUNDING
-        ),
-        past_quota=None if room is None else max(0.0, leftover_usage - room),
-    )
+    limit, room = (None, None) if group.name == ROOT else (group.limit, group.room)
+    is_below = None if limit is None or weight is None else limit < weight - _ROUNDING
+    return {
+        "jobs": sum(counts.values()),
+        "jobs_without_slot": sum(count for job, count in counts.items() if job not in taken),
+        "cost": _sum(counts, costs),
+        "cost_differs": max(filter(_differ, costs.values()), key=_spread, default=None),
+        "smallest_cost": min((ends[0] for ends in costs.values() if ends), default=None),
+        "smallest_weight": weight,
+        "usage": _sum(counts, usages),
+        "usage_differs": any(map(_differ, usages.values())),
+        "leftover_claims": claims,
+        "leftover_usage": leftover_usage,
+        "quota_below_every_weight": is_below,
+        "past_quota": None if room is None else max(0.0, leftover_usage - room),
+    }
 
 
 def _ends(amounts: Iterable[Optional[float]]) -> Ends:

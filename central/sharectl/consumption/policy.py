@@ -11,7 +11,7 @@ parse_share_value in src/condor_startd.V6/slot_builder.cpp).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Optional, Union, get_args
 
@@ -233,13 +233,20 @@ def _of_disk(asset: str, amount: str) -> str:
     return f"floor(0.{DISK_TENTHS} * {amount})" if asset == "disk" else amount
 
 
-_SHORT = {"cpus": "cpus", "ram": "memory", "memory": "memory", "disk": "disk"}
-"""HTCondor's name of an asset, which may be cut short -> asset."""
-_WITHOUT_POLICY = ("swap", "virtualmemory")
-"""Assets that a slot type may have and no policy counts."""
-_AMOUNT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)b?", re.IGNORECASE)
-_PER_CENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
-_FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)")
+_NAMES = {
+    "cpus": "cpus",
+    "ram": "memory",
+    "memory": "memory",
+    "disk": "disk",
+    "swap": "",
+    "virtualmemory": "",
+}
+"""HTCondor's names, which may be cut short, as the startd compares them -> asset of a policy."""
+_SHARE = re.compile(
+    r"(?P<number>\d+(?:\.\d*)?|\.\d+)\s*"
+    r"(?:(?P<percent>%)|/\s*(?P<below>\d+(?:\.\d+)?)|(?P<suffix>[kmgtp]?)b?)",
+    re.IGNORECASE,
+)
 _SUFFIXES = "kmgtp"
 _SCALES = {"memory": "m", "disk": "k"}
 """Suffix of the unit of an amount without one."""
@@ -271,18 +278,17 @@ def amount_of(shares: str, asset: str, total: float) -> Optional[float]:
     if not shares.strip():
         return None
     rest = [item for item in items(shares) if "=" not in item] or ["auto"]
-    named = (share for name, share in by_name(shares).items() if _is_name_of(name, asset))
-    text = next(named, rest[-1])
-    if match := _PER_CENT.fullmatch(text):
-        return total * float(match[1]) / 100
-    if match := _FRACTION.fullmatch(text):
-        return total * float(match[1]) / float(match[2]) if float(match[2]) else None
-    if match := _AMOUNT.fullmatch(text):
-        steps = 0
-        if match[2] and (unit := _SCALES.get(asset.lower())):
-            steps = max(0, _SUFFIXES.index(match[2].lower()) - _SUFFIXES.index(unit))
-        return float(match[1]) * float(1024**steps)
-    return None
+    named = by_name(shares).items()
+    meant = (share for name, share in named if asset.lower() in (name.lower(), _asset_of(name)))
+    match = _SHARE.fullmatch(next(meant, rest[-1]))
+    if match is None:
+        return None
+    number, below, steps = float(match["number"]), float(match["below"] or 1), 0
+    if match["percent"] or match["below"]:
+        return total * number / (100 if match["percent"] else below) if below else None
+    if match["suffix"] and (unit := _SCALES.get(asset.lower())):
+        steps = max(0, _SUFFIXES.index(match["suffix"].lower()) - _SUFFIXES.index(unit))
+    return number * float(1024**steps)
 
 
 def part_of(shares: str, asset: str) -> Optional[float]:
@@ -291,22 +297,16 @@ def part_of(shares: str, asset: str) -> Optional[float]:
     return None if amount_of(shares, asset, 0.0) else amount_of(shares, asset, 1.0)
 
 
-def has_none(shares: str, asset: str) -> bool:
+def has_none(shares: Optional[str], asset: str) -> bool:
     """Slots of that type have none of the asset."""
-    return amount_of(shares, asset, 1.0) == 0
+    return amount_of(shares or "", asset, 1.0) == 0
 
 
 def is_htcondors(name: str) -> bool:
     """The name is one of HTCondor's own assets, or the beginning of one."""
-    return any(True for _ in _full_names(name))
+    return _asset_of(name) is not None
 
 
-def _full_names(name: str) -> Iterator[str]:
-    """Names that begin so, in the order in which the startd compares them."""
-    return (full for full in (*_SHORT, *_WITHOUT_POLICY) if full.startswith(name.lower()))
-
-
-def _is_name_of(name: str, asset: str) -> bool:
-    if name.lower() == asset.lower():
-        return True
-    return bool(name) and _SHORT.get(next(_full_names(name), "")) == asset.lower()
+def _asset_of(name: str) -> Optional[str]:
+    """Asset of a name of HTCondor's, or of its beginning; empty if no policy counts it."""
+    return next((_NAMES[full] for full in _NAMES if full.startswith(name.lower())), None)

@@ -86,7 +86,7 @@ def notes(policy: SlotPolicy, declared: Collection[str] = ()) -> Iterator[str]:
     if any(rule.levels and not rule.total for rule in policy.assets.values()):
         yield _MACHINES_TOTAL
     for asset in custom:
-        if asset not in declared and not has_none(policy.resources or "", asset):
+        if asset not in declared and not has_none(policy.resources, asset):
             detected = _DETECTED if asset == "gpus" else ""
             yield _NOT_DECLARED.format(name=attribute_of(asset), detected=detected)
 
@@ -210,22 +210,15 @@ def _slots(policy: SlotPolicy, *, with_claims: bool) -> Iterator[str]:
     yield f"NUM_SLOTS_TYPE_{policy.slot_type} = {policy.slots or 1}"
 
 
-_KNOB = re.compile(
-    r"(?:STARTD\.|NUM_SLOTS_TYPE_|SLOT_TYPE_|SHARECTL_)?(?:(?P<type>\d+)(?:_|$))?"
-    r"(?:(?:CONSUMPTION|TOTAL|QUANTUM|MACHINE_RESOURCE|MODIFY_REQUEST_EXPR)_(?:REQUEST)?"
-    r"(?P<asset>\w+)|(?P<key>\w*))"
-)
-_KEYS = {"SLOT_WEIGHT": "weight", "NUM_CLAIMS": "num_claims", "": "resources"}
-
-
 def line_of(consumption: Consumption, knob: str) -> int:
     """Line of the YAML that a knob of `snippet` comes from, or of the policy around it."""
-    match = _KNOB.fullmatch(knob)
-    number, asset, key = match.group("type", "asset", "key") if match else (None, None, None)
-    base = ("slot_types", number) if number else ("startd",)
-    rest = ("assets", asset.lower()) if asset else (_KEYS[key],) if key in _KEYS else ()
-    elsewhere = [path for path in consumption.lines if path[-len(rest) :] == rest and asset]
-    for path in ((*base, *rest), ("startd", *rest), *elsewhere, base):
-        if path in consumption.lines:
-            return consumption.lines[path]
-    return 1
+    number = re.search(r"_(\d+)(_|$)", knob)
+    base = ("slot_types", number[1]) if number else ("startd",)
+    name = "resources" if number and not number[2] else knob.lower()
+    ranked = {(0, 0): consumption.lines.get(base, 1)}
+    for path, line in consumption.lines.items():
+        key = str(path[-1])
+        if name.endswith(key) and (path[0] in (base[0], "startd") or "assets" in path):
+            place = 3 if path[: len(base)] == base else 2 if path[0] == "startd" else 1
+            ranked[place, len(key)] = line
+    return ranked[max(ranked)]

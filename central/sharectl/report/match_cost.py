@@ -47,7 +47,7 @@ def priced(prices: Priced) -> dict[str, Any]:
 def groups(every: Sequence[Group], prices: Priced, *, leftovers: bool) -> list[dict[str, Any]]:
     """Each group with the sums of its jobs."""
     return [
-        {**_group(group), **asdict(group_cost(group, prices, jobs, leftovers=leftovers))}
+        {**_group(group), **group_cost(group, prices, jobs, leftovers=leftovers)}
         for group, jobs in by_group(every, prices.jobs)
     ]
 

@@ -445,14 +445,14 @@ def priced(match: Match, slots: int = 2, jobs: int = 4) -> Priced:
 )
 def test_what_is_not_known_is_not_told(group: Group, expected: tuple[Optional[bool], ...]) -> None:
     cost = group_cost(group, priced(made(1, 10, 1)), [0], leftovers=True)
-    assert (cost.quota_below_every_weight, cost.past_quota) == expected
+    assert (cost["quota_below_every_weight"], cost["past_quota"]) == expected
 
 
 def test_jobs_without_a_slot_have_no_known_cost() -> None:
     none = Priced((), (PricedJobs(("job",), 4, "cms"),), [], [])
     cost = group_cost(Group("cms", 3.0, 0.0, "no"), none, [0], leftovers=True)
-    assert cost.jobs_without_slot == 4
-    assert (cost.cost, cost.usage, cost.smallest_weight) == (None, None, None)
+    assert cost["jobs_without_slot"] == 4
+    assert [cost[key] for key in ("cost", "usage", "smallest_weight")] == [None] * 3
 
 
 # ---- kinds
