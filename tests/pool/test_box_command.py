@@ -103,24 +103,6 @@ def test_run_joins_the_streams_and_exits_as_the_command_does(up: str, poolbox: P
     assert poolbox("run", "sh", "-c", "kill -TERM $$").returncode == 128 + 15
 
 
-def test_tools_outside_find_the_pool_as_told(up: str) -> None:
-    config = up.partition("export CONDOR_CONFIG=")[2].strip()
-    program = (
-        "import htcondor2; "
-        "print(htcondor2.Collector().query(htcondor2.AdType.Startd)[0]['TotalSlotCpus'])"
-    )
-    environment = {**os.environ, "CONDOR_CONFIG": config}
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.stdout == "3\n", done.stderr
-
-
 def test_a_second_pool_needs_a_name_of_its_own(up: str, poolbox: Poolbox) -> None:  # noqa: ARG001
     done = poolbox("up")
     assert done.returncode == 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from poolbox.__main__ import main, parser
+from poolbox.__main__ import main
 from poolbox.background import runtime_directory
 from poolbox.errors import PoolboxError
 
@@ -13,20 +13,6 @@ from poolbox.errors import PoolboxError
 def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     return tmp_path
-
-
-def test_help_names_every_verb_and_gives_an_example() -> None:
-    text = parser().format_help()
-    for word in (
-        "up",
-        "down",
-        "status",
-        "run",
-        "submit",
-        "python -m poolbox up --nodes 8",
-        "exit codes",
-    ):
-        assert word in text
 
 
 def test_up_says_where_the_shared_folder_and_the_scripts_are(
@@ -57,11 +43,6 @@ def test_usage_errors_exit_with_2(
         main(arguments)
     assert raised.value.code == 2
     assert message in capsys.readouterr().err
-
-
-def test_an_int_and_a_share_are_told_apart() -> None:
-    groups = parser().parse_args(["up", "--group", "cms=40", "--group", "atlas=0.4"]).group
-    assert groups == [("cms", 40), ("atlas", 0.4)]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 CHECKOUT = Path(__file__).parents[3]
-A_POOL_TEST = "tests/pool/test_box.py::test_nodes_are_as_specified"
+A_POOL_TEST = "tests/pool/test_box.py::test_everything_listens_on_the_loopback_only"
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,6 @@ def test_the_version_is_that_of_the_package(home: Path) -> None:
     assert htcondor_version("trixie") == "23.9.6"
 
 
-@pytest.mark.usefixtures("home")
-def test_what_is_unpacked_is_the_users_own_and_not_setuid() -> None:
-    master = cached_root("trixie", anything_goes) / "usr/sbin/condor_master"
-    assert master.stat().st_uid == os.geteuid()
-    assert master.stat().st_mode & 0o7777 == 0o755
-
-
 def test_a_builder_killed_half_way_leaves_nothing_that_is_taken_for_whole(
     home: Path, builder: Callable[[], subprocess.Popen[str]]
 ) -> None:

@@ -4,10 +4,9 @@ from pathlib import PurePath
 
 import pytest
 
-from poolbox.configuration import Installation, client_configuration, host_configurations
+from poolbox.configuration import Installation, host_configurations
 from poolbox.errors import SpecError
-from poolbox.logs import log_name
-from poolbox.spec import BoxSpec, ExecutePoint, equal_nodes
+from poolbox.spec import BoxSpec, ExecutePoint
 
 HERE = Installation(
     *(PurePath(path) for path in ("/usr", "/usr/libexec/condor", "/usr/lib/condor", "/usr/sbin"))
@@ -16,29 +15,6 @@ HERE = Installation(
 
 def configuration(spec: BoxSpec, host: str) -> dict[str, str]:
     return host_configurations(spec, host, PurePath("/box/hosts") / host, 20001, HERE)
-
-
-def test_equal_nodes_are_numbered() -> None:
-    assert [node.name for node in equal_nodes(2, cores=16)] == [
-        "wn-001.example.org",
-        "wn-002.example.org",
-    ]
-    assert {node.cores for node in equal_nodes(2, cores=16)} == {16}
-
-
-def test_a_pool_of_equal_nodes_takes_every_other_field() -> None:
-    spec = BoxSpec.of_equal_nodes(3, power_hs06=None, suite="forky", groups={"cms": 0.5})
-    assert (len(spec.execute_points), spec.execute_points[0].power_hs06) == (3, None)
-    assert (spec.suite, spec.groups) == ("forky", {"cms": 0.5})
-
-
-def test_hosts_are_the_central_manager_then_access_points_then_nodes() -> None:
-    assert BoxSpec.of_equal_nodes(1).hosts == (
-        "cm-1.example.org",
-        "ap-1.example.org",
-        "ap-2.example.org",
-        "wn-001.example.org",
-    )
 
 
 @pytest.mark.parametrize(
@@ -92,18 +68,6 @@ def test_configuration_of_the_whole_box_comes_before_the_roles_and_the_nodes_own
     assert configuration(spec, "ap-1.example.org")["config.d/20-role.config"] == "X = access\n"
 
 
-def test_each_role_runs_its_daemons() -> None:
-    spec = BoxSpec()
-    daemons = {
-        host: configuration(spec, host)["condor_config"].count("DAEMON_LIST = MASTER, ")
-        for host in spec.hosts
-    }
-    assert set(daemons.values()) == {1}
-    assert (
-        "DAEMON_LIST = MASTER, SCHEDD\n" in configuration(spec, "ap-2.example.org")["condor_config"]
-    )
-
-
 def test_an_int_is_a_quota_in_cores_and_a_float_a_share() -> None:
     text = configuration(BoxSpec(groups={"cms": 40, "atlas": 0.5, "all": 1.0}), "cm-1.example.org")[
         "condor_config"
@@ -115,31 +79,3 @@ def test_an_int_is_a_quota_in_cores_and_a_float_a_share() -> None:
         "GROUP_QUOTA_DYNAMIC_all = 1.0\n",
     ):
         assert line in text
-
-
-def test_without_groups_no_group_is_configured() -> None:
-    assert "GROUP" not in configuration(BoxSpec(), "cm-1.example.org")["condor_config"]
-
-
-def test_no_power_no_power_attribute() -> None:
-    spec = BoxSpec((ExecutePoint(power_hs06=None),))
-    assert "t1_wn_hs06" not in configuration(spec, "wn-001.example.org")["condor_config"]
-
-
-def test_clients_outside_are_told_where_the_collector_is() -> None:
-    text = client_configuration(PurePath("/box/client"), 20001)
-    assert "COLLECTOR_HOST = 127.0.0.1:20001\n" in text
-    assert "LOG = /box/client\n" in text
-
-
-@pytest.mark.parametrize(
-    ("daemon", "name"),
-    [
-        ("SCHEDD", "SchedLog"),
-        ("STARTD", "StartLog"),
-        ("NEGOTIATOR", "NegotiatorLog"),
-        ("master", "MasterLog"),
-    ],
-)
-def test_logs_are_named_as_htcondor_does(daemon: str, name: str) -> None:
-    assert log_name(daemon) == name
