@@ -10,7 +10,8 @@ from math import pi, sin
 from sharectl.control.steering import SEED, steer
 from sharectl.cycle.record import target_nodes
 from sharectl.model import Node, PendingJobs, RunningJobs, Snapshot, Source, Target
-from sharectl.plan.records import CycleRecord, Wait, node_records
+from sharectl.plan.records import CycleRecord, node_records
+from sharectl.plan.waits import Wait, nodes_of
 
 PERIOD_SECONDS = 1020
 SIZES = ((1, 0.62), (8, 0.32), (4, 0.04), (2, 0.02))
@@ -118,12 +119,12 @@ class SyntheticPool:
             for node in told
         ]
         waits = {
-            node.name: Wait(self.dice.expovariate(1 / 7200), self.dice.expovariate(1 / 40000))
-            for node in told
+            target: Wait(self.dice.expovariate(1 / 7200), self.dice.expovariate(1 / 40000))
+            for target in targets
         }
         reasons = {node.name: "target" if node in told else "not-needed" for node in self.nodes}
         groups = steer(self.pledge_hs06, 0.0, SEED, {}, snapshot, snapshot.taken_at)
-        nodes = node_records(snapshot, targets, reasons, waits)
+        nodes = node_records(nodes_of(snapshot), targets, reasons, waits)
         return CycleRecord(
             snapshot.taken_at,
             self.dice.uniform(2, 9),

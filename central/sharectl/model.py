@@ -32,6 +32,10 @@ DEFAULT_NODE_CORES = 40
 """Cores of a node whose number is unknown (seed)."""
 
 
+Kind = tuple[str, int]
+"""Group, and cores that its jobs request."""
+
+
 @dataclass(frozen=True)
 class RunningJobs:
     """Jobs of one group, node and size that run now."""
@@ -61,6 +65,11 @@ class PendingJobs:
     """Memory that each job requests; 0 if unknown."""
     placeable: bool = True
     """Whether some node could run them if it were empty; if not, they are no demand."""
+
+    @property
+    def kind(self) -> Kind:
+        """Group and cores."""
+        return self.group, self.cores
 
 
 @dataclass(frozen=True)
@@ -304,6 +313,11 @@ class Target:
     """Group that is let in (g_p)."""
     request_cores: int
     """Cores that a job of the helped group must request, >= 1; single-core jobs share."""
+
+    @property
+    def kind(self) -> Kind:
+        """Helped group, and cores that its jobs request."""
+        return self.helped, self.request_cores
 
 
 @dataclass(frozen=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Optional
 
 from sharectl.model import Node, PendingJobs, Plan, RunningJobs, Snapshot
-from sharectl.plan.group_reasons import Outcome, group_reasons
 from sharectl.plan.plan import Decision, PlanConfig
-from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes
+from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes, group_reasons
+from sharectl.shares.demand import pending_alike
 from sharectl.shares.groups import levels_above, own_pending
 
 
@@ -55,12 +55,10 @@ def record_of(
             replace(node, target=None, wait_seconds=0.0, idle_core_seconds=0.0) for node in nodes
         )
     groups = [control.group for control in decision.groups]
-    counts = target_nodes(groups, nodes)
-    outcome = Outcome(plan, config.strategy, nodes, snapshot.pending, counts)
     return replace(
         record,
         groups=decision.groups,
-        pending=_pending_alike(groups, snapshot),
+        pending=tuple(pending_alike(snapshot.pending, groups)),
         waits=tuple(waits for waits in snapshot.waits if waits.group in groups),
         cores_by_size=_cores_by_size(groups, decision),
         nodes=nodes,
@@ -68,8 +66,10 @@ def record_of(
         idle_target_cores=decision.idle.target,
         idle_grace_cores=decision.idle.grace,
         blocks=decision.state.blocks,
-        target_nodes=counts,
-        group_reasons=group_reasons(decision.groups, outcome),
+        target_nodes=target_nodes(groups, nodes),
+        group_reasons=group_reasons(
+            decision.groups, plan, config.strategy, nodes, snapshot.pending
+        ),
     )
 
 
@@ -93,21 +93,6 @@ def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[str, dict[
             for group in {held.group, *levels_above(held.group)}.intersection(groups):
                 cores[group][held.cores] += held.jobs * held.cores
     return {group: dict(by_size) for group, by_size in cores.items()}
-
-
-def _pending_alike(groups: Collection[str], snapshot: Snapshot) -> tuple[PendingJobs, ...]:
-    """Pending jobs of ``groups``, one record for jobs of one size and, by powers of two, memory."""
-    alike: dict[tuple[str, int, int, bool], PendingJobs] = {}
-    for jobs in snapshot.pending:
-        if jobs.group in groups and jobs.jobs > 0:
-            key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length(), jobs.placeable)
-            other = alike.get(key, PendingJobs(jobs.group, jobs.cores, 0, placeable=jobs.placeable))
-            alike[key] = replace(
-                other,
-                jobs=other.jobs + jobs.jobs,
-                memory_mib=max(other.memory_mib, jobs.memory_mib),
-            )
-    return tuple(alike[key] for key in sorted(alike))
 
 
 def snapshot_of(record: CycleRecord) -> Snapshot:

@@ -8,10 +8,10 @@ from sharectl.control.laws import ACTED, LAWS
 from sharectl.control.setpoints import SETPOINTS
 from sharectl.explain.job import OBSTACLES, TARGET_KINDS, VERDICTS
 from sharectl.plan.diff import EXPIRED, KINDS
-from sharectl.plan.group_reasons import GROUP_REASONS
 from sharectl.plan.limits import LIMITS
 from sharectl.plan.nodes import QUIET, REMEDIES
 from sharectl.plan.plan import NODE_REASONS, REASONS
+from sharectl.plan.records import GROUP_REASONS
 from sharectl.plan.settings import STRATEGIES
 
 CHANGES = {

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Callable, Optional
+from typing import Optional
 
-from sharectl.model import Snapshot, Standing, Target
+from sharectl.model import Kind, Snapshot, Standing, Target
 from sharectl.plan.settings import IN_A_ROW, NEGOTIATION_SECONDS, GiveUp
+from sharectl.plan.waits import START_TOLERANCE_SECONDS, NodeCores
 
 MOST_KNOWN_SECONDS = 3600.0
 """Longest wait that is learnt from blocks that were taken."""
@@ -31,14 +31,11 @@ MOST_SECONDS = 6 * 3600
 FORGOTTEN_SECONDS = 24 * 3600
 """A failure counts no more so long after its time is over."""
 
-START_TOLERANCE_SECONDS = 2
-"""Daemons round: a job's start differs by so much from look to look."""
-
 ALL_NODES = ""
 """Stands for every node in a `BackOff`."""
 
-Kind = tuple[str, int]
-"""Group, and cores that its jobs request."""
+Place = tuple[str, int, str]
+"""Group, cores that its jobs request, and a node or `ALL_NODES`."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,16 @@ class OpenBlock:
     @property
     def kind(self) -> Kind:
         """Group and cores."""
-        return (self.group, self.cores)
+        return self.group, self.cores
+
+    @property
+    def place(self) -> Place:
+        """Group, cores and node."""
+        return self.group, self.cores, self.node
+
+    def free_seconds(self, now: int) -> int:
+        """Time for which it stands free; 0 if it does not."""
+        return 0 if self.free_since is None else now - self.free_since
 
 
 @dataclass(frozen=True)
@@ -138,19 +144,15 @@ class IdleCores:
 NO_IDLE_CORES = IdleCores()
 
 
-def idle_cores(snapshot: Snapshot, standing: Iterable[Standing]) -> IdleCores:
+def idle_cores(nodes: Iterable[NodeCores], standing: Iterable[Standing]) -> IdleCores:
     """Idle cores under targets that stand, and under grace."""
     under = {stood.target.node for stood in standing}
-    held: Counter[str] = Counter()
-    for jobs in snapshot.running:
-        held[jobs.node] += jobs.cores * jobs.jobs
     target = grace = 0
-    for node in snapshot.nodes:
-        idle = max(0, node.cores - held[node.name])
-        if node.name in under and node.obeyed_sequence != 0:
-            target += idle
+    for here in nodes:
+        if here.node.name in under and here.node.obeyed_sequence != 0:
+            target += here.idle_cores
         else:
-            grace += min(idle, node.grace_cores)
+            grace += min(here.idle_cores, here.node.grace_cores)
     return IdleCores(target, grace)
 
 
@@ -161,14 +163,12 @@ class BlockLook:
     memory: BlockMemory = NO_BLOCKS
     given_back: frozenset[Target] = frozenset()
     """Targets that go."""
-    left_alone: frozenset[tuple[str, int, str]] = frozenset()
-    """Group, cores and node for which no target may be made now."""
+    left_alone: frozenset[Place] = frozenset()
+    """Places where no target may be made now."""
     left_alone_kinds: frozenset[Kind] = frozenset()
     """Kinds for which none may be made on any node."""
-    new: Mapping[Kind, int] = field(default_factory=dict)
-    """Kind -> most targets that may be new, of kinds that are not tried for the first time."""
-    probes: Optional[Callable[[int], int]] = None
-    """Cores of a block -> most new targets of such a kind; None where nothing is bounded."""
+    most_new: Mapping[Kind, int] = field(default_factory=dict)
+    """Kind of jobs that wait -> most targets that may be new; any number of others."""
     wait_seconds: Mapping[str, float] = field(default_factory=dict)
     """Node whose block stands free -> how much longer it is expected to wait."""
 
@@ -177,10 +177,6 @@ class BlockLook:
         """Nodes whose target goes, or that are left alone."""
         back = {target.node for target in self.given_back}
         return frozenset(back | {node for _, _, node in self.left_alone})
-
-    def most_new(self, kind: Kind) -> Optional[int]:
-        """Most targets of a kind that may be new; None for any number."""
-        return None if self.probes is None else self.new.get(kind, self.probes(kind[1]))
 
 
 NOT_LOOKED = BlockLook()
@@ -194,7 +190,12 @@ def expected_wait_seconds(taken: Optional[TakenBlocks], stood_seconds: float = 0
 
 
 def look_at_blocks(
-    memory: BlockMemory, standing: Iterable[Standing], snapshot: Snapshot, now: int, give_up: GiveUp
+    memory: BlockMemory,
+    standing: Iterable[Standing],
+    snapshot: Snapshot,
+    nodes: Mapping[str, NodeCores],
+    now: int,
+    give_up: GiveUp,
 ) -> BlockLook:
     """Blocks of the targets that stand, seen at Unix time ``now``.
 
@@ -203,212 +204,167 @@ def look_at_blocks(
     memory
         As the cycle before left it.
     """
-    standing = tuple(standing)
-    nodes = _nodes_under(snapshot, standing)
-    seen = _Seen(memory)
+    before = {block.place: block for block in memory.open}
+    taken = {(row.group, row.cores): row for row in memory.taken}
+    takes, takers = Counter[Kind](), set[Place]()
+    blocks: dict[Target, OpenBlock] = {}
     for stood in standing:
-        if stood.target.node in nodes:
-            seen.add(stood, nodes[stood.target.node], now)
-    blocks, taken, takes = seen.blocks, seen.taken, seen.takes
-    waiting = {
-        (jobs.group, jobs.cores) for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable
-    }
-    rows = _forgotten(memory.back_offs, now)
-    failures = {kind: row.failures for kind, row in _of_kinds(rows).items()}
-    failed = [
-        block
-        for _, block in blocks
-        if _stood_too_long(
-            block,
-            now,
-            give_up.patience_seconds(
-                expected_wait_seconds(taken.get(block.kind)), failures.get(block.kind, 0)
-            ),
+        target, kind = stood.target, stood.target.kind
+        if target.node in nodes:
+            block = OpenBlock(target.node, *kind, started_at=stood.since)
+            block = before.get(block.place, block)
+            blocks[target], starts = _seen(block, nodes[target.node], snapshot.taken_at, now)
+            for start in starts:
+                row = taken.get(kind, TakenBlocks(*kind, 0, 0.0, 0.0))
+                taken[kind] = row.after(float(max(0, block.free_seconds(start))))
+                takes[kind] += 1
+                takers.add(block.place)
+    rows = _remembered(memory.back_offs, now)
+    patience = {
+        kind: give_up.patience_seconds(
+            expected_wait_seconds(taken.get(kind)), _kind_failures(rows, kind)
         )
-    ]
-    rows = _after_takes(rows, set(takes), seen.takers)
-    rows = _after_failures(rows, [block for block in failed if block.kind in waiting], takes, now)
-    kinds = frozenset(kind for kind, row in _of_kinds(rows).items() if now < row.until)
-    late = {(block.node, block.kind) for block in failed}
-    given_back = frozenset(
-        target
-        for target, block in blocks
-        if block.kind in kinds or (block.node, block.kind) in late
-    )
-    staying = [block for target, block in blocks if target not in given_back]
-    free: Counter[Kind] = Counter()
-    for block in staying:
-        if block.free_since is not None:
-            free[block.kind] += nodes[block.node].idle_cores // block.cores
-    tries = partial(give_up.probes, sum(node.cores for node in snapshot.nodes))
+        for kind in {block.kind for block in blocks.values()}
+    }
+    failed = {
+        target: block
+        for target, block in blocks.items()
+        if block.free_seconds(now) >= patience[block.kind]
+    }
+    waiting = {jobs.kind for jobs in snapshot.pending if jobs.jobs > 0 and jobs.placeable}
+    rows = _after_takes(rows, takes, takers)
+    rows = _after_failures(rows, [b for b in failed.values() if b.kind in waiting], takes, now)
+    alone = {place for place, row in rows.items() if now < row.until}
+    kinds = {(group, cores) for group, cores, node in alone if node == ALL_NODES}
+    staying = {
+        target: block
+        for target, block in blocks.items()
+        if target not in failed and block.kind not in kinds
+    }
+    free = [block for block in staying.values() if block.free_since is not None]
     return BlockLook(
-        BlockMemory(tuple(staying), rows, tuple(taken[kind] for kind in sorted(taken))),
-        given_back,
-        frozenset((row.group, row.cores, row.node) for row in rows if row.node and now < row.until),
-        kinds,
-        _most_new(staying, free, takes, rows, tries),
-        tries,
+        BlockMemory(
+            tuple(staying.values()),
+            tuple(rows[place] for place in sorted(rows)),
+            tuple(taken[kind] for kind in sorted(taken)),
+        ),
+        frozenset(blocks.keys() - staying.keys()),
+        frozenset(place for place in alone if place[2] != ALL_NODES),
+        frozenset(kinds),
+        {kind: _most_new(kind, staying.values(), takes, rows, nodes, give_up) for kind in waiting},
         {
-            block.node: expected_wait_seconds(taken.get(block.kind), now - block.free_since)
-            for block in staying
-            if block.free_since is not None
+            block.node: expected_wait_seconds(taken.get(block.kind), block.free_seconds(now))
+            for block in free
         },
     )
 
 
-class _Seen:
-    """Blocks of the targets that stand, and what jobs took since the last look."""
-
-    def __init__(self, memory: BlockMemory) -> None:
-        self.blocks: list[tuple[Target, OpenBlock]] = []
-        self.taken = {(row.group, row.cores): row for row in memory.taken}
-        self.takes: Counter[Kind] = Counter()
-        self.takers: set[tuple[str, int, str]] = set()
-        self._before = {(block.node, block.kind): block for block in memory.open}
-
-    def add(self, stood: Standing, here: _NodeUnderTarget, now: int) -> None:
-        """Look at the block of one target."""
-        target = stood.target
-        node, kind = target.node, (target.helped, target.request_cores)
-        was = self._before.get((node, kind)) or OpenBlock(node, *kind, started_at=stood.since)
-        block, starts = _seen(was, here, now)
-        self.blocks.append((target, block))
-        for start in starts:
-            waited = start - was.free_since if was.free_since is not None else 0
-            row = self.taken.get(kind) or TakenBlocks(*kind, 0, 0.0, 0.0)
-            self.taken[kind] = row.after(float(max(0, waited)))
-        if starts:
-            self.takes[kind] += len(starts)
-            self.takers.add((*kind, node))
-
-
-@dataclass
-class _NodeUnderTarget:
-    """A node with a target, at a look."""
-
-    idle_cores: int
-    acts: bool
-    """Whether it may act on the target: else it keeps no cores free."""
-    starts: dict[Kind, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Kind -> start of each of its jobs there, Unix seconds."""
-
-
-def _nodes_under(snapshot: Snapshot, standing: Collection[Standing]) -> dict[str, _NodeUnderTarget]:
-    names = {stood.target.node for stood in standing}
-    under = {
-        node.name: _NodeUnderTarget(node.cores, node.obeyed_sequence != 0)
-        for node in snapshot.nodes
-        if node.name in names
-    }
-    for held in snapshot.running:
-        here = under.get(held.node)
-        if here is not None:
-            here.idle_cores -= held.cores * held.jobs
-            here.starts[held.group, held.cores] += [snapshot.taken_at - held.seconds] * held.jobs
-    return under
-
-
-def _seen(was: OpenBlock, here: _NodeUnderTarget, now: int) -> tuple[OpenBlock, list[int]]:
+def _seen(
+    block: OpenBlock, here: NodeCores, taken_at: int, now: int
+) -> tuple[OpenBlock, list[int]]:
     """The block now, and the starts of jobs that have taken it since the last look.
 
     A slot may have more cores than its job requests (quanta, MODIFY_REQUEST_EXPR_REQUESTCPUS).
     """
-    starts = [
-        start
-        for (group, cores), jobs_starts in here.starts.items()
-        if group == was.group and cores >= was.cores
-        for start in jobs_starts
-        if start > was.started_at + START_TOLERANCE_SECONDS
-    ]
-    free_since: Optional[int] = None
-    if here.acts and here.idle_cores >= was.cores:
+    starts = sorted(
+        taken_at - jobs.seconds
+        for jobs in here.running
+        if jobs.group == block.group and jobs.cores >= block.cores
+        for _ in range(jobs.jobs)
+        if taken_at - jobs.seconds > block.started_at + START_TOLERANCE_SECONDS
+    )
+    free_since = None
+    # A node that does not act on its target keeps no cores free.
+    if here.node.obeyed_sequence != 0 and here.idle_cores >= block.cores:
         # After a start the cores that are idle are another block.
-        free_since = now if starts or was.free_since is None else min(was.free_since, now)
-    return replace(was, started_at=max([was.started_at, *starts]), free_since=free_since), starts
+        free_since = now if starts or block.free_since is None else min(block.free_since, now)
+    started_at = max([block.started_at, *starts])
+    return replace(block, started_at=started_at, free_since=free_since), starts
 
 
-def _stood_too_long(block: OpenBlock, now: int, patience_seconds: float) -> bool:
-    if block.free_since is None or block.free_since == now:
-        return False
-    return now - block.free_since >= patience_seconds
+def _kind_failures(rows: Mapping[Place, BackOff], kind: Kind) -> int:
+    """Failures of a whole kind in a row."""
+    row = rows.get((*kind, ALL_NODES))
+    return row.failures if row else 0
 
 
-def _of_kinds(rows: Iterable[BackOff]) -> dict[Kind, BackOff]:
-    return {(row.group, row.cores): row for row in rows if row.node == ALL_NODES}
-
-
-def _forgotten(rows: Iterable[BackOff], now: int) -> tuple[BackOff, ...]:
+def _remembered(rows: Iterable[BackOff], now: int) -> dict[Place, BackOff]:
     """Rows that still count, each bounded from now on, whatever the clock was."""
     bounded = (replace(row, until=min(row.until, now + MOST_SECONDS)) for row in rows)
-    return tuple(row for row in bounded if now < row.until + FORGOTTEN_SECONDS)
+    return {
+        (row.group, row.cores, row.node): row
+        for row in bounded
+        if now < row.until + FORGOTTEN_SECONDS
+    }
 
 
 def _after_takes(
-    rows: tuple[BackOff, ...], kinds: Collection[Kind], takers: Collection[tuple[str, int, str]]
-) -> tuple[BackOff, ...]:
+    rows: Mapping[Place, BackOff], kinds: Collection[Kind], takers: Collection[Place]
+) -> dict[Place, BackOff]:
     """Rows without those that a success ends: of kind and node, or of all if the kind failed."""
-    at_fault = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW}
-
-    def ends(row: BackOff) -> bool:
-        kind = (row.group, row.cores)
-        whole = row.node == ALL_NODES or kind in at_fault
-        return kind in kinds and (whole or (*kind, row.node) in takers)
-
-    return tuple(row for row in rows if not ends(row))
+    after = dict(rows)
+    for place in rows:
+        group, cores, node = place
+        failed = _kind_failures(rows, (group, cores)) >= IN_A_ROW
+        if (group, cores) in kinds and (failed or node == ALL_NODES or place in takers):
+            del after[place]
+    return after
 
 
 def _after_failures(
-    rows: tuple[BackOff, ...], failed: Iterable[OpenBlock], takes: Mapping[Kind, int], now: int
-) -> tuple[BackOff, ...]:
-    table = {(row.group, row.cores, row.node): row for row in rows}
-    by_kind: defaultdict[Kind, list[int]] = defaultdict(list)
+    rows: dict[Place, BackOff], failed: Iterable[OpenBlock], takes: Mapping[Kind, int], now: int
+) -> dict[Place, BackOff]:
+    """Rows with a failure more; of a whole kind if no job of it started anywhere."""
+    after = dict(rows)
+    stood_seconds: defaultdict[Kind, list[int]] = defaultdict(list)
     for block in failed:
-        stood = now - (block.free_since or now)
-        key = (*block.kind, block.node)
-        table[key] = _failed_again(table.get(key), key, stood, now)
-        by_kind[block.kind].append(stood)
-    for kind, stood_seconds in by_kind.items():
-        if takes.get(kind, 0):
-            # Jobs of the kind start elsewhere: the node is at fault.
-            continue
-        key = (*kind, ALL_NODES)
-        row = table.get(key)
-        before = row.failures if row else 0
-        failures = before + (1 if before >= IN_A_ROW else len(stood_seconds))
-        if failures < IN_A_ROW:
-            table[key] = BackOff(*key, failures=failures, seconds=0.0, until=now)
-        else:
-            table[key] = _failed_again(row, key, max(stood_seconds), now)
-            table[key] = replace(table[key], failures=max(IN_A_ROW, before + 1))
-    return tuple(table[key] for key in sorted(table))
+        row = rows.get(block.place)
+        failures = row.failures + 1 if row else 1
+        after[block.place] = _back_off(block.place, row, failures, block.free_seconds(now), now)
+        stood_seconds[block.kind].append(block.free_seconds(now))
+    for kind, seconds in stood_seconds.items():
+        if takes.get(kind, 0) == 0:
+            place, failures = (*kind, ALL_NODES), _kind_failures(rows, kind)
+            if failures >= IN_A_ROW:
+                failures += 1
+            else:
+                failures = min(IN_A_ROW, failures + len(seconds))
+            after[place] = (
+                BackOff(*place, failures=failures, seconds=0.0, until=now)
+                if failures < IN_A_ROW
+                else _back_off(place, rows.get(place), failures, max(seconds), now)
+            )
+    return after
 
 
-def _failed_again(
-    row: Optional[BackOff], key: tuple[str, int, str], stood: int, now: int
+def _back_off(
+    place: Place, before: Optional[BackOff], failures: int, stood_seconds: int, now: int
 ) -> BackOff:
-    seconds = 2 * row.seconds if row and row.seconds else float(RETRY_TIMES * stood)
-    seconds = min(float(MOST_SECONDS), seconds)
-    return BackOff(
-        *key, failures=(row.failures if row else 0) + 1, seconds=seconds, until=now + int(seconds)
-    )
+    """A pause twice as long as the one before."""
+    seconds = 2 * before.seconds if before and before.seconds else RETRY_TIMES * stood_seconds
+    seconds = min(float(MOST_SECONDS), float(seconds))
+    return BackOff(*place, failures=failures, seconds=seconds, until=now + int(seconds))
 
 
 def _most_new(
+    kind: Kind,
     staying: Iterable[OpenBlock],
-    free: Mapping[Kind, int],
     takes: Mapping[Kind, int],
-    rows: Iterable[BackOff],
-    tries: Callable[[int], int],
-) -> dict[Kind, int]:
-    """Kind -> most new targets: blocks taken, and some to try, less those that stand free.
+    rows: Mapping[Place, BackOff],
+    nodes: Mapping[str, NodeCores],
+    give_up: GiveUp,
+) -> int:
+    """Most new targets: blocks taken, and some to try, less those that stand free.
 
     Of a kind that failed as a whole, one alone until a job takes it.
     """
-    standing = Counter(block.kind for block in staying)
-    failing = {kind for kind, row in _of_kinds(rows).items() if row.failures >= IN_A_ROW}
-    return {
-        kind: max(0, 1 - standing[kind])
-        if kind in failing
-        else max(0, tries(kind[1]) + takes.get(kind, 0) - free.get(kind, 0))
-        for kind in {*standing, *takes, *failing}
-    }
+    blocks = [block for block in staying if block.kind == kind]
+    if _kind_failures(rows, kind) >= IN_A_ROW:
+        return max(0, 1 - len(blocks))
+    free = sum(
+        nodes[block.node].idle_cores // block.cores
+        for block in blocks
+        if block.free_since is not None
+    )
+    pool_cores = sum(here.node.cores for here in nodes.values())
+    return max(0, give_up.probes(pool_cores, kind[1]) + takes.get(kind, 0) - free)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Optional
 
 from sharectl.model import LimitNote, PlanLimits, Standing, Target
@@ -24,9 +25,10 @@ LIMITS = {
     MAX_NODES: "control.max_nodes allows no more nodes under targets",
     MAX_TARGET_SHARE: "control.max_target_share allows no more nodes under targets",
     MAX_CHANGED_NODES: "control.max_changed_nodes allows no more changes in this cycle",
-    GIVEN_UP: "cores stood free there for longer than control.give_up_seconds and no job came: they were given back, and "
-    "are left alone for a time",
-    PROBING: "no more blocks of cores are put together for a group and size than jobs took lately, and a few to try",
+    GIVEN_UP: "cores stood free there for longer than control.give_up_seconds and no job came: they "
+    "were given back, and are left alone for a time",
+    PROBING: "no more blocks of cores are put together for a group and size than jobs took lately, "
+    "and a few to try",
     SOLVER_MISSING: "scipy is not installed (the extra `optimise`), so targets were chosen greedily",
     SOLVER_SLOW: "HiGHS took longer than control.solver_seconds, so targets were chosen greedily",
     SOLVER_FAILED: "HiGHS failed, so targets were chosen greedily",
@@ -38,17 +40,17 @@ LIMITS = {
 class Steerable:
     """Where and for whom targets may stand now."""
 
-    nodes: Collection[str]
+    nodes: AbstractSet[str]
     """Nodes that are there and under control."""
     groups: Collection[str]
     """The configured groups."""
     pool_nodes: int
     """All nodes of the pool: what a share is a share of."""
-    given_back: Collection[Target] = field(default=frozenset())
+    given_back: Collection[Target] = frozenset()
     """Targets that go because no job took the cores that they kept free."""
 
     def may_keep(self, target: Target) -> bool:
-        """Tells if a target may go on: node under control, groups configured, not given back."""
+        """True if a target may go on: node under control, groups configured, not given back."""
         configured = {target.held_back, target.helped} <= set(self.groups)
         return target.node in self.nodes and configured and target not in self.given_back
 
@@ -82,41 +84,51 @@ def limited(
     """
     before = {stood.target.node: stood for stood in standing}
     staying = {node: stood for node, stood in before.items() if where.may_keep(stood.target)}
-    desired, held = _dwelt(staying, wanted, limits, now)
-    room = room_for_targets(limits, where.pool_nodes)
-    room_notes = [
-        (code, max(0, len(desired) - most))
-        for code, most in _rooms(limits, where.pool_nodes).items()
-    ]
-    beyond = list(desired)[room:] if room is not None else []
-    for node in beyond:
-        del desired[node]
-    excess = _excess(staying, desired, room)
+    young = {target.node: target for target in dwelling(staying.values(), limits, now, where)}
+    called_for = {target.node: target for target in wanted}
+    desired = {**young, **{n: target for n, target in called_for.items() if n not in young}}
+    rooms = _rooms(limits, where.pool_nodes)
+    notes = {
+        DWELL: sum(called_for.get(node) != target for node, target in young.items()),
+        **{code: max(0, len(desired) - most) for code, most in rooms.items()},
+    }
+    room = min(rooms.values(), default=len(desired) + len(staying))
+    desired = {node: desired[node] for node in list(desired)[:room]}
+    leaving = sorted(staying.keys() - desired.keys(), key=lambda node: (staying[node].since, node))
     # On a node whose target must go, any other target is the same one change.
-    free = {node for node in before if node not in staying} | excess
-    allowed = None
+    free = {*(before.keys() - staying.keys()), *leaving[: max(0, len(staying) - room)]}
+    changes = [node for node in leaving if node not in free]
+    changes += [n for n in desired if n in staying and staying[n].target != desired[n]]
+    changes += [node for node in desired if node not in staying and node not in free]
+    made = changes
     if limits.max_changed_nodes is not None:
-        allowed = max(0, limits.max_changed_nodes - uncertain_nodes - len(free))
-    targets, refused = _changed(staying, desired, free, allowed, room)
+        made = changes[: max(0, limits.max_changed_nodes - uncertain_nodes - len(free))]
+    targets = {node: stood.target for node, stood in staying.items() if node not in {*free, *made}}
+    targets.update((node, desired[node]) for node in made if node in desired)
+    renewed = [node for node in desired if node in free]
+    fitting = renewed[: max(0, room - len(targets))]
+    targets.update((node, desired[node]) for node in fitting)
+    notes[MAX_CHANGED_NODES] = len(changes) - len(made) + len(renewed) - len(fitting)
     order = {target.node: number for number, target in enumerate(wanted)}
-    result = sorted(targets.values(), key=lambda t: (order.get(t.node, len(order)), t.node))
-    counted = ((DWELL, held), *room_notes, (MAX_CHANGED_NODES, refused))
-    return tuple(result), tuple(LimitNote(code, nodes) for code, nodes in counted if nodes)
+    return (
+        tuple(sorted(targets.values(), key=lambda t: (order.get(t.node, len(order)), t.node))),
+        tuple(LimitNote(code, nodes) for code, nodes in notes.items() if nodes),
+    )
 
 
 def dwelling(
     standing: Iterable[Standing], limits: PlanLimits, now: int, where: Steerable
-) -> tuple[Target, ...]:
-    """Targets that stay as they are since they are young, by node.
+) -> list[Target]:
+    """Targets that stay as they are because they are young, the youngest first.
 
     One from the future is as young as one of now.
     """
-    young = (
-        stood.target
+    young = [
+        (-stood.since, stood.target.node, stood.target)
         for stood in standing
-        if _is_young(stood, limits, now) and where.may_keep(stood.target)
-    )
-    return tuple(sorted(young, key=lambda target: target.node))
+        if now - min(stood.since, now) < limits.dwell_seconds and where.may_keep(stood.target)
+    ]
+    return [target for _, _, target in sorted(young, key=lambda row: row[:2])]
 
 
 def standing_after(
@@ -128,27 +140,6 @@ def standing_after(
     return tuple(sorted(stands, key=lambda stood: stood.target.node))
 
 
-def _is_young(stood: Standing, limits: PlanLimits, now: int) -> bool:
-    return now - min(stood.since, now) < limits.dwell_seconds
-
-
-def _dwelt(
-    staying: Mapping[str, Standing], wanted: Sequence[Target], limits: PlanLimits, now: int
-) -> tuple[dict[str, Target], int]:
-    """Wanted targets after the young ones, which stay, youngest first; and how many stay against what is wanted."""
-    young = sorted(
-        (stood for stood in staying.values() if _is_young(stood, limits, now)),
-        key=lambda stood: (-stood.since, stood.target.node),
-    )
-    kept = {stood.target.node: stood.target for stood in young}
-    called_for = {target.node: target for target in wanted}
-    held = sum(called_for.get(node) != target for node, target in kept.items())
-    return {
-        **kept,
-        **{node: target for node, target in called_for.items() if node not in kept},
-    }, held
-
-
 def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
     """How many nodes may be under targets; None for any number."""
     return min(_rooms(limits, pool_nodes).values(), default=None)
@@ -156,51 +147,10 @@ def room_for_targets(limits: PlanLimits, pool_nodes: int) -> Optional[int]:
 
 def _rooms(limits: PlanLimits, pool_nodes: int) -> dict[str, int]:
     """Room for targets, limit by limit."""
-    rooms = {}
-    if limits.max_nodes is not None:
-        rooms[MAX_NODES] = limits.max_nodes
-    if limits.max_target_ratio is not None:
-        rooms[MAX_TARGET_SHARE] = nodes_in_share(limits.max_target_ratio, pool_nodes)
-    return rooms
-
-
-def _excess(
-    staying: Mapping[str, Standing], desired: Mapping[str, Target], room: Optional[int]
-) -> set[str]:
-    """Nodes whose target goes since more stand than there is room for; such that are not desired."""
-    too_many = max(0, len(staying) - room) if room is not None else 0
-    return set(_oldest_first(staying, desired)[:too_many])
-
-
-def _oldest_first(staying: Mapping[str, Standing], desired: Mapping[str, Target]) -> list[str]:
-    return sorted(
-        (node for node in staying if node not in desired),
-        key=lambda node: (staying[node].since, node),
-    )
-
-
-def _changed(
-    staying: Mapping[str, Standing],
-    desired: Mapping[str, Target],
-    free: Collection[str],
-    allowed: Optional[int],
-    room: Optional[int],
-) -> tuple[dict[str, Target], int]:
-    """Targets once ``allowed`` changes were made, besides those on ``free`` nodes; and how many were not made."""
-    removed = [node for node in _oldest_first(staying, desired) if node not in free]
-    altered = [
-        node for node in desired if node in staying and staying[node].target != desired[node]
-    ]
-    added = [node for node in desired if node not in staying and node not in free]
-    changes = [*removed, *altered, *added]
-    made = changes if allowed is None else changes[:allowed]
-    targets = {node: stood.target for node, stood in staying.items() if node not in free}
-    for node in made:
-        if node in desired:
-            targets[node] = desired[node]
-        else:
-            del targets[node]
-    renewed = [node for node in desired if node in free]
-    fitting = renewed if room is None else renewed[: max(0, room - len(targets))]
-    targets.update((node, desired[node]) for node in fitting)
-    return targets, len(changes) - len(made) + len(renewed) - len(fitting)
+    rooms = {
+        MAX_NODES: limits.max_nodes,
+        MAX_TARGET_SHARE: None
+        if limits.max_target_ratio is None
+        else nodes_in_share(limits.max_target_ratio, pool_nodes),
+    }
+    return {code: most for code, most in rooms.items() if most is not None}

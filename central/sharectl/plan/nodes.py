@@ -205,6 +205,15 @@ RETRY_TIMES = 4
 """A node that has not obeyed is tried again after so many times what it had to obey."""
 
 
+def never_steered(snapshot: Snapshot) -> dict[str, str]:
+    """Node that no strategy steers -> one of `sharectl.plan.plan.NODE_REASONS`."""
+    return {
+        **{node.name: "several-slots" for node in snapshot.nodes if node.several_slots},
+        **{node.name: "reserved" for node in snapshot.nodes if node.reserved},
+        **{node.name: "uncontrolled" for node in snapshot.nodes if not node.controlled},
+    }
+
+
 def left_out(
     snapshot: Snapshot,
     standing: Iterable[Standing],
@@ -212,7 +221,7 @@ def left_out(
     now: int,
     obey_seconds: int,
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Node -> one of `sharectl.plan.plan.NODE_REASONS`; and what the next cycle is to be given as ``before``.
+    """Node -> one of `sharectl.plan.plan.NODE_REASONS`; and ``before`` of the next cycle.
 
     A node does not obey if it has had its target for longer than ``obey_seconds`` and acts on none,
     or on an older one. One that says nothing of it counts so only where others do. One that refuses
@@ -222,49 +231,27 @@ def left_out(
     Parameters
     ----------
     before
-        Node -> Unix seconds at which it was found not to obey.
+        Node -> Unix seconds at which it did not obey.
     """
     stood = {each.target.node: each for each in standing}
     speaking = any(node.obeyed_sequence is not None for node in snapshot.nodes)
-    reasons: dict[str, str] = {}
+    reasons = never_steered(snapshot)
     unheeding: dict[str, int] = {}
     for node in snapshot.nodes:
-        reason = _as_it_is(node)
-        since = before.get(node.name)
-        if (
-            reason == "refused"
-            and node.name in stood
-            and _obeys(node, stood[node.name], now, obey_seconds)
-        ):
-            reason = None
-        if reason is not None:
-            reasons[node.name] = reason
-        elif (
-            node.name in stood
-            and speaking
-            and not _obeys(node, stood[node.name], now, obey_seconds)
-        ):
-            since = now
-        elif (
-            since is not None and now - since >= RETRY_TIMES * obey_seconds
-        ) or node.name in stood:
-            since = None
+        name, since = node.name, before.get(node.name)
+        obeys = name in stood and _obeys(node, stood[name], now, obey_seconds)
+        if node.draining:
+            reasons.setdefault(name, "draining")
+        if node.refusal is not None and not obeys:
+            reasons.setdefault(name, "refused")
+        if name not in reasons and name in stood:
+            since = now if speaking and not obeys else None
+        elif name not in reasons and since is not None:
+            since = since if now - since < RETRY_TIMES * obey_seconds else None
         if since is not None:
-            unheeding[node.name] = since
-            reasons.setdefault(node.name, "not-obeying")
+            unheeding[name] = since
+            reasons.setdefault(name, "not-obeying")
     return reasons, unheeding
-
-
-def _as_it_is(node: Node) -> Optional[str]:
-    if not node.controlled:
-        return "uncontrolled"
-    if node.reserved:
-        return "reserved"
-    if node.several_slots:
-        return "several-slots"
-    if node.draining:
-        return "draining"
-    return "refused" if node.refusal is not None else None
 
 
 def _obeys(node: Node, stood: Standing, now: int, obey_seconds: int) -> bool:

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import ceil, fsum
+from typing import NamedTuple, Optional
 
-from sharectl.model import PendingJobs
-from sharectl.plan.assignment import Option, Problem, Waiting
-from sharectl.plan.records import ROUNDING_HS06
+from sharectl.model import Kind, PendingJobs
+from sharectl.plan.assignment import ROUNDING_HS06, Budgets, Jobs, Option
 from sharectl.plan.settings import Prices
-from sharectl.plan.waits import Expected, Leaving, NodeCores, wait_for_cores
+from sharectl.plan.waits import Leaving, NodeCores, RemainingTimes, Wait, wait_for_cores
+from sharectl.shares.demand import pending_alike
 
 MANY = 5_000
 """Up to so many possible targets all are looked at closely."""
@@ -19,56 +20,97 @@ MANY = 5_000
 SPARE_RATIO, SPARE_NODES = 2.0, 24
 """Of more, the best at a glance by group and size: so many times what its error pays for."""
 
-
 NODE_OPTIONS = 2
 """Options kept on each node by worth, and as many by worth for each core."""
-
 
 KEPT_NODES = 16
 """Options of each group and size that are kept in any case, for groups of long jobs."""
 
-Glances = Mapping[tuple[str, int], Sequence[tuple[float, str]]]
-"""Group and size -> about how long its cores take to come free, and on which node."""
+Place = tuple[str, str, int]
+"""Node, held-back group and cores that jobs request."""
 
 
-def waiting_jobs(
-    pending: Iterable[PendingJobs], groups: Iterable[str]
-) -> dict[tuple[str, int], list[Waiting]]:
-    """Demand of ``groups`` by group and cores, least memory first.
-
-    Memory within a power of two counts as the most of it, so that there are few kinds.
-    """
-    rows: defaultdict[tuple[str, int], defaultdict[int, list[PendingJobs]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    wanted = set(groups)
-    for row in pending:
-        if row.group in wanted and row.jobs > 0 and row.placeable:
-            rows[row.group, row.cores][row.memory_mib.bit_length()].append(row)
-    return {
-        key: [
-            Waiting(max(row.memory_mib for row in alike), sum(row.jobs for row in alike))
-            for _, alike in sorted(kinds.items())
-        ]
-        for key, kinds in sorted(rows.items())
-    }
+def waiting_jobs(pending: Iterable[PendingJobs], groups: Iterable[str]) -> dict[Kind, Jobs]:
+    """Demand of ``groups``; memory within a power of two counts as the most of it."""
+    waiting: defaultdict[Kind, dict[int, int]] = defaultdict(dict)
+    for row in pending_alike(pending, frozenset(groups)):
+        if row.placeable:
+            waiting[row.kind][row.memory_mib] = row.jobs
+    return dict(waiting)
 
 
 def for_the_furthest_under(
-    prices: Prices,
-    deficit_hs06: Mapping[str, float],
-    waiting: Mapping[tuple[str, int], Sequence[Waiting]],
+    prices: Prices, deficit_hs06: Mapping[str, float], waiting: Iterable[Kind]
 ) -> Prices:
     """Prices at which the group furthest under comes first with single-core jobs alone."""
-    lacking = {group: deficit_hs06.get(group, 0.0) for group, _ in waiting}
-    multicore = max((lacking[group] for group, cores in waiting if cores > 1), default=0.0)
-    return replace(prices, single_core_ratio=1.0) if max(lacking.values()) > multicore else prices
+    single = max((deficit_hs06[group] for group, cores in waiting if cores == 1), default=0.0)
+    multicore = max((deficit_hs06[group] for group, cores in waiting if cores > 1), default=0.0)
+    return replace(prices, single_core_ratio=1.0) if single > multicore else prices
+
+
+def option_of(
+    here: NodeCores,
+    place: tuple[str, int, int],
+    leaving: Sequence[Leaving],
+    prices: Prices,
+    *,
+    freed_cores: Optional[int] = None,
+    wait: Optional[Wait] = None,
+) -> Option:
+    """Option of a target that stands or could.
+
+    Parameters
+    ----------
+    place
+        Held-back group, its cap, and the cores that jobs request.
+    leaving
+        Jobs of the held-back group.
+    freed_cores
+        Cores that come free before memory is looked at; by default all above the cap.
+    wait
+        Expected wait, where it is not that for ``leaving``.
+    """
+    group, cap, size = place
+    power, idle = here.node.hs06_per_core, here.idle_cores
+    due = max(0, here.held_cores[group] - cap)
+    if size == 1:
+        cores = max(1, due)
+        wait = wait or wait_for_cores(leaving, due, 0)
+        value = prices.single_core_value(cores, power, *wait)
+        # Cores for single-core jobs do not wait for each other.
+        wait = wait._replace(idle_core_seconds=0.0)
+    else:
+        cores = size
+        wait = wait or wait_for_cores(leaving, min(due, max(0, size - idle)), min(idle, size))
+        value = prices.value(size, power, *wait)
+    memory_mib = here.memory_for(group, due if freed_cores is None else freed_cores)
+    return Option(
+        here.node.name,
+        *place,
+        takes_hs06=due * power,
+        gives_hs06=cores * power,
+        value=value,
+        wait=wait,
+        memory_mib=memory_mib // cores if size == 1 else memory_mib,
+        jobs=cores if size == 1 else 1,
+    )
+
+
+class _Size(NamedTuple):
+    """Jobs of one size that wait."""
+
+    deficit_hs06: float
+    """Largest of their groups."""
+    jobs: int
+    """Most that are alike."""
+    least_mib: int
+    """Least memory that they request."""
 
 
 def new_options(
     nodes: Mapping[str, NodeCores],
-    budgets: Problem,
-    expected: Expected,
+    budgets: Budgets,
+    remaining: Mapping[str, RemainingTimes],
     prices: Prices,
     block_cores: int,
 ) -> list[Option]:
@@ -77,76 +119,86 @@ def new_options(
     A held-back group gives what the job requests, or all that it holds there if idle cores make up
     for the rest. For single-core jobs it gives up to ``block_cores``.
     """
-    single = _SingleCores(budgets, block_cores)
-    most_hs06: dict[int, float] = {}
-    least_mib: dict[int, int] = {}
-    excess_hs06 = {group: hs06 for group, hs06 in budgets.excess_hs06.items() if hs06 > 0}
-    for (group, cores), kinds in budgets.waiting.items():
-        most_hs06[cores] = max(most_hs06.get(cores, 0.0), budgets.deficit_hs06.get(group, 0.0))
-        least_mib[cores] = min(least_mib.get(cores, kinds[0].memory_mib), kinds[0].memory_mib)
-    glances: defaultdict[tuple[str, int], list[tuple[float, str]]] = defaultdict(list)
+    sizes = _sizes(budgets)
+    leaving: dict[tuple[str, str], list[Leaving]] = {}
+    glances: dict[Place, tuple[float, int]] = {}
     for name, here in nodes.items():
-        idle, power = here.idle_cores, here.node.hs06_per_core
-        sizes = [size for size, most in most_hs06.items() if size * power <= most + ROUNDING_HS06]
-        sizes = [size for size in sizes if size > 1 or not here.node.multicore_only]
-        for group in here.ages:
-            left_hs06 = excess_hs06.get(group, 0.0)
-            if left_hs06 <= 0:
-                continue
-            held = here.held_cores[group]
-            pace = expected.cores_a_second(here, group)
-            for size in sizes:
-                fits = size <= held + idle and min(size, held) * power <= left_hs06 + ROUNDING_HS06
-                needed = single.cores(here, group) if size == 1 else max(0, size - idle)
-                if fits:
-                    glances[group, size].append((needed / pace, name))
+        for group in here.held_cores.keys() & budgets.excess_hs06.keys():
+            freed = {
+                size: _freed_cores(here, group, size, jobs, budgets, block_cores)
+                for size, jobs in sizes.items()
+            }
+            if any(cores is not None for cores in freed.values()):
+                leaving[name, group] = jobs_there = here.leaving(group, remaining)
+                pace = fsum(cores * jobs / seconds for cores, jobs, seconds in jobs_there)
+                glances.update(
+                    ((name, group, size), (cores / pace, cores))
+                    for size, cores in freed.items()
+                    if cores is not None
+                )
     options = []
-    looked_at: tuple[str, str] = ("", "")
-    for name, group, size in sorted(
-        _worth_a_look(glances, nodes, excess_hs06, prices, block_cores)
-    ):
-        if (name, group) != looked_at:
-            looked_at, leaving = (name, group), expected.leaving(nodes[name], group)
-        cores = single.cores(nodes[name], group) if size == 1 else size
-        make = _single_core_option if size == 1 else _option
-        option = make(nodes[name], group, cores, leaving, prices)
-        if option.value > 0 and option.memory_mib >= least_mib[size]:
+    for place in sorted(_worth_a_look(glances, nodes, budgets.excess_hs06, prices, block_cores)):
+        name, group, size = place
+        cores = glances[place][1]
+        cap = max(0, nodes[name].held_cores[group] - (cores if size == 1 else size))
+        option = option_of(
+            nodes[name], (group, cap, size), leaving[name, group], prices, freed_cores=cores
+        )
+        if option.value > 0 and option.memory_mib >= sizes[size].least_mib:
             options.append(option)
     return options
 
 
-class _SingleCores:
-    """Cores that a node could give to single-core jobs at most."""
-
-    def __init__(self, budgets: Problem, block_cores: int) -> None:
-        self._excess_hs06 = budgets.excess_hs06
-        waiting = {group: kinds for (group, cores), kinds in budgets.waiting.items() if cores == 1}
-        self._deficit_hs06 = max(
-            (budgets.deficit_hs06.get(group, 0.0) for group in waiting), default=0.0
+def _sizes(budgets: Budgets) -> dict[int, _Size]:
+    sizes: dict[int, _Size] = {}
+    for (group, cores), jobs in budgets.waiting.items():
+        size = _Size(budgets.deficit_hs06.get(group, 0.0), max(jobs.values()), min(jobs))
+        other = sizes.get(cores, size)
+        sizes[cores] = _Size(
+            max(size.deficit_hs06, other.deficit_hs06),
+            max(size.jobs, other.jobs),
+            min(size.least_mib, other.least_mib),
         )
-        jobs = max((kind.jobs for kinds in waiting.values() for kind in kinds), default=0)
-        self._most = min(block_cores, jobs)
+    return sizes
 
-    def cores(self, here: NodeCores, group: str) -> int:
-        """Cores of a group on a node that the errors pay for and that pending jobs can use."""
-        error_hs06 = min(self._excess_hs06.get(group, 0.0), self._deficit_hs06)
-        payable = int((error_hs06 + ROUNDING_HS06) // here.node.hs06_per_core)
-        return min(self._most, here.held_cores[group], payable)
+
+def _freed_cores(
+    here: NodeCores, group: str, size: int, jobs: _Size, budgets: Budgets, block_cores: int
+) -> Optional[int]:
+    """Cores that the group would have to give back for the target; None if there can be none."""
+    held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
+    excess_hs06 = budgets.excess_hs06[group] + ROUNDING_HS06
+    deficit_hs06 = jobs.deficit_hs06 + ROUNDING_HS06
+    if size == 1:
+        payable = int(min(excess_hs06, deficit_hs06) // power)
+        cores = min(block_cores, jobs.jobs, held, payable)
+        return None if here.node.multicore_only or cores < 1 else cores
+    pays = size * power <= deficit_hs06 and min(size, held) * power <= excess_hs06
+    return max(0, size - idle) if pays and size <= held + idle else None
 
 
 def _worth_a_look(
-    glances: Glances,
+    glances: Mapping[Place, tuple[float, int]],
     nodes: Mapping[str, NodeCores],
     excess_hs06: Mapping[str, float],
     prices: Prices,
     block_cores: int,
-) -> set[tuple[str, str, int]]:
-    """Node, group and size to look at closely: all, or the quickest of each group and size."""
-    if sum(map(len, glances.values())) <= MANY:
-        return {(name, group, size) for (group, size), rows in glances.items() for _, name in rows}
-    places: set[tuple[str, str, int]] = set()
+) -> Iterable[Place]:
+    """Places to look at closely: all, or the quickest of each group and size.
+
+    Parameters
+    ----------
+    glances
+        Place -> about how long its cores take to come free, and how many.
+    """
+    if len(glances) <= MANY:
+        return glances
+    by_kind: defaultdict[Kind, list[tuple[float, str]]] = defaultdict(list)
+    for (name, group, request), (seconds, _) in glances.items():
+        by_kind[group, request].append((seconds, name))
+    places: set[Place] = set()
     on_node: defaultdict[tuple[str, bool], list[tuple[float, str, int]]] = defaultdict(list)
-    for (group, request), rows in glances.items():
+    for (group, request), rows in by_kind.items():
         size = block_cores if request == 1 else request
         power = fsum(nodes[name].node.hs06_per_core for _, name in rows) / len(rows)
         most = int(SPARE_RATIO * ceil(excess_hs06[group] / (size * power))) + SPARE_NODES
@@ -158,49 +210,8 @@ def _worth_a_look(
             # Single-core jobs take no place from multicore ones here: they count less, not these.
             on_node[name, request == 1].append((-value, group, request))
     for (name, single), valued in on_node.items():
-        if single:
-            places.add((name, *min(valued)[1:]))
-            continue
-        by_value = sorted(valued)[:NODE_OPTIONS]
+        by_value = sorted(valued)[: 1 if single else NODE_OPTIONS]
         by_density = sorted(valued, key=lambda row: (row[0] / row[2], row))[:NODE_OPTIONS]
-        places.update((name, group, size) for _, group, size in (*by_value, *by_density))
+        best = by_value if single else [*by_value, *by_density]
+        places.update((name, group, size) for _, group, size in best)
     return places
-
-
-def _single_core_option(
-    here: NodeCores, group: str, cores: int, leaving: Sequence[Leaving], prices: Prices
-) -> Option:
-    held, power = here.held_cores[group], here.node.hs06_per_core
-    wait = wait_for_cores(leaving, cores, 0)
-    return Option(
-        node=here.node.name,
-        held_back=group,
-        cap_cores=held - cores,
-        request_cores=1,
-        takes_hs06=cores * power,
-        gives_hs06=cores * power,
-        value=prices.single_core_value(cores, power, wait.seconds, wait.idle_core_seconds),
-        wait_seconds=wait.seconds,
-        memory_mib=here.memory_for(group, cores) // cores,
-        jobs=cores,
-    )
-
-
-def _option(
-    here: NodeCores, group: str, size: int, leaving: Sequence[Leaving], prices: Prices
-) -> Option:
-    held, idle, power = here.held_cores[group], here.idle_cores, here.node.hs06_per_core
-    needed = max(0, size - idle)
-    wait = wait_for_cores(leaving, needed, idle)
-    return Option(
-        node=here.node.name,
-        held_back=group,
-        cap_cores=max(0, held - size),
-        request_cores=size,
-        takes_hs06=min(size, held) * power,
-        gives_hs06=size * power,
-        value=prices.value(size, power, wait.seconds, wait.idle_core_seconds),
-        wait_seconds=wait.seconds,
-        idle_core_seconds=wait.idle_core_seconds,
-        memory_mib=here.memory_for(group, needed),
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Optional
 
@@ -25,12 +25,11 @@ from sharectl.plan.limits import (
     room_for_targets,
     standing_after,
 )
-from sharectl.plan.many import Situation, many_pairs
-from sharectl.plan.nodes import ALL_NODES, Controlled, left_out
-from sharectl.plan.pair import one_pair
-from sharectl.plan.records import NodeRecord, Wait, Wanted, node_records
+from sharectl.plan.nodes import ALL_NODES, Controlled, left_out, never_steered
+from sharectl.plan.pairs import Situation, Wanted, many_pairs, one_pair
+from sharectl.plan.records import NodeRecord, node_records
 from sharectl.plan.settings import Assigning, GiveUp
-from sharectl.plan.waits import RemainingTimes
+from sharectl.plan.waits import RemainingTimes, nodes_of
 from sharectl.shares.demand import multicore_pending
 from sharectl.shares.groups import controls_with_subgroups, in_order
 
@@ -72,10 +71,6 @@ NODE_REASONS = {
     "refused": "it refuses what is published",
 }
 """Why a node has the target that it has, or has none."""
-
-
-_NEVER_STEERED = ("uncontrolled", "reserved", "several-slots")
-"""Codes of `NODE_REASONS` that hold for every strategy."""
 
 
 @dataclass(frozen=True)
@@ -174,13 +169,9 @@ def decide(
     config: PlanConfig, state: State, snapshot: Snapshot, now: int, known: Known = NOTHING_KNOWN
 ) -> Decision:
     """Decision on a complete snapshot at Unix time ``now``."""
+    deadband_hs06, nodes = config.limits.deadband_hs06, nodes_of(snapshot)
     controls = steer(
-        config.shared_hs06,
-        config.limits.deadband_hs06,
-        config.steering,
-        state.controllers,
-        snapshot,
-        now,
+        config.shared_hs06, deadband_hs06, config.steering, state.controllers, snapshot, now
     )
     groups = controls_with_subgroups(controls, config.own_hs06)
     standing = state.standing_at(now)
@@ -189,23 +180,20 @@ def decide(
     )
     if config.strategy == "pair":
         # The seed steers every node that it is told to.
-        out, unheeding = {node: why for node, why in out.items() if why in _NEVER_STEERED}, {}
+        out, unheeding = never_steered(snapshot), {}
     look = NOT_LOOKED
     if config.give_up is not None:
-        look = look_at_blocks(state.blocks, standing, snapshot, now, config.give_up)
+        look = look_at_blocks(state.blocks, standing, snapshot, nodes, now, config.give_up)
     where = Steerable(
-        {node.name for node in snapshot.nodes if node.name not in out},
-        tuple(config.pledge_hs06),
-        len(snapshot.nodes),
-        look.given_back,
+        nodes.keys() - out.keys(), tuple(config.pledge_hs06), len(nodes), look.given_back
     )
-    kept = dwelling(standing, config.limits, now, where)
+    young = {target.node for target in dwelling(standing, config.limits, now, where)}
     situation = Situation(
         groups=groups,
         snapshot=snapshot,
-        nodes=where.nodes,
+        nodes={name: here for name, here in nodes.items() if name in where.nodes},
         standing=[stood for stood in standing if where.may_keep(stood.target)],
-        young={target.node for target in kept},
+        young=young,
         room=room_for_targets(config.limits, where.pool_nodes),
         remaining=known.remaining,
         block_cores=config.limits.multicore_cores,
@@ -218,107 +206,80 @@ def decide(
     targets, notes = limited(
         standing, wanted.targets, config.limits, now, where, state.uncertain_nodes
     )
-    reason = "no-room" if wanted.targets and not targets else wanted.reason
     idle = look.nodes - {target.node for target in targets}
     given_up = (LimitNote(GIVEN_UP, max(1, len(idle))),) if idle or look.left_alone_kinds else ()
-    notes = (*notes, *wanted.notes, *given_up)
-    decided, after = _sealed(
-        config, state, now, reason=reason, pair=wanted.pair, targets=targets, limits=notes
+    held_back, helped = wanted.pair or (None, None)
+    reason = "no-room" if wanted.targets and not targets else wanted.reason
+    plan = replace(
+        _without_targets(config, state, now, reason),
+        targets=targets,
+        held_back=held_back,
+        helped=helped,
+        limits=(*notes, *wanted.notes, *given_up),
+        multicore_pending=multicore_pending(snapshot),
     )
     after = replace(
-        after,
+        published(state, plan, now),
         nodes=len(snapshot.nodes),
         schedds=snapshot.schedds,
         controllers={control.group: control.state for control in groups if control.state},
         unheeding=unheeding,
         blocks=look.memory if config.give_up is not None else state.blocks,
     )
+    stood_on = {stood.target.node for stood in standing}
     reasons = {
-        **_node_reasons(where, wanted, targets, kept),
-        **dict.fromkeys(idle & set(where.nodes), GIVEN_UP),
-        **_absent(snapshot, standing),
+        **_node_reasons(where, wanted, targets, young),
+        **dict.fromkeys(idle & where.nodes, GIVEN_UP),
+        **dict.fromkeys(stood_on - nodes.keys(), "absent"),
         **out,
     }
-    decided = replace(decided, multicore_pending=multicore_pending(snapshot))
-    records = node_records(snapshot, targets, reasons, _waits(wanted, targets))
-    return Decision(decided, after, groups, records, idle_cores(snapshot, standing))
-
-
-def _waits(wanted: Wanted, targets: Sequence[Target]) -> dict[str, Wait]:
-    """Node -> what its target costs, if the strategy knows: where a limit acted that is not what is called for."""
-    called = set(wanted.targets)
-    costs = {
-        target.node: wanted.waits if target in called else wanted.standing_waits
-        for target in targets
-    }
-    return {node: of_target[node] for node, of_target in costs.items() if node in of_target}
+    records = node_records(nodes, targets, reasons, wanted.waits)
+    return Decision(plan, after, groups, records, idle_cores(nodes.values(), standing))
 
 
 def _node_reasons(
-    where: Steerable, wanted: Wanted, targets: Sequence[Target], kept: Sequence[Target]
+    where: Steerable, wanted: Wanted, targets: Iterable[Target], young: Collection[str]
 ) -> dict[str, str]:
     """Node that may have targets -> why it has its target, or none."""
     stands = {target.node: target for target in targets}
     called = {target.node: target for target in wanted.targets}
-    young = {target.node for target in kept}
-    reasons = {}
-    for name in where.nodes:
+    reasons = dict.fromkeys(where.nodes, "not-needed" if called else "no-call")
+    reasons.update(dict.fromkeys(stands, "target"))
+    reasons.update((name, wanted.reasons[name]) for name in where.nodes & wanted.reasons.keys())
+    for name, reason in reasons.items():
         if stands.get(name) != called.get(name):
             reasons[name] = "dwell" if name in young and name in stands else "limit"
-        elif name in wanted.reasons:
-            spare = wanted.reasons[name] == "not-needed"
-            reasons[name] = "limit" if spare and not targets else wanted.reasons[name]
-        elif name in stands:
-            reasons[name] = "target"
-        else:
-            reasons[name] = "not-needed" if wanted.targets else "no-call"
+        elif reason == "not-needed" and called and not stands:
+            reasons[name] = "limit"
     return reasons
-
-
-def _absent(snapshot: Snapshot, standing: Sequence[Standing]) -> dict[str, str]:
-    there = {node.name for node in snapshot.nodes}
-    return {stood.target.node: "absent" for stood in standing if stood.target.node not in there}
 
 
 def withdrawal(
     config: PlanConfig, state: State, now: int, reason: str = "withdrawn"
 ) -> tuple[Plan, State]:
     """Plan without targets, whatever stands, for when none may stand: ``reason`` says why."""
-    return _sealed(config, state, now, reason=reason, pair=None, targets=(), limits=())
+    plan = _without_targets(config, state, now, reason)
+    return plan, published(state, plan, now)
 
 
-def _sealed(
-    config: PlanConfig,
-    state: State,
-    now: int,
-    *,
-    reason: str,
-    pair: Optional[tuple[str, str]],
-    targets: tuple[Target, ...],
-    limits: tuple[LimitNote, ...],
-) -> tuple[Plan, State]:
-    # At least the time itself, so that a lost state file does not send the sequence backwards.
-    sequence = max(state.sequence + 1, now)
-    sealed = Plan(
-        sequence=sequence,
+def _without_targets(config: PlanConfig, state: State, now: int, reason: str) -> Plan:
+    return Plan(
+        # At least the time itself: a lost state file does not send the sequence backwards.
+        sequence=max(state.sequence + 1, now),
         generated_at=now,
         valid_until=now + config.validity_seconds,
         groups=tuple(config.shared_hs06),
-        targets=targets,
+        targets=(),
         reason=reason,
-        held_back=pair[0] if pair else None,
-        helped=pair[1] if pair else None,
-        limits=limits,
     )
-    return sealed, published(state, sealed, now)
 
 
-def published(state: State, decided: Plan, now: int) -> State:
-    """State once ``decided`` is published at Unix time ``now``."""
+def published(state: State, plan: Plan, now: int) -> State:
+    """State once ``plan`` is published at Unix time ``now``."""
     return replace(
         state,
-        sequence=decided.sequence,
-        standing=standing_after(state.standing_at(now), decided.targets, now),
-        standing_until=decided.valid_until,
+        sequence=plan.sequence,
+        standing=standing_after(state.standing_at(now), plan.targets, now),
+        standing_until=plan.valid_until,
         withdrawn=False,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import floor, log10
@@ -12,15 +12,19 @@ from typing import NamedTuple, Optional
 from sharectl.model import (
     GroupControl,
     JobWaits,
+    Kind,
     LimitNote,
     Node,
     PendingJobs,
+    Plan,
     RunningJobs,
-    Snapshot,
     Source,
     Target,
 )
 from sharectl.plan.free_blocks import NO_BLOCKS, BlockMemory
+from sharectl.plan.limits import MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
+from sharectl.plan.waits import NO_WAIT, NodeCores, Wait
+from sharectl.shares.groups import is_within
 
 
 class HeldJobs(NamedTuple):
@@ -49,7 +53,7 @@ class GroupReason(NamedTuple):
     """Outcome of a cycle for one group."""
 
     code: str
-    """One of `sharectl.plan.group_reasons.GROUP_REASONS`."""
+    """One of `GROUP_REASONS`."""
     closed_nodes: int
     """Nodes with a target that names neither the group nor one within it: none of its jobs starts there."""
     other_sizes_closed_nodes: int
@@ -146,85 +150,32 @@ class CycleRecord:
         return bool(self.pending) or not waiting
 
 
-ROUNDING_HS06 = 1e-6
-"""An error of exactly n blocks pays for n blocks, whatever the last bits of the sums are."""
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Cost of a target until its cores are free."""
-
-    seconds: float
-    """Expected time."""
-    idle_core_seconds: float
-    """Cores expected to stand idle meanwhile, times seconds."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Targets that the controllers' outputs call for, before limits act."""
-
-    reason: str
-    """One of `sharectl.plan.plan.REASONS`."""
-    targets: tuple[Target, ...] = ()
-    """At most one a node, the most useful first."""
-    pair: Optional[tuple[str, str]] = None
-    """Groups held back and helped, if there is one such pair."""
-    notes: tuple[LimitNote, ...] = ()
-    """What kept the strategy from doing better."""
-    waits: Mapping[str, Wait] = field(default_factory=dict)
-    """Node -> what the target called for there costs, if the strategy knows."""
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy knows better than the plan."""
-    standing_waits: Mapping[str, Wait] = field(default_factory=dict)
-    """Node -> what the target that stands there costs still, called for or not; likewise."""
-
-
-NO_WAIT = Wait(0.0, 0.0)
-
-
 def node_records(
-    snapshot: Snapshot,
+    nodes: Mapping[str, NodeCores],
     targets: Iterable[Target],
     reasons: Mapping[str, str],
-    waits: Mapping[str, Wait],
+    waits: Mapping[Target, Wait],
 ) -> tuple[NodeRecord, ...]:
     """A record for every node of the snapshot and every node with a target or a reason, by name."""
-    held = _held(snapshot)
     stands = {target.node: target for target in targets}
-    nodes = {node.name: node for node in snapshot.nodes}
     return tuple(
-        _record(
-            nodes.get(name) or _absent(name), held.get(name, ()), stands.get(name), reasons, waits
-        )
+        _record(nodes.get(name) or _absent(name), stands.get(name), reasons.get(name), waits)
         for name in sorted({*nodes, *stands, *reasons})
     )
 
 
-@lru_cache(maxsize=65_536)
-def rounded(number: int) -> int:
-    """``number`` to two digits, so that the same is kept of what is nearly the same."""
-    if number < 1:
-        return 0
-    return int(round(number, 1 - floor(log10(number))))
-
-
 def _record(
-    node: Node,
-    held: tuple[HeldJobs, ...],
-    target: Optional[Target],
-    reasons: Mapping[str, str],
-    waits: Mapping[str, Wait],
+    here: NodeCores, target: Optional[Target], reason: Optional[str], waits: Mapping[Target, Wait]
 ) -> NodeRecord:
-    wait = waits.get(node.name, NO_WAIT) if target is not None else NO_WAIT
+    node, wait = here.node, waits.get(target, NO_WAIT) if target else NO_WAIT
     return NodeRecord(
         node=node.name,
         cores=node.cores,
         hs06_per_core=node.hs06_per_core,
         controlled=node.controlled,
-        held=held,
+        held=_held(here.running),
         target=target,
-        reason=reasons.get(node.name),
+        reason=reason,
         wait_seconds=wait.seconds,
         idle_core_seconds=wait.idle_core_seconds,
         memory_mib=node.memory_mib,
@@ -234,38 +185,128 @@ def _record(
     )
 
 
-def _absent(name: str) -> Node:
-    return Node(name, name, cores=0, hs06_per_core=0.0, controlled=False)
+def _absent(name: str) -> NodeCores:
+    return NodeCores(Node(name, name, cores=0, hs06_per_core=0.0, controlled=False))
 
 
-def _held(snapshot: Snapshot) -> dict[str, tuple[HeldJobs, ...]]:
-    """Jobs of each node by group and size."""
-    jobs: defaultdict[str, list[RunningJobs]] = defaultdict(list)
-    for job in snapshot.running:
-        jobs[job.node].append(job)
-    return {node: _by_kind(here) for node, here in jobs.items()}
+@lru_cache(maxsize=65_536)
+def rounded(number: int) -> int:
+    """``number`` to two digits: the same is kept of what is nearly the same."""
+    return int(round(number, 1 - floor(log10(number)))) if number >= 1 else 0
 
 
-def _by_kind(here: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
-    sums: dict[tuple[str, int], list[int]] = {}
-    for job in here:
-        row = sums.setdefault((job.group, job.cores), [0, 0, 0, 0, job.memory_mib])
-        row[0] += job.jobs
-        row[1] += job.seconds * job.jobs
-        if job.memory_mib > 0:
-            row[2] += job.jobs
-            row[3] += job.memory_mib * job.jobs
-            row[4] = job.memory_mib if row[4] == job.memory_mib else 0
-    return tuple(_jobs(group, cores, row) for (group, cores), row in sorted(sums.items()))
+def _held(running: Iterable[RunningJobs]) -> tuple[HeldJobs, ...]:
+    """Jobs of one node by group and size."""
+    alike: defaultdict[Kind, list[RunningJobs]] = defaultdict(list)
+    for jobs in running:
+        alike[jobs.group, jobs.cores].append(jobs)
+    return tuple(HeldJobs(*kind, *_means(alike[kind])) for kind in sorted(alike))
 
 
-def _jobs(group: str, cores: int, sums: list[int]) -> HeldJobs:
-    jobs, seconds, with_memory, memory_mib, alike_mib = sums
-    return HeldJobs(
-        group,
-        cores,
-        jobs,
-        rounded(seconds // jobs) if jobs else 0,
+def _means(alike: Sequence[RunningJobs]) -> tuple[int, int, int]:
+    """Number of jobs, seconds that they have run and memory that they hold, MiB."""
+    number = sum(jobs.jobs for jobs in alike)
+    seconds = sum(jobs.seconds * jobs.jobs for jobs in alike) // max(1, number)
+    sizable = [jobs for jobs in alike if jobs.memory_mib > 0]
+    if len({jobs.memory_mib for jobs in sizable}) == 1:
         # Exact where all hold the same: a job for which there is just enough room must fit again.
-        alike_mib or (rounded(memory_mib // with_memory) if with_memory else 0),
-    )
+        return number, rounded(seconds), sizable[0].memory_mib
+    memory_mib = sum(jobs.memory_mib * jobs.jobs for jobs in sizable)
+    holders = sum(jobs.jobs for jobs in sizable)
+    return number, rounded(seconds), rounded(memory_mib // max(1, holders))
+
+
+HELPED, HELD_BACK, BOTH = "helped", "held-back", "helped-and-held-back"
+
+GROUP_REASONS: Mapping[str, str] = {
+    HELPED: "targets let its jobs in where another group is held back",
+    HELD_BACK: "targets hold it back to a cap",
+    BOTH: "some targets help it and others hold it back, or groups within it",
+    "no-plan": "targets were withdrawn, or sharectl is disabled",
+    "no-output": "its controller asks for nothing: it is at its share, or off by no more than the deadband",
+    "no-demand": "it is under its share, and no job of it waits",
+    "not-placeable": "it is under its share, and no node could run the jobs of it that wait",
+    "no-giver": "it is under its share, and no group is over its share",
+    "no-taker": "it is over its share, and no group under its share has jobs that a target could help",
+    "no-cores": "it is over its share, and holds no cores on nodes that may have targets",
+    "no-fit": "no node that may have targets could give its pending jobs their cores and memory",
+    "given-up": "its jobs did not come to cores that were kept free for them: nodes are left alone for a time",
+    "probing": "jobs are to take some of the cores that are kept free before there are more",
+    "too-small": "its error, or the other group's, is not worth the cores of a target",
+    "not-worth": "cores would stand idle for longer than the power that is moved is worth",
+    "limited": "a limit leaves no room for its targets",
+    "not-furthest": "control.strategy is pair, and another group is further off",
+    "others-first": "targets for other groups are worth more, or use up what there is to give",
+}
+"""Why a group is helped, held back or neither."""
+
+_BY_PLAN = {
+    "withdrawn": "no-plan",
+    "disabled": "no-plan",
+    "no-fit": "no-fit",
+    "no-node": "no-fit",
+    "error-below-node": "too-small",
+    "output-below-node": "too-small",
+    "not-worth": "not-worth",
+    "no-room": "limited",
+}
+"""Reason of a plan without targets -> reason of every group that it could have been for."""
+
+_ROOM = frozenset({MAX_NODES, MAX_TARGET_SHARE, MAX_CHANGED_NODES})
+_LEFT_OUT = frozenset(
+    {"uncontrolled", "reserved", "several-slots", "draining", "absent", "not-obeying", "refused"}
+)
+
+
+def group_reasons(
+    groups: Iterable[GroupControl],
+    plan: Optional[Plan],
+    strategy: str,
+    nodes: Collection[NodeRecord],
+    pending: Iterable[PendingJobs],
+) -> dict[str, GroupReason]:
+    """Group -> its reason.
+
+    Parameters
+    ----------
+    plan
+        None if nothing was published.
+    nodes
+        With the targets that stand after the cycle.
+    """
+    targets = [node.target for node in nodes if node.target is not None]
+    held = {jobs.group for node in nodes if node.reason not in _LEFT_OUT for jobs in node.held}
+    node_reasons = {node.reason for node in nodes}
+    plan_reason, limits = (plan.reason, plan.limits) if plan else ("", ())
+    waiting = [jobs for jobs in pending if jobs.jobs > 0]
+    reasons = {}
+    for control in groups:
+        group = control.group
+        under, over = control.output_hs06 < 0, control.output_hs06 > 0
+        helping = [target for target in targets if is_within(target.helped, group)]
+        holding = [target for target in targets if is_within(target.held_back, group)]
+        own = [jobs for jobs in waiting if is_within(jobs.group, group)]
+        applies = (
+            (BOTH, helping and holding),
+            (HELPED, helping),
+            (HELD_BACK, holding),
+            ("no-plan", _BY_PLAN.get(plan_reason) == "no-plan"),
+            ("no-output", not (under or over)),
+            ("no-demand", under and not own),
+            ("not-placeable", under and not any(jobs.placeable for jobs in own)),
+            ("no-giver", under and plan_reason == "no-group-over"),
+            ("no-taker", over and plan_reason in ("no-group-under", "given-up")),
+            ("no-cores", over and not any(is_within(name, group) for name in held)),
+            ("given-up", under and "given-up" in (plan_reason, *node_reasons)),
+            ("probing", under and "probing" in node_reasons),
+            (_BY_PLAN.get(plan_reason, ""), plan_reason in _BY_PLAN),
+            ("not-furthest", strategy == "pair"),
+            ("limited", any(note.code in _ROOM for note in limits)),
+            ("others-first", True),
+        )
+        reasons[group] = GroupReason(
+            next(code for code, does in applies if does),
+            len(targets) - len({target.node for target in (*helping, *holding)}),
+            sum(bool({jobs.cores for jobs in own} - {t.request_cores}) for t in helping),
+        )
+    return reasons

@@ -1,33 +1,58 @@
-"""How long running jobs still run, learnt from what ended between one look at the pool and the next.
+"""Cores that nodes hold, and the time until their jobs give them back.
 
-A life table by age: in each bin of it, how long jobs were watched and how many of them ended. Bins
-grow with the age, so that minutes and weeks are learnt alike.
-
-How long it takes until a group's jobs on one node have given enough cores back.
-
-What each node holds, as plans need it: cores and memory by group, with how long they are expected
-to be held.
+Run times are learnt from jobs that ended between two looks at the pool. A life table has, for each
+bin of age, how long jobs were watched and how many of them ended. Bins grow with the age: minutes
+and weeks are learnt alike.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil, exp, floor, fsum, inf, log, sqrt
+from math import ceil, exp, floor, inf, log, sqrt
 from typing import NamedTuple
 
 from sharectl.model import Node, RunningJobs, Snapshot
-from sharectl.plan.assignment import NO_MEMORY_LIMIT
-from sharectl.plan.records import Wait
+
+NO_MEMORY_LIMIT = 2**62
 
 ORDER_CORRECTION = 0.56
-"""The k-th of n exponential times has its mean where k / (n + 0.56) of them are over, within some per cent for all k, n."""
+"""The k-th of n exponential times has its mean where k / (n + 0.56) of them are over, within some
+per cent for all k, n."""
 
-NEWTON_STEPS = 20
-NEWTON_RATIO = 1e-2
+NEWTON_STEPS, NEWTON_RATIO = 20, 1e-2
+
+BIN_RATIO = sqrt(2)
+"""Between the starts of two bins."""
+
+EDGES_SECONDS = (0, *(round(60 * BIN_RATIO**step) for step in range(31)))
+"""Where bins begin: 0, 1 minute, then two for each doubling, up to 23 days."""
+
+PRIOR_LEAST_SECONDS, PRIOR_MOST_SECONDS = 1800.0, 172_800.0
+
+START_TOLERANCE_SECONDS = 2
+"""Daemons round: a job's start differs by so much from look to look."""
+
+LONGEST_GAP_SECONDS = 4 * 3600
+"""Looks further apart say too little of when a job ended."""
+
+Row = tuple[int, float, float]
+"""Start of a bin, seconds at risk, ends."""
+
+
+class Wait(NamedTuple):
+    """Cost of a target until its cores are free."""
+
+    seconds: float
+    """Expected time."""
+    idle_core_seconds: float
+    """Cores expected to stand idle meanwhile, times seconds."""
+
+
+NO_WAIT = Wait(0.0, 0.0)
 
 
 class Leaving(NamedTuple):
@@ -43,10 +68,9 @@ class Leaving(NamedTuple):
 def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) -> Wait:
     """Expected time until ``jobs`` have given back ``needed_cores``, and what stands idle meanwhile.
 
-    Each job ends after an exponential time of its own mean. The cores given back by time t are then
-    on average ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that
-    must come free, in whole jobs, lowered so that it is the mean of an order statistic
-    (`ORDER_CORRECTION`).
+    Each job ends after an exponential time of its mean. The cores given back by time t are then on
+    average ``sum of cores * (1 - exp(-t / mean))``; the wait is when these reach the cores that
+    must come free, in whole jobs, lowered to the mean of an order statistic (`ORDER_CORRECTION`).
 
     Parameters
     ----------
@@ -54,7 +78,7 @@ def wait_for_cores(jobs: Sequence[Leaving], needed_cores: int, idle_cores: int) 
         Cores that no job holds already, and that wait for the others.
     """
     if needed_cores <= 0:
-        return Wait(0.0, 0.0)
+        return NO_WAIT
     # Plain loops: a plan for a large pool asks this ten thousand times.
     number = cores = 0
     for held, count, _ in jobs:
@@ -92,23 +116,6 @@ def _time_until(jobs: Sequence[Leaving], cores: int, due_cores: float) -> float:
     return seconds
 
 
-BIN_RATIO = sqrt(2)
-"""Between the starts of two bins."""
-
-EDGES_SECONDS = (0, *(round(60 * BIN_RATIO**step) for step in range(31)))
-"""Where bins begin: 0, 1 minute, then two for each doubling, up to 23 days."""
-
-PRIOR_LEAST_SECONDS, PRIOR_MOST_SECONDS = 1800.0, 172_800.0
-START_TOLERANCE_SECONDS = 2
-"""Daemons round: a job's start differs by so much from look to look."""
-
-LONGEST_GAP_SECONDS = 4 * 3600
-"""Looks further apart say too little of when a job ended."""
-
-Row = tuple[int, float, float]
-"""Start of a bin, seconds at risk, ends."""
-
-
 def age_bin(age_seconds: float) -> int:
     """Number of the bin of an age; that of 0 for one below."""
     return bisect_right(EDGES_SECONDS, max(0.0, age_seconds)) - 1
@@ -125,10 +132,7 @@ class RemainingTimes:
 
     def __add__(self, other: RemainingTimes) -> RemainingTimes:
         """Sum of two tables."""
-        return RemainingTimes(
-            tuple(map(sum, zip(self.at_risk_seconds, other.at_risk_seconds))),
-            tuple(map(sum, zip(self.ends, other.ends))),
-        )
+        return RemainingTimes.from_rows((*self.as_rows(), *other.as_rows()))
 
     def expected_seconds(self, age_seconds: float) -> float:
         """Mean time that a job of this age still runs, seconds, > 0.
@@ -161,6 +165,14 @@ class RemainingTimes:
         return cls(tuple(seconds), tuple(ends))
 
     @cached_property
+    def by_bin(self) -> tuple[float, ...]:
+        """Mean time that a job in the middle of a bin still runs, seconds, by bin."""
+        ends = (*EDGES_SECONDS[1:], EDGES_SECONDS[-1])
+        return tuple(
+            self.expected_seconds((start + end) / 2) for start, end in zip(EDGES_SECONDS, ends)
+        )
+
+    @cached_property
     def _rates(self) -> tuple[float, ...]:
         """Ends a second, by bin."""
         return tuple(
@@ -183,6 +195,12 @@ NOTHING_SEEN = RemainingTimes()
 """The prior alone."""
 
 
+def _prior_rate(age_seconds: float) -> float:
+    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin
+    # that begins there.
+    return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
+
+
 def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTimes]:
     """Life table of each group from two looks: jobs of ``previous`` not in ``current`` have ended.
 
@@ -195,34 +213,23 @@ def observed(previous: Snapshot, current: Snapshot) -> Mapping[str, RemainingTim
         return {}
     there = {node.name for node in current.nodes}
     later = _starts(current)
-    rows: defaultdict[str, list[tuple[float, float, float]]] = defaultdict(list)
+    rows: defaultdict[str, list[Row]] = defaultdict(list)
     for (node, group, cores), starts in _starts(previous).items():
-        if node not in there:
-            continue
-        for start, stays in _matched(starts, later.get((node, group, cores), ())):
-            age = max(0, previous.taken_at - start)
-            rows[group].append(
-                (age, age + (between if stays else between / 2), 0.0 if stays else 1.0)
-            )
-    return {group: _table(seen) for group, seen in rows.items()}
-
-
-def _prior_rate(age_seconds: float) -> float:
-    # Of a rate of 2 / age the mean rest is the age itself; the age is that of the middle of a bin
-    # that begins there.
-    return 2 / min(max(age_seconds * sqrt(BIN_RATIO), PRIOR_LEAST_SECONDS), PRIOR_MOST_SECONDS)
+        if node in there:
+            for start, stays in _matched(starts, later.get((node, group, cores), ())):
+                age = max(0, previous.taken_at - start)
+                rows[group] += _watched(age, age + (between if stays else between / 2))
+                if not stays:
+                    rows[group].append((age + between // 2, 0.0, 1.0))
+    return {group: RemainingTimes.from_rows(watched) for group, watched in rows.items()}
 
 
 def _starts(taken: Snapshot) -> dict[tuple[str, str, int], list[int]]:
     """Start of each running job by node, group and cores, earliest first."""
     starts: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
     for held in taken.running:
-        starts[held.node, held.group, held.cores] += [_start(taken, held)] * held.jobs
+        starts[held.node, held.group, held.cores] += [taken.taken_at - held.seconds] * held.jobs
     return {key: sorted(seconds) for key, seconds in starts.items()}
-
-
-def _start(taken: Snapshot, held: RunningJobs) -> int:
-    return taken.taken_at - held.seconds
 
 
 def _matched(before: Iterable[int], after: Iterable[int]) -> list[tuple[int, bool]]:
@@ -240,97 +247,68 @@ def _matched(before: Iterable[int], after: Iterable[int]) -> list[tuple[int, boo
     return matches
 
 
-def _table(seen: Iterable[tuple[float, float, float]]) -> RemainingTimes:
-    """Table of jobs watched from one age to another, and whether they ended then."""
-    seconds: list[list[float]] = [[] for _ in EDGES_SECONDS]
-    ends = [0.0] * len(EDGES_SECONDS)
-    for begin, end, ended in seen:
-        first, last = age_bin(begin), age_bin(end)
-        for number in range(first, last + 1):
-            upper = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else end
-            seconds[number].append(min(end, upper) - max(begin, EDGES_SECONDS[number]))
-        ends[last] += ended
-    return RemainingTimes(tuple(map(fsum, seconds)), tuple(ends))
+def _watched(begin: float, end: float) -> Iterable[Row]:
+    """Rows of a job that was watched from one age to another."""
+    for number in range(age_bin(begin), age_bin(end) + 1):
+        start = EDGES_SECONDS[number]
+        upper = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else end
+        yield start, min(end, upper) - max(begin, start), 0.0
 
 
 @dataclass
 class NodeCores:
-    """One node."""
+    """Jobs and cores of one node."""
 
     node: Node
-    idle_cores: int = 0
-    """Cores that no job holds."""
-    held_cores: dict[str, int] = field(default_factory=dict)
-    """Group -> cores, of all groups."""
-    held_mib: dict[str, int] = field(default_factory=dict)
-    memory_known: bool = True
-    """Whether all jobs say what memory they hold."""
-    ages: dict[str, dict[tuple[int, int], int]] = field(default_factory=dict)
-    """Group -> cores of a job and bin of its age -> jobs; of the groups asked for."""
+    running: list[RunningJobs] = field(default_factory=list)
+
+    @cached_property
+    def held_cores(self) -> Mapping[str, int]:
+        """Group -> cores that its jobs hold; 0 of any other."""
+        held: Counter[str] = Counter()
+        for jobs in self.running:
+            held[jobs.group] += jobs.cores * jobs.jobs
+        return held
+
+    @cached_property
+    def idle_cores(self) -> int:
+        """Cores that no job holds."""
+        return max(0, self.node.cores - sum(self.held_cores.values()))
+
+    @cached_property
+    def _held_mib(self) -> Mapping[str, int]:
+        held: Counter[str] = Counter()
+        for jobs in self.running:
+            held[jobs.group] += jobs.memory_mib * jobs.jobs
+        return held
 
     def memory_for(self, group: str, freed_cores: int) -> int:
-        """MiB that a job may request once the group has given back so many cores; no limit if that is not known."""
+        """MiB that a job may request once the group has given back so many cores.
+
+        All of the node's if some job does not say what it holds; no limit if that is unknown too.
+        """
         if self.node.memory_mib <= 0:
             return NO_MEMORY_LIMIT
-        if not self.memory_known:
+        if not all(jobs.memory_mib > 0 for jobs in self.running):
             return self.node.memory_mib
-        free = self.node.memory_mib - sum(self.held_mib.values())
-        held = self.held_cores.get(group, 0)
-        return floor(free + (self.held_mib.get(group, 0) * freed_cores / held if held else 0))
+        free = self.node.memory_mib - sum(self._held_mib.values())
+        held = self.held_cores[group]
+        return floor(free + (self._held_mib[group] * freed_cores / held if held else 0))
+
+    def leaving(self, group: str, remaining: Mapping[str, RemainingTimes]) -> list[Leaving]:
+        """The group's jobs by cores and bin of age, with the time that they still run."""
+        alike: Counter[tuple[int, int]] = Counter()
+        for jobs in self.running:
+            if jobs.group == group:
+                alike[jobs.cores, age_bin(jobs.seconds)] += jobs.jobs
+        seconds = remaining.get(group, NOTHING_SEEN).by_bin
+        return [Leaving(cores, jobs, seconds[n]) for (cores, n), jobs in sorted(alike.items())]
 
 
-def cores_of_nodes(
-    snapshot: Snapshot, names: Collection[str], groups: Collection[str]
-) -> dict[str, NodeCores]:
-    """Cores of each of the nodes named, with ages of jobs of ``groups``."""
-    nodes = {node.name: NodeCores(node) for node in snapshot.nodes if node.name in names}
-    for job in snapshot.running:
-        here = nodes.get(job.node)
-        if here is None:
-            continue
-        group, jobs = job.group, job.jobs
-        here.held_cores[group] = here.held_cores.get(group, 0) + job.cores * jobs
-        if job.memory_mib > 0:
-            here.held_mib[group] = here.held_mib.get(group, 0) + job.memory_mib * jobs
-        else:
-            here.memory_known = False
-        if group in groups:
-            kinds = here.ages.setdefault(group, {})
-            key = (job.cores, age_bin(job.seconds))
-            kinds[key] = kinds.get(key, 0) + jobs
-    for here in nodes.values():
-        here.idle_cores = max(0, here.node.cores - sum(here.held_cores.values()))
+def nodes_of(snapshot: Snapshot) -> dict[str, NodeCores]:
+    """Node -> its jobs and cores."""
+    nodes = {node.name: NodeCores(node) for node in snapshot.nodes}
+    for jobs in snapshot.running:
+        if jobs.node in nodes:
+            nodes[jobs.node].running.append(jobs)
     return nodes
-
-
-class Expected:
-    """Expected time that jobs still run, by group and bin of age."""
-
-    def __init__(self, remaining: Mapping[str, RemainingTimes]) -> None:
-        self._remaining = remaining
-        self._seconds: dict[tuple[str, int], float] = {}
-
-    def seconds(self, group: str, number: int) -> float:
-        """Of a job in the middle of the bin."""
-        key = (group, number)
-        known = self._seconds.get(key)
-        if known is None:
-            start = EDGES_SECONDS[number]
-            end = EDGES_SECONDS[number + 1] if number + 1 < len(EDGES_SECONDS) else start
-            known = self._remaining.get(group, NOTHING_SEEN).expected_seconds((start + end) / 2)
-            self._seconds[key] = known
-        return known
-
-    def cores_a_second(self, node: NodeCores, group: str) -> float:
-        """How fast the group's jobs on the node are expected to give cores back."""
-        kinds = node.ages.get(group, {})
-        return fsum(
-            [cores * jobs / self.seconds(group, number) for (cores, number), jobs in kinds.items()]
-        )
-
-    def leaving(self, node: NodeCores, group: str) -> list[Leaving]:
-        """The group's jobs on the node, always in one order."""
-        return [
-            Leaving(cores, jobs, self.seconds(group, number))
-            for (cores, number), jobs in sorted(node.ages.get(group, {}).items())
-        ]

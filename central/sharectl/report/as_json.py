@@ -73,7 +73,7 @@ def plan(decided: Plan) -> dict[str, Any]:
 
 def group_reasons(record: CycleRecord) -> list[dict[str, Any]]:
     """Keys: group, code, says, closed_nodes, other_sizes_closed_nodes; of groups with a reason."""
-    from sharectl.plan.group_reasons import GROUP_REASONS
+    from sharectl.plan.records import GROUP_REASONS
 
     return [
         {"group": group, "says": GROUP_REASONS[reason.code], **reason._asdict()}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from typing import Optional
 
 from sharectl.model import PendingJobs, Snapshot, UnplaceableJobs
@@ -27,6 +28,18 @@ def pending_rows(
             if count > 0
         ]
     return tuple(rows)
+
+
+def pending_alike(pending: Iterable[PendingJobs], groups: Collection[str]) -> list[PendingJobs]:
+    """Pending jobs of ``groups``, one row for jobs of one size and, by powers of two, memory."""
+    alike: dict[tuple[str, int, int, bool], PendingJobs] = {}
+    for jobs in pending:
+        if jobs.group in groups and jobs.jobs > 0:
+            key = (jobs.group, jobs.cores, jobs.memory_mib.bit_length(), jobs.placeable)
+            other = alike.get(key, replace(jobs, jobs=0))
+            most_mib = max(other.memory_mib, jobs.memory_mib)
+            alike[key] = replace(jobs, jobs=other.jobs + jobs.jobs, memory_mib=most_mib)
+    return [alike[key] for key in sorted(alike)]
 
 
 def unplaceable_by_cores(pending: Iterable[PendingJobs], group: str) -> dict[int, int]:

@@ -128,10 +128,10 @@ def controls_with_subgroups(
             control,
             error=errors[control.group],
             setpoint_hs06=fsum(
-                row.setpoint_hs06 for row in rows if _within(row.group, control.group)
+                row.setpoint_hs06 for row in rows if is_within(row.group, control.group)
             ),
             control_error_hs06=fsum(
-                row.control_error_hs06 for row in rows if _within(row.group, control.group)
+                row.control_error_hs06 for row in rows if is_within(row.group, control.group)
             ),
             output_hs06=0.0,
             acted=(BY_SUBGROUPS,),
@@ -142,8 +142,9 @@ def controls_with_subgroups(
     )
 
 
-def _within(group: str, above: str) -> bool:
-    return group == above or group.startswith(f"{above}.")
+def is_within(name: str, group: str) -> bool:
+    """True if ``name`` is the group, or one within it."""
+    return name == group or name.startswith(f"{group}.")
 
 
 def _sum(one: GroupError, other: GroupError) -> GroupError:

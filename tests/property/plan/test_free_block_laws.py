@@ -28,6 +28,7 @@ from sharectl.plan.free_blocks import (
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import FEW_CORES, IN_A_ROW, GiveUp
+from sharectl.plan.waits import nodes_of
 from sharectl.publish.state import StateFile
 from tests.fakes import NOW
 
@@ -259,9 +260,8 @@ def test_a_clock_that_steps_leaves_nothing_alone_for_longer_than_the_longest_tim
 ) -> None:
     """Whatever the clock was when a row was made."""
     row = BackOff("cms", SIZE, "wn-1", 1, 3600.0, NOW + 3600)
-    look = look_at_blocks(
-        BlockMemory(back_offs=(row,)), (), Snapshot(NOW + step, (), (), ()), NOW + step, GiveUp()
-    )
+    seen = Snapshot(NOW + step, (), (), ())
+    look = look_at_blocks(BlockMemory(back_offs=(row,)), (), seen, {}, NOW + step, GiveUp())
     assert all(row.until <= NOW + step + MOST_SECONDS for row in look.memory.back_offs)
     assert bool(look.left_alone) == (step < 0)
 
@@ -278,5 +278,6 @@ def test_a_node_that_acts_on_no_target_keeps_no_cores_free() -> None:
     stood = Standing(Target("wn-1", "alice", 0, "cms", SIZE), NOW - 9000)
     for sequence, since in ((0, None), (None, NOW), (NOW, NOW)):
         node = Node("wn-1", "wn-1", CORES, 10.0, controlled=True, obeyed_sequence=sequence)
-        look = look_at_blocks(NO_BLOCKS, [stood], Snapshot(NOW, (node,), (), ()), NOW, GiveUp(60.0))
+        seen = Snapshot(NOW, (node,), (), ())
+        look = look_at_blocks(NO_BLOCKS, [stood], seen, nodes_of(seen), NOW, GiveUp(60.0))
         assert [block.free_since for block in look.memory.open] == [since]

@@ -59,7 +59,7 @@ limits = st.builds(
 def situations(draw: st.DrawFn) -> Asked:
     ages = st.sampled_from((-50, 0, 50, 99, 100, 5000))
     standing = [Standing(each, NOW - draw(ages)) for each in draw(stood)]
-    where = Steerable(NODES, GROUPS, draw(st.integers(len(NODES), 12)))
+    where = Steerable(frozenset(NODES), GROUPS, draw(st.integers(len(NODES), 12)))
     return standing, draw(asked_for), draw(limits), where, draw(st.integers(0, 3))
 
 
@@ -166,7 +166,7 @@ def test_changes_are_not_put_off_for_ever(asked: Asked) -> None:
 def test_the_order_of_what_stands_does_not_matter(asked: Asked, source: Random) -> None:
     """The order in which standing targets and nodes are given changes neither targets nor what is said of limits."""
     standing, wanted, bounds, where, uncertain = asked
-    turned = replace(where, nodes=source.sample(NODES, len(NODES)), groups=GROUPS[::-1])
+    turned = replace(where, groups=GROUPS[::-1])
     mixed = source.sample(standing, len(standing))
     assert limited(mixed, wanted, bounds, NOW, turned, uncertain) == limited(
         standing, wanted, bounds, NOW, where, uncertain

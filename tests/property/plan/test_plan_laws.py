@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from sharectl.cycle.record import record_of
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.assignment import (
+    FEW,
+    GAP_RATIO,
+    Budgets,
     Choice,
     Option,
-    Problem,
-    Waiting,
+    best,
     greedy,
     total_worth,
 )
-from sharectl.plan.group_reasons import BOTH, GROUP_REASONS, HELD_BACK, HELPED
-from sharectl.plan.highs import FEW, GAP_RATIO, best
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
+from sharectl.plan.records import BOTH, GROUP_REASONS, HELD_BACK, HELPED
 from sharectl.plan.settings import Assigning
 from sharectl.shares.errors import cores_by_node
 from tests.fakes import NOW
@@ -242,7 +243,7 @@ def test_a_plan_in_force_stays(solver: str, taken: Snapshot, config: PlanConfig)
 
 # ---- the assignment itself
 
-options = st.builds(
+options_of = st.builds(
     lambda node, group, size, density, spare: Option(
         node,
         group,
@@ -259,21 +260,23 @@ options = st.builds(
     st.floats(0.2, 1),
     st.sampled_from((1.0, 1.0, 0.5)),
 )
-problems = st.builds(
-    Problem,
-    st.lists(options, min_size=1, max_size=7, unique_by=lambda option: option[:2] + option[3:4]),
+option_lists = st.lists(
+    options_of, min_size=1, max_size=7, unique_by=lambda option: option[:2] + option[3:4]
+)
+budgets_of = st.builds(
+    Budgets,
     st.fixed_dictionaries({group: st.floats(20, 200) for group in ("alice", "atlas")}),
     st.fixed_dictionaries({group: st.floats(20, 200) for group in ("cms", "lhcb")}),
     st.dictionaries(
         st.tuples(st.sampled_from(("cms", "lhcb")), st.sampled_from((1, 2, 4, 8))),
-        st.builds(lambda jobs: [Waiting(0, jobs)], st.sampled_from((1, 2, 3, 7))),
+        st.builds(lambda jobs: {0: jobs}, st.sampled_from((1, 2, 3, 7))),
         min_size=1,
     ),
     st.none() | st.integers(1, 3),
 )
 
 
-def fits(problem: Problem, chosen: list[Choice]) -> bool:
+def fits(budgets: Budgets, chosen: list[Choice]) -> bool:
     taken, given = defaultdict[str, float](float), defaultdict[str, float](float)
     jobs = Counter[tuple[str, int]]()
     for choice in chosen:
@@ -284,17 +287,16 @@ def fits(problem: Problem, chosen: list[Choice]) -> bool:
     return (
         len(set(nodes_used))
         == len(nodes_used)
-        <= (len(NODES) if problem.room is None else problem.room)
-        and all(power <= problem.excess_hs06[group] + 1e-5 for group, power in taken.items())
-        and all(power <= problem.deficit_hs06[group] + 1e-5 for group, power in given.items())
+        <= (len(NODES) if budgets.room is None else budgets.room)
+        and all(power <= budgets.excess_hs06[group] + 1e-5 for group, power in taken.items())
+        and all(power <= budgets.deficit_hs06[group] + 1e-5 for group, power in given.items())
         and all(
-            number <= sum(row.jobs for row in problem.waiting.get(key, ()))
-            for key, number in jobs.items()
+            number <= sum(budgets.waiting.get(key, {}).values()) for key, number in jobs.items()
         )
     )
 
 
-def guaranteed_ratio(problem: Problem) -> float:
+def guaranteed_ratio(options: list[Option], budgets: Budgets) -> float:
     """Part of the best sum of values that `greedy` never falls below, without targets that stand.
 
     By order of value alone. Take the best choice, and of it each option that greedy left out: when
@@ -319,18 +321,16 @@ def guaranteed_ratio(problem: Problem) -> float:
     + 2 c without room; with 2 j for one of these 3 or 2 where jobs count as power does. Parts of
     options, which greedy takes last, only add.
     """
-    if not problem.options:
-        return 1.0
     powers = [
         (each.value, power)
-        for each in problem.options
+        for each in options
         for power in (each.takes_hs06, each.gives_hs06)
         if power > 0
     ]
     spread = max(power for _, power in powers) / min(power for _, power in powers)
     densities = [value / power for value, power in powers]
     evenness = min(densities) / max(densities)
-    counts = (1 if problem.room is None else 2) + _jobs_stood_for(problem.options)
+    counts = (1 if budgets.room is None else 2) + _jobs_stood_for(options)
     return 1 / (counts + 2 * min(2 * spread, (1 + evenness) / evenness**2))
 
 
@@ -342,39 +342,39 @@ def _jobs_stood_for(options: Iterable[Option]) -> float:
     return max(1.0 if max(jobs) == 1 else 2 * max(jobs) / min(jobs) for jobs in numbers.values())
 
 
-def optimum(problem: Problem) -> float:
+def optimum(options: list[Option], budgets: Budgets) -> float:
     """The best sum of values, by trying all."""
     found = 0.0
-    for helped in product((None, "cms", "lhcb"), repeat=len(problem.options)):
+    for helped in product((None, "cms", "lhcb"), repeat=len(options)):
         chosen = [
-            Choice(option, group, 0)
-            for option, group in zip(problem.options, helped)
-            if group is not None
+            Choice(option, group, 0) for option, group in zip(options, helped) if group is not None
         ]
         worth = total_worth(chosen)
-        if worth > found and fits(problem, chosen):
+        if worth > found and fits(budgets, chosen):
             found = worth
     return found
 
 
-@given(problems)
-def test_greedy_stays_within_its_bound(problem: Problem) -> None:
+@given(option_lists, budgets_of)
+def test_greedy_stays_within_its_bound(options: list[Option], budgets: Budgets) -> None:
     """Greedy is a choice that fits, of at least `guaranteed_ratio` of the best sum of values."""
-    chosen = greedy(problem)
-    assert fits(problem, chosen)
-    assert total_worth(chosen) >= guaranteed_ratio(problem) * optimum(problem) - 1e-6
+    chosen = greedy(options, budgets)
+    assert fits(budgets, chosen)
+    assert (
+        total_worth(chosen) >= guaranteed_ratio(options, budgets) * optimum(options, budgets) - 1e-6
+    )
 
 
-@given(problems)
-def test_highs_finds_the_best(problem: Problem) -> None:
+@given(option_lists, budgets_of)
+def test_highs_finds_the_best(options: list[Option], budgets: Budgets) -> None:
     """HiGHS finds a choice that fits, of the best sum of values but for its gap."""
     pytest.importorskip("scipy")
-    chosen = best(problem, 10.0)
-    assert fits(problem, chosen)
-    assert total_worth(chosen) >= (1 - 2 * GAP_RATIO) * optimum(problem) - 1e-6
+    chosen = best(options, budgets, 10.0)
+    assert fits(budgets, chosen)
+    assert total_worth(chosen) >= (1 - 2 * GAP_RATIO) * optimum(options, budgets) - 1e-6
 
 
-def many_options(seed: int) -> Problem:
+def many_options(seed: int) -> tuple[list[Option], Budgets]:
     """More than are solved exactly, of uneven values, where errors and jobs that wait run out before the nodes."""
     draw = Random(seed)
     power = {f"wn-{number:03}": draw.choice((9.0, 11.0, 14.0)) for number in range(FEW // 2)}
@@ -385,12 +385,12 @@ def many_options(seed: int) -> Problem:
         for size in (2, 8)
     ]
     waiting = {
-        ("cms", 8): [Waiting(0, 40)],
-        ("lhcb", 2): [Waiting(0, 60)],
-        ("lhcb", 8): [Waiting(0, 5)],
+        ("cms", 8): {0: 40},
+        ("lhcb", 2): {0: 60},
+        ("lhcb", 8): {0: 5},
     }
-    return Problem(
-        found, {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60
+    return found, Budgets(
+        {"alice": 2000.0, "atlas": 1200.0}, {"cms": 1500.0, "lhcb": 900.0}, waiting, 60
     )
 
 
@@ -398,10 +398,10 @@ def many_options(seed: int) -> Problem:
 def test_the_relaxation_of_many_options_is_near_the_best(seed: int) -> None:
     """Of more than `FEW` options, the choice fits, and is worth nearly as much as HiGHS's best; greedy is not asked."""
     pytest.importorskip("scipy")
-    problem = many_options(seed)
-    chosen = best(problem, 60.0)
-    assert fits(problem, chosen)
-    assert total_worth(chosen) >= 0.95 * total_worth(best(problem, 60.0, exactly=True))
+    options, budgets = many_options(seed)
+    chosen = best(options, budgets, 60.0)
+    assert fits(budgets, chosen)
+    assert total_worth(chosen) >= 0.95 * total_worth(best(options, budgets, 60.0, exactly=True))
 
 
 @given(snapshots, configs)

@@ -31,6 +31,7 @@ from sharectl.plan.free_blocks import (
 )
 from sharectl.plan.plan import Decision, PlanConfig, State, decide
 from sharectl.plan.settings import GiveUp, Prices
+from sharectl.plan.waits import nodes_of
 from tests.fakes import NOW
 
 TARGET = Target("wn-1", "alice", 24, "cms", 8)
@@ -194,7 +195,7 @@ def test_an_idle_core_has_one_cause(
     node = replace(seen.nodes[0], obeyed_sequence=sequence, grace_cores=grace)
     seen = replace(seen, nodes=(node, *seen.nodes[1:]))
     standing = begun().standing if target else ()
-    assert idle_cores(seen, standing) == expected
+    assert idle_cores(nodes_of(seen).values(), standing) == expected
     decision = decide(law(), replace(begun(), standing=standing), seen, NOW)
     record = record_of(law(), seen, decision, decision.plan, ())
     assert (record.idle_target_cores, record.idle_grace_cores) == (expected.target, expected.grace)

@@ -8,9 +8,8 @@ import pytest
 
 from sharectl.cycle.record import record_of
 from sharectl.model import PendingJobs, PlanLimits, RunningJobs
-from sharectl.plan.group_reasons import GROUP_REASONS, Outcome, group_reasons
 from sharectl.plan.plan import PlanConfig, State, decide, withdrawal
-from sharectl.plan.records import GroupReason
+from sharectl.plan.records import GROUP_REASONS, GroupReason, group_reasons
 from tests.fakes import NOW, running, snapshot
 
 FULL = [running(f"wn-{n}", "alice", 1, 64) for n in range(4)]
@@ -106,10 +105,9 @@ def test_cores_that_no_job_took_are_the_reason(
     taken = snapshot(FULL, {("cms", 8): 9})
     decision = decide(config, State(), taken, NOW)
     nodes = tuple(replace(record, target=None, reason=node) for record in decision.nodes)
-    outcome = Outcome(replace(decision.plan, reason=plan), "many", nodes, taken.pending, {})
-    assert (
-        tuple(reason.code for reason in group_reasons(decision.groups, outcome).values()) == codes
-    )
+    published = replace(decision.plan, reason=plan)
+    found = group_reasons(decision.groups, published, "many", nodes, taken.pending)
+    assert tuple(reason.code for reason in found.values()) == codes
 
 
 def test_nodes_that_targets_close_are_counted() -> None:

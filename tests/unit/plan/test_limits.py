@@ -11,7 +11,7 @@ from sharectl.plan.plan import REASONS, PlanConfig, State, decide
 from tests.fakes import NOW, running, snapshot
 
 NODES = tuple(f"wn-{number}" for number in range(1, 9))
-WHERE = Steerable(NODES, ("alice", "cms", "lhcb"), len(NODES))
+WHERE = Steerable(frozenset(NODES), ("alice", "cms", "lhcb"), len(NODES))
 OLD, YOUNG = NOW - 5000, NOW - 5
 
 

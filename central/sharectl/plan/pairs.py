@@ -1,0 +1,498 @@
+"""Targets that the controllers' outputs call for, by both strategies.
+
+``pair`` is the original method: the group furthest over its share gives to the one furthest under.
+With ``many`` each group over its share can give to each under it, a node to one pair.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from math import ceil, fsum
+from typing import Optional
+
+from sharectl.model import GroupControl, Kind, LimitNote, Snapshot, Standing, Target
+from sharectl.plan.assignment import (
+    GAP_RATIO,
+    ROUNDING_HS06,
+    Budgets,
+    Choice,
+    Jobs,
+    Option,
+    SolverError,
+    best,
+    by_density,
+    by_value,
+    filled,
+    fitting_memory,
+    greedy,
+    most_alike,
+    total_worth,
+)
+from sharectl.plan.free_blocks import NOT_LOOKED, BlockLook
+from sharectl.plan.limits import PROBING, SOLVER_MISSING
+from sharectl.plan.options import for_the_furthest_under, new_options, option_of, waiting_jobs
+from sharectl.plan.settings import Assigning, Prices
+from sharectl.plan.waits import NodeCores, RemainingTimes, Wait
+
+
+@dataclass(frozen=True)
+class Situation:
+    """Input of a strategy."""
+
+    groups: Sequence[GroupControl]
+    snapshot: Snapshot
+    nodes: Mapping[str, NodeCores]
+    """Nodes that may have targets."""
+    standing: Sequence[Standing]
+    """Targets that stand on them, of configured groups; by node."""
+    young: AbstractSet[str]
+    """Nodes whose target stays whatever is called for."""
+    room: Optional[int]
+    """Most nodes under targets; None for any number."""
+    remaining: Mapping[str, RemainingTimes]
+    """Group -> how long its jobs still run."""
+    block_cores: int
+    """Most cores that a node is to give to single-core jobs by one target."""
+    look: BlockLook = NOT_LOOKED
+    """Blocks of cores that stand free."""
+
+    def due_cores(self, target: Target) -> int:
+        """Cores that the held-back group has above the cap."""
+        return max(0, self.nodes[target.node].held_cores[target.held_back] - target.cap_cores)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Targets that the controllers' outputs call for, before limits act."""
+
+    reason: str
+    """One of `sharectl.plan.plan.REASONS`."""
+    targets: tuple[Target, ...] = ()
+    """At most one a node, the most useful first."""
+    pair: Optional[tuple[str, str]] = None
+    """Groups held back and helped, if there is one such pair."""
+    notes: tuple[LimitNote, ...] = ()
+    """What kept the strategy from doing better."""
+    waits: Mapping[Target, Wait] = field(default_factory=dict)
+    """Costs of targets that are called for or stand, where the strategy estimates them."""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Node -> one of `sharectl.plan.plan.NODE_REASONS`, where the strategy has one."""
+
+
+def one_pair(situation: Situation) -> Wanted:
+    """Targets of the original method, beside those on young nodes, which stay anyway."""
+    block, look, nodes = situation.block_cores, situation.look, situation.nodes
+    over = min(
+        (control for control in situation.groups if control.output_hs06 > 0),
+        key=lambda control: (-control.output_hs06, control.group),
+        default=None,
+    )
+    if over is None:
+        return Wanted("no-group-over")
+    helpable = {
+        (control.group, size): control
+        for control in situation.groups
+        if control.output_hs06 < 0 and (size := _largest_size(control, block))
+    }
+    kind = min(
+        helpable.keys() - look.left_alone_kinds,
+        key=lambda kind: (helpable[kind].output_hs06, kind),
+        default=None,
+    )
+    if kind is None:
+        return Wanted("given-up" if helpable else "no-group-under")
+    under, request = helpable[kind], kind[1]
+    pair = (over.group, under.group)
+    held = {name: here.held_cores[over.group] for name, here in nodes.items()}
+    alone = {node for *other, node in look.left_alone if tuple(other) == kind}
+    able = sorted(
+        (name for name, cores in held.items() if cores >= block and name not in alone),
+        key=lambda name: (-held[name], name),
+    )
+    if not able:
+        return Wanted("given-up" if alone else "no-node", pair=pair)
+    targets = [stood.target for stood in situation.standing]
+    kept = [target for target in targets if target.node in situation.young]
+    affordable = _affordable_nodes(able, over, under, request, situation, kept)
+    stands = {target.node for target in targets if target.kind == kind}
+    fresh = [node for node in affordable if node not in stands]
+    most = look.most_new.get(kind)
+    later = [] if most is None else fresh[ceil(most / (block // request)) :]
+    chosen = {t.node for t in kept if (t.held_back, t.helped) == pair} | {*affordable} - {*later}
+    if not chosen:
+        if set(able) <= situation.young:
+            return Wanted("no-room", pair=pair)
+        return Wanted(_too_small(over, under, able, situation), pair=pair)
+    return Wanted(
+        "targets",
+        tuple(
+            Target(node, over.group, held[node] - block, under.group, request)
+            for node in able
+            if node in chosen
+        ),
+        pair,
+        (LimitNote(PROBING, len(later)),) if later else (),
+        reasons=dict.fromkeys(later, PROBING),
+    )
+
+
+def _largest_size(group: GroupControl, block_cores: int) -> int:
+    """Cores of the largest jobs of its demand that a block holds; 0 without any."""
+    sizes = group.error.usage.demand_by_cores
+    return max((cores for cores in sizes if cores <= block_cores), default=0)
+
+
+def _too_small(
+    over: GroupControl, under: GroupControl, able: Iterable[str], situation: Situation
+) -> str:
+    """Code: the errors are not worth a block, or the controllers' outputs are not."""
+    power = min(situation.nodes[name].node.hs06_per_core for name in able)
+    least_hs06 = situation.block_cores * power - ROUNDING_HS06
+    outputs_hs06 = min(over.output_hs06, -under.output_hs06)
+    errors_hs06 = min(over.control_error_hs06, -under.control_error_hs06)
+    return "output-below-node" if outputs_hs06 < least_hs06 <= errors_hs06 else "error-below-node"
+
+
+def _affordable_nodes(
+    able: Iterable[str],
+    over: GroupControl,
+    under: GroupControl,
+    request: int,
+    situation: Situation,
+    kept: Sequence[Target],
+) -> list[str]:
+    """First nodes that pending jobs can use, removing together at most the smaller error.
+
+    Power that the targets of ``kept`` are still to move is taken off first.
+    """
+    block = situation.block_cores
+    power = {name: here.node.hs06_per_core for name, here in situation.nodes.items()}
+    due = {target: situation.due_cores(target) for target in kept}
+    taken_hs06 = fsum(power[t.node] * due[t] for t in kept if t.held_back == over.group)
+    given_hs06 = fsum(power[t.node] * due[t] for t in kept if t.helped == under.group)
+    awaited = sum(due[t] > 0 for t in kept if t.kind == (under.group, request))
+    usable = ceil(under.error.usage.demand_by_cores[request] / (block // request)) - awaited
+    budget_hs06 = min(over.output_hs06 - taken_hs06, -under.output_hs06 - given_hs06)
+    occupied = {target.node for target in kept}
+    chosen: list[str] = []
+    for node in [name for name in able if name not in occupied][: max(0, usable)]:
+        budget_hs06 -= block * power[node]
+        if budget_hs06 < -ROUNDING_HS06:
+            break
+        chosen.append(node)
+    return chosen
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """A target that stands, and the work that it still has."""
+
+    target: Target
+    option: Option
+    due_cores: int
+    """Cores that the held-back group has above the cap."""
+    fulfilled: bool
+    """Whether nothing is due, and a job that it is for has begun since."""
+
+
+def many_pairs(situation: Situation, assigning: Assigning) -> Wanted:
+    """Targets that the controllers' outputs call for, the most useful first."""
+    outputs = {control.group: control.output_hs06 for control in situation.groups}
+    excess = {group: output for group, output in outputs.items() if output > 0}
+    deficit = {group: -output for group, output in outputs.items() if output < 0}
+    look, waiting = situation.look, waiting_jobs(situation.snapshot.pending, deficit)
+    reason = "no-group-under" if excess else "no-group-over"
+    if waiting and excess and look.left_alone_kinds.issuperset(waiting):
+        reason = "given-up"
+    waiting = {kind: jobs for kind, jobs in waiting.items() if kind not in look.left_alone_kinds}
+    prices = for_the_furthest_under(assigning.prices, deficit, waiting)
+    stood = [_stood(each, situation, prices) for each in situation.standing]
+    standing = Wanted(
+        reason,
+        reasons={each.target.node: "released" for each in stood},
+        waits={each.target: each.option.wait for each in stood},
+    )
+    if not waiting or not (excess or stood):
+        return standing
+    budgets = Budgets(excess, deficit, waiting, situation.room, look.left_alone)
+    bounded = replace(budgets, waiting=_bounded(waiting, look, stood))
+    fixed = [
+        choice
+        for each in stood
+        if each.target.node in situation.young
+        for choice in _going_on(each, bounded, prices)
+    ]
+    unbounded = budgets.after(fixed)
+    room = None if situation.room is None else max(0, situation.room - len(situation.young))
+    rest = replace(bounded.after(fixed), room=room)
+    free = {name: here for name, here in situation.nodes.items() if name not in situation.young}
+    going_on = [
+        choice
+        for each in stood
+        if each.target.node in free
+        and not (each.target.request_cores == 1 and free[each.target.node].node.multicore_only)
+        for choice in _going_on(each, rest, prices)
+    ]
+    kept, rest = _affordable(going_on, rest)
+    taken = {option.place for option in kept}
+    fresh = new_options(free, rest, situation.remaining, prices, situation.block_cores)
+    options = [*kept, *(option for option in fresh if option.place not in taken)]
+    choices, notes = _chosen(options, rest, kept, assigning)
+    later: list[str] = []
+    if bounded.waiting != waiting:
+        everyone = filled(options, replace(rest, waiting=unbounded.waiting), choices)
+        later = [choice.option.node for choice in everyone[len(choices) :]]
+        notes = (*notes, LimitNote(PROBING, len(later))) if later else notes
+    fits = {name: _fit(here, excess, _least_mib(waiting)) for name, here in situation.nodes.items()}
+    if not (fixed or choices) and excess:
+        reason = _why_none(fits, free, budgets, situation.groups)
+        reason = "given-up" if reason == "not-worth" and look.left_alone else reason
+    return _wanted(standing, reason, (fixed, choices), fits, later, notes)
+
+
+def _stood(stood: Standing, situation: Situation, prices: Prices) -> _Stood:
+    """Target that stands, as an option."""
+    target, here = stood.target, situation.nodes[stood.target.node]
+    free_seconds = situation.look.wait_seconds.get(target.node)
+    option = option_of(
+        here,
+        (target.held_back, target.cap_cores, target.request_cores),
+        here.leaving(target.held_back, situation.remaining),
+        prices,
+        wait=None
+        if free_seconds is None
+        else Wait(free_seconds, free_seconds * target.request_cores),
+    )
+    # A slot may have more cores than its job requests.
+    started = any(
+        jobs.group == target.helped
+        and jobs.cores >= target.request_cores
+        and situation.snapshot.taken_at - jobs.seconds >= stood.since
+        for jobs in here.running
+    )
+    due = situation.due_cores(target)
+    return _Stood(target, option._replace(helped=target.helped), due, due == 0 and started)
+
+
+def _going_on(stood: _Stood, budgets: Budgets, prices: Prices) -> list[Choice]:
+    """The standing target as a choice; empty if it is fulfilled, or nobody waits for it."""
+    option, target = stood.option, stood.target
+    jobs = budgets.waiting.get(target.kind, {})
+    if target.request_cores == 1:
+        # For cores that are not free yet, as far as jobs wait.
+        part = option.for_jobs(max(1, min(option.jobs, most_alike(jobs, option))))
+        option = part._replace(cap_cores=target.cap_cores)
+    memory_mib = fitting_memory(jobs, option)
+    if stood.fulfilled or memory_mib is None or option.value <= 0:
+        return []
+    bonus = prices.keep_gain_ratio * option.value
+    return [Choice(option._replace(bonus=bonus), target.helped, memory_mib)]
+
+
+def _bounded(
+    waiting: Mapping[Kind, Jobs], look: BlockLook, stood: Iterable[_Stood]
+) -> dict[Kind, Jobs]:
+    """Jobs for the new targets that may be tried beside those that stand, least memory first."""
+    unfinished = Counter[Kind]()
+    for each in stood:
+        blocks = max(1, each.due_cores) if each.target.request_cores == 1 else 1
+        unfinished[each.target.kind] += 0 if each.fulfilled else blocks
+    bounded: dict[Kind, Jobs] = {}
+    for kind, jobs in waiting.items():
+        most = look.most_new.get(kind, sum(jobs.values())) + unfinished[kind]
+        before = accumulate(jobs.values(), initial=0)
+        counts = (
+            (memory, min(count, most - less)) for (memory, count), less in zip(jobs.items(), before)
+        )
+        bounded[kind] = {memory: count for memory, count in counts if count > 0}
+    return bounded
+
+
+def _affordable(going_on: Iterable[Choice], budgets: Budgets) -> tuple[list[Option], Budgets]:
+    """Targets that may go on, and the budgets with room for them.
+
+    While cores wait for each other less power is in use, and the errors fall: the last target that
+    a group's error still pays for in part goes on, or cores would be freed in vain.
+    """
+    excess = defaultdict(float, budgets.excess_hs06)
+    deficit = defaultdict(float, budgets.deficit_hs06)
+    kept: list[Option] = []
+    for option, helped, _ in sorted(going_on, key=lambda choice: by_density(choice.option)):
+        pays = excess[option.held_back] > ROUNDING_HS06 or option.takes_hs06 <= ROUNDING_HS06
+        if deficit[helped] > ROUNDING_HS06 and pays:
+            excess[option.held_back] -= option.takes_hs06
+            deficit[helped] -= option.gives_hs06
+            kept.append(option)
+    return kept, replace(
+        budgets,
+        excess_hs06=_with_room(budgets.excess_hs06, excess),
+        deficit_hs06=_with_room(budgets.deficit_hs06, deficit),
+    )
+
+
+def _with_room(budget: Mapping[str, float], rest: Mapping[str, float]) -> dict[str, float]:
+    return {group: budget.get(group, 0.0) + max(0.0, -hs06) for group, hs06 in rest.items()}
+
+
+def _chosen(
+    options: Sequence[Option], budgets: Budgets, kept: Sequence[Option], assigning: Assigning
+) -> tuple[list[Choice], tuple[LimitNote, ...]]:
+    """The choices, the most useful first, and what kept them from being the best.
+
+    What stands goes on unless another choice, bonuses counted, is better by more than the solver
+    may be off.
+    """
+    notes: tuple[LimitNote, ...] = ()
+    candidates = [greedy(options, budgets)]
+    if assigning.solver != "greedy":
+        exactly = assigning.solver == "highs"
+        try:
+            solved = best(options, budgets, assigning.solver_seconds, exactly=exactly)
+            # To the solver all nodes are alike for a group.
+            allowed = [choice for choice in solved if choice.place not in budgets.left_alone]
+            candidates.append(filled(options, budgets, allowed))
+        except SolverError as error:
+            # `auto` takes HiGHS where it is installed; `sharectl check config` tells where it is
+            # not.
+            silent = error.code == SOLVER_MISSING and not exactly
+            notes = () if silent else (LimitNote(error.code, max(1, len(candidates[0]))),)
+    choices = max(candidates, key=total_worth)
+    if kept:
+        going_on = filled(options, budgets, first=kept)
+        if total_worth(choices) <= total_worth(going_on) * (1 + 1.5 * GAP_RATIO):
+            choices = going_on
+    choices = sorted(choices, key=lambda choice: by_value(choice.option))
+    # What there is no room for is called for all the same: the limits leave it out, and say so.
+    return filled(options, replace(budgets, room=None), choices), notes
+
+
+def _wanted(
+    standing: Wanted,
+    reason: str,
+    chosen: tuple[Sequence[Choice], Sequence[Choice]],
+    fits: Mapping[str, str],
+    later: Iterable[str],
+    notes: tuple[LimitNote, ...],
+) -> Wanted:
+    """All that follows from the choices on young nodes and on all others."""
+    fixed, choices = chosen
+    waits = {choice.target: choice.option.wait for choice in (*fixed, *choices)}
+    targets = tuple(waits)
+    pairs = {(target.held_back, target.helped) for target in targets}
+    spare = "not-needed" if targets else "no-call"
+    return Wanted(
+        "targets" if targets else reason,
+        targets,
+        pairs.pop() if len(pairs) == 1 else None,
+        notes,
+        {**standing.waits, **waits},
+        {
+            **{name: NODE_CODES.get(fit, spare) for name, fit in fits.items()},
+            **standing.reasons,
+            **{t.node: "kept" if t in standing.waits else "target" for t in targets},
+            **{choice.option.node: "dwell" for choice in fixed},
+            **dict.fromkeys(later, PROBING),
+        },
+    )
+
+
+FITS = "fits"
+"""A group over its share holds there what a job that waits needs."""
+HELD = "held"
+"""It holds the cores, and not the memory."""
+SMALL = "small"
+"""No such job would fit if the node were empty."""
+
+NODE_CODES = {
+    HELD: "no-fit",
+    SMALL: "no-fit",
+    "no-block": "no-block",
+    "multicore-only": "multicore-only",
+}
+"""What keeps a node from helping -> one of `sharectl.plan.plan.NODE_REASONS`."""
+
+
+def _least_mib(waiting: Mapping[Kind, Jobs]) -> dict[int, int]:
+    """Cores that jobs request -> least memory."""
+    least: dict[int, int] = {}
+    for (_, cores), jobs in waiting.items():
+        least[cores] = min(least.get(cores, min(jobs)), *jobs)
+    return least
+
+
+def _fit(here: NodeCores, over: Collection[str], least_mib: Mapping[int, int]) -> str:
+    """Best that jobs which wait would find on the node, if the groups of ``over`` give."""
+    node, fit = here.node, SMALL
+    if node.multicore_only and set(least_mib) == {1}:
+        return "multicore-only"
+    for size, least in least_mib.items():
+        if size == 1 and node.multicore_only:
+            continue
+        # A list of jobs tells no node's size.
+        if not 0 < node.cores < size and not 0 < node.memory_mib < least:
+            fit = "no-block"
+    for _, size, memory_mib in _blocks(here, over, least_mib):
+        if memory_mib >= least_mib[size]:
+            return FITS
+        fit = HELD
+    return fit
+
+
+def _blocks(
+    here: NodeCores, over: Collection[str], sizes: Iterable[int]
+) -> Iterator[tuple[str, int, int]]:
+    """Groups that could give a block there, its cores, and the memory that it would come with."""
+    for group, held in here.held_cores.items():
+        for size in sizes if group in over else ():
+            needed = 1 if size == 1 else max(0, size - here.idle_cores)
+            if needed <= held and not (size == 1 and here.node.multicore_only):
+                yield group, size, here.memory_for(group, needed)
+
+
+def _why_none(
+    fits: Mapping[str, str],
+    free: Mapping[str, NodeCores],
+    budgets: Budgets,
+    groups: Iterable[GroupControl],
+) -> str:
+    """One of `sharectl.plan.plan.REASONS`.
+
+    Parameters
+    ----------
+    free
+        Nodes whose target does not stay whatever is called for.
+    budgets
+        Bounds by the outputs.
+    groups
+        Their errors, which may allow more.
+    """
+    kinds = set(fits.values())
+    if FITS not in kinds:
+        return "no-fit" if HELD in kinds or kinds == {SMALL} else "no-node"
+    able = [here for name, here in free.items() if fits[name] == FITS]
+    if not able:
+        return "no-room"
+    if _pays(able, budgets):
+        return "not-worth"
+    errors = {each.group: each.control_error_hs06 for each in groups if each.output_hs06}
+    given = {group: -error for group, error in errors.items()}
+    larger = replace(budgets, excess_hs06=errors, deficit_hs06=given)
+    return "output-below-node" if _pays(able, larger) else "error-below-node"
+
+
+def _pays(nodes: Iterable[NodeCores], budgets: Budgets) -> bool:
+    """True if the power to take and to give is worth a block for which a job waits."""
+    over = {group for group, hs06 in budgets.excess_hs06.items() if hs06 > 0}
+    return any(
+        min(size, here.held_cores[group]) * here.node.hs06_per_core
+        <= budgets.excess_hs06[group] + ROUNDING_HS06
+        and size * here.node.hs06_per_core <= budgets.deficit_hs06.get(helped, 0.0) + ROUNDING_HS06
+        and min(jobs) <= memory_mib
+        for here in nodes
+        for (helped, size), jobs in budgets.waiting.items()
+        for group, _, memory_mib in _blocks(here, over, [size])
+    )
