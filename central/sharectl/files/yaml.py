@@ -29,45 +29,27 @@ MAX_DEPTH = 20
 """Levels of mappings and lists within each other."""
 MAX_VALUES = 20_000
 """Keys and values of a file."""
-MAX_NUMBER = 300
-"""Characters of a number; the largest finite one has 309 digits."""
 MAX_PROBLEMS = 100
 """Problems that are listed one by one."""
 PIPE_SECONDS = 5.0
 """Time that a pipe may be silent."""
 
 _TAG = "tag:yaml.org,2002:"
-_TAB = re.compile(r"^ *\t", re.MULTILINE)
 _HINTS = {
+    "'\\t'": "write spaces instead of tabs",
     "scanning an alias": 'put a pattern that begins with * in quotes: "*"',
-    "scanning an anchor": "put text that begins with & in quotes",
     "cannot start any token": "put text that begins with %, @ or ` in quotes",
     "mapping values are not allowed": "indent all keys of a mapping alike, and put text that holds "
     "a colon in quotes",
-    "expected a single document": "remove the line --- and what follows it, or put that into a "
-    "file of its own",
-    "too many levels": "write no more levels than docs/configuration.md shows",
-    "too many values": f"write at most {MAX_VALUES} keys and values, and many hosts as one pattern",
-    "quoted scalar": "close the quotes",
-    "flow mapping": "close {, and put commas between the entries",
-    "flow sequence": "close [, and put commas between the entries",
+    "expected a single document": "remove the line --- and what follows it",
+    "": "check indentation, colons and quotes on this line and the one before",
 }
 """Words of PyYAML's message → remedy."""
-_ANY_HINT = "check indentation, colons and quotes on this line and the one before"
-
 _NUMBERS = {
-    "int": (re.compile(r"[-+]?(0|[1-9][0-9]*)"), int),
-    "float": (re.compile(r"[-+]?[0-9]*\.[0-9]*([eE][-+][0-9]+)?"), float),
+    "int": (re.compile(r"[-+]?(0|[1-9][0-9]{0,299})"), int),
+    "float": (re.compile(r"[-+]?[0-9]{0,299}\.[0-9]{0,299}([eE][-+][0-9]{1,9})?"), float),
 }
 """YAML's type → the notation that an operator may use, and its constructor."""
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|nan)", re.IGNORECASE)
-_READ_AS = {
-    "bool": "true or false",
-    "int": "a number",
-    "float": "a number",
-    "null": "no value at all",
-}
-"""YAML's type of a key → how a message calls it."""
 
 
 @dataclass(frozen=True)
@@ -85,9 +67,9 @@ class Fault:
 class NotYamlError(Exception):
     """The text is not YAML; ``faults`` says where and why."""
 
-    def __init__(self, faults: list[Fault]) -> None:
-        super().__init__(faults[0].message)
-        self.faults = faults
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.faults = [fault]
 
 
 @dataclass
@@ -95,6 +77,8 @@ class Tree:
     """Content of a YAML text."""
 
     text: str
+    numbered: frozenset[ValuePath] = frozenset()
+    """Mappings whose keys may be whole numbers; `data` has their text."""
     data: Any = None
     """Mappings with text keys, lists, text, numbers, truth values; None for a refused value."""
     empty: bool = True
@@ -108,12 +92,10 @@ class Tree:
     faults: list[Fault] = field(default_factory=list)
     refused: set[ValuePath] = field(default_factory=set)
     """Values that are missing in `data` because they are faulty."""
-    numbered: frozenset[ValuePath] = frozenset()
-    """Mappings whose keys may be whole numbers; `data` has their text."""
 
     def line(self, index: int) -> int:
-        """Line of the character at ``index``, from 1; the last one if the text ends before."""
-        return line_of(self.text, index)
+        """Line of a character, from 1; the last one if the text ends before."""
+        return _position(self.text, index)[0]
 
     def refuse(self, index: int, path: ValuePath, message: str) -> None:
         """Note a fault of the value at ``path``, which does not count."""
@@ -129,12 +111,12 @@ def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
     NotYamlError
         If the text is not YAML.
     """
-    tree, loader = Tree(text, numbered=numbered), None
+    tree, loader = Tree(text, numbered), None
     try:
         loader = _Loader(text)
         node = loader.get_single_node()
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise NotYamlError(_syntax_faults(text, error, loader)) from error
+        raise NotYamlError(_syntax_fault(text, error, loader)) from error
     if node is not None:
         tree.empty = False
         tree.data = _value(tree, loader.refused, node, ())
@@ -176,34 +158,25 @@ def place(path: ValuePath) -> str:
     return words.lstrip(".")
 
 
-def line_of(text: str, index: int) -> int:
-    """Line of the character at ``index``, from 1; the last one if the text ends before."""
-    return text.count("\n", 0, _within(text, index)) + 1
-
-
-def _within(text: str, index: int) -> int:
-    return min(index, len(text.rstrip("\n")))
-
-
 def problem_lines(name: str, text: str, faults: Iterable[Fault]) -> list[str]:
     """``NAME:LINE: where: fact; remedy``, in the order of the lines."""
     ordered = sorted(faults, key=lambda fault: fault.index)
-    lines = [_line(name, text, fault) for fault in ordered[:MAX_PROBLEMS]]
+    lines = []
+    for fault in ordered[:MAX_PROBLEMS]:
+        line, column = _position(text, fault.index)
+        where = f"{place(fault.path)}: " if fault.path else ""
+        at = f"{line}:{column}" if fault.path is None else str(line)
+        lines.append(f"{name}:{at}: {where}{fault.message}")
     if len(ordered) > MAX_PROBLEMS:
-        line = line_of(text, ordered[MAX_PROBLEMS].index)
-        lines.append(
-            f"{name}:{line}: {len(ordered) - MAX_PROBLEMS} more problems from here on; mend "
-            "these first"
-        )
+        line, more = _position(text, ordered[MAX_PROBLEMS].index)[0], len(ordered) - MAX_PROBLEMS
+        lines.append(f"{name}:{line}: {more} more problems from here on; mend these first")
     return lines
 
 
-def _line(name: str, text: str, fault: Fault) -> str:
-    line, index = line_of(text, fault.index), _within(text, fault.index)
-    if fault.path is None:
-        return f"{name}:{line}:{index - text.rfind(chr(10), 0, index)}: {fault.message}"
-    where = f"{place(fault.path)}: " if fault.path else ""
-    return f"{name}:{line}: {where}{fault.message}"
+def _position(text: str, index: int) -> tuple[int, int]:
+    """Line and column of a character, from 1; of the last one if the text ends before."""
+    before = text[: min(index, len(text.rstrip("\n")))]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
 
 
 class _Loader(yaml.SafeLoader):
@@ -219,18 +192,24 @@ class _Loader(yaml.SafeLoader):
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         self._values += 1
         if self._depth >= MAX_DEPTH or self._values > MAX_VALUES:
-            what = "levels within each other" if self._depth >= MAX_DEPTH else "values"
-            raise yaml.MarkedYAMLError(problem=f"too many {what}", problem_mark=event.start_mark)
+            many = f"{MAX_DEPTH} levels within each other"
+            many = many if self._depth >= MAX_DEPTH else f"{MAX_VALUES} values"
+            raise yaml.MarkedYAMLError(problem=f"more than {many}", problem_mark=event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             self.get_event()  # type: ignore[no-untyped-call]
             node: Any = yaml.ScalarNode(f"{_TAG}null", "")
             node.start_mark = event.start_mark
-            message: Optional[str] = (
-                "YAML aliases are not read; write the value out, or "
-                f'"*{shown(str(event.anchor))}" in quotes for a name'
-            )
+            name = f'"*{shown(str(event.anchor))}" in quotes for a name'
+            message = f"YAML aliases are not read; write the value out, or {name}"
         else:
-            message = _property_fault(event)
+            message = ""
+            if event.anchor is not None:
+                message = f"YAML anchors are not read; remove &{shown(event.anchor)}"
+            elif event.tag is not None:
+                tag = shown(event.tag.replace(_TAG, "!!"))
+                message = (
+                    f"YAML tags are not read; remove {tag}, or quote a name that begins with !"
+                )
             event.anchor = event.tag = None
             self._depth += 1
             node = super().compose_node(parent, index)
@@ -240,36 +219,20 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-def _property_fault(event: Any) -> Optional[str]:
-    if event.anchor is not None:
-        return f"YAML anchors are not read; remove &{shown(event.anchor)}"
-    if event.tag is not None:
-        tag = shown(event.tag.replace(_TAG, "!!"))
-        return f"YAML tags are not read; remove {tag}, or quote a name that begins with !"
-    return None
-
-
-def _syntax_faults(text: str, error: Exception, loader: Optional[_Loader]) -> list[Fault]:
+def _syntax_fault(text: str, error: Exception, loader: Optional[_Loader]) -> Fault:
     if isinstance(error, ReaderError):
         code = f"U+{ord(text[error.position]):04X}"
-        return [Fault(error.position, None, f"holds the character {code}, which YAML forbids; "
-                      "remove it")]  # fmt: skip
+        message = f"holds the character {code}, which YAML forbids; remove it"
+        return Fault(error.position, None, message)
     if not isinstance(error, yaml.MarkedYAMLError):
         # PyYAML trips over escapes such as \UFFFFFFFF and over endless version numbers.
         index = loader.index if loader else 0
-        return [Fault(index, None, f"not YAML: {error}; remove what stands here")]
-    mark = error.problem_mark or error.context_mark
+        return Fault(index, None, f"not YAML: {error}; remove what stands here")
+    mark, context = error.problem_mark or error.context_mark, error.context_mark
+    hint = next(hint for words, hint in _HINTS.items() if words in str(error))
+    within = f", {error.context} at line {_position(text, context.index)[0]}" if context else ""
     index = int(mark.index) if mark else 0
-    if "'\\t'" in (error.problem or ""):
-        tabs = [tab.end() - 1 for tab in _TAB.finditer(text)]
-        return [
-            Fault(tab, None, "a tab in the indentation, which YAML forbids; write spaces")
-            for tab in tabs
-        ] or [Fault(index, None, "a tab, which YAML forbids here; write spaces")]
-    hint = next((hint for words, hint in _HINTS.items() if words in str(error)), _ANY_HINT)
-    context = error.context_mark
-    within = f", {error.context} at line {line_of(text, context.index)}" if context else ""
-    return [Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")]
+    return Fault(index, None, f"not YAML: {error.problem}{within}; {hint}")
 
 
 def _value(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) -> Any:
@@ -294,34 +257,25 @@ def _mapping(tree: Tree, refused: dict[int, str], node: Any, path: ValuePath) ->
     content: dict[str, Any] = {}
     for key_node, value_node in node.value:
         index = key_node.start_mark.index
-        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else "?"
+        is_scalar = isinstance(key_node, yaml.ScalarNode)
+        key = key_node.value if is_scalar else "?"
         at = (*path, key)
-        fault = refused.get(id(key_node)) or _key_fault(key_node)
-        if fault:
-            tree.refuse(index, at, fault)
+        fault = refused.get(id(key_node)) or _unprintable(key)
+        if fault or not is_scalar:
+            tree.refuse(index, at, fault or "a key is a plain name; write it without brackets")
         elif key in content:
             first = tree.line(tree.keys[at])
             message = f"is here a second time, first at line {first}; keep one of them"
             tree.faults.append(Fault(index, at, message))
         else:
-            misread = _READ_AS.get(_kind(key_node))
-            if misread and not (path in tree.numbered and key.isdecimal()):
-                message = (
-                    f"YAML reads the key {shown(key)} as {misread}, not as a name; quote it: "
-                    f'"{shown(key)}"'
-                )
+            is_number = path in tree.numbered and key.isdecimal()
+            if _kind(key_node) not in ("str", "value") and not is_number:
+                name = shown(key)
+                message = f'YAML does not read the key {name} as a name; quote it: "{name}"'
                 tree.faults.append(Fault(index, at, message))
             tree.keys[at] = index
             content[key] = _value(tree, refused, value_node, at)
     return content
-
-
-def _key_fault(node: Any) -> Optional[str]:
-    if not isinstance(node, yaml.ScalarNode):
-        return "a key is a plain name; write it without brackets"
-    if _kind(node) == "merge":
-        return "YAML merge keys are not read; write the keys out"
-    return _unprintable(node.value)
 
 
 def _kind(node: Any) -> str:
@@ -338,26 +292,15 @@ def _unprintable(text: str) -> Optional[str]:
 
 def _scalar(node: Any) -> tuple[Any, Optional[str]]:
     """Value of a scalar, and the fault of its notation."""
-    kind, fault = _kind(node), _unprintable(node.value)
+    text, kind, fault = node.value, _kind(node), _unprintable(node.value)
     if fault or kind == "null":
         return None, fault
     if kind == "bool":
-        return node.value.lower() in ("yes", "true", "on"), None
-    return _number(node, kind) if kind in _NUMBERS else (node.value, None)
-
-
-def _number(node: Any, kind: str) -> tuple[Any, Optional[str]]:
-    text, (notation, make) = node.value, _NUMBERS[kind]
-    if len(text.replace("_", "")) > MAX_NUMBER:
-        return None, "has more digits than any number here; write a shorter one"
+        return text.lower() in ("yes", "true", "on"), None
+    if kind not in _NUMBERS:
+        return text, None
+    notation, number = _NUMBERS[kind]
     if notation.fullmatch(text):
-        return make(text), None
-    if _NOT_FINITE.fullmatch(text):
-        return float(text.replace(".", "")), None
-    construct: Any = getattr(yaml.constructor.SafeConstructor(), f"construct_yaml_{kind}")
-    try:
-        number = construct(node)
-    except ValueError:
-        return None, f'{text} is no number; write one, or "{text}" in quotes for a name'
-    remedy = f'write {number}, or "{text}" in quotes for a name'
-    return None, f"YAML reads {text} as the number {number}; {remedy}"
+        return number(text), None
+    name = f'"{shown(text)}" in quotes for a name'
+    return None, f"{shown(text)} is a number in YAML only; write it in digits, or {name}"
