@@ -14,16 +14,16 @@ from typing import Any, Callable, Optional, TextIO
 
 from sharectl.cadence.loads import Job, JobsRun
 from sharectl.condor import negotiator as negotiators
-from sharectl.condor.ads import account, number, whole
+from sharectl.condor.ads import account, evaluated, number, whole
 from sharectl.condor.daemons import (
     collector_question,
     locations,
     schedd_questions,
+    slots,
     why_daemon,
 )
 from sharectl.condor.deadline import Answer, Question, ask_all
 from sharectl.condor.negotiator import Cycle
-from sharectl.condor.pool import CollectorAnswer, look
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files import files, packed
 from sharectl.model import OTHER, Source
@@ -276,7 +276,7 @@ def ask(
         If the collector does not answer, or there are several negotiators and none was named.
     """
     at_first: dict[str, Callable[[Any], Any]] = {
-        "collector": look,
+        "collector": _cores_and_schedds,
         "negotiators": partial(locations, kind="Negotiator"),
     }
     first = ask_all(
@@ -285,7 +285,7 @@ def ask(
             for name, ask_it in at_first.items()
         }
     )
-    pool: Optional[CollectorAnswer] = first["collector"].value
+    pool: Optional[tuple[int, list[dict[str, str]]]] = first["collector"].value
     if pool is None:
         raise PoolUnavailableError(
             f"collector: {first['collector'].source.problem}; see --config, or CONDOR_CONFIG. "
@@ -293,7 +293,7 @@ def ask(
         )
     location = _chosen(first["negotiators"].value or [], negotiator)
     schedds = schedd_questions(
-        [location for location in pool.schedds if "Name" in location],
+        pool[1],
         schedd_deadline_seconds,
         partial(_history, groups=groups, limit=limit),
     )
@@ -307,13 +307,20 @@ def ask(
         for name in ("negotiator", "negotiator's configuration")
     )
     return PoolCadence(
-        cores=sum(slot.cores for slot in pool.slots) or None,
+        cores=pool[0] or None,
         jobs=_together(histories, limit),
         cycles=tuple(cycles or ()),
         knobs=knobs or {},
         sources=tuple(sources),
         schedds=len(histories),
     )
+
+
+def _cores_and_schedds(collector: Any) -> tuple[int, list[dict[str, str]]]:
+    """Cores of the pool, and locations of its schedds."""
+    ads = slots(collector, projection=["TotalSlotCpus"])
+    cores = sum(whole(evaluated(ad, "TotalSlotCpus"), 0) for ad in ads)
+    return cores, locations(collector, "Schedd")
 
 
 def _history(schedd: Any, _name: str, groups: Groups, limit: int) -> JobsRun:

@@ -6,8 +6,8 @@ Jobs are counted by the daemons (mode ``counted``), or one by one (``jobs``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 from typing import Any, Callable, Optional
@@ -69,145 +69,6 @@ _PROJECTION = [
 ]
 
 
-# ---- collector
-
-
-@dataclass(frozen=True)
-class Slot:
-    """A partitionable or static slot."""
-
-    machine: str
-    cores: int
-    """TotalSlotCpus."""
-    node_cores: Optional[int] = None
-    """Cores of the whole machine, TotalCpus, which share its power; None if not published."""
-    hs06: Optional[float] = None
-    """t1_wn_hs06, power of the whole machine; None if it publishes none."""
-    held: tuple[Held, ...] = ()
-    meets: frozenset[str] = frozenset()
-    """Names of the constraints that its machine meets, of those that were asked for."""
-    memory_mib: int = 0
-    """TotalSlotMemory; 0 if unknown."""
-    node_memory_mib: int = 0
-    """Memory of the whole machine, TotalMemory; 0 if unknown."""
-    draining: bool = False
-    obeyed_sequence: Optional[int] = None
-    """See `node_ads.obedience_of`."""
-    refusal: Optional[str] = None
-    multicore_only: bool = False
-    """t1_MulticoreOnly."""
-    partitionable: bool = False
-    grace_cores: int = 0
-    """Cpus if it is in grace (`node_ads.in_grace`), else 0."""
-
-
-@dataclass(frozen=True)
-class CollectorAnswer:
-    """Answer of a collector to all questions of a cycle."""
-
-    slots: tuple[Slot, ...]
-    schedds: tuple[dict[str, str], ...]
-    """Location of each schedd."""
-    started_at: int
-    """Unix seconds at which the collector started; 0 if it does not say."""
-    sample: Sample = field(default_factory=Sample)
-
-
-def look(
-    collector: Any,
-    constraints: Optional[Mapping[str, str]] = None,
-    now: int = 0,
-    stale_seconds: int = STALE_SECONDS,
-) -> CollectorAnswer:
-    """Answer of a collector of the bindings.
-
-    Parameters
-    ----------
-    constraints
-        Name -> ClassAd constraint that tells which nodes are meant by it.
-    now
-        Unix seconds.
-    stale_seconds
-        Age from which a node's run of job_ctl is stale, where the node does not say.
-    """
-    ads = slots(collector, projection=_PROJECTION)
-    met = {
-        name: {str(ad.get("Machine")) for ad in slots(collector, constraint, ["Machine"])}
-        for name, constraint in (constraints or {}).items()
-    }
-    itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
-    own = tuple(slot for ad in ads if (slot := slot_of(ad, met, now, stale_seconds)) is not None)
-    return CollectorAnswer(
-        slots=own,
-        schedds=tuple(locations(collector, "Schedd")),
-        started_at=max(map(started_at, itself), default=0),
-        sample=sample_of(collector, {slot.machine for slot in own}),
-    )
-
-
-def started_at(ad: Any) -> int:
-    """Unix seconds; 0 if unknown.
-
-    A collector's ad has no DaemonStartTime, but its age and when that was noted.
-    """
-    noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
-    return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
-
-
-def slot_of(ad: Any, met: Mapping[str, set[str]], now: int, stale_seconds: int) -> Optional[Slot]:
-    """Slot of an ad; None if it does not name its machine: a target could not reach it.
-
-    ``met`` are the machines that meet each constraint; see `look`.
-    """
-    machine = text(evaluated(ad, "Machine"))
-    if machine is None or not HOST_NAME.fullmatch(machine):
-        return None
-    partitionable = bool(node_ads.flag(ad, "PartitionableSlot"))
-    obeyed, refusal = node_ads.obedience_of(ad, now, stale_seconds)
-    return Slot(
-        machine=machine.lower(),
-        cores=_amount(ad, "TotalSlotCpus"),
-        node_cores=_amount(ad, "TotalCpus") or None,
-        hs06=number(evaluated(ad, "t1_wn_hs06"), 0.0) or None,
-        held=tuple(_children(ad) if partitionable else _itself(ad)),
-        meets=frozenset(name for name, machines in met.items() if machine in machines),
-        memory_mib=_amount(ad, "TotalSlotMemory") or _amount(ad, "Memory"),
-        node_memory_mib=_amount(ad, "TotalMemory"),
-        draining=node_ads.is_draining(ad),
-        obeyed_sequence=obeyed,
-        refusal=refusal,
-        multicore_only=bool(node_ads.flag(ad, "t1_MulticoreOnly")),
-        partitionable=partitionable,
-        grace_cores=_amount(ad, "Cpus") if node_ads.in_grace(ad, now) else 0,
-    )
-
-
-def _amount(ad: Any, name: str) -> int:
-    return whole(evaluated(ad, name), 0)
-
-
-def _children(ad: Any) -> list[Held]:
-    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
-    lists = (sequence(evaluated(ad, f"Child{name}")) for name in names)
-    return [
-        Held(
-            text(group), whole(cores, 1, 1), whole(start, 0) or whole(entered, 0), whole(memory, 0)
-        )
-        for cores, group, start, entered, memory in zip_longest(*lists)
-    ]
-
-
-def _itself(ad: Any) -> list[Held]:
-    if evaluated(ad, "State") != "Claimed":
-        return []
-    since = _amount(ad, "JobStart") or _amount(ad, "EnteredCurrentState")
-    cores = whole(evaluated(ad, "Cpus"), 1, 1)
-    return [Held(text(evaluated(ad, "AccountingGroup")), cores, since, _amount(ad, "Memory"))]
-
-
-# ---- pool
-
-
 @dataclass(frozen=True)
 class PoolAccess:
     """Ways to reach a pool, and what to take for granted there."""
@@ -234,47 +95,192 @@ class PoolAccess:
     """Whether pending jobs are tried on the nodes (``placeable``), or all count (``pending``)."""
 
 
+# ---- collector
+
+
+@dataclass(frozen=True)
+class CollectorAnswer:
+    """Answer of a collector to all questions of a cycle."""
+
+    nodes: tuple[Node, ...]
+    running: tuple[Job, ...]
+    """Jobs in slots."""
+    sizes: Sizes
+    schedds: tuple[dict[str, str], ...]
+    """Location of each schedd."""
+    started_at: int
+    """Unix seconds at which the collector started; 0 if it does not say."""
+    sample: Sample
+
+
+def look(collector: Any, access: PoolAccess, now: int) -> CollectorAnswer:
+    """Answer of a collector of the bindings at Unix time ``now``."""
+    ads = [ad for ad in slots(collector, projection=_PROJECTION) if _machine(ad)]
+    met = {
+        by.expression: {_machine(ad) for ad in slots(collector, by.expression, ["Machine"])}
+        for by in (access.controlled, access.reserved)
+        if isinstance(by, ControlledConstraint)
+    }
+    itself = query(collector, "Collector", projection=["MonitorSelfTime", "MonitorSelfAge"])
+    nodes = nodes_of(ads, access, met, now)
+    return CollectorAnswer(
+        nodes=nodes,
+        running=tuple(job for ad in ads for job in _jobs_in(ad)),
+        sizes=_sizes(ads, access),
+        schedds=tuple(locations(collector, "Schedd")),
+        started_at=max(map(started_at, itself), default=0),
+        sample=sample_of(collector, {node.machine for node in nodes}),
+    )
+
+
+def started_at(ad: Any) -> int:
+    """Unix seconds; 0 if unknown.
+
+    A collector's ad has no DaemonStartTime, but its age and when that was noted.
+    """
+    noted, age = (whole(evaluated(ad, name), -1) for name in ("MonitorSelfTime", "MonitorSelfAge"))
+    return noted - age if noted > 0 <= age else 0  # in its first minutes the age may be 0
+
+
+def nodes_of(
+    ads: Iterable[Any], access: PoolAccess, met: Mapping[str, Collection[str]], now: int
+) -> tuple[Node, ...]:
+    """Execute points that have these slots, by host name.
+
+    ``met`` are host names of the machines that meet each constraint.
+    """
+    by_machine: dict[str, list[Any]] = {}
+    for ad in ads:
+        by_machine.setdefault(_machine(ad), []).append(ad)
+    names = node_names(by_machine)
+    controlled, reserved = (
+        frozenset()
+        if by is None
+        else controlled_machines(by, by_machine, met.get(getattr(by, "expression", ""), ()))
+        for by in (access.controlled, access.reserved)
+    )
+    nodes = []
+    for machine, slot_ads in sorted(by_machine.items()):
+        # First: it sets the time of the last run as if the ad had just been sent.
+        obedience = [
+            node_ads.obedience_of(ad, now, access.job_ctl_stale_seconds) for ad in slot_ads
+        ]
+        hs06, cores = _power(slot_ads[0])
+        nodes.append(
+            Node(
+                name=names[machine],
+                machine=machine,
+                cores=sum(_amount(ad, "TotalSlotCpus") for ad in slot_ads),
+                hs06_per_core=_hs06_per_core(access, hs06, cores),
+                controlled=machine in controlled,
+                memory_mib=sum(map(_memory_mib, slot_ads)),
+                reserved=machine in reserved,
+                draining=any(map(node_ads.is_draining, slot_ads)),
+                obeyed_sequence=max(
+                    (number for number, _ in obedience if number is not None), default=None
+                ),
+                refusal=next((refusal for _, refusal in obedience if refusal), None),
+                power_assumed=hs06 is None,
+                multicore_only=all(
+                    node_ads.flag(ad, "t1_MulticoreOnly") is True for ad in slot_ads
+                ),
+                several_slots=sum(map(_is_partitionable, slot_ads)) > 1,
+                grace_cores=sum(
+                    _amount(ad, "Cpus") for ad in slot_ads if node_ads.in_grace(ad, now)
+                ),
+            )
+        )
+    return tuple(nodes)
+
+
+def _machine(ad: Any) -> str:
+    """Host name, lower case; empty without one, and a target could not reach that slot."""
+    machine = text(evaluated(ad, "Machine")) or ""
+    return machine.lower() if HOST_NAME.fullmatch(machine) else ""
+
+
+def _is_partitionable(ad: Any) -> bool:
+    return node_ads.flag(ad, "PartitionableSlot") is True
+
+
+def _amount(ad: Any, name: str) -> int:
+    return whole(evaluated(ad, name), 0)
+
+
+def _memory_mib(ad: Any) -> int:
+    return _amount(ad, "TotalSlotMemory") or _amount(ad, "Memory")
+
+
+def _power(ad: Any) -> tuple[Optional[float], Optional[int]]:
+    """HS06 and cores of the whole machine; None of what it does not publish."""
+    return number(evaluated(ad, "t1_wn_hs06"), 0.0) or None, _amount(ad, "TotalCpus") or None
+
+
+def _hs06_per_core(
+    access: PoolAccess, node_hs06: Optional[float], node_cores: Optional[int]
+) -> float:
+    return (node_hs06 or access.default_node_hs06) / (node_cores or access.default_node_cores)
+
+
+def _jobs_in(ad: Any) -> Iterator[Job]:
+    """Jobs in a slot: those of its dynamic slots, or its own."""
+    names = ("Cpus", "AccountingGroup", "JobStart", "EnteredCurrentState", "Memory")
+    rows: Iterable[Sequence[Any]] = ()
+    if _is_partitionable(ad):
+        rows = zip_longest(*(sequence(evaluated(ad, f"Child{name}")) for name in names))
+    elif evaluated(ad, "State") == "Claimed":
+        rows = [[evaluated(ad, name) for name in names]]
+    for cores, group, start, entered, memory in rows:
+        since = whole(start, 0) or whole(entered, 0)
+        held = Held(text(group), whole(cores, 1, 1), since, whole(memory, 0))
+        yield Job(_machine(ad), held, *_power(ad))
+
+
+def _sizes(ads: Sequence[Any], access: PoolAccess) -> Sizes:
+    """How requests count: a job that wants a whole node wants the largest."""
+    if not (access.true_sizes and ads):
+        return Sizes(max(MOST_PENDING_CORES, access.multicore_cores))
+    largest = max(ads, key=lambda ad: (_amount(ad, "TotalSlotCpus"), _memory_mib(ad)))
+    cores, memory_mib = _amount(largest, "TotalSlotCpus"), _memory_mib(largest)
+    return Sizes(
+        max(1, cores),
+        {
+            **dict.fromkeys(("Cpus", "TotalSlotCpus"), cores),
+            **dict.fromkeys(("Memory", "TotalSlotMemory"), memory_mib),
+            "TotalCpus": _amount(largest, "TotalCpus") or cores,
+            "TotalMemory": _amount(largest, "TotalMemory") or memory_mib,
+        },
+    )
+
+
+# ---- pool
+
+
 class CondorPool:
     """A live pool, asked through its collector and all its schedds."""
 
     def __init__(self, access: PoolAccess) -> None:
         self.access = access
-        self._chosen = {"controlled": access.controlled, "reserved": access.reserved}
 
     def snapshot(self, now: int) -> Snapshot:
         """Snapshot of the pool; see `sharectl.cycle.ports.Pool`."""
         access = self.access
-        constraints = {
-            name: by.expression
-            for name, by in self._chosen.items()
-            if isinstance(by, ControlledConstraint)
-        }
         answer = collector_answer(
             access.collector,
             access.collector_deadline_seconds,
-            partial(
-                look,
-                constraints=constraints,
-                now=now,
-                stale_seconds=access.job_ctl_stale_seconds,
-            ),
+            partial(look, access=access, now=now),
         )
         answered: Optional[CollectorAnswer] = answer.value
         if answered is None:
             return Snapshot(now, (), (), (), (answer.source,))
-        if not (answered.slots and answered.schedds):
+        if not (answered.nodes and answered.schedds):
             # It has just started, or its updates are refused: what it does not know is not zero.
             source = replace(answer.source, problem=_knows_nothing(answered))
             return Snapshot(now, (), (), (), (source,))
         jobs, sources, trial = self._ask_schedds(answered)
-        nodes = self.nodes(answered.slots)
-        running = [job for schedd in jobs for job in schedd.running]
-        if access.mode == "counted":
-            running = [
-                Job(slot.machine, held, slot.hs06, slot.node_cores)
-                for slot in answered.slots
-                for held in slot.held
-            ]
+        running: Sequence[Job] = answered.running
+        if access.mode != "counted":
+            running = [job for schedd in jobs for job in schedd.running]
         pending = self._pending(jobs, trial)
         waits = (
             JobWait(self._group(job.accounting_group), *job[1:])
@@ -289,8 +295,8 @@ class CondorPool:
         )
         return Snapshot(
             now,
-            nodes,
-            tuple(self._running(running, nodes, now)),
+            answered.nodes,
+            tuple(self._running(running, answered.nodes, now)),
             pending,
             (answer.source, *sources),
             answered.started_at,
@@ -304,8 +310,8 @@ class CondorPool:
         self, answered: CollectorAnswer
     ) -> tuple[list[ScheddJobs], list[Source], Trial]:
         """Jobs, answers of schedds, and the trial of pending jobs, all asked for at once."""
-        access, sizes = self.access, self._sizes(answered.slots)
-        deadline_seconds, schedds = access.schedd_deadline_seconds, answered.schedds
+        access, sizes, schedds = self.access, answered.sizes, answered.schedds
+        deadline_seconds = access.schedd_deadline_seconds
         questions = schedd_questions(
             schedds, deadline_seconds, partial(_MODES[access.mode], sizes=sizes)
         )
@@ -327,69 +333,6 @@ class CondorPool:
         jobs = [answer.value for answer in answers.values() if answer.value is not None]
         return jobs, [*(answer.source for answer in answers.values()), *absent], trial
 
-    def _sizes(self, slots: Iterable[Slot]) -> Sizes:
-        """How requests count: a job that wants a whole node wants the largest."""
-        if not self.access.true_sizes:
-            return Sizes(max(MOST_PENDING_CORES, self.access.multicore_cores))
-        largest = max(slots, key=lambda slot: (slot.cores, slot.memory_mib))
-        return Sizes(
-            max(1, largest.cores),
-            {
-                **dict.fromkeys(("Cpus", "TotalSlotCpus"), largest.cores),
-                **dict.fromkeys(("Memory", "TotalSlotMemory"), largest.memory_mib),
-                "TotalCpus": largest.node_cores or largest.cores,
-                "TotalMemory": largest.node_memory_mib or largest.memory_mib,
-            },
-        )
-
-    def nodes(self, slots: Sequence[Slot]) -> tuple[Node, ...]:
-        """Execute points that have these slots, by host name."""
-        by_machine: dict[str, list[Slot]] = {}
-        for slot in slots:
-            by_machine.setdefault(slot.machine, []).append(slot)
-        names = node_names(by_machine)
-        chosen = {
-            name: controlled_machines(
-                by,
-                by_machine,
-                {slot.machine for slot in slots if name in slot.meets},
-            )
-            for name, by in self._chosen.items()
-            if by is not None
-        }
-        return tuple(
-            self._node(
-                by_machine[machine],
-                names[machine],
-                {name for name, machines in chosen.items() if machine in machines},
-            )
-            for machine in sorted(by_machine)
-        )
-
-    def _node(self, slots: Sequence[Slot], name: str, chosen: set[str]) -> Node:
-        obeyed = [slot.obeyed_sequence for slot in slots if slot.obeyed_sequence is not None]
-        return Node(
-            name=name,
-            machine=slots[0].machine,
-            cores=sum(slot.cores for slot in slots),
-            hs06_per_core=self._power(slots[0].hs06, slots[0].node_cores),
-            controlled="controlled" in chosen,
-            memory_mib=sum(slot.memory_mib for slot in slots),
-            reserved="reserved" in chosen,
-            draining=any(slot.draining for slot in slots),
-            obeyed_sequence=max(obeyed, default=None),
-            refusal=next((slot.refusal for slot in slots if slot.refusal), None),
-            power_assumed=slots[0].hs06 is None,
-            multicore_only=all(slot.multicore_only for slot in slots),
-            several_slots=sum(slot.partitionable for slot in slots) > 1,
-            grace_cores=sum(slot.grace_cores for slot in slots),
-        )
-
-    def _power(self, node_hs06: Optional[float], node_cores: Optional[int]) -> float:
-        return (node_hs06 or self.access.default_node_hs06) / (
-            node_cores or self.access.default_node_cores
-        )
-
     def _running(
         self, jobs: Iterable[Job], nodes: Iterable[Node], now: int
     ) -> Iterable[RunningJobs]:
@@ -400,7 +343,7 @@ class CondorPool:
                 node=names.get(job.machine, job.machine.partition(".")[0]),
                 group=self._group(held.accounting_group),
                 cores=held.cores,
-                hs06_per_core=self._power(job.node_hs06, job.node_cores),
+                hs06_per_core=_hs06_per_core(self.access, job.node_hs06, job.node_cores),
                 seconds=max(0, now - held.since) if held.since else 0,
                 memory_mib=held.memory_mib,
             )
@@ -449,7 +392,7 @@ def node_names(machines: Iterable[str]) -> dict[str, str]:
 
 
 def _knows_nothing(answered: CollectorAnswer) -> str:
-    kinds = (("execute point", answered.slots), ("schedd", answered.schedds))
+    kinds = (("execute point", answered.nodes), ("schedd", answered.schedds))
     unknown = " and no ".join(kind for kind, ads in kinds if not ads)
     return (
         f"it knows no {unknown}; see condor_status -any, or wait for their next updates if it "

@@ -237,19 +237,18 @@ def _ad(attributes: dict[str, str]) -> Any:
 @settings(max_examples=400)
 def test_any_slot_is_counted_or_left_out(ad: Any) -> None:
     """A slot's ad is none, or has a host's name, and numbers that are not negative."""
-    slot = pool.slot_of(ad, {}, 1_700_000_000, 120)
-    if slot is None:
-        return
-    assert HOST_NAME.fullmatch(slot.machine)
-    assert slot.cores >= 0
-    assert slot.hs06 is None or 0 < slot.hs06 < float("inf")
-    assert min(slot.memory_mib, slot.node_memory_mib, slot.obeyed_sequence or 0) >= 0
-    assert slot.refusal is None or slot.refusal in nodes.REMEDIES
-    for held in slot.held:
-        assert held.memory_mib >= 0
-        assert held.cores >= 1
-        assert held.since >= 0
-        assert group_of(held.accounting_group, GROUPS) in (*GROUPS, "other")
+    access = pool.PoolAccess(tuple(GROUPS), nodes.ALL_NODES, job_ctl_stale_seconds=120)
+    machine = pool._machine(ad)  # noqa: SLF001
+    assert not machine or HOST_NAME.fullmatch(machine)
+    (node,) = pool.nodes_of([ad], access, {}, 1_700_000_000)
+    assert 0 < node.hs06_per_core < float("inf")
+    assert min(node.cores, node.memory_mib, node.obeyed_sequence or 0, node.grace_cores) >= 0
+    assert node.refusal is None or node.refusal in nodes.REMEDIES
+    for job in pool._jobs_in(ad):  # noqa: SLF001
+        assert job.held.memory_mib >= 0
+        assert job.held.cores >= 1
+        assert job.held.since >= 0
+        assert group_of(job.held.accounting_group, GROUPS) in (*GROUPS, "other")
 
 
 @given(ads_of([*schedds._JOB_PROJECTION, "JobCount", "JobUniverse"]), st.integers(1, 64))  # noqa: SLF001

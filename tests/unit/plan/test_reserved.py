@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import pytest
 
-from sharectl.condor.pool import CondorPool, PoolAccess, Slot
+from sharectl.condor.pool import PoolAccess, nodes_of
 from sharectl.config.load import parse
 from sharectl.config.text import as_data
 from sharectl.cycle.doubts import doubts
@@ -64,38 +64,40 @@ def test_what_reserves_nothing_is_refused(written: str, said: str) -> None:
         parse(f"{GROUPS}nodes: {{reserved: {written}}}\n", "F")
 
 
-def slot(machine: str, meets: frozenset[str] = frozenset(), **fields: Any) -> Slot:
-    return Slot(machine, 8, 8, 80.0, (), meets, memory_mib=1000, **fields)
+def slot(machine: str, **attributes: Any) -> dict[str, Any]:
+    amounts = {"TotalSlotCpus": 8, "TotalCpus": 8, "TotalSlotMemory": 1000, "t1_wn_hs06": 80.0}
+    return {"Machine": machine, **amounts, **attributes}
 
 
-def nodes(reserved: Optional[Controlled], *slots: Slot) -> dict[str, tuple[bool, bool]]:
-    pool = CondorPool(PoolAccess(("cms",), ALL_NODES, reserved=reserved))
-    return {node.name: (node.controlled, node.reserved) for node in pool.nodes(slots)}
+def nodes(*slots: dict[str, Any], reserved: Optional[Controlled] = None) -> tuple[Node, ...]:
+    access = PoolAccess(("cms",), ALL_NODES, reserved=reserved)
+    return nodes_of(slots, access, {"GPU": {"wn-2.x"}}, NOW)
 
 
-def test_a_live_pool_knows_its_reserved_nodes() -> None:
-    slots = (slot("wn-1.x"), slot("wn-2.x", frozenset({"reserved"})))
-    assert nodes(None, *slots) == {"wn-1": (True, False), "wn-2": (True, False)}
-    assert nodes(ControlledHosts(("wn-1*",)), *slots) == {
-        "wn-1": (True, True),
-        "wn-2": (True, False),
-    }
-    assert nodes(ControlledConstraint("GPU"), *slots) == {
-        "wn-1": (True, False),
-        "wn-2": (True, True),
-    }
+@pytest.mark.parametrize(
+    ("reserved", "names"),
+    [
+        (None, set()),
+        (ControlledHosts(("wn-1*",)), {"wn-1"}),
+        (ControlledConstraint("GPU"), {"wn-2"}),
+    ],
+)
+def test_a_live_pool_knows_its_reserved_nodes(
+    reserved: Optional[Controlled], names: set[str]
+) -> None:
+    both = nodes(slot("wn-1.x"), slot("WN-2.x"), reserved=reserved)
+    assert [(node.name, node.controlled) for node in both] == [("wn-1", True), ("wn-2", True)]
+    assert {node.name for node in both if node.reserved} == names
 
 
 def test_slots_of_one_node_are_one_node() -> None:
-    pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
-    (node,) = pool.nodes(
-        (
-            slot("wn-1.x", obeyed_sequence=0),
-            slot("wn-1.x", obeyed_sequence=7, draining=True, refusal="stale"),
-        )
-    )
+    ran = {"t1_JobCtlTime": NOW, "t1_JobCtlReason": "ok"}
+    acts = {**ran, "t1_TargetActive": True, "t1_TargetSequence": 7, "Draining": True}
+    refuses = {**ran, "t1_JobCtlReason": "unsigned"}
+    (node,) = nodes(slot("wn-1.x", **refuses), slot("wn-1.x", **acts))
     assert (node.memory_mib, node.cores, node.draining) == (2000, 16, True)
-    assert (node.obeyed_sequence, node.refusal) == (7, "stale")
+    assert (node.obeyed_sequence, node.refusal) == (7, "unsigned")
+    assert (node.hs06_per_core, node.power_assumed) == (10, False)
 
 
 def test_a_file_of_jobs_knows_them_too(tmp_path: Path) -> None:
@@ -112,12 +114,10 @@ def test_nodes_of_several_partitionable_slots_get_no_targets() -> None:
 
     Static slots have none to compare.
     """
-    pool = CondorPool(PoolAccess(("cms",), ALL_NODES))
-    seen = pool.nodes(
-        (
-            *(slot("wn-1.x", partitionable=True), slot("wn-1.x", partitionable=True)),
-            *(slot("wn-2.x", partitionable=True), slot("wn-2.x")),
-        )
+    partitionable = {"PartitionableSlot": True}
+    seen = nodes(
+        *(slot("wn-1.x", **partitionable), slot("wn-1.x", **partitionable)),
+        *(slot("wn-2.x", **partitionable), slot("wn-2.x")),
     )
     assert [(node.controlled, node.several_slots) for node in seen] == [(True, True), (True, False)]
 
