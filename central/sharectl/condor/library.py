@@ -105,8 +105,10 @@ class CondorProcess:
 
     def canonical(self, expressions: Sequence[str]) -> list[Optional[str]]:
         """Each expression as HTCondor prints it; None for one that it cannot read."""
-        answer = self._ask({"expressions": list(expressions), "slots": [], "jobs": []})
-        return [expression.get("text") for expression in answer["read"]]
+        read: list[Optional[str]] = self._ask(
+            {"expressions": list(expressions), "slots": [], "jobs": []}
+        )["read"]
+        return read
 
     def evaluate(
         self,
