@@ -21,16 +21,14 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / folder) for folder in 
 
 from bench.plan import pool  # noqa: E402 - a script finds the checkout by itself
 from sharectl.cycle.record import record_of  # noqa: E402
-from sharectl.explain.again import (  # noqa: E402
+from sharectl.explain.decisions import (  # noqa: E402
     Otherwise,
-    Replay,
-    Summary,
+    explain_cycle,
+    explain_group,
+    explain_node,
     of_ledger,
-    replayed,
 )
-from sharectl.explain.cycle import explain_cycle  # noqa: E402
-from sharectl.explain.group import explain_group  # noqa: E402
-from sharectl.explain.node import explain_node  # noqa: E402
+from sharectl.explain.replay import Replay, replayed, summed  # noqa: E402
 from sharectl.model import PlanLimits  # noqa: E402
 from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide  # noqa: E402
 from sharectl.plan.records import CycleRecord  # noqa: E402
@@ -48,16 +46,15 @@ def explained(strategy: str, nodes: int, groups: int) -> dict[str, Any]:
     most_over = max(record.groups, key=lambda control: control.output_hs06).group
     without = next(node for node in record.nodes if node.target is None)
     group_seconds, group = _timed(lambda: explain_group(found, most_over))
-    node_seconds, node = _timed(lambda: explain_node(found, without, None, None))
-    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, None, found))
-    otherwise = cycle.otherwise or Otherwise(None)
+    node_seconds, node = _timed(lambda: explain_node(found, without))
+    cycle_seconds, cycle = _timed(lambda: explain_cycle(record, found))
     return {
         "decide": decision_seconds,
         "cycle": cycle_seconds,
         "group": group_seconds,
         "node": node_seconds,
-        "flips": [len(found.flips) for found in (group.otherwise, node.otherwise, otherwise)],
-        "tried_all": [found.tried_all for found in (group.otherwise, node.otherwise, otherwise)],
+        "flips": [len(changes.flips) for changes in (group, node, cycle or Otherwise(None))],
+        "tried_all": [changes.tried_all for changes in (group, node, cycle or Otherwise(None))],
     }
 
 
@@ -69,10 +66,8 @@ def replay_of(cycles: int) -> dict[str, Any]:
         for number in range(cycles):
             yield replace(record, number=number, taken_at=record.taken_at + number * PERIOD_SECONDS)
 
-    summary = Summary()
     began = time.perf_counter()
-    for cycle in replayed(Replay(config, NOTHING_KNOWN), records(), None, State()):
-        summary.add(cycle)
+    summed(list(replayed(Replay(config, NOTHING_KNOWN), records(), None, State())))
     seconds = time.perf_counter() - began
     return {"mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "seconds": seconds}
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from sharectl.cli import options, wiring
-from sharectl.config.load import REPLAYED, idle_in_replay, overridden
+from sharectl.config.load import REPLAYED, tried
 from sharectl.config.model import Config
 from sharectl.cycle.doubts import doubts
-from sharectl.errors import InputError, SettingError, StateError
-from sharectl.explain.cycle import idle_by_target
+from sharectl.errors import InputError, StateError
+from sharectl.explain.decisions import idle_by_target
 from sharectl.files import files
 from sharectl.model import Target
 from sharectl.plan.diff import ESTIMATING, plan_diff
@@ -54,12 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(usage_error=parser.error)
 
 
-class Other(NamedTuple):
+class _Other(NamedTuple):
     """Targets that a plan is compared with."""
 
     words: str
-    targets: tuple[Target, ...]
-    idle_core_seconds: Mapping[str, float]
+    targets: tuple[Target, ...] = ()
+    idle_core_seconds: Mapping[str, float] = {}
     """Node -> what its target is expected to cost, where that is known."""
 
 
@@ -74,13 +74,17 @@ def run(arguments: argparse.Namespace) -> int:
     state = State() if offline else wiring.state_to_read(config, now)
     known = NOTHING_KNOWN if offline else wiring.known_of(config)
     law = wiring.plan_config(config, offline=offline)
-    other = None
+    other: Optional[_Other] = None
     if arguments.settings:
+        without = decide(law, state, snapshot, now, known)
         words = " ".join(f"--set {setting}" for setting in arguments.settings)
-        other = _without(words, decide(law, state, snapshot, now, known), law.strategy)
-        law = wiring.plan_config(_with(config, arguments.settings), offline=offline)
+        idle = {node.node: node.idle_core_seconds for node in without.nodes if node.target}
+        idle = idle if law.strategy in ESTIMATING else {}
+        other = _Other(f"the plan without {words}", without.plan.targets, idle)
+        changed = tried(config, arguments.settings, own_pledges=True)
+        law = wiring.plan_config(changed, offline=offline)
     elif arguments.diff is not None:
-        other = _beside(arguments.diff, config, now)
+        other = _of_file(arguments.diff, config) if arguments.diff else _published(config, now)
     decision = decide(law, state, snapshot, now, known)
     warnings = doubts(law, state, snapshot, now)
     if other is not None:
@@ -98,48 +102,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print_diff(
-    arguments: argparse.Namespace, other: Other, decision: Decision, strategy: str
+    arguments: argparse.Namespace, other: _Other, decision: Decision, strategy: str
 ) -> None:
-    nodes = {node.node: node for node in decision.nodes}
-    targets = decision.plan.targets
-    diff = plan_diff(other.targets, targets, nodes, other.idle_core_seconds, strategy)
+    nodes, plan = {node.node: node for node in decision.nodes}, decision.plan
+    diff = plan_diff(other.targets, plan.targets, nodes, other.idle_core_seconds, strategy)
     if arguments.json:
-        print(as_json.dumps("plan_diff", plans.diff_data(diff, decision.plan, other.words)))
+        print(as_json.dumps("plan_diff", plans.diff_data(diff, plan, other.words)))
     else:
-        everything = arguments.all
-        plans.print_diff(diff, decision.plan, other.words, sys.stdout, everything=everything)
+        plans.print_diff(diff, plan, other.words, sys.stdout, everything=arguments.all)
 
 
-def _with(config: Config, settings: Sequence[str]) -> Config:
-    """Configuration with keys set otherwise; keys that no decision goes by are refused."""
-    changed = overridden(config, settings)
-    idle = idle_in_replay(settings, own_pledges=True)
-    if idle:
-        raise SettingError(idle)
-    return changed
-
-
-def _without(settings: str, decision: Decision, strategy: str) -> Other:
-    idle = {}
-    if strategy in ESTIMATING:
-        idle = {node.node: node.idle_core_seconds for node in decision.nodes if node.target}
-    return Other(f"the plan without {settings}", decision.plan.targets, idle)
-
-
-def _beside(name: str, config: Config, now: int) -> Other:
-    """Targets of a file, or those that are published."""
-    if name:
-        targets = targets_of(name)
-        return Other(name, targets, _recorded_idle(targets, config))
+def _published(config: Config, now: int) -> _Other:
     state = wiring.state_to_read(config, now)
     if not state.sequence:
-        return Other("nothing: no plan was published yet", (), {})
+        return _Other("nothing: no plan was published yet")
     targets = tuple(stood.target for stood in state.standing_at(now))
     over = ""
     if state.standing and not targets:
         over = f", which ran out {now - state.standing_until} s ago"
     words = f"what is published: sequence {state.sequence}{over}"
-    return Other(words, targets, _recorded_idle(targets, config))
+    return _Other(words, targets, _recorded_idle(targets, config))
 
 
 def _recorded_idle(targets: Collection[Target], config: Config) -> dict[str, float]:
@@ -156,36 +138,19 @@ def _recorded_idle(targets: Collection[Target], config: Config) -> dict[str, flo
     return {node: idle for node, idle in idle_by_target(record).items() if node in same}
 
 
-def targets_of(name: str) -> tuple[Target, ...]:
-    """Targets of a plan as JSON or ``sharectl.txt``, from a file or standard input (``-``).
-
-    Raises
-    ------
-    InputError
-        If it is neither.
-    """
-    content = _content(name)
-    if content.lstrip()[:1] == b"{":
-        return parse_plan(content.decode("utf-8", "replace"), name).targets
+def _of_file(name: str, config: Config) -> _Other:
+    """Targets of a plan as JSON or ``sharectl.txt``, from a file or standard input (``-``)."""
+    wanted = "give what `sharectl plan --json` printed, or a sharectl.txt"
     try:
-        return parse_text(content, name).targets
-    except InputError as error:
-        if b"# sharectl:" in content:
-            raise
-        first = str(error).splitlines()[0].rpartition("; ")[0]
-        raise InputError(
-            [f"{name}: neither what `sharectl plan --json` printed nor a sharectl.txt; {first}"]
-        ) from error
-
-
-def _content(name: str) -> bytes:
-    try:
-        if name == "-":
-            return sys.stdin.buffer.read(PLAN_MAX_BYTES + 1)
-        with files.open_bytes(Path(name)) as file:
-            return file.read(PLAN_MAX_BYTES + 1)
+        with sys.stdin.buffer if name == "-" else files.open_bytes(Path(name)) as file:
+            content = file.read(PLAN_MAX_BYTES + 1)
     except OSError as error:
-        wanted = "give what `sharectl plan --json` printed, or a sharectl.txt"
-        raise InputError(
-            [f"{name}: cannot be read: {error.strerror or error}; {wanted}"]
-        ) from error
+        problem = f"{name}: cannot be read: {error.strerror or error}; {wanted}"
+        raise InputError([problem]) from error
+    try:
+        is_json = content.lstrip()[:1] == b"{"
+        text = content.decode("utf-8", "replace") if is_json else ""
+        targets = (parse_plan(text, name) if is_json else parse_text(content, name)).targets
+    except InputError as error:
+        raise InputError([*error.problems, f"{name}: {wanted}"]) from error
+    return _Other(name, targets, _recorded_idle(targets, config))

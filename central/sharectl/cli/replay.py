@@ -6,20 +6,17 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 
 from sharectl.cli import options, wiring
 from sharectl.cli.explain import complete_before, recorded
-from sharectl.cli.options import moment, no_cycle
-from sharectl.cli.wiring import UNASKED, known_of, ledger_of
-from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, idle_in_replay, load, overridden
-from sharectl.config.model import Config
+from sharectl.config.load import REPLAYED, REPLAYED_OF_GROUPS, load, tried
 from sharectl.control.laws import LAWS
-from sharectl.errors import AbsentError, SettingError
-from sharectl.explain.again import Replay, replayed, state_after
+from sharectl.errors import AbsentError
+from sharectl.explain.decisions import state_after
+from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import Ledger
 from sharectl.plan.records import CycleRecord
-from sharectl.report import plans
+from sharectl.report import as_json, plans
 from sharectl.times import FORMS
 
 _PAGE_SECONDS = 86_400
@@ -33,7 +30,7 @@ changed. TIME is {FORMS}."""
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    when = moment(int(time.time()))
+    when = options.moment(int(time.time()))
     options.add_common(parser)
     parser.add_argument(
         "--from", dest="since", type=when, metavar="TIME", help="default: the first cycle"
@@ -81,60 +78,37 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.usage_error("--csv and --json are two forms of the same: choose one")
     config = options.config_of(arguments)
     own_pledges = arguments.pledges == "configured"
-    decides = _deciding(arguments, config, own_pledges=own_pledges)
-    law = wiring.plan_config(decides, None if own_pledges else UNASKED)
-    ledger = ledger_of(config)
-    since, until = _period(arguments, ledger)
-    before = complete_before(ledger, since)
-    withdraws = decides.control.incomplete == "withdraw"
-    how = Replay(law, known_of(config), own_pledges=own_pledges, withdraws=withdraws)
-    records = _pages(ledger, since, until)
-    cycles = replayed(how, records, before, state_after(before, law.validity_seconds))
-    file = f" of {arguments.other}" if arguments.other else ""
-    words = (
-        f"law {decides.control.acting.law}, strategy {law.strategy}{file}",
-        *arguments.settings,
-    )
-    heading = {
-        "from": since,
-        "to": until,
-        "decides": ", ".join(words),
-        "pledges": arguments.pledges,
-    }
-    kind = "json" if arguments.json else "csv" if arguments.csv else None
-    text = partial(plans.write_text, everything=arguments.all)
-    summary = (plans.FORMATS[kind] if kind else text)(cycles, heading, sys.stdout)
-    if not summary.cycles:
-        raise AbsentError(no_cycle(ledger.span()))
-    return 0
-
-
-def _deciding(arguments: argparse.Namespace, config: Config, *, own_pledges: bool) -> Config:
-    """The configuration that decides."""
     shorthands = {"control.law": arguments.law, "control.strategy": arguments.strategy}
     settings = [f"{key}={value}" for key, value in shorthands.items() if value is not None]
     base = load(arguments.other) if arguments.other else config
-    decides = overridden(base, [*settings, *arguments.settings])
-    idle = idle_in_replay(arguments.settings, own_pledges=own_pledges)
-    if idle:
-        raise SettingError(idle)
-    return decides
-
-
-def _period(arguments: argparse.Namespace, ledger: Ledger) -> tuple[int, int]:
-    """First and last Unix second, the last one excluded."""
-    span = ledger.span()
-    if span is None:
-        recorded(ledger, None, None)
-    since = arguments.since if arguments.since is not None else (span or (0, 0))[0]
-    until = arguments.until if arguments.until is not None else int(time.time()) + 1
+    decides = tried(base, [*settings, *arguments.settings], own_pledges=own_pledges)
+    law = wiring.plan_config(decides, None if own_pledges else wiring.UNASKED)
+    ledger = wiring.ledger_of(config)
+    first, last = ledger.span() or (recorded(ledger).taken_at, 0)
+    since = first if arguments.since is None else arguments.since
+    until = int(time.time()) + 1 if arguments.until is None else arguments.until
     if until <= since:
         arguments.usage_error("--from is not before --to: write the earlier time first")
-    return since, until
+    before = complete_before(ledger, since)
+    withdraws = decides.control.incomplete == "withdraw"
+    how = Replay(law, wiring.known_of(config), own_pledges=own_pledges, withdraws=withdraws)
+    records = _pages(ledger, since, min(until, last + 1))
+    cycles = list(replayed(how, records, before, state_after(before, law.validity_seconds)))
+    if not cycles:
+        raise AbsentError(options.no_cycle(ledger.span()))
+    file = f" of {arguments.other}" if arguments.other else ""
+    laws = f"law {decides.control.acting.law}, strategy {law.strategy}{file}"
+    words = ", ".join((laws, *arguments.settings))
+    if arguments.json:
+        heading = {"from": since, "to": until, "decides": words, "pledges": arguments.pledges}
+        print(as_json.dumps("replay", plans.replay_data(cycles, heading)))
+    elif arguments.csv:
+        plans.replay_csv(cycles, sys.stdout)
+    else:
+        plans.print_replay(cycles, words, sys.stdout, everything=arguments.all)
+    return 0
 
 
 def _pages(ledger: Ledger, since: int, until: int) -> Iterator[CycleRecord]:
-    last = ledger.span()
-    end = min(until, last[1] + 1) if last else until
-    for page in range(since, end, _PAGE_SECONDS):
-        yield from ledger.cycles(page, min(page + _PAGE_SECONDS, end), with_nodes=True)
+    for page in range(since, until, _PAGE_SECONDS):
+        yield from ledger.cycles(page, min(page + _PAGE_SECONDS, until), with_nodes=True)

@@ -205,14 +205,20 @@ def _set(data: dict[str, Any], setting: str) -> None:
     section[parts[-1]] = tree.data
 
 
-def idle_in_replay(settings: Sequence[str], *, own_pledges: bool) -> list[str]:
-    """Problems of sound ``settings`` that no decision on a recorded pool goes by.
+def tried(config: Config, settings: Sequence[str], *, own_pledges: bool) -> Config:
+    """``config`` with ``settings``, which only a decision on a recorded pool goes by.
 
     Parameters
     ----------
     own_pledges
-        Whether it goes by the pledges of the configuration.
+        True if it goes by the pledges of the configuration.
+
+    Raises
+    ------
+    SettingError
+        With all problems of the settings; else with those that have no effect on a decision.
     """
+    changed = overridden(config, settings)
     keys = ", ".join((*REPLAYED, *(f"groups.NAME.{key}" for key in REPLAYED_OF_GROUPS)))
     problems = []
     for setting in settings:
@@ -224,4 +230,6 @@ def idle_in_replay(settings: Sequence[str], *, own_pledges: bool) -> list[str]:
         if pledging:
             why = "each cycle goes by its recorded pledges; write --pledges configured"
         problems.append(f"--set {quoted(setting)}: {shown(key)} has no effect here, because {why}")
-    return problems
+    if problems:
+        raise SettingError(problems)
+    return changed

@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import isfinite
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
+from sharectl.condor import ads
 from sharectl.condor.ad_files import AdOfFile, from_long
-from sharectl.condor.ads import (
-    MAX_TEXT,
-    account,
-    ad_of,
-    evaluated,
-    expression,
-    is_true,
-    sequence,
-    text,
-    value_of,
-    whole,
-)
+from sharectl.condor.ads import evaluated, expression, value_of
 from sharectl.condor.daemons import (
     ACCOUNTING_GROUP,
-    Location,
     ask_collector,
     collector_answer,
     locations,
@@ -63,26 +52,12 @@ _ID = re.compile(
     r"(?:(?P<schedd>[!-~]{1,256})#)?(?P<cluster>\d{1,9})\.(?P<proc>\d{1,9})(?:#\d{1,12})?"
 )
 _REQUEST = re.compile(r"Request(Cpus|Memory|Disk|GPUs)", re.IGNORECASE)
-_PAST = [
-    "JobStatus",
-    "JobUniverse",
-    "GlobalJobId",
-    "AccountingGroup",
-    "Owner",
-    "CompletionDate",
-    "RemoveReason",
-    "EnteredCurrentStatus",
-    "ExitCode",
-    "LastRemoteHost",
-    "QDate",
-]
 _GRACE = re.compile(r"t1_McRoomTime\s*<\s*(\d{1,7})\b", re.IGNORECASE)
 _CLAIMED = ("Claimed", "Preempting", "Matched")
 _LIMITS = "withinresourcelimits"
 
 
-@dataclass(frozen=True)
-class JobId:
+class JobId(NamedTuple):
     """Number of a job, and its access point."""
 
     cluster: int
@@ -94,8 +69,7 @@ class JobId:
         return f"{self.cluster}.{self.proc}"
 
 
-@dataclass(frozen=True)
-class LocatedJob:
+class LocatedJob(NamedTuple):
     """A job in a queue, or in a history."""
 
     facts: JobFacts
@@ -103,8 +77,7 @@ class LocatedJob:
     """Its ad as text; None of a job in a history."""
 
 
-@dataclass(frozen=True)
-class PoolMatch:
+class PoolMatch(NamedTuple):
     """Match of a job with the slots of a pool."""
 
     findings: tuple[SlotFinding, ...]
@@ -113,13 +86,7 @@ class PoolMatch:
 
 
 def job_id(written: str, schedd: Optional[str]) -> JobId:
-    """Job that ``written`` names.
-
-    Raises
-    ------
-    ValueError
-        If it names no job, or another access point than ``schedd``.
-    """
+    """Job that ``written`` names; raises ValueError if it names none, or one of another schedd."""
     match = _ID.fullmatch(written)
     if match is None:
         raise ValueError(
@@ -130,84 +97,42 @@ def job_id(written: str, schedd: Optional[str]) -> JobId:
     return JobId(int(match["cluster"]), int(match["proc"]), match["schedd"] or schedd)
 
 
-def schedds(
-    collector: Optional[str], deadline_seconds: float, wanted: Optional[str]
-) -> list[Location]:
-    """Location of each schedd of the pool, or of the wanted one.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If the collector does not answer, or knows no such schedd.
-    """
-    all_schedds: list[dict[str, str]] = ask_collector(
-        collector, deadline_seconds, lambda daemon: locations(daemon, "Schedd")
-    )
-    chosen = [
-        place for place in all_schedds if wanted is None or place["Name"].lower() == wanted.lower()
-    ]
-    if not chosen:
-        names = ", ".join(sorted(place["Name"] for place in all_schedds)) or "none"
-        raise PoolUnavailableError(
-            f"the collector knows no schedd {wanted or ''}; it knows {names}"
-        )
-    return [*chosen]
+# ---- the job
 
 
-def find(places: Sequence[Location], job: JobId, deadline_seconds: float) -> Optional[LocatedJob]:
+def find(
+    collector: Optional[str], job: JobId, collector_seconds: float, schedd_seconds: float
+) -> Optional[LocatedJob]:
     """The job, from a queue, else from a history; None if no access point knows it.
 
     Raises
     ------
     PoolUnavailableError
-        If it is not found, and a schedd that may have it did not answer.
+        If the collector or a schedd that may have it did not answer, or there is no such schedd.
     InputError
         If several access points have a job of this number.
     """
+    schedds = ask_collector(collector, collector_seconds, partial(locations, kind="Schedd"))
+    wanted = (job.schedd or "").lower()
+    places = [place for place in schedds if wanted in ("", place["Name"].lower())]
+    if not places:
+        names = ", ".join(sorted(place["Name"] for place in schedds)) or "none"
+        raise PoolUnavailableError(
+            f"the collector knows no schedd {job.schedd or ''}; it knows {names}"
+        )
     for look in (_in_queue, _in_history):
-        answers = ask_all(schedd_questions(places, deadline_seconds, partial(look, job)))
-        jobs: list[LocatedJob] = [
-            answer.value for answer in answers.values() if answer.value is not None
-        ]
+        answers = ask_all(schedd_questions(places, schedd_seconds, partial(look, job))).values()
+        jobs: list[LocatedJob] = [answer.value for answer in answers if answer.value is not None]
         if len(jobs) > 1:
             names = ", ".join(located.facts.schedd for located in jobs)
             several = f"{job}: several access points have a job of this number: {names}"
             raise InputError([f"{several}; add --schedd NAME"])
         if jobs:
             return jobs[0]
-        silent = [answer.source for answer in answers.values() if answer.source.problem]
+        silent = [answer.source for answer in answers if answer.source.problem]
         if silent:
-            raise PoolUnavailableError(
-                "\n".join(f"{source.name}: {source.problem}" for source in silent)
-            )
+            raise PoolUnavailableError("\n".join(f"{s.name}: {s.problem}" for s in silent))
     return None
-
-
-def matched(
-    collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
-) -> tuple[Optional[PoolMatch], Optional[str]]:
-    """Match of the job with the pool at Unix time ``now``, or the problem.
-
-    Raises
-    ------
-    PoolUnavailableError
-        If the pool has no slots.
-    """
-    answer = collector_answer(
-        collector, deadline_seconds, partial(_matched, located.ad or "[]", now)
-    )
-    if answer.value is not None and not answer.value.findings:
-        raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
-    return answer.value, answer.source.problem
-
-
-def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
-    limit_memory(MOST_MEMORY_BYTES)
-    groups = [
-        AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
-        for group in query(collector, "Accounting", ACCOUNTING_GROUP)
-    ]
-    return PoolMatch(findings(ad_of(ad), slots(collector), now), tuple(groups_of(groups)))
 
 
 def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
@@ -218,7 +143,7 @@ def _in_queue(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
 
 
 def _in_history(job: JobId, schedd: Any, name: str) -> Optional[LocatedJob]:
-    for ad in schedd.history(_of(job), _PAST, match=1):
+    for ad in schedd.history(_of(job), [], match=1):
         return LocatedJob(facts_of(ad, name), None)
     return None
 
@@ -229,7 +154,7 @@ def _of(job: JobId) -> str:
 
 def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
     """Facts with the last rejection of another job of the same autocluster, if there is one."""
-    autocluster = whole(evaluated(ad, "AutoClusterId"), -1)
+    autocluster = ads.whole(evaluated(ad, "AutoClusterId"), -1)
     if autocluster < 0:
         return facts
     alike = schedd.query(
@@ -242,7 +167,7 @@ def _rejected_alike(schedd: Any, ad: Any, facts: JobFacts) -> JobFacts:
         return facts
     return replace(
         facts,
-        rejected=_reported(last, "LastRejMatchReason"),
+        rejected=_text(last, "LastRejMatchReason"),
         rejected_at=_number(last, "LastRejMatchTime"),
         rejected_job=f"{_number(last, 'ClusterId')}.{_number(last, 'ProcId')}",
     )
@@ -252,23 +177,23 @@ def facts_of(ad: Any, schedd: str) -> JobFacts:
     """Facts of a job's ad on an access point."""
     exit_code = evaluated(ad, "ExitCode")
     names = [name for name in sorted(ad) if _REQUEST.fullmatch(name)]
-    group = without_user(account(ad.get("AccountingGroup")))
+    group = without_user(ads.account(ad.get("AccountingGroup")))
     return JobFacts(
         schedd=schedd,
         status=_number(ad, "JobStatus"),
         universe=_number(ad, "JobUniverse"),
         accounting_group=None if group is None else " ".join(group.split())[:MAX_REPORTED],
-        owner=_reported(ad, "Owner"),
+        owner=_text(ad, "Owner"),
         requests={name: " ".join(str(ad.lookup(name))[:MAX_REPORTED].split()) for name in names},
         since=_number(ad, "EnteredCurrentStatus") or _number(ad, "CompletionDate"),
         queued_at=_number(ad, "QDate"),
-        host=_reported(ad, "RemoteHost") or _reported(ad, "LastRemoteHost"),
-        hold_reason=_reported(ad, "HoldReason"),
+        host=_text(ad, "RemoteHost") or _text(ad, "LastRemoteHost"),
+        hold_reason=_text(ad, "HoldReason"),
         hold_code=_number(ad, "HoldReasonCode"),
-        rejected=_reported(ad, "LastRejMatchReason"),
+        rejected=_text(ad, "LastRejMatchReason"),
         rejected_at=_number(ad, "LastRejMatchTime"),
-        limits=_reported(ad, "ConcurrencyLimits"),
-        remove_reason=_reported(ad, "RemoveReason"),
+        limits=_text(ad, "ConcurrencyLimits"),
+        remove_reason=_text(ad, "RemoveReason"),
         exit_code=exit_code if type(exit_code) is int else None,
         request_values=_numbers({name: evaluated(ad, name) for name in names}),
     )
@@ -284,16 +209,44 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
 
 def _number(ad: Any, name: str) -> int:
     """Whole number of an attribute; 0 if unknown."""
-    return whole(evaluated(ad, name), 0)
+    return ads.whole(evaluated(ad, name), 0)
 
 
-def _reported(ad: Any, name: str) -> Optional[str]:
-    value = text(evaluated(ad, name))
-    return None if value is None else " ".join(value[:MAX_TEXT].split())[:MAX_REPORTED]
+def _text(ad: Any, name: str) -> Optional[str]:
+    value = ads.text(evaluated(ad, name))
+    return None if value is None else " ".join(value.split())[:MAX_REPORTED]
 
 
-@dataclass(frozen=True)
-class _Job:
+# ---- its match with slots
+
+
+def matched(
+    collector: Optional[str], located: LocatedJob, now: int, deadline_seconds: float
+) -> tuple[Optional[PoolMatch], Optional[str]]:
+    """Match of the job with the pool at Unix time ``now``, or the problem.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If the pool has no slots.
+    """
+    match = partial(_matched, located.ad or "[]", now)
+    answer = collector_answer(collector, deadline_seconds, match)
+    if answer.value is not None and not answer.value.findings:
+        raise PoolUnavailableError("collector: it knows no execute point; see condor_status -any")
+    return answer.value, answer.source.problem
+
+
+def _matched(ad: str, now: int, collector: Any) -> PoolMatch:
+    limit_memory(MOST_MEMORY_BYTES)
+    groups = [
+        AdOfFile(f"group {group.get('Name')}", from_long(group.printOld()))
+        for group in query(collector, "Accounting", ACCOUNTING_GROUP)
+    ]
+    return PoolMatch(findings(ads.ad_of(ad), slots(collector), now), tuple(groups_of(groups)))
+
+
+class _Job(NamedTuple):
     ad: Any
     own: Sequence[tuple[Clause, Optional[str], Any]]
     """Clauses of its Requirements, the resource of each (None: of no request), and its tree."""
@@ -303,35 +256,25 @@ class _Job:
 
 def findings(job: Any, slots: Iterable[Any], now: int) -> tuple[SlotFinding, ...]:
     """Match of a job's ad with the ads of slots, which are changed, at Unix time ``now``."""
-    parts = _clauses(job)
-    plain = {name.lower(): job.get(name) for name in job if name.lower().startswith("request")}
-    asking = _Job(
-        ad=job,
-        own=[(clause, resource_of(clause), expression(clause.text)) for clause in parts],
-        plain=_numbers(plain),
-    )
+    requests = {name.lower(): job.get(name) for name in job if name.lower().startswith("request")}
+    own = [(part, resource_of(part), expression(part.text)) for part in _clauses(job)]
+    asking = _Job(job, own, _numbers(requests))
     return tuple(_finding(asking, slot, now) for slot in slots)
 
 
-def _finding(asking: _Job, slot: Any, now: int) -> SlotFinding:
-    job = asking.ad
-    machine = (text(evaluated(slot, "Machine")) or "").lower()
-    job_accepts, slot_accepts = _accepts(job, slot), _accepts(slot, job)
-    obstacles, shortages = _obstacles(
-        asking, slot, job_accepts=job_accepts, slot_accepts=slot_accepts
-    )
+def _finding(job: _Job, slot: Any, now: int) -> SlotFinding:
+    machine = (ads.text(evaluated(slot, "Machine")) or "").lower()
+    job_accepts, slot_accepts, obstacles, shortages = _obstacles(job, slot)
     codes = {obstacle.code for obstacle in obstacles}
-    target = _target(job, slot, now) if "target" in codes else None
+    target = _target(job.ad, slot, now) if "target" in codes else None
     grace_until = _grace_until(slot) if "grace" in codes else 0
     lasting: list[Obstacle] = []
     if obstacles:
         empty(slot)
-        lasting, _ = _obstacles(
-            asking, slot, job_accepts=_accepts(job, slot), slot_accepts=_accepts(slot, job)
-        )
+        lasting = _obstacles(job, slot)[2]
     return SlotFinding(
         node=machine,
-        slot=text(evaluated(slot, "Name")) or machine,
+        slot=ads.text(evaluated(slot, "Name")) or machine,
         job_accepts=job_accepts,
         slot_accepts=slot_accepts,
         obstacles=tuple(obstacles),
@@ -348,37 +291,35 @@ def _accepts(ad: Any, target: Any) -> bool:
 
 
 def _true(tree: Any, ad: Any, target: Any) -> bool:
-    return tree is not None and is_true(value_of(tree, ad, target))
+    return tree is not None and ads.is_true(value_of(tree, ad, target))
 
 
-def _obstacles(
-    asking: _Job, slot: Any, *, job_accepts: bool, slot_accepts: bool
-) -> tuple[list[Obstacle], list[Shortage]]:
-    """Obstacles and shortages; none in a free slot if both accept."""
-    partitionable = evaluated(slot, "PartitionableSlot") is True
-    claimed = not partitionable and evaluated(slot, "State") in _CLAIMED
+def _obstacles(job: _Job, slot: Any) -> tuple[bool, bool, list[Obstacle], list[Shortage]]:
+    """Acceptance by the job and by the slot, obstacles and shortages."""
+    job_accepts, slot_accepts = _accepts(job.ad, slot), _accepts(slot, job.ad)
+    claimed = not _partitionable(slot) and evaluated(slot, "State") in _CLAIMED
     obstacles = [Obstacle("claimed", "")] if claimed else []
     if job_accepts and slot_accepts:
-        return obstacles, []
-    short, unclear = _requests(asking, slot)
-    for shortage in short:
-        request = f"Request{shortage.resource} = {shortage.requested:.15g}"
-        obstacles.append(Obstacle(code_of_resource(shortage.resource), request))
+        return True, True, obstacles, []
+    short, unclear = _requests(job, slot)
+    for resource, requested, *_ in short:
+        request = f"Request{resource} = {requested:.15g}"
+        obstacles.append(Obstacle(code_of_resource(resource), request))
     obstacles += [Obstacle("bad-request", request) for request in unclear]
     if not job_accepts:
-        named = {shortage.resource.lower() for shortage in short}
+        short_names = {shortage.resource.lower() for shortage in short}
         obstacles += [
             Obstacle("job-requirements", _cut(clause.text))
-            for clause, resource, tree in asking.own
-            if resource not in named and not _true(tree, asking.ad, slot)
+            for clause, resource, tree in job.own
+            if resource not in short_names and not _true(tree, job.ad, slot)
         ]
     if not slot_accepts:
-        obstacles += _slot_clauses(asking.ad, slot, limits_named=bool(short or unclear))
+        obstacles += _slot_clauses(job.ad, slot, limits_named=bool(short or unclear))
     if not obstacles:
         # Requirements can be false though each of their clauses is true.
-        ad, code = (asking.ad, "job-requirements") if slot_accepts else (slot, "slot-requirements")
+        ad, code = (job.ad, "job-requirements") if slot_accepts else (slot, "slot-requirements")
         obstacles.append(Obstacle(code, _cut(_written(ad, "Requirements") or "")))
-    return obstacles, short
+    return job_accepts, slot_accepts, obstacles, short
 
 
 def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> list[Obstacle]:
@@ -397,40 +338,34 @@ def _slot_clauses(job: Any, slot: Any, *, limits_named: bool) -> list[Obstacle]:
     return obstacles
 
 
-def _clauses(ad: Any) -> tuple[Clause, ...]:
-    return clauses(_written(ad, "Requirements") or "true", lambda name: _written(ad, name))
-
-
-def _requests(asking: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
+def _requests(job: _Job, slot: Any) -> tuple[list[Shortage], list[str]]:
     """Requests that are larger than the slot's free amount, and those without a value there."""
-    machine = text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
-    names = {resource: resource for _, resource, _ in asking.own if resource is not None}
+    machine = ads.text(evaluated(slot, "MachineResources")) or "Cpus, Memory, Disk"
+    names = {resource: resource for _, resource, _ in job.own if resource is not None}
     names.update({name.lower(): name for name in re.split(r"[\s,]+", machine) if name})
     names.pop("swap", None)
     short, unclear = [], []
     for name in names.values():
-        requested = _taken(asking, slot, name)
+        requested = _charged(job, slot, name)
+        free = _amount(evaluated(slot, name)) or 0.0
         if requested is None:
-            unclear.append(_cut(f"Request{name} = {_written(asking.ad, f'Request{name}')}"))
-            continue
-        free, total = (
-            _amount(evaluated(slot, attribute)) or 0.0 for attribute in (name, f"TotalSlot{name}")
-        )
-        if requested > free:
+            unclear.append(_cut(f"Request{name} = {_written(job.ad, f'Request{name}')}"))
+        elif requested > free:
+            total = _amount(evaluated(slot, f"TotalSlot{name}")) or 0.0
             short.append(Shortage(name, requested, free, max(free, total)))
     return short, unclear
 
 
-def _taken(asking: _Job, slot: Any, name: str) -> Optional[float]:
+def _charged(job: _Job, slot: Any, name: str) -> Optional[float]:
     """Amount by the job's request or the slot's consumption policy; None if unclear."""
     request = f"Request{name}"
-    if f"Consumption{name}" in slot and evaluated(slot, "PartitionableSlot") is True:
-        return _amount(value_of(expression(f"MY.Consumption{name}"), slot, asking.ad))
-    if request.lower() in asking.plain:
-        return asking.plain[request.lower()]
-    if request not in asking.ad:
+    if f"Consumption{name}" in slot and _partitionable(slot):
+        return _amount(value_of(expression(f"MY.Consumption{name}"), slot, job.ad))
+    if request.lower() in job.plain:
+        return job.plain[request.lower()]
+    if request not in job.ad:
         return 0.0
-    return _amount(value_of(expression(f"MY.{request}"), asking.ad, slot))
+    return _amount(value_of(expression(f"MY.{request}"), job.ad, slot))
 
 
 def _amount(value: Any) -> Optional[float]:
@@ -439,21 +374,16 @@ def _amount(value: Any) -> Optional[float]:
 
 def _target(job: Any, slot: Any, now: int) -> Optional[SlotTarget]:
     """Target that the slot acts on, and why it keeps the job out."""
-    groups = sequence(evaluated(slot, "t1_TargetGroups"))
-    cores = sequence(evaluated(slot, "t1_Targetcores"))
+    groups = ads.sequence(evaluated(slot, "t1_TargetGroups"))
+    cores = ads.sequence(evaluated(slot, "t1_Targetcores"))
     if len(groups) < 2 or len(cores) < 2 or not has_target(slot, now):  # noqa: PLR2004
         return None
-    held_back, helped = (text(group) or "" for group in groups[:2])
+    held_back, helped = (ads.text(group) or "" for group in groups[:2])
     kinds = {held_back.lower(): "cap", helped.lower(): "size"}
-    own = group_of(account(job.get("AccountingGroup")), kinds)
-    return SlotTarget(
-        kind=kinds.get(own, "others"),
-        held_back=held_back,
-        cap_cores=whole(cores[0], 0),
-        helped=helped,
-        request_cores=whole(cores[1], 0),
-        until=_number(slot, "t1_TargetUntil"),
-    )
+    kind = kinds.get(group_of(ads.account(job.get("AccountingGroup")), kinds), "others")
+    cap_cores, request_cores = (ads.whole(number, 0) for number in cores[:2])
+    until = _number(slot, "t1_TargetUntil")
+    return SlotTarget(kind, held_back, cap_cores, helped, request_cores, until)
 
 
 def _grace_until(slot: Any) -> int:
@@ -461,6 +391,14 @@ def _grace_until(slot: Any) -> int:
     match = _GRACE.search(_written(slot, "MC_GRACE") or "")
     began = _number(slot, "t1_McRoomTime")
     return began + int(match[1]) if match and began else 0
+
+
+def _partitionable(slot: Any) -> bool:
+    return evaluated(slot, "PartitionableSlot") is True
+
+
+def _clauses(ad: Any) -> tuple[Clause, ...]:
+    return clauses(_written(ad, "Requirements") or "true", lambda name: _written(ad, name))
 
 
 def _written(ad: Any, name: str) -> Optional[str]:

@@ -36,46 +36,30 @@ _JOB_CTL = {
     **dict.fromkeys(QUIET, "the node is well: it has looked, and has no target or acts on it"),
     **REMEDIES,
 }
-
-CODES: Mapping[str, Mapping[str, str]] = {
-    "plan": {**REASONS, EXPIRED: "the plan before ran out and was not renewed in time"},
-    "node": NODE_REASONS,
-    "group": GROUP_REASONS,
-    "limit": LIMITS,
-    "law": LAWS,
-    "acted": ACTED,
-    "setpoint": SETPOINTS,
-    "strategy": STRATEGIES,
-    "change": KINDS,
-    "what-if": CHANGES,
-    "job": VERDICTS,
-    "obstacle": OBSTACLES,
-    "target-kind": TARGET_KINDS,
-    "job_ctl": _JOB_CTL,
+_EXPIRED = {EXPIRED: "the plan before ran out and was not renewed in time"}
+_FAMILIES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "plan": ("why a plan has targets, or none", {**REASONS, **_EXPIRED}),
+    "node": ("why a node has the target that it has, or none", NODE_REASONS),
+    "group": ("why a group is helped, held back or neither", GROUP_REASONS),
+    "limit": ("what bounded the change of targets", LIMITS),
+    "law": ("how a group's error becomes power to move", LAWS),
+    "acted": ("what bounded or changed a setpoint or an output", ACTED),
+    "setpoint": ("what a group is entitled to", SETPOINTS),
+    "strategy": ("how groups are brought together", STRATEGIES),
+    "change": ("what becomes of a target", KINDS),
+    "what-if": ("what would change a decision", CHANGES),
+    "job": ("what is the matter with a job", VERDICTS),
+    "obstacle": ("what stands in a job's way on a node", OBSTACLES),
+    "target-kind": ("why a target keeps a job out", TARGET_KINDS),
+    "job_ctl": ("what a node says (t1_JobCtlReason), and what to do", _JOB_CTL),
 }
+
+FAMILIES = {family: sentence for family, (sentence, _) in _FAMILIES.items()}
+"""Family -> subject of its codes."""
+CODES = {family: codes for family, (_, codes) in _FAMILIES.items()}
 """Family -> code -> sentence."""
-
-FAMILIES = {
-    "plan": "why a plan has targets, or none",
-    "node": "why a node has the target that it has, or none",
-    "group": "why a group is helped, held back or neither",
-    "limit": "what bounded the change of targets",
-    "law": "how a group's error becomes power to move",
-    "acted": "what bounded or changed a setpoint or an output",
-    "setpoint": "what a group is entitled to",
-    "strategy": "how groups are brought together",
-    "change": "what becomes of a target",
-    "what-if": "what would change a decision",
-    "job": "what is the matter with a job",
-    "obstacle": "what stands in a job's way on a node",
-    "target-kind": "why a target keeps a job out",
-    "job_ctl": "what a node says (t1_JobCtlReason), and what to do",
-}
-"""Family -> what its codes tell."""
-
-UNKNOWN = "a code that this version of sharectl does not know"
 
 
 def says(family: str, code: str) -> str:
     """Sentence of a code; one that is of no table is of another version."""
-    return CODES[family].get(code, UNKNOWN)
+    return CODES[family].get(code, "a code that this version of sharectl does not know")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Optional
+from typing import NamedTuple, Optional
 
 from sharectl.shares.quotas import Group
 from sharectl.times import shown
@@ -30,55 +30,50 @@ VERDICTS: Mapping[str, str] = {
 }
 """Code -> state of the job."""
 
-CPUS, MEMORY, DISK, GPUS, RESOURCE = "cpus", "memory", "disk", "gpus", "resource"
-RESOURCES = (CPUS, MEMORY, DISK, GPUS)
-
-OBSTACLES: Mapping[str, str] = {
-    "target": "sharectl's target: the node keeps its cores for other jobs",
-    "grace": "sharectl's grace: freed cores wait for multicore jobs",
-    "overheat": "sharectl's clause on heat: the node says that it is too hot",
-    "sharectl": "another clause of sharectl's",
-    "site-start": "the site's START",
-    "slot-requirements": "the slot's Requirements besides START",
-    "job-requirements": "the job's own requirements",
-    "bad-request": "a request of the job that has no value there",
-    CPUS: "too few free cores",
-    MEMORY: "too little free memory",
-    DISK: "too little free disk",
-    GPUS: "too few free GPUs",
-    RESOURCE: "too little of a custom resource",
-    "draining": "the node is being drained",
-    "claimed": "the slot is claimed by another job",
+_FEWER_OR_LESS = "jobs that end there, or a smaller request"
+_TARGET_ENDS = (
+    "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by "
+    "control.max_nodes; for the whole pool `sharectl disable`"
+)
+_OBSTACLES: Mapping[str, tuple[str, str]] = {
+    "target": ("sharectl's target: the node keeps its cores for other jobs", _TARGET_ENDS),
+    "grace": (
+        "sharectl's grace: freed cores wait for multicore jobs",
+        "the end of the grace; jobs of more than one core are let in",
+    ),
+    "overheat": (
+        "sharectl's clause on heat: the node says that it is too hot",
+        "a node that publishes t1_overheat = False",
+    ),
+    "sharectl": ("another clause of sharectl's", "see START on the node"),
+    "site-start": (
+        "the site's START",
+        "the site's configuration of START, or a job that meets it",
+    ),
+    "slot-requirements": ("the slot's Requirements besides START", "the node's configuration"),
+    "job-requirements": (
+        "the job's own requirements",
+        "the job's requirements: condor_qedit, or another submission",
+    ),
+    "bad-request": ("a request of the job that has no value there", "a request that is a number"),
+    "cpus": ("too few free cores", _FEWER_OR_LESS),
+    "memory": ("too little free memory", _FEWER_OR_LESS),
+    "disk": ("too little free disk", _FEWER_OR_LESS),
+    "gpus": ("too few free GPUs", _FEWER_OR_LESS),
+    "resource": ("too little of a custom resource", _FEWER_OR_LESS),
+    "draining": ("the node is being drained", "the end of the draining: condor_drain -cancel"),
+    "claimed": ("the slot is claimed by another job", "the end of the job that holds it"),
 }
-"""Code of an obstacle on a node -> its sentence."""
+"""Code of an obstacle on a node -> its sentence, and its remedy."""
 
+OBSTACLES = {code: sentence for code, (sentence, _) in _OBSTACLES.items()}
 OURS = frozenset(("target", "grace", "overheat", "sharectl"))
 """Obstacles that sharectl makes."""
-
-SHORT = frozenset((*RESOURCES, RESOURCE))
-"""Obstacles that are a matter of amounts."""
 
 TOO_LARGE = "a smaller request: none of these nodes is that large"
 SMALLER = "a smaller request"
 NO_USE = "none: were this gone, what `never` lists would still keep it out"
 """Remedy of an obstacle of now, for a job that not even empty nodes would take."""
-
-_FEWER_OR_LESS = "jobs that end there, or a smaller request"
-REMEDIES: Mapping[str, str] = {
-    "target": "the target's end; on single nodes `touch /etc/sharectl/disabled`; fewer targets by "
-    "control.max_nodes; for the whole pool `sharectl disable`",
-    "grace": "the end of the grace; jobs of more than one core are let in",
-    "overheat": "a node that publishes t1_overheat = False",
-    "sharectl": "see START on the node",
-    "site-start": "the site's configuration of START, or a job that meets it",
-    "slot-requirements": "the node's configuration",
-    "job-requirements": "the job's requirements: condor_qedit, or another submission",
-    "bad-request": "a request that is a number",
-    **dict.fromkeys(SHORT, _FEWER_OR_LESS),
-    "draining": "the end of the draining: condor_drain -cancel",
-    "claimed": "the end of the job that holds it",
-}
-"""Code of an obstacle -> what would take it away."""
 
 TARGET_KINDS: Mapping[str, str] = {
     "cap": "its group is held back, and has as many cores there as its cap allows",
@@ -132,8 +127,7 @@ class JobFacts:
     """Values of those requests that are numbers on their own."""
 
 
-@dataclass(frozen=True)
-class Obstacle:
+class Obstacle(NamedTuple):
     """One thing that keeps a job out of a slot."""
 
     code: str
@@ -156,8 +150,7 @@ class SlotTarget:
     """Unix seconds at which it ends unless a cycle renews it; 0 if unknown."""
 
 
-@dataclass(frozen=True)
-class Shortage:
+class Shortage(NamedTuple):
     """A request that is larger than a slot's free amount, in HTCondor's units."""
 
     resource: str
@@ -204,17 +197,7 @@ class ObstacleCount:
     """True if sharectl makes the obstacle."""
 
 
-@dataclass(frozen=True)
-class TargetCount:
-    """Nodes on which a target keeps the job out."""
-
-    target: SlotTarget
-    """With the latest end of all."""
-    nodes: int
-
-
-@dataclass(frozen=True)
-class ShortageCount:
+class ShortageCount(NamedTuple):
     """Nodes with too little of a resource."""
 
     resource: str
@@ -242,7 +225,8 @@ class Verdict:
     """Obstacles of now, most nodes first."""
     never: tuple[ObstacleCount, ...]
     """Obstacles of empty nodes."""
-    targets: tuple[TargetCount, ...]
+    targets: Mapping[SlotTarget, int]
+    """Target with the latest end of all -> nodes on which it keeps the job out."""
     shortages: tuple[ShortageCount, ...]
     grace_ends: Mapping[str, int]
     """First and last end of grace, Unix seconds; zeros if unknown."""
@@ -251,19 +235,17 @@ class Verdict:
 
     def remedy(self, row: ObstacleCount) -> str:
         """Remedy of an obstacle; of a job that no empty node takes, only of those there."""
-        lasting = next(
-            (o.nodes for o in self.never if (o.code, o.clause) == (row.code, row.clause)), 0
-        )
-        impossible = self.code == COULD_NEVER
+        alike = (o.nodes for o in self.never if (o.code, o.clause) == (row.code, row.clause))
+        lasting, impossible = next(alike, 0), self.code == COULD_NEVER
+        remedy = _OBSTACLES[row.code][1]
         if impossible and not lasting:
             return NO_USE
-        if row.code in SHORT and (impossible or lasting >= row.nodes):
+        if remedy == _FEWER_OR_LESS and (impossible or lasting >= row.nodes):
             return TOO_LARGE if lasting >= row.nodes else SMALLER
-        ends = [count.target.until for count in self.targets if row.code == "target"]
-        if not any(ends):
-            return REMEDIES[row.code]
-        end = f"end, {shown(max(ends))} at the latest unless renewed;"
-        return REMEDIES[row.code].replace("end;", end, 1)
+        until = max((target.until for target in self.targets), default=0)
+        if row.code != "target" or not until:
+            return remedy
+        return remedy.replace("end;", f"end, {shown(until)} at the latest unless renewed;", 1)
 
 
 @dataclass(frozen=True)
@@ -281,8 +263,7 @@ class Headroom:
     """Reason why they are not known."""
 
 
-@dataclass(frozen=True)
-class JobExplanation:
+class JobExplanation(NamedTuple):
     """Everything that is known of a job."""
 
     job: str
@@ -300,22 +281,24 @@ class JobExplanation:
     """Reason why the slots could not be asked."""
 
 
-def verdict(findings: Iterable[SlotFinding]) -> Verdict:
+def verdict(findings: Sequence[SlotFinding]) -> Verdict:
     """Verdict of the findings of all slots."""
-    findings = tuple(findings)
-    nodes = _nearest(findings)
-    kept_out = [node for node in nodes if node.obstacles]
-    never = [node for node in kept_out if node.empty_obstacles]
-    fitting, refused = len(nodes) - len(kept_out), sum(not f.job_accepts for f in findings)
-    refusing = sum(f.job_accepts and not f.slot_accepts for f in findings)
+    nearest: dict[str, SlotFinding] = {}
+    for slot in sorted(findings, key=lambda f: (len(f.obstacles), len(f.empty_obstacles))):
+        nearest.setdefault(slot.node, slot)
+    kept_out = [node for node in nearest.values() if node.obstacles]
+    never = {node.node: node.empty_obstacles for node in kept_out if node.empty_obstacles}
+    total, fitting = len(nearest), len(nearest) - len(kept_out)
+    refused = sum(not slot.job_accepts for slot in findings)
+    refusing = sum(slot.job_accepts and not slot.slot_accepts for slot in findings)
     ends = [node.grace_until for node in kept_out if node.grace_until]
     return Verdict(
-        code=COULD_NOW if fitting else NOT_NOW if len(never) < len(nodes) else COULD_NEVER,
-        total=len(nodes),
+        code=COULD_NOW if fitting else NOT_NOW if len(never) < total else COULD_NEVER,
+        total=total,
         fitting_nodes=fitting,
-        fitting_if_empty=len(nodes) - len(never),
+        fitting_if_empty=total - len(never),
         obstacles=_counted({node.node: node.obstacles for node in kept_out}),
-        never=_counted({node.node: node.empty_obstacles for node in never}),
+        never=_counted(never),
         targets=_targets(kept_out),
         shortages=_shortages(kept_out),
         grace_ends={"first": min(ends, default=0), "last": max(ends, default=0)},
@@ -328,20 +311,6 @@ def verdict(findings: Iterable[SlotFinding]) -> Verdict:
     )
 
 
-def _nearest(findings: Iterable[SlotFinding]) -> list[SlotFinding]:
-    """Slot with the fewest obstacles of each node."""
-    nearest: dict[str, SlotFinding] = {}
-    for slot in findings:
-        other = nearest.setdefault(slot.node, slot)
-        if _distance(slot) < _distance(other):
-            nearest[slot.node] = slot
-    return list(nearest.values())
-
-
-def _distance(slot: SlotFinding) -> tuple[int, int]:
-    return len(slot.obstacles), len(slot.empty_obstacles)
-
-
 def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, ...]:
     nodes: defaultdict[Obstacle, list[str]] = defaultdict(list)
     alone: Counter[Obstacle] = Counter()
@@ -350,27 +319,19 @@ def _counted(by_node: Mapping[str, Sequence[Obstacle]]) -> tuple[ObstacleCount, 
             nodes[obstacle].append(node)
             alone[obstacle] += len(set(obstacles)) == 1
     counts = (
-        ObstacleCount(
-            obstacle.code,
-            obstacle.clause,
-            len(names),
-            alone[obstacle],
-            min(names),
-            ours=obstacle.code in OURS,
-        )
-        for obstacle, names in nodes.items()
+        ObstacleCount(*key, len(names), alone[key], min(names), key.code in OURS)
+        for key, names in nodes.items()
     )
     return tuple(sorted(counts, key=lambda row: (-row.nodes, -row.alone, row.code, row.clause)))
 
 
-def _targets(kept_out: Iterable[SlotFinding]) -> tuple[TargetCount, ...]:
+def _targets(kept_out: Iterable[SlotFinding]) -> dict[SlotTarget, int]:
     ends: defaultdict[SlotTarget, list[int]] = defaultdict(list)
-    for target in (node.target for node in kept_out if node.target is not None):
-        ends[replace(target, until=0)].append(target.until)
-    rows = (TargetCount(replace(alike, until=max(all_)), len(all_)) for alike, all_ in ends.items())
-    return tuple(
-        sorted(rows, key=lambda row: (-row.nodes, row.target.helped, row.target.cap_cores))
-    )
+    for node in kept_out:
+        if node.target is not None:
+            ends[replace(node.target, until=0)].append(node.target.until)
+    rows = ((replace(alike, until=max(all_)), len(all_)) for alike, all_ in ends.items())
+    return dict(sorted(rows, key=lambda row: (-row[1], row[0].helped, row[0].cap_cores)))
 
 
 def _shortages(kept_out: Iterable[SlotFinding]) -> tuple[ShortageCount, ...]:
@@ -378,21 +339,16 @@ def _shortages(kept_out: Iterable[SlotFinding]) -> tuple[ShortageCount, ...]:
     for node in kept_out:
         for shortage in node.shortages:
             by_resource[shortage.resource].append(shortage)
-    return tuple(
-        ShortageCount(
-            resource,
-            max(shortage.requested for shortage in shortages),
-            len(shortages),
-            max(shortage.free for shortage in shortages),
-            max(shortage.most for shortage in shortages),
-        )
-        for resource, shortages in sorted(by_resource.items())
-    )
+    rows = []
+    for resource, shortages in sorted(by_resource.items()):
+        _, requested, free, most = zip(*shortages)
+        rows.append(ShortageCount(resource, max(requested), len(shortages), max(free), max(most)))
+    return tuple(rows)
 
 
 def code_of_resource(name: str) -> str:
     """Code of the obstacle of too little of a resource, such as ``Memory``."""
-    return name.lower() if name.lower() in RESOURCES else RESOURCE
+    return name.lower() if name.lower() in ("cpus", "memory", "disk", "gpus") else "resource"
 
 
 def state_of(status: int, universe: int) -> Optional[str]:

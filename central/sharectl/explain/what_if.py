@@ -1,27 +1,70 @@
-"""Changes that would change a decision, flips by making it again with one thing changed."""
+"""Changes that would change a decision: a table of knobs, each tried through `decide`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from math import copysign
-from typing import Any, NamedTuple, Optional
+from operator import attrgetter
+from typing import Any, Optional, TypeVar
 
-from sharectl.control.laws import OUTPUT_LIMIT, Control
+from sharectl.control.laws import OUTPUT_LIMIT
 from sharectl.model import GroupControl, Node, PendingJobs, RunningJobs, Snapshot, Target
 from sharectl.plan.limits import DWELL, MAX_CHANGED_NODES, MAX_NODES, MAX_TARGET_SHARE
 from sharectl.plan.plan import NOTHING_KNOWN, Decision, Known, PlanConfig, State, decide
 from sharectl.words import counted
 
+_Record = TypeVar("_Record")
+
 PRECISION = 0.005
-"""Part of a range to which a change is flips that is no whole number."""
+"""Part of a range to which a change is found that is no whole number."""
 MORE_JOBS = 1000
-"""As many more waiting jobs are tried."""
+"""Number of additional waiting jobs that are tried."""
 MOST_GROUPS = 3
 """Other groups whose waiting jobs are tried."""
 FACTOR = 4.0
 """Power and deadband are tried up to so many times the present value."""
 NEARLY_NOTHING = 1e-9
+
+DEADBAND = "config.limits.deadband_hs06"
+LIFTED: Mapping[str, tuple[str, str, Optional[int]]] = {
+    DWELL: ("config.limits.dwell_seconds", "control.dwell_seconds", 0),
+    MAX_NODES: ("config.limits.max_nodes", "control.max_nodes", None),
+    MAX_TARGET_SHARE: ("config.limits.max_target_ratio", "control.max_target_share", None),
+    MAX_CHANGED_NODES: ("config.limits.max_changed_nodes", "control.max_changed_nodes", None),
+    OUTPUT_LIMIT: (
+        "config.steering.control.pid.max_output_hs06",
+        "control.pid.max_output_hs06",
+        None,
+    ),
+}
+"""Code of a limit -> its field of a `Case`, its key in the YAML, the value that lifts it."""
+
+SWITCHES: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    "controlled": (
+        "{} is under control (nodes.controlled)",
+        "all nodes are under control (nodes.controlled)",
+        {"controlled": True},
+    ),
+    "not-reserved": (
+        "{} is not reserved (nodes.reserved)",
+        "no node is reserved (nodes.reserved)",
+        {"reserved": False},
+    ),
+    "not-draining": ("{} is not being drained", "no node is being drained", {"draining": False}),
+    "obeying": (
+        "{} acts on its targets",
+        "all nodes act on their targets",
+        {"refusal": None, "obeyed_sequence": 2**62},
+    ),
+}
+"""Code -> condition of one node, condition of all nodes, fields of `Node` that meet it."""
+
+UNWILLING = frozenset({"refused", "not-obeying"})
+"""Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
+_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
+"""Reasons that go before the node's own."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +82,6 @@ class Case:
         return decide(self.config, self.state, self.snapshot, self.now, self.known)
 
 
-Apply = Callable[[Case, Any], Case]
-"""Case with another value, a number or None."""
 Outcome = Callable[[Decision], str]
 """Outcome of a decision for a group, a node or the pool, in words."""
 
@@ -57,13 +98,12 @@ class Knob:
     """Present value; None for a condition, which is met or not."""
     extreme: Optional[float]
     """Farthest value; None for a limit that is lifted."""
-    apply: Apply
+    apply: Callable[[Case, Any], Case]
+    """Case with another value, a number or None."""
     whole: bool = True
     """True if only whole numbers make sense."""
     shown: Optional[Callable[[Decision], float]] = None
     """Value to show for a decision instead of the one that was set."""
-    narrower: Optional[Callable[[Decision], Optional[Knob]]] = None
-    """Smaller change to try too, from the decision at the extreme."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +114,7 @@ class Flip:
     name: str
     value: Optional[float]
     becomes: Optional[float]
-    """Smallest change that was flips to do; None without a value."""
+    """Smallest change that was found to do; None without a value."""
     outcome: str
 
 
@@ -88,30 +128,19 @@ class Trials:
     remaining: int
     """Decisions that may still be made; below 0 when one more was wanted."""
 
-    @property
-    def tried_all(self) -> bool:
-        """True if every change could be tried."""
-        return self.remaining >= 0
-
     def flips(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
         """Smallest change of each of ``knobs`` that changes the outcome.
 
         All are tried at their extremes first, so that a small number of decisions looks at each.
         """
         present = outcome(self.decision)
-        extremes = [(knob, self._at(knob, knob.extreme)) for knob in knobs]
+        extremes = [(knob, self.at(knob, knob.extreme)) for knob in knobs]
         flips: list[Flip] = []
         for knob, extreme in extremes:
-            if outcome(extreme) == present:
-                continue
-            wide = self._smallest(knob, extreme, outcome)
-            narrower = knob.narrower(extreme) if knob.narrower is not None else None
-            near = self._at(narrower, narrower.extreme) if narrower else self.decision
-            if narrower is None or outcome(near) == present:
-                flips.append(wide)
-                continue
-            small = self._smallest(narrower, near, outcome)
-            flips += [small] if small.outcome == wide.outcome else [small, wide]
+            if outcome(extreme) != present:
+                flip = self._smallest(knob, extreme, outcome)
+                same = flips and (flips[-1].name, flips[-1].outcome) == (flip.name, flip.outcome)
+                flips += [] if same else [flip]
         return tuple(flips)
 
     def together(self, knobs: Iterable[Knob], outcome: Outcome) -> tuple[Flip, ...]:
@@ -123,22 +152,22 @@ class Trials:
                 changed = knob.apply(changed, knob.extreme)
             return outcome(self._decided(changed))
 
-        needed = list(knobs)
-        wanted = at(needed)
-        if wanted == outcome(self.decision):
+        needed, present = list(knobs), outcome(self.decision)
+        if at(needed) == present:
             return ()
         for knob in tuple(needed):
             rest = [other for other in needed if other is not knob]
-            if at(rest) == wanted:
+            if at(rest) != present:
                 needed = rest
         names = (knob.name if knob.value is None else f"{knob.name} is lifted" for knob in needed)
-        return (Flip(needed[0].code, " and ".join(names), None, None, wanted),)
+        return (Flip(needed[0].code, " and ".join(names), None, None, at(needed)),)
 
     def _decided(self, case: Case) -> Decision:
         self.remaining -= 1
         return self.decision if self.remaining < 0 else case.decided()
 
-    def _at(self, knob: Knob, value: Optional[float]) -> Decision:
+    def at(self, knob: Knob, value: Optional[float]) -> Decision:
+        """Decision with another value of a knob."""
         whole = knob.whole and value is not None
         return self._decided(knob.apply(self.case, int(value or 0) if whole else value))
 
@@ -152,7 +181,7 @@ class Trials:
         # The next value often does: look there before halving.
         middle = same + copysign(size, other - same)
         while abs(other - same) > size * (1 + PRECISION) and self.remaining > 0:
-            decision = self._at(knob, middle)
+            decision = self.at(knob, middle)
             if outcome(decision) == present:
                 same = middle
             else:
@@ -165,16 +194,15 @@ class Trials:
         return Flip(knob.code, knob.name, value, becomes, outcome(there))
 
 
+# ---- outcomes
+
+
 def role(group: str, *, nodes: bool = False) -> Outcome:
-    """Outcome for a group: whether it gives or receives, and on how many ``nodes``."""
+    """Outcome for a group: it gives, receives, or neither; with the number of ``nodes``."""
 
     def outcome(decision: Decision) -> str:
         sides = zip(("gives", "receives"), counts(decision.plan.targets, group))
-        words = [
-            f"{word} on {counted(count, 'node')}" if nodes else word
-            for word, count in sides
-            if count
-        ]
+        words = (f"{word} on {counted(n, 'node')}" if nodes else word for word, n in sides if n)
         return " and ".join(words) or "neither"
 
     return outcome
@@ -187,19 +215,14 @@ def counts(targets: Collection[Target], group: str) -> tuple[int, int]:
 
 
 def under_target(node: str) -> Outcome:
-    """Outcome for a node: whether it has a target."""
+    """Outcome for a node: with or without a target."""
     return lambda decision: "a target" if target_on(decision, node) is not None else "no target"
 
 
 def targets_in_all(decision: Decision) -> str:
-    """Outcome for the pool: how many nodes have targets."""
+    """Outcome for the pool: number of targets."""
     targets = len(decision.plan.targets)
     return counted(targets, "target") if targets else "no target"
-
-
-def any_target(decision: Decision) -> str:
-    """Outcome for the pool: whether any node has a target."""
-    return "some targets" if decision.plan.targets else "no target"
 
 
 def target_on(decision: Decision, node: str) -> Optional[Target]:
@@ -207,95 +230,50 @@ def target_on(decision: Decision, node: str) -> Optional[Target]:
     return next((target for target in decision.plan.targets if target.node == node), None)
 
 
-LIFTED: Mapping[str, tuple[str, str, Any]] = {
-    DWELL: ("dwell_seconds", "dwell_seconds", 0),
-    MAX_NODES: ("max_nodes", "max_nodes", None),
-    MAX_TARGET_SHARE: ("max_target_ratio", "max_target_share", None),
-    MAX_CHANGED_NODES: ("max_changed_nodes", "max_changed_nodes", None),
-}
-"""Code of a limit -> field of `PlanLimits`, key in ``control``, value that lifts it."""
-
-
-class Switch(NamedTuple):
-    """A change that lets nodes have targets."""
-
-    single: str
-    """Words for one node."""
-    every: str
-    """Words for all nodes."""
-    values: Mapping[str, Any]
-    """Fields of `Node`."""
-
-
-SWITCHES: Mapping[str, Switch] = {
-    "controlled": Switch(
-        "{} is under control (nodes.controlled)",
-        "all nodes are under control (nodes.controlled)",
-        {"controlled": True},
-    ),
-    "not-reserved": Switch(
-        "{} is not reserved (nodes.reserved)",
-        "no node is reserved (nodes.reserved)",
-        {"reserved": False},
-    ),
-    "not-draining": Switch(
-        "{} is not being drained", "no node is being drained", {"draining": False}
-    ),
-    "obeying": Switch(
-        "{} acts on its targets",
-        "all nodes act on their targets",
-        {"refusal": None, "obeyed_sequence": 2**62},
-    ),
-}
-
-UNWILLING = frozenset({"refused", "not-obeying"})
-"""Reasons of `sharectl.plan.plan.NODE_REASONS` that come from the node itself."""
-_LEFT_OUT_FIRST = frozenset({"uncontrolled", "reserved", "several-slots", "draining"})
-"""Reasons that go before the node's own."""
+# ---- knobs of a group, a node and a cycle
 
 
 def group_knobs(case: Case, decision: Decision, group: str) -> Iterator[Knob]:
-    """Changes that may decide whether a group gives or receives."""
-    control = _control(decision, group)
-    present = role(group)(decision)
-    if "receives" in present:
-        for cores in _sizes(case, control):
-            if _waiting(case.snapshot, group, cores):
-                yield pending(case, group, cores, fewer=True)
-    elif control.control_error_hs06 < 0:
-        yield from (pending(case, group, cores) for cores in _sizes(case, control))
-    elif present == "neither":
-        yield from _more_jobs(case, decision)
+    """Changes that may decide if a group gives or receives."""
+    control, present = _control(decision, group), role(group)(decision)
+    demand = control.error.usage.demand_by_cores
+    most = sorted(demand, key=lambda cores: (-demand[cores], cores))[:MOST_GROUPS]
+    kinds = [(group, c) for c in dict.fromkeys((case.config.limits.multicore_cores, *most))]
+    receives = "receives" in present
+    if receives:
+        kinds = [kind for kind in kinds if _waiting(case.snapshot, *kind)]
+    elif control.control_error_hs06 >= 0:
+        kinds = _under(case, decision) if present == "neither" else []
+    yield from (pending(case, *kind, fewer=receives) for kind in kinds)
     if present != "gives":
-        yield power(control, more=True)
+        yield _power(control, more=True)
     if present != "receives":
-        yield power(control, more=False)
-    yield from deadband(case, control, widened=present != "neither")
+        yield _power(control, more=False)
+    yield from _deadband(case, control, widened=present != "neither")
 
 
 def node_knobs(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
     """Changes that may give a node a target, or take it away."""
     target = target_on(decision, node.name)
     if target is not None:
-        giver = _control(decision, target.held_back)
-        yield pending(case, target.helped, target.request_cores, fewer=True)
-        yield power(giver, more=False)
         yield from limit_knobs(case, decision)
-        yield from deadband(case, giver, widened=True)
-        return
-    yield from node_conditions(case, decision, node)
-    yield from _more_jobs(case, decision)
-    held = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
+        givers = {target.held_back}
+        kinds = [(target.helped, target.request_cores)]
+    else:
+        yield from node_conditions(case, decision, node)
+        givers = {jobs.group for jobs in case.snapshot.running if jobs.node == node.name}
+        kinds = _under(case, decision)
+    yield from (pending(case, *kind, fewer=target is not None) for kind in kinds)
     for control in decision.groups:
-        if control.group in held:
-            yield power(control, more=True)
-            yield from deadband(case, control, widened=False)
+        if control.group in givers:
+            yield _power(control, more=target is None)
+            yield from _deadband(case, control, widened=target is not None)
 
 
 def node_conditions(case: Case, decision: Decision, node: Node) -> Iterator[Knob]:
-    """Everything that keeps a node from targets: its own state and the limits."""
+    """Conditions of a node without a target: its own state and the limits."""
     for code in _switches_of(node, _reasons(decision).get(node.name)):
-        yield _switched(code, {node.name}, SWITCHES[code].single.format("the node"))
+        yield _switched(code, {node.name}, SWITCHES[code][0].format("the node"))
     yield from limit_knobs(case, decision)
 
 
@@ -303,114 +281,71 @@ def cycle_flips(trials: Trials) -> tuple[Flip, ...]:
     """Changes that would give the pool more targets, or fewer."""
     case, decision = trials.case, trials.decision
     limits = list(limit_knobs(case, decision, stepwise=True))
-    switches = list(_pool_switches(case, decision))
-    knobs = (*limits, *switches, *_pool_inputs(case, decision))
-    flips = trials.flips(knobs, targets_in_all)
+    switches = list(_pool_switches(trials))
+    flips = trials.flips((*limits, *switches, *_pool_inputs(case, decision)), targets_in_all)
     if {flip.code for flip in flips} & {knob.code for knob in limits}:
         return flips
     # Several things at once may do what none does alone.
+    lifted = [knob for knob in limits if knob.extreme is None]
     if decision.plan.targets:
-        more = trials.together(limits, targets_in_all) if decision.plan.limits else ()
-    elif flips and not decision.plan.limits:
-        more = ()
-    else:
-        jobs = (
-            replace(knob, name=f"{knob.extreme:.0f} {knob.name}".replace(" that", ""), value=None)
-            for knob in _more_jobs(case, decision, most=1)
-        )
-        more = trials.together((*limits, *switches, *jobs), any_target)
-    return (*flips, *more)
+        return (*flips, *(trials.together(lifted, targets_in_all) if decision.plan.limits else ()))
+    if flips and not decision.plan.limits:
+        return flips
+    for group, cores in _under(case, decision)[:1]:
+        jobs = pending(case, group, cores)
+        name = f"{jobs.extreme:.0f} {jobs.name}".replace(" that", "")
+        switches.append(replace(jobs, name=name, value=None))
+    return (*flips, *trials.together((*lifted, *switches), targets_in_all))
 
 
 def limit_knobs(case: Case, decision: Decision, *, stepwise: bool = False) -> Iterator[Knob]:
     """Each limit that is configured, lifted; if ``stepwise``, raised as far as needed too."""
     nodes = float(len(case.snapshot.nodes))
-    for code, (field, key, free) in LIFTED.items():
-        value = getattr(case.config.limits, field)
-        if value == free:
+    acted = {code for control in decision.groups for code in control.acted}
+    errors = [abs(control.control_error_hs06) for control in decision.groups]
+    for code, (path, key, free) in LIFTED.items():
+        value = attrgetter(path)(case)
+        if value == free or (code == OUTPUT_LIMIT and code not in acted):
             continue
-        lifted = Knob(code, f"control.{key}", float(value), None, _limit(field, free))
-        is_share = code == MAX_TARGET_SHARE
-        most = 1.0 if is_share else nodes
         # The ledger does not say how old targets were: dwell is only lifted.
-        if stepwise and code != DWELL and value < most:
-            yield _with_narrower(lifted, replace(lifted, extreme=most, whole=not is_share))
-        else:
-            yield lifted
-    steering = case.config.steering
-    outputs_hs06 = [
-        steering.by_group.get(control.group, steering.control).pid.max_output_hs06
-        for control in decision.groups
-        if OUTPUT_LIMIT in control.acted
-    ]
-    least = min((hs06 for hs06 in outputs_hs06 if hs06 is not None), default=None)
-    if least is not None:
-        key = "control.pid.max_output_hs06"
-        lifted = Knob("output-limit", key, least, None, _outputs_up_to, whole=False)
-        errors = (abs(control.control_error_hs06) for control in decision.groups)
-        raised = replace(lifted, extreme=FACTOR * max(least, *errors))
-        yield _with_narrower(lifted, raised) if stepwise else lifted
+        most = {DWELL: value, MAX_TARGET_SHARE: 1.0, OUTPUT_LIMIT: FACTOR * max(errors)}
+        whole = code in (MAX_NODES, MAX_CHANGED_NODES)
+        apply = partial(_lifted, path, free)
+        raised = Knob(code, key, float(value), most.get(code, nodes), apply, whole)
+        if stepwise and value < (raised.extreme or 0):
+            yield raised
+        yield replace(raised, extreme=None)
 
 
-def _with_narrower(knob: Knob, narrower: Knob) -> Knob:
-    return replace(knob, narrower=lambda _: narrower)
-
-
-def _limit(field: str, free: Any) -> Apply:
-    return lambda case, value: _with_limits(case, field, free if value is None else value)
-
-
-def _outputs_up_to(case: Case, most_hs06: Optional[float]) -> Case:
-    """Case with every limit of outputs at least ``most_hs06``; None for no limit."""
-
-    def raised(control: Control) -> Control:
-        own = control.pid.max_output_hs06
-        most = max(own, most_hs06) if own is not None and most_hs06 is not None else None
-        return replace(control, pid=replace(control.pid, max_output_hs06=most))
-
-    before = case.config.steering
-    by_group = {group: raised(control) for group, control in before.by_group.items()}
-    steering = replace(before, control=raised(before.control), by_group=by_group)
-    return replace(case, config=replace(case.config, steering=steering))
-
-
-def _pool_switches(case: Case, decision: Decision) -> Iterator[Knob]:
-    """Each switch for all nodes that it would change; narrower, for one that gets a target."""
-    reasons = _reasons(decision)
-    names: dict[str, set[str]] = {}
-    for node in case.snapshot.nodes:
+def _pool_switches(trials: Trials) -> Iterator[Knob]:
+    """Each switch, for the first node that it gives a target and for all that it would change."""
+    reasons = _reasons(trials.decision)
+    names: dict[str, set[str]] = {code: set() for code in SWITCHES}
+    for node in trials.case.snapshot.nodes:
         for code in _switches_of(node, reasons.get(node.name)):
-            names.setdefault(code, set()).add(node.name)
-    for code in filter(names.__contains__, SWITCHES):
-        knob = _switched(code, names[code], SWITCHES[code].every)
-        yield replace(knob, narrower=_first_of(code, names[code]))
-
-
-def _first_of(code: str, names: set[str]) -> Callable[[Decision], Optional[Knob]]:
-    def narrower(decision: Decision) -> Optional[Knob]:
-        targets = sorted(names.intersection(target.node for target in decision.plan.targets))
-        words = SWITCHES[code].single
-        return _switched(code, {targets[0]}, words.format(targets[0])) if targets else None
-
-    return narrower
+            names[code].add(node.name)
+    for code, nodes in names.items():
+        if nodes:
+            single, every, _ = SWITCHES[code]
+            knob = _switched(code, nodes, every)
+            targets = trials.at(knob, None).plan.targets
+            for name in sorted(nodes.intersection(target.node for target in targets))[:1]:
+                yield _switched(code, {name}, single.format(name))
+            yield knob
 
 
 def _switched(code: str, names: Collection[str], words: str) -> Knob:
-    values = SWITCHES[code].values
+    values = SWITCHES[code][2]
 
     def apply(case: Case, _: None) -> Case:
         nodes = tuple(
             replace(node, **values) if node.name in names else node for node in case.snapshot.nodes
         )
         unheeding = {node: at for node, at in case.state.unheeding.items() if node not in names}
-        state = replace(case.state, unheeding=unheeding) if code == "obeying" else case.state
-        return replace(case, state=state, snapshot=replace(case.snapshot, nodes=nodes))
+        obeying = _with(case, "state.unheeding", unheeding) if code == "obeying" else case
+        return _with(obeying, "snapshot.nodes", nodes)
 
     return Knob(code, words, None, None, apply)
-
-
-def _reasons(decision: Decision) -> dict[str, Optional[str]]:
-    return {record.node: record.reason for record in decision.nodes}
 
 
 def _switches_of(node: Node, reason: Optional[str]) -> list[str]:
@@ -428,94 +363,67 @@ def _pool_inputs(case: Case, decision: Decision) -> Iterator[Knob]:
     """Waiting jobs, and deadband and error of the group that gives most or is over most."""
     targets = decision.plan.targets
     kinds = list(dict.fromkeys((target.helped, target.request_cores) for target in targets))
-    for fewer in (True, False):
-        for group, cores in kinds[:MOST_GROUPS]:
-            yield pending(case, group, cores, fewer=fewer)
-    if not targets:
-        yield from _more_jobs(case, decision)
+    yield from (pending(case, *kind, fewer=True) for kind in kinds[:MOST_GROUPS])
+    kinds = kinds[:MOST_GROUPS] or _under(case, decision)
+    yield from (pending(case, *kind) for kind in kinds)
     gives = [target.held_back for target in targets]
-    over = max(
-        _steered(case, decision.groups),
-        key=lambda control: (gives.count(control.group), control.control_error_hs06),
-        default=None,
+    steered = [control for control in decision.groups if control.group in case.config.pledge_hs06]
+    over = sorted(steered, key=lambda c: (-gives.count(c.group), -c.control_error_hs06))
+    for control in over[:1]:
+        yield from _deadband(case, control, widened=bool(targets))
+        yield _power(control, more=not targets)
+
+
+def _under(case: Case, decision: Decision) -> list[tuple[str, int]]:
+    """Groups that are the most under their setpoints, and the size of multicore jobs."""
+    under = sorted(
+        (control.control_error_hs06, control.group)
+        for control in decision.groups
+        if control.group in case.config.pledge_hs06 and control.control_error_hs06 < 0
     )
-    if over is not None:
-        yield from deadband(case, over, widened=bool(targets))
-        yield power(over, more=not targets)
+    return [(group, case.config.limits.multicore_cores) for _, group in under[:MOST_GROUPS]]
 
 
-def _more_jobs(case: Case, decision: Decision, most: int = MOST_GROUPS) -> Iterator[Knob]:
-    """More multicore jobs of the groups that are the most under their setpoints."""
-    under = [c for c in _steered(case, decision.groups) if c.control_error_hs06 < 0]
-    for control in sorted(under, key=lambda c: (c.control_error_hs06, c.group))[:most]:
-        yield pending(case, control.group, case.config.limits.multicore_cores)
-
-
-def _steered(case: Case, groups: Iterable[GroupControl]) -> list[GroupControl]:
-    """Groups that targets may name."""
-    return [control for control in groups if control.group in case.config.pledge_hs06]
+# ---- one knob each
 
 
 def pending(case: Case, group: str, cores: int, *, fewer: bool = False) -> Knob:
     """More waiting jobs of a group and size, or fewer; those that need least memory first."""
-    waiting = _waiting(case.snapshot, group, cores)
-    sizes_mib = sorted({jobs.memory_mib for jobs in waiting})
-    order = ""
-    if len(sizes_mib) > 1:
-        memory = f"{sizes_mib[0]} MiB" if sizes_mib[0] else "unknown memory"
-        order = " (taken away: least memory first)" if fewer else f" (added: {memory} each)"
-    count = float(sum(jobs.jobs for jobs in waiting))
-    return Knob(
-        "pending",
-        f"{cores}-core jobs of {group} that wait{order}",
-        count,
-        0.0 if fewer else count + MORE_JOBS,
-        lambda case, jobs: replace(
-            case, snapshot=_with_pending(case.snapshot, group, cores, int(jobs))
-        ),
-    )
+    count = float(sum(jobs.jobs for jobs in _waiting(case.snapshot, group, cores)))
+    name, extreme = f"{cores}-core jobs of {group} that wait", 0.0 if fewer else count + MORE_JOBS
+    return Knob("pending", name, count, extreme, partial(_with_pending, group, cores))
 
 
-def power(control: GroupControl, *, more: bool) -> Knob:
+def _power(control: GroupControl, *, more: bool) -> Knob:
     """More power used by a group, or less, and so another error."""
     group, used_hs06 = control.group, control.error.usage.power_hs06
+    most_hs06 = FACTOR * max(used_hs06, control.setpoint_hs06, 1.0)
     return Knob(
         "error",
         f"error of {group}, HS06",
         used_hs06,
-        FACTOR * max(used_hs06, control.setpoint_hs06, 1.0) if more else NEARLY_NOTHING,
-        lambda case, hs06: replace(
-            case, snapshot=_with_power(case.snapshot, group, used_hs06, hs06)
-        ),
+        most_hs06 if more else NEARLY_NOTHING,
+        partial(_with_power, group, used_hs06),
         whole=False,
         shown=lambda decision: _control(decision, group).control_error_hs06,
     )
 
 
-def deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Knob]:
+def _deadband(case: Case, control: GroupControl, *, widened: bool) -> Iterator[Knob]:
     """Another deadband; it can only be narrowed where it is above 0."""
     now_hs06 = case.config.limits.deadband_hs06
     if widened or now_hs06 > 0:
         sizes = (abs(control.control_error_hs06), abs(control.output_hs06), now_hs06, 1.0)
-        yield Knob(
-            "deadband",
-            "control.deadband_hs06",
-            now_hs06,
-            FACTOR * max(sizes) if widened else 0.0,
-            lambda case, hs06: _with_limits(case, "deadband_hs06", hs06),
-            whole=False,
-        )
+        extreme, apply = FACTOR * max(sizes) if widened else 0.0, partial(_lifted, DEADBAND, None)
+        yield Knob("deadband", "control.deadband_hs06", now_hs06, extreme, apply, whole=False)
 
 
 def _control(decision: Decision, group: str) -> GroupControl:
     return next(control for control in decision.groups if control.group == group)
 
 
-def _sizes(case: Case, control: GroupControl) -> list[int]:
-    """Size that is helped first, then sizes of the group's jobs, most jobs first."""
-    demand = control.error.usage.demand_by_cores
-    most = sorted(demand, key=lambda cores: (-demand[cores], cores))[:MOST_GROUPS]
-    return list(dict.fromkeys((case.config.limits.multicore_cores, *most)))
+def _reasons(decision: Decision) -> dict[str, Optional[str]]:
+    return {record.node: record.reason for record in decision.nodes}
 
 
 def _waiting(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
@@ -528,33 +436,39 @@ def _waiting(snapshot: Snapshot, group: str, cores: int) -> list[PendingJobs]:
     return sorted(jobs, key=lambda jobs: jobs.memory_mib)
 
 
-def _with_pending(snapshot: Snapshot, group: str, cores: int, count: int) -> Snapshot:
-    """Snapshot with ``count`` jobs waiting; others come and go where least memory is needed."""
-    waiting = _waiting(snapshot, group, cores)
-    rest = [jobs for jobs in snapshot.pending if jobs not in waiting]
-    more = count - sum(jobs.jobs for jobs in waiting)
-    if more > 0:
-        first, *others = waiting or [PendingJobs(group, cores, 0)]
-        waiting = [replace(first, jobs=first.jobs + more), *others]
-    for index, jobs in enumerate(waiting if more < 0 else ()):
-        gone = min(jobs.jobs, -more)
-        more += gone
-        waiting[index] = replace(jobs, jobs=jobs.jobs - gone)
-    return replace(snapshot, pending=(*rest, *(jobs for jobs in waiting if jobs.jobs)))
+def _with_pending(group: str, cores: int, case: Case, count: float) -> Case:
+    """Case with ``count`` jobs waiting; others come and go where least memory is needed."""
+    waiting = _waiting(case.snapshot, group, cores)
+    pending = [jobs for jobs in case.snapshot.pending if jobs not in waiting]
+    more = int(count) - sum(jobs.jobs for jobs in waiting)
+    for jobs in waiting or [PendingJobs(group, cores, 0)]:
+        number = max(0, jobs.jobs + more)
+        more -= number - jobs.jobs
+        pending += [replace(jobs, jobs=number)] if number else []
+    return _with(case, "snapshot.pending", tuple(pending))
 
 
-def _with_power(snapshot: Snapshot, group: str, used_hs06: float, hs06: float) -> Snapshot:
+def _with_power(group: str, used_hs06: float, case: Case, hs06: float) -> Case:
+    running = case.snapshot.running
     if used_hs06 <= 0:
         # Nowhere, so that it fills no node.
-        return replace(snapshot, running=(*snapshot.running, RunningJobs("", group, 1, hs06, 0)))
-    ratio = hs06 / used_hs06
-    running = tuple(
-        replace(jobs, hs06_per_core=jobs.hs06_per_core * ratio) if jobs.group == group else jobs
-        for jobs in snapshot.running
-    )
-    return replace(snapshot, running=running)
+        running = (*running, RunningJobs("", group, 1, hs06, 0))
+    else:
+        ratio = hs06 / used_hs06
+        running = tuple(
+            replace(jobs, hs06_per_core=jobs.hs06_per_core * ratio) if jobs.group == group else jobs
+            for jobs in running
+        )
+    return _with(case, "snapshot.running", running)
 
 
-def _with_limits(case: Case, field: str, value: Any) -> Case:
-    limits = replace(case.config.limits, **{field: value})
-    return replace(case, config=replace(case.config, limits=limits))
+def _lifted(path: str, free: Optional[int], case: Case, value: Optional[float]) -> Case:
+    return _with(case, path, free if value is None else value)
+
+
+def _with(record: _Record, path: str, value: Any) -> _Record:
+    """Record with another value of a field, or of a field of its field."""
+    name, _, rest = path.partition(".")
+    value = _with(getattr(record, name), rest, value) if rest else value
+    changed: _Record = replace(record, **{name: value})  # type: ignore[type-var]
+    return changed

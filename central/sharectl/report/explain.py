@@ -3,50 +3,55 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Optional, TextIO
+from dataclasses import asdict
+from itertools import groupby
+from typing import Any, NamedTuple, Optional, TextIO
 
-from sharectl.explain.again import Explained, Otherwise
+from sharectl.explain import job as jobs
 from sharectl.explain.codes import says
-from sharectl.explain.cycle import CycleExplanation
-from sharectl.explain.group import Exchange, GroupExplanation, given_hs06, is_withheld, number
+from sharectl.explain.decisions import Exchange, Explained, Otherwise, Since, diff_of, exchanges
+from sharectl.explain.formulas import control_of, formulas, is_withheld, number
 from sharectl.explain.job import (
-    COMPLETED,
     COULD_NEVER,
     HELD,
     OBSTACLES,
-    REMOVED,
-    RUNNING,
     TARGET_KINDS,
     VERDICTS,
     Headroom,
     JobExplanation,
     JobFacts,
     ObstacleCount,
-    ShortageCount,
-    TargetCount,
+    SlotTarget,
     Verdict,
     code_of_resource,
 )
-from sharectl.explain.node import NodeExplanation
 from sharectl.explain.what_if import Flip
 from sharectl.model import GroupControl, JobWaits, PendingJobs, WaitTimes
-from sharectl.plan.diff import ESTIMATING, KINDS
+from sharectl.plan.diff import ESTIMATING, KINDS, PlanDiff, power_moved_hs06
 from sharectl.plan.nodes import QUIET, SWITCHES, NodeWords
 from sharectl.plan.records import CycleRecord, NodeRecord
 from sharectl.report import as_json
 from sharectl.report.plans import changes_data, target_words
 from sharectl.report.tables import listed, print_screen
+from sharectl.shares.groups import levels_above
 from sharectl.times import shown, span
 from sharectl.words import counted
 
-Row = tuple[str, str]
-"""Label and text."""
-
-NODES_LISTED, NODES_OF_PAIR, KINDS_LISTED, HELD_LISTED, GROUPS_LISTED = 4, 2, 3, 6, 6
-PAIRS_LISTED, CHANGES_LISTED, FLIPS_LISTED, SOURCES_LISTED = 3, 3, 5, 2
-OBSTACLES_LISTED, TARGETS_LISTED, REMEDIES_LISTED = 8, 2, 3
+MOST_ROWS = {
+    "holds": 6,
+    "otherwise": 5,
+    "pair": 3,
+    "": 3,
+    "groups": 6,
+    "even empty": 8,
+    "in the way": 8,
+    "target": 2,
+    "change": 3,
+}
+"""Label -> rows of it on one screen."""
+NODES_LISTED, NODES_OF_PAIR, KINDS_LISTED, SOURCES_LISTED = 4, 2, 3, 2
 CLAUSE_SHOWN, EXPRESSION_SHOWN, REQUEST_SHOWN = 100, 24, 40
 
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
@@ -60,8 +65,17 @@ _WITHOUT_MEMORY = (
 _LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
 
 
-@dataclass(frozen=True)
-class Page:
+class Row(NamedTuple):
+    """Labelled text."""
+
+    label: str
+    text: str
+    """Text on one screen; empty if only ``--all`` prints it."""
+    full: Optional[str] = None
+    """Text of ``--all`` if it is another one; empty if only the screen has it."""
+
+
+class Page(NamedTuple):
     """One explanation."""
 
     subject: str
@@ -70,330 +84,111 @@ class Page:
     rows: Sequence[Row]
     data: Mapping[str, Any]
 
+    def shown(self, *, everything: bool) -> list[tuple[str, str]]:
+        """Labels and texts for one screen, or all of them."""
+        if everything:
+            pairs = ((row.label, row.text if row.full is None else row.full) for row in self.rows)
+            return [(label, text) for label, text in pairs if text]
+        lines: list[tuple[str, str]] = []
+        for label, rows in groupby((row for row in self.rows if row.text), lambda row: row.label):
+            texts = [(label, row.text) for row in rows]
+            most = MOST_ROWS.get(label, len(texts))
+            lines += texts[:most]
+            if len(texts) > most:
+                lines.append((label, f"… and {len(texts) - most} more: --all"))
+        return lines
+
     def print(self, to: TextIO, *, json: bool, everything: bool) -> None:
         """Print it as JSON, on one screen, or all of its rows."""
         if json:
             to.write(f"{as_json.dumps(f'explain_{self.subject}', self.data)}\n")
         else:
-            print_screen(self.title, self.rows, to, everything=everything)
+            rows = self.shown(everything=everything)
+            print_screen(self.title, rows, to, everything=everything)
 
 
-def group_page(explained: Explained, why: GroupExplanation, *, everything: bool) -> Page:
+# ---- a group
+
+
+def group_page(explained: Explained, group: str, otherwise: Otherwise) -> Page:
     """Page of a group."""
-    record, control = explained.record, why.control
+    record, control = explained.record, control_of(explained.record, group)
+    usage, reason = control.error.usage, record.group_reasons.get(group)
+    waits = [waits for waits in record.waits if waits.group == group]
+    between, terms = exchanges(record), list(formulas(record, group))
+    gives = [e for e in between if group in (e.held_back, *levels_above(e.held_back))]
+    receives = [e for e in between if group in (e.helped, *levels_above(e.helped))]
     rows = [
-        *_use_rows(record, control),
-        *((f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in why.formulas),
-        *(("acted", _spoken("acted", code)) for code in control.acted),
-        *_decision_rows(record, why, everything=everything),
-        *_plan_rows(record),
-        *_note_rows(record, why.otherwise, "nodes"),
-        *_limit_rows(record),
-        *_flip_rows(why.otherwise),
+        *_use_rows(record, control, waits),
+        *(Row(f.name, f"{number(f.value)} = {f.numbers}; {f.words}") for f in terms),
+        *(Row("acted", _spoken("acted", code)) for code in control.acted),
+        *(_moved(group, "gives", "to", e.held_back, e.helped, e.lost_hs06, e) for e in gives),
+        *(
+            _moved(group, "receives", "from", e.helped, e.held_back, e.gained_hs06, e)
+            for e in receives
+        ),
     ]
-    usage, reason = control.error.usage, record.group_reasons.get(control.group)
+    if reason is not None:
+        closed = counted(reason.closed_nodes, "node")
+        other_sizes = counted(reason.other_sizes_closed_nodes, "node")
+        rows.append(Row("decided", _spoken("group", reason.code)))
+        if reason.closed_nodes:
+            rows.append(Row("closed", f"targets for other groups close {closed} to its jobs"))
+        if reason.other_sizes_closed_nodes:
+            text = f"targets for it close {other_sizes} to its pending jobs of other sizes"
+            rows.append(Row("closed", text))
+    elif not gives and not receives:
+        rows.append(Row("decided", "it neither gives nor receives"))
     data = {
-        **_origin(explained),
-        "group": control.group,
-        "power_hs06": usage.power_hs06,
-        "cores": usage.cores,
-        "single_cores": usage.single_cores,
-        "multi_cores": usage.multi_cores,
-        "pending_by_cores": dict(usage.pending_by_cores),
-        "waits": [asdict(waits) for waits in record.waits if waits.group == control.group],
+        "group": group,
+        **_fields(usage, "power_hs06", "cores", "single_cores", "multi_cores", "pending_by_cores"),
+        "waits": [asdict(times) for times in waits],
         "unplaceable_by_cores": dict(usage.unplaceable_by_cores),
-        "pledge_hs06": control.error.pledge_hs06,
-        "error_hs06": control.error.error_hs06,
-        "error_cores": control.error.error_cores,
+        **_fields(control.error, "pledge_hs06", "error_hs06", "error_cores"),
         "power_minus_pledge_hs06": control.error.power_minus_pledge_hs06,
         "setpoint": _coded("setpoint", record.setpoint),
-        "setpoint_hs06": control.setpoint_hs06,
-        "control_error_hs06": control.control_error_hs06,
-        "output_hs06": control.output_hs06,
+        **_fields(control, "setpoint_hs06", "control_error_hs06", "output_hs06"),
         "law": _coded("law", control.law),
         "state": dict(control.state),
         "acted": [_coded("acted", code) for code in control.acted],
-        "formulas": [asdict(formula) for formula in why.formulas],
+        "formulas": [formula._asdict() for formula in terms],
         "reason": _coded("plan", record.reason),
         "outcome": _coded("group", reason.code if reason else None),
         "closed_nodes": reason.closed_nodes if reason else None,
         "other_sizes_closed_nodes": reason.other_sizes_closed_nodes if reason else None,
-        "gives": [asdict(exchange) for exchange in why.gives],
-        "receives": [asdict(exchange) for exchange in why.receives],
-        "limits": _limits_data(record),
-        **_otherwise_data(why.otherwise),
+        "gives": [exchange._asdict() for exchange in gives],
+        "receives": [exchange._asdict() for exchange in receives],
     }
-    return Page("group", _title(explained, f"group {control.group}"), rows, data)
+    return _decided_page("group", group, explained, otherwise, rows, [], data)
 
 
-def node_page(explained: Explained, why: NodeExplanation, *, everything: bool) -> Page:
-    """Page of a node."""
-    node, record, words = why.node, explained.record, why.says
-    rows = [
-        *_holds_rows(node, everything=everything),
-        *_target_rows(why, record),
-        *([("because", _spoken("node", node.reason))] if node.reason else []),
-        *_plan_rows(record),
-        *_note_rows(record, why.otherwise, "nodes"),
-        *_limit_rows(record),
-        *(("says now", text) for text in (_says(words, record.sequence) if words else ())),
-        *_flip_rows(why.otherwise),
-    ]
-    data = {
-        **_origin(explained),
-        **{key: value for key, value in asdict(node).items() if key != "reason"},
-        "held": [held._asdict() for held in node.held],
-        **({} if why.estimated else {"wait_seconds": None, "idle_core_seconds": None}),
-        "idle_cores": node.idle_cores,
-        "reason": _coded("node", node.reason),
-        "plan_reason": _coded("plan", record.reason),
-        "since": asdict(why.since) if why.since else None,
-        "lost_hs06": why.lost_hs06,
-        "gained_hs06": why.gained_hs06,
-        "says": _says_data(words) if words else None,
-        "limits": _limits_data(record),
-        **_otherwise_data(why.otherwise),
-    }
-    return Page("node", _title(explained, f"node {node.node}"), rows, data)
-
-
-def cycle_page(why: CycleExplanation, *, everything: bool) -> Page:
-    """Page of a cycle."""
-    record, before, with_outputs = why.record, why.before, not why.record.imported
-    again = why.otherwise.explained if why.otherwise else None
-    data = {
-        "cycle": record.number or None,
-        "taken_at": record.taken_at,
-        "seconds": record.seconds if with_outputs else None,
-        "complete": record.complete,
-        "imported": record.imported,
-        "sources": [asdict(source) for source in record.sources],
-        "problems": list(record.problems),
-        "configuration": record.configuration,
-        "configuration_changed": why.configuration_changed,
-        "strategy": _coded("strategy", record.strategy),
-        "setpoint": _coded("setpoint", record.setpoint),
-        "reason": _coded("plan", record.reason),
-        "sequence": record.sequence,
-        "published": list(record.published),
-        "targets": [asdict(node.target) for node in record.nodes if node.target],
-        "exchanges": [asdict(exchange) for exchange in why.exchanges],
-        "limits": _limits_data(record),
-        "groups": [_control_data(control, with_outputs=with_outputs) for control in record.groups],
-        "nodes": len(record.nodes),
-        "node_reasons": [
-            {"code": code, "says": says("node", code), "nodes": nodes}
-            for code, nodes in why.node_reasons.items()
-        ],
-        "idle_cores": record.idle_cores if record.complete and with_outputs else None,
-        "idle_target_cores": record.idle_target_cores,
-        "idle_grace_cores": record.idle_grace_cores,
-        "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
-        "changes": changes_data(why.diff) if why.diff else None,
-        "agrees": again.agrees if again else None,
-        **_otherwise_data(why.otherwise),
-    }
-    took = f", took {record.seconds:.1f} s" if with_outputs else ""
-    title = f"cycle {record.number}: {shown(record.taken_at)}{took}"
-    return Page("cycle", title, list(_cycle_rows(why, everything=everything)), data)
-
-
-def job_page(why: JobExplanation, *, everything: bool) -> Page:
-    """Page of a job."""
-    facts, verdict, headroom = why.facts, why.verdict, why.headroom
-    sentence = VERDICTS[why.code]
-    title = f"job {why.job}: {why.code}: {sentence}"
-    if facts is not None:
-        owner = f", {facts.owner}" if facts.owner else ""
-        group = facts.accounting_group or "no accounting group"
-        title = f"job {why.job} of {facts.schedd}{owner}, {group}"
-    data = {
-        "job": why.job,
-        "now": why.now,
-        "code": why.code,
-        "says": sentence,
-        "access_point": asdict(facts) if facts else None,
-        "problem": why.problem,
-        "nodes": _verdict_data(verdict) if verdict else None,
-        "group": asdict(headroom) if headroom else None,
-    }
-    return Page("job", title, list(_job_rows(why, everything=everything)), data)
-
-
-def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
-    """A code with its sentence, as data."""
-    return None if code is None else {"code": code, "says": says(family, code)}
-
-
-def _spoken(family: str, code: str) -> str:
-    return f"{code}: {says(family, code)}"
-
-
-def _title(explained: Explained, subject: str) -> str:
-    record = explained.record
-    cycle = f"cycle {record.number}, " if record.number else ""
-    return f"{subject}: {cycle}{shown(record.taken_at)}, from {explained.source}"
-
-
-def _origin(explained: Explained) -> dict[str, Any]:
-    record = explained.record
-    return {
-        "source": explained.source,
-        "cycle": record.number or None,
-        "taken_at": record.taken_at,
-        "sequence": record.sequence,
-        "agrees": explained.agrees,
-    }
-
-
-def _first(rows: Iterable[Row], most: int, noun: str, *, everything: bool) -> Iterator[Row]:
-    """The first rows, and how many more there are; or everything."""
-    rows = list(rows)
-    hidden = 0 if everything else max(0, len(rows) - most)
-    yield from rows[: len(rows) - hidden]
-    if hidden:
-        yield rows[0][0], f"… and {counted(hidden, noun)} more: --all"
-
-
-def _note_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator[Row]:
-    """Row of how deciding again differs from the record; ``noun`` is what outcomes count."""
-    if otherwise.explained is None:
-        return
-    if otherwise.explained.overruled:
-        yield "note", _OVERRULED
-    elif not otherwise.same:
-        about = f"about as many {noun}, not all of them the same"
-        outcome = about if otherwise.alike else "something else"
-        yield "note", _DISAGREES.format(outcome, "" if record.pending_known else _WITHOUT_MEMORY)
-
-
-def _flip_rows(
-    otherwise: Otherwise, most: int = FLIPS_LISTED, *, everything: bool = True
+def _use_rows(
+    record: CycleRecord, control: GroupControl, waits: Iterable[JobWaits]
 ) -> Iterator[Row]:
-    if not otherwise.applies:
-        yield "otherwise", _LEFT_OUT
-        return
-    rows = [("otherwise", _flip_words(flip)) for flip in otherwise.flips]
-    yield from _first(rows, most, "change", everything=everything)
-    if not rows:
-        yield "otherwise", "no single change that was tried would change it"
-    if not otherwise.tried_all:
-        yield "otherwise", "… not all was tried: the pool is large"
-
-
-def _flip_words(flip: Flip) -> str:
-    if flip.value is None:
-        return f"if {flip.name}: {flip.outcome}"
-    if flip.becomes is None:
-        value = number(flip.value, 2).rstrip("0").rstrip(".")
-        return f"without {flip.name} ({value}): {flip.outcome}"
-    return f"{flip.name}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
-
-
-def _plain(value: float) -> str:
-    if value == int(value):
-        return str(int(value))
-    # Shares lie between 0 and 1.
-    return number(value) if abs(value) >= 1 else f"{value:.3g}"
-
-
-def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
-    changes = None
-    if otherwise is not None and otherwise.applies:
-        changes = [
-            {
-                "code": flip.code,
-                "says": says("what-if", flip.code),
-                "what": flip.name,
-                "value": flip.value,
-                "becomes": flip.becomes,
-                "outcome": flip.outcome,
-            }
-            for flip in otherwise.flips
-        ]
-    return {
-        "decided_again": otherwise.outcome if otherwise else None,
-        "would_change": changes,
-        "tried_all": otherwise.tried_all if otherwise else None,
-    }
-
-
-def _limit_rows(record: CycleRecord) -> list[Row]:
-    rows = [
-        ("limits", f"{_spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
-        for note in record.limits
-    ]
-    return rows or [("limits", "none bounded the change of targets")]
-
-
-def _limits_data(record: CycleRecord) -> list[dict[str, Any]]:
-    return [
-        {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
-        for note in record.limits
-    ]
-
-
-def _plan_rows(record: CycleRecord) -> Iterator[Row]:
-    if record.reason is not None:
-        yield "plan", _spoken("plan", record.reason)
-    if record.reason == "no-fit":
-        yield "fits", unfit_words(record)
-
-
-def unfit_words(record: CycleRecord) -> str:
-    """Requests of groups under their shares, and the size of the largest nodes under control."""
-    under = {control.group for control in record.groups if control.output_hs06 < 0}
-    kinds = [jobs for jobs in record.pending if jobs.group in under]
-    needs = [f"{jobs.group} waits for {_request_size(jobs)}" for jobs in kinds]
-    nodes = [
-        node for node in record.nodes if node.controlled and not node.reserved and not node.draining
-    ]
-    cores = max((node.cores for node in nodes), default=0)
-    memory_mib = max((node.memory_mib for node in nodes), default=0)
-    large = any(
-        not 0 < node.cores < jobs.cores and not 0 < node.memory_mib < jobs.memory_mib
-        for node in nodes
-        for jobs in kinds
-    )
-    has = "no node under control has that"
-    if large:
-        has = "no group over its share could give that on a node under control"
-    largest = f"largest: {counted(cores, 'core')}" + (f", {memory_mib} MiB" if memory_mib else "")
-    more = f" and {len(needs) - KINDS_LISTED} kinds more" if len(needs) > KINDS_LISTED else ""
-    return f"{', '.join(needs[:KINDS_LISTED])}{more}; {has} ({largest})"
-
-
-def _request_size(jobs: PendingJobs) -> str:
-    return counted(jobs.cores, "core") + (f" with {jobs.memory_mib} MiB" if jobs.memory_mib else "")
-
-
-def _use_rows(record: CycleRecord, control: GroupControl) -> Iterator[Row]:
     usage = control.error.usage
     sizes = f"{usage.single_cores} by one-core jobs, {usage.multi_cores} by larger ones"
-    yield "uses", f"{number(usage.power_hs06)} HS06 on {usage.cores} cores: {sizes}"
-    waiting = _jobs_by_cores({cores: n for cores, n in usage.pending_by_cores.items() if n})
-    yield "waits", f"{waiting} jobs" if waiting else "no job waits"
+    yield Row("uses", f"{number(usage.power_hs06)} HS06 on {usage.cores} cores: {sizes}")
+    waiting = _jobs_by_cores(usage.pending_by_cores)
+    yield Row("waits", f"{waiting} jobs" if waiting else "no job waits")
     without = _jobs_by_cores(usage.unplaceable_by_cores)
     if without:
-        yield "no demand", f"{without} of them: no node could run them if it were empty"
-    yield from wait_rows(waits for waits in record.waits if waits.group == control.group)
-    yield "entitled", _spoken("setpoint", record.setpoint)
-    yield "law", _spoken("law", control.law)
+        yield Row("no demand", f"{without} of them: no node could run them if it were empty")
+    yield from wait_rows(waits)
+    yield Row("entitled", _spoken("setpoint", record.setpoint))
+    yield Row("law", _spoken("law", control.law))
 
 
 def _jobs_by_cores(jobs: Mapping[int, int]) -> str:
-    return ", ".join(f"{count} x {cores}-core" for cores, count in jobs.items())
+    return ", ".join(f"{count} x {cores}-core" for cores, count in jobs.items() if count)
 
 
-def wait_rows(waits: Iterable[JobWaits]) -> list[Row]:
+def wait_rows(waits: Iterable[JobWaits]) -> Iterator[Row]:
     """Rows of how long the jobs of a group wait, size by size."""
-    rows = []
     for size in waits:
         parts = [_wait_words(size.pending)] if size.pending else []
         if size.started:
             parts.append(f"of those started in the last hour {_wait_words(size.started)}")
-        rows.append(("waits", f"{size.cores}-core jobs: {'; '.join(parts)}"))
-    return rows
+        yield Row("waits", f"{size.cores}-core jobs: {'; '.join(parts)}")
 
 
 def _wait_words(times: WaitTimes) -> str:
@@ -401,96 +196,98 @@ def _wait_words(times: WaitTimes) -> str:
     return f"longest {least}{span(times.longest_seconds)}, median {span(times.median_seconds)}"
 
 
-def _decision_rows(
-    record: CycleRecord, why: GroupExplanation, *, everything: bool
-) -> Iterator[Row]:
-    group, reason = why.control.group, record.group_reasons.get(why.control.group)
-    for exchange in why.gives:
-        words = _side(group, exchange.held_back, f"to {exchange.helped}")
-        yield "gives", f"{words} {_moved(exchange, exchange.lost_hs06, everything=everything)}"
-    for exchange in why.receives:
-        words = _side(group, exchange.helped, f"from {exchange.held_back}")
-        yield "receives", f"{words} {_moved(exchange, exchange.gained_hs06, everything=everything)}"
-    if reason is None:
-        if not why.gives and not why.receives:
-            yield "decided", "it neither gives nor receives"
-        return
-    yield "decided", _spoken("group", reason.code)
-    if reason.closed_nodes:
-        nodes = counted(reason.closed_nodes, "node")
-        yield "closed", f"targets for other groups close {nodes} to its jobs"
-    if reason.other_sizes_closed_nodes:
-        nodes = counted(reason.other_sizes_closed_nodes, "node")
-        yield "closed", f"targets for it close {nodes} to its pending jobs of other sizes"
+def _moved(
+    group: str, verb: str, preposition: str, own: str, other: str, hs06: float, exchange: Exchange
+) -> Row:
+    """Row of an exchange; ``own`` is the group or its subgroup that takes part."""
+    side = f"{preposition} {other}" if own == group else f"{own} {preposition} {other}"
+    nodes = counted(len(exchange.nodes), "node")
+    words = f"on {nodes}, by {exchange.request_cores}-core jobs, {hs06:.0f} HS06 still to move"
+    return _listing(verb, f"{side} {words}", exchange.nodes, NODES_LISTED)
 
 
-def _side(group: str, own: str, other: str) -> str:
-    """The other group; first the group's subgroup that takes part."""
-    return other if own == group else f"{own} {other}"
+# ---- a node
 
 
-def _moved(exchange: Exchange, hs06: float, *, everything: bool) -> str:
-    count = len(exchange.nodes)
-    nodes = listed(exchange.nodes, count if everything else NODES_LISTED)
-    return (
-        f"on {counted(count, 'node')}, by {exchange.request_cores}-core jobs, {hs06:.0f} HS06 "
-        f"still to move: {nodes}"
-    )
-
-
-def _holds_rows(node: NodeRecord, *, everything: bool) -> Iterator[Row]:
-    memory = f", {node.memory_mib} MiB" if node.memory_mib else ""
-    states = {
-        "not under control": not node.controlled,
-        "reserved": node.reserved,
-        "draining": node.draining,
+def node_page(
+    explained: Explained,
+    node: NodeRecord,
+    otherwise: Otherwise,
+    since: Optional[Since] = None,
+    words: Optional[NodeWords] = None,
+) -> Page:
+    """Page of a node; ``words`` are its own, now."""
+    record, target = explained.record, node.target
+    lost_hs06, gained_hs06 = power_moved_hs06(target, node) if target else (0.0, 0.0)
+    # Held cores never come free at once: without a wait the costs are not known.
+    has_wait = target is None or node.wait_seconds > 0 or lost_hs06 <= 0
+    estimated = has_wait or (target is not None and node.idle_cores >= target.request_cores)
+    rows = [*_holds_rows(node)]
+    if target is None:
+        rows.append(Row("target", "none"))
+    else:
+        stood = ""
+        if since is not None:
+            bound = "since" if since.exact else "since before"
+            stood = f", {bound} {shown(since.at)} ({span(record.taken_at - since.at)})"
+        moves = f"{lost_hs06:.0f} HS06 from {target.held_back} still, {gained_hs06:.0f} HS06 to"
+        rows.append(Row("target", f"{target_words(target)}{stood}"))
+        rows.append(Row("moves", f"{moves} {target.helped}"))
+        rows += _cost_rows(record, node, estimated=estimated)
+    if node.reason:
+        rows.append(Row("because", _spoken("node", node.reason)))
+    says_now = [Row("says now", text) for text in _says(words, record.sequence)] if words else []
+    data = {
+        **{key: value for key, value in asdict(node).items() if key != "reason"},
+        "held": [held._asdict() for held in node.held],
+        **({} if estimated else {"wait_seconds": None, "idle_core_seconds": None}),
+        "idle_cores": node.idle_cores,
+        "reason": _coded("node", node.reason),
+        "plan_reason": _coded("plan", record.reason),
+        "since": since._asdict() if since else None,
+        "lost_hs06": lost_hs06,
+        "gained_hs06": gained_hs06,
+        "says": _says_data(words) if words else None,
     }
-    marks = "".join(f", {state}" for state, is_so in states.items() if is_so)
+    return _decided_page("node", node.node, explained, otherwise, rows, says_now, data)
+
+
+def _holds_rows(node: NodeRecord) -> Iterator[Row]:
+    memory = f", {node.memory_mib} MiB" if node.memory_mib else ""
+    marks = {"not under control": not node.controlled, "reserved": node.reserved}
+    marks["draining"] = node.draining
+    states = "".join(f", {state}" for state, is_so in marks.items() if is_so)
     # A list of jobs tells no node's size.
     size = f"{node.cores} cores, {node.idle_cores} idle, " if node.cores else ""
-    yield "is", f"{size}{node.hs06_per_core:.2f} HS06 a core{memory}{marks}"
-    rows = []
+    yield Row("is", f"{size}{node.hs06_per_core:.2f} HS06 a core{memory}{states}")
     for held in sorted(node.held, key=lambda held: (-held.jobs * held.cores, held)):
-        jobs = f"{counted(held.jobs, 'job')} of {counted(held.cores, 'core')}"
+        count = f"{counted(held.jobs, 'job')} of {counted(held.cores, 'core')}"
         age = f"{span(held.seconds)} old on average"
-        rows.append(("holds", f"{held.group} {held.jobs * held.cores} cores: {jobs}, {age}"))
-    yield from _first(rows or [("holds", "no job")], HELD_LISTED, "kind", everything=everything)
+        yield Row("holds", f"{held.group} {held.jobs * held.cores} cores: {count}, {age}")
+    if not node.held:
+        yield Row("holds", "no job")
 
 
-def _target_rows(why: NodeExplanation, record: CycleRecord) -> Iterator[Row]:
-    target = why.node.target
-    if target is None:
-        yield "target", "none"
-        return
-    since = ""
-    if why.since is not None:
-        bound = "since" if why.since.exact else "since before"
-        since = f", {bound} {shown(why.since.at)} ({span(record.taken_at - why.since.at)})"
-    yield "target", f"{target_words(target)}{since}"
-    lost, gained = f"{why.lost_hs06:.0f} HS06", f"{why.gained_hs06:.0f} HS06"
-    yield "moves", f"{lost} from {target.held_back} still, {gained} to {target.helped}"
-    kept = (target.node, target.helped, target.request_cores)
-    blocks = (block for block in record.blocks.open if (block.node, *block.kind) == kept)
-    free_since = next((block.free_since for block in blocks), None)
-    if free_since is not None:
+def _cost_rows(record: CycleRecord, node: NodeRecord, *, estimated: bool) -> Iterator[Row]:
+    target = node.target
+    blocks = (b for b in record.blocks.open if target and b.node == target.node)
+    kept = (b for b in blocks if target and b.kind == (target.helped, target.request_cores))
+    free_since = next((block.free_since for block in kept), None)
+    if target and free_since is not None:
         free = span(max(0, record.taken_at - free_since))
         cores = f"{target.request_cores} cores kept free for {target.helped} for {free}"
-        yield "free", f"{cores}, no job came"
-    yield "costs", _costs(why, record.strategy, is_free=free_since is not None)
-
-
-def _costs(why: NodeExplanation, strategy: str, *, is_free: bool) -> str:
-    node = why.node
-    if strategy not in ESTIMATING:
-        return f"not known: strategy {strategy} does not estimate it"
-    if not why.estimated:
-        return "not estimated"
+        yield Row("free", f"{cores}, no job came")
     idle, wait = f"{node.idle_core_seconds:.0f} idle core-seconds", span(node.wait_seconds)
-    if is_free:
-        return f"its cores are free, a job is expected in {wait}; {idle} until then"
-    if node.wait_seconds < 1:
-        return f"its cores are free now; {idle} expected"
-    return f"its cores are expected free in {wait}; {idle} until then"
+    costs = f"its cores are expected free in {wait}; {idle} until then"
+    if record.strategy not in ESTIMATING:
+        costs = f"not known: strategy {record.strategy} does not estimate it"
+    elif not estimated:
+        costs = "not estimated"
+    elif free_since is not None:
+        costs = f"its cores are free, a job is expected in {wait}; {idle} until then"
+    elif node.wait_seconds < 1:
+        costs = f"its cores are free now; {idle} expected"
+    yield Row("costs", costs)
 
 
 def _says(words: NodeWords, sequence: Optional[int]) -> Iterator[str]:
@@ -525,57 +322,109 @@ def _says_data(words: NodeWords) -> dict[str, Any]:
     }
 
 
-def _cycle_rows(why: CycleExplanation, *, everything: bool) -> Iterator[Row]:
-    record, otherwise = why.record, why.otherwise
-    if not record.imported:
-        yield from _source_rows(record, everything=everything)
-    yield from (("problem", problem) for problem in record.problems)
-    if why.configuration_changed:
-        yield "note", "the configuration that decides is another one than in the cycle before"
-    if record.imported:
-        yield "note", "from a shares_Error.log: nodes, outputs and plan are not known"
+# ---- a cycle
+
+
+def cycle_page(
+    record: CycleRecord, before: Optional[CycleRecord], otherwise: Optional[Otherwise]
+) -> Page:
+    """Page of a cycle, beside the complete one before; without ``otherwise`` it has no plan."""
+    is_full, diff, between = not record.imported, diff_of(record, before), exchanges(record)
+    again = otherwise.explained if otherwise else None
+    changed = before is not None and before.configuration != record.configuration
+    reasons = Counter(node.reason for node in record.nodes if node.reason is not None)
+    nodes_by_reason = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+    rows = [
+        *(_source_rows(record) if is_full else ()),
+        *(Row("problem", problem) for problem in record.problems),
+    ]
+    if changed:
+        text = "the configuration that decides is another one than in the cycle before"
+        rows.append(Row("note", text))
+    if is_full:
+        rows.append(Row("plan", _published(record)))
     else:
-        yield "plan", _published(record)
-    if record.reason == "no-fit":
-        yield "fits", unfit_words(record)
-    pairs = (("pair", _pair(exchange, everything=everything)) for exchange in why.exchanges)
-    yield from _first(pairs, PAIRS_LISTED, "pair", everything=everything)
-    if record.groups and not record.imported:
-        yield from _limit_rows(record)
+        text = "from a shares_Error.log: nodes, outputs and plan are not known"
+        rows.append(Row("note", text))
+    rows += _fit_rows(record)
+    rows += (_pair(exchange) for exchange in between)
+    if record.groups and is_full:
+        rows += _limit_rows(record)
     if otherwise is not None:
-        yield from _note_rows(record, otherwise, "targets")
-        yield from _flip_rows(otherwise, everything=everything)
-    yield from _change_rows(why, everything=everything)
+        rows += _otherwise_rows(record, otherwise, "targets")
+    rows += _change_rows(record, before, diff)
     groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
-    rows = (
-        ("groups", _control_words(control, with_outputs=not record.imported)) for control in groups
-    )
-    yield from _first(rows, GROUPS_LISTED, "group", everything=everything)
+    rows += (Row("groups", _control_words(control, with_outputs=is_full)) for control in groups)
     target, grace = record.idle_target_cores or 0, record.idle_grace_cores or 0
     if target or grace:
-        others = record.idle_cores - target - grace
         idle = f"{counted(record.idle_cores, 'core')}: {target} under targets, {grace} in grace"
-        yield "idle", f"{idle}, {others} others"
-    reasons = ", ".join(f"{code} {nodes}" for code, nodes in why.node_reasons.items())
+        rows.append(Row("idle", f"{idle}, {record.idle_cores - target - grace} others"))
     if reasons:
-        yield "nodes", f"{len(record.nodes)}: {reasons}"
-    if everything:
-        yield from (("", _spoken("node", code)) for code in why.node_reasons)
+        text = ", ".join(f"{code} {nodes}" for code, nodes in nodes_by_reason.items())
+        rows.append(Row("nodes", f"{len(record.nodes)}: {text}"))
+    rows += (Row("", "", _spoken("node", code)) for code in nodes_by_reason)
+    data = {
+        "cycle": record.number or None,
+        "taken_at": record.taken_at,
+        "seconds": record.seconds if is_full else None,
+        **_fields(record, "complete", "imported"),
+        "sources": [asdict(source) for source in record.sources],
+        **_fields(record, "problems", "configuration"),
+        "configuration_changed": changed,
+        "strategy": _coded("strategy", record.strategy),
+        "setpoint": _coded("setpoint", record.setpoint),
+        "reason": _coded("plan", record.reason),
+        **_fields(record, "sequence", "published"),
+        "targets": [asdict(node.target) for node in record.nodes if node.target],
+        "exchanges": [exchange._asdict() for exchange in between],
+        "limits": _limits_data(record),
+        "groups": [_control_data(control, with_outputs=is_full) for control in record.groups],
+        "nodes": len(record.nodes),
+        "node_reasons": [
+            {"code": code, "says": says("node", code), "nodes": nodes}
+            for code, nodes in nodes_by_reason.items()
+        ],
+        "idle_cores": record.idle_cores if record.complete and is_full else None,
+        **_fields(record, "idle_target_cores", "idle_grace_cores"),
+        "before": {"cycle": before.number, "taken_at": before.taken_at} if before else None,
+        "changes": changes_data(diff) if diff else None,
+        "agrees": again.agrees if again else None,
+        **_otherwise_data(otherwise),
+    }
+    took = f", took {record.seconds:.1f} s" if is_full else ""
+    title = f"cycle {record.number}: {shown(record.taken_at)}{took}"
+    return Page("cycle", title, rows, data)
 
 
-def _source_rows(record: CycleRecord, *, everything: bool) -> Iterator[Row]:
+def _change_rows(
+    record: CycleRecord, before: Optional[CycleRecord], diff: Optional[PlanDiff]
+) -> Iterator[Row]:
+    if before is None:
+        yield Row("changes", "the ledger has no complete cycle before it")
+        return
+    beside = f"beside cycle {before.number}, {span(record.taken_at - before.taken_at)} before"
+    counts = f"none {beside}: nothing was decided"
+    if diff is not None:
+        counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS) + f" {beside}"
+    yield Row("changes", counts)
+    for change in diff.changes if diff else ():
+        targets = f"{target_words(change.before)} -> {target_words(change.after)}"
+        if change.kind != "kept":
+            yield Row("", f"{change.kind} {' -> '.join(change.nodes)}: {targets}")
+
+
+def _source_rows(record: CycleRecord) -> Iterator[Row]:
     if not record.complete:
-        yield "complete", "no: missing data is never zero, so nothing was decided"
-        for source in record.sources:
-            if source.problem is not None:
-                yield "silent", f"{source.name}: {source.problem}"
+        yield Row("complete", "no: missing data is never zero, so nothing was decided")
+        silent = (source for source in record.sources if source.problem is not None)
+        yield from (Row("silent", f"{source.name}: {source.problem}") for source in silent)
         return
     slowest = sorted(record.sources, key=lambda source: -source.seconds)
-    some = slowest if everything else slowest[:SOURCES_LISTED]
-    times = ", ".join(f"{source.name} {source.seconds:.2f} s" for source in some)
-    which = f", the slowest {len(some)}" if len(some) < len(slowest) else ""
+    times = [f"{source.name} {source.seconds:.2f} s" for source in slowest]
     answered = f"yes, {counted(len(slowest), 'source')} answered"
-    yield "complete", f"{answered}{which}: {times}" if times else answered
+    full = f"{answered}: {', '.join(times)}" if times else answered
+    some = f"{answered}, the slowest {SOURCES_LISTED}: {', '.join(times[:SOURCES_LISTED])}"
+    yield Row("complete", some if len(times) > SOURCES_LISTED else full, full)
 
 
 def _published(record: CycleRecord) -> str:
@@ -587,36 +436,17 @@ def _published(record: CycleRecord) -> str:
     return f"{_spoken('plan', record.reason)}; {targets}, strategy {record.strategy}{published}"
 
 
-def _pair(exchange: Exchange, *, everything: bool) -> str:
-    count = len(exchange.nodes)
-    nodes = listed(exchange.nodes, count if everything else NODES_OF_PAIR)
-    return (
-        f"{exchange.held_back} -> {exchange.helped} by {exchange.request_cores}: "
-        f"{counted(count, 'node')}, {exchange.lost_hs06:.0f} HS06 still to move: {nodes}"
-    )
-
-
-def _change_rows(why: CycleExplanation, *, everything: bool) -> Iterator[Row]:
-    if why.before is None:
-        yield "changes", "the ledger has no complete cycle before it"
-        return
-    ago = span(why.record.taken_at - why.before.taken_at)
-    beside = f"beside cycle {why.before.number}, {ago} before"
-    if why.diff is None:
-        yield "changes", f"none {beside}: nothing was decided"
-        return
-    yield "changes", ", ".join(f"{why.diff.count(kind)} {kind}" for kind in KINDS) + f" {beside}"
-    changed = [change for change in why.diff.changes if change.kind != "kept"]
-    for change in changed if everything else changed[:CHANGES_LISTED]:
-        before, after = target_words(change.before), target_words(change.after)
-        yield "", f"{change.kind} {' -> '.join(change.nodes)}: {before} -> {after}"
+def _pair(exchange: Exchange) -> Row:
+    pair = f"{exchange.held_back} -> {exchange.helped} by {exchange.request_cores}"
+    moved = f"{counted(len(exchange.nodes), 'node')}, {exchange.lost_hs06:.0f} HS06 still to move"
+    return _listing("pair", f"{pair}: {moved}", exchange.nodes, NODES_OF_PAIR)
 
 
 def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
     """Power, setpoint and error of a group; its output, if ``with_outputs``."""
     output = f", output {control.output_hs06:+.0f}" if with_outputs else ""
     if with_outputs and is_withheld(control):
-        output = f", of which the law is given {number(given_hs06(control), 0)}{output}"
+        output = f", of which the law is given 0{output}"
     acted = f" ({', '.join(control.acted)})" if control.acted else ""
     return (
         f"{control.group}: uses {number(control.error.usage.power_hs06, 0)} HS06, is due "
@@ -626,19 +456,168 @@ def _control_words(control: GroupControl, *, with_outputs: bool) -> str:
 
 
 def _control_data(control: GroupControl, *, with_outputs: bool) -> dict[str, Any]:
+    given_hs06 = 0.0 if is_withheld(control) else control.control_error_hs06
     return {
         "group": control.group,
         "pledge_hs06": control.error.pledge_hs06,
         "power_hs06": control.error.usage.power_hs06,
         "error_hs06": control.error.error_hs06,
-        "setpoint_hs06": control.setpoint_hs06,
-        "control_error_hs06": control.control_error_hs06,
-        "given_hs06": given_hs06(control) if with_outputs else None,
+        **_fields(control, "setpoint_hs06", "control_error_hs06"),
+        "given_hs06": given_hs06 if with_outputs else None,
         "output_hs06": control.output_hs06 if with_outputs else None,
         "law": _coded("law", control.law) if with_outputs else None,
         "acted": [_coded("acted", code) for code in control.acted],
     }
 
+
+# ---- for all decisions
+
+
+def _decided_page(
+    subject: str,
+    name: str,
+    explained: Explained,
+    otherwise: Otherwise,
+    rows: Sequence[Row],
+    last: Sequence[Row],
+    data: Mapping[str, Any],
+) -> Page:
+    """Page of a group or a node; ``last`` are rows before those of ``otherwise``."""
+    record = explained.record
+    plan = [Row("plan", _spoken("plan", record.reason))] if record.reason is not None else []
+    notes, changes = _note_rows(record, otherwise, "nodes"), _flip_rows(otherwise)
+    common = (*plan, *_fit_rows(record), *notes, *_limit_rows(record), *last, *changes)
+    cycle = f"cycle {record.number}, " if record.number else ""
+    title = f"{subject} {name}: {cycle}{shown(record.taken_at)}, from {explained.source}"
+    origin = {
+        "source": explained.source,
+        "cycle": record.number or None,
+        **_fields(record, "taken_at", "sequence"),
+        "agrees": explained.agrees,
+    }
+    limits = {"limits": _limits_data(record), **_otherwise_data(otherwise)}
+    return Page(subject, title, (*rows, *common), {**origin, **data, **limits})
+
+
+def _coded(family: str, code: Optional[str]) -> Optional[dict[str, str]]:
+    """A code with its sentence, as data."""
+    return None if code is None else {"code": code, "says": says(family, code)}
+
+
+def _spoken(family: str, code: str) -> str:
+    return f"{code}: {says(family, code)}"
+
+
+def _fields(record: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(record, name) for name in names}
+
+
+def _listing(label: str, words: str, nodes: Sequence[str], most: int) -> Row:
+    return Row(label, f"{words}: {listed(nodes, most)}", f"{words}: {' '.join(nodes)}")
+
+
+def _limit_rows(record: CycleRecord) -> list[Row]:
+    rows = [
+        Row("limits", f"{_spoken('limit', note.code)}: {counted(note.nodes, 'node')}")
+        for note in record.limits
+    ]
+    return rows or [Row("limits", "none bounded the change of targets")]
+
+
+def _limits_data(record: CycleRecord) -> list[dict[str, Any]]:
+    return [
+        {"code": note.code, "says": says("limit", note.code), "nodes": note.nodes}
+        for note in record.limits
+    ]
+
+
+def _otherwise_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator[Row]:
+    yield from _note_rows(record, otherwise, noun)
+    yield from _flip_rows(otherwise)
+
+
+def _note_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator[Row]:
+    """Row of how deciding again differs from the record; ``noun`` is what outcomes count."""
+    if otherwise.explained is None:
+        return
+    if otherwise.explained.overruled:
+        yield Row("note", _OVERRULED)
+    elif not otherwise.same:
+        about = f"about as many {noun}, not all of them the same"
+        outcome = about if otherwise.alike else "something else"
+        memory = "" if record.pending_known else _WITHOUT_MEMORY
+        yield Row("note", _DISAGREES.format(outcome, memory))
+
+
+def _flip_rows(otherwise: Otherwise) -> Iterator[Row]:
+    if not otherwise.applies:
+        yield Row("otherwise", _LEFT_OUT)
+        return
+    yield from (Row("otherwise", _flip_words(flip)) for flip in otherwise.flips)
+    if not otherwise.flips:
+        yield Row("otherwise", "no single change that was tried would change it")
+    if not otherwise.tried_all:
+        yield Row("", "… not all was tried: the pool is large")
+
+
+def _flip_words(flip: Flip) -> str:
+    if flip.value is None:
+        return f"if {flip.name}: {flip.outcome}"
+    if flip.becomes is None:
+        value = number(flip.value, 2).rstrip("0").rstrip(".")
+        return f"without {flip.name} ({value}): {flip.outcome}"
+    return f"{flip.name}: {_plain(flip.value)} -> {_plain(flip.becomes)}: {flip.outcome}"
+
+
+def _plain(value: float) -> str:
+    if value == int(value):
+        return str(int(value))
+    # Shares lie between 0 and 1.
+    return number(value) if abs(value) >= 1 else f"{value:.3g}"
+
+
+def _otherwise_data(otherwise: Optional[Otherwise]) -> dict[str, Any]:
+    changes = None
+    if otherwise is not None and otherwise.applies:
+        changes = [
+            {
+                "code": flip.code,
+                "says": says("what-if", flip.code),
+                "what": flip.name,
+                **_fields(flip, "value", "becomes", "outcome"),
+            }
+            for flip in otherwise.flips
+        ]
+    return {
+        "decided_again": otherwise.outcome if otherwise else None,
+        "would_change": changes,
+        "tried_all": otherwise.tried_all if otherwise else None,
+    }
+
+
+def _fit_rows(record: CycleRecord) -> Iterator[Row]:
+    """Requests of groups under their shares, and the size of the largest nodes under control."""
+    if record.reason != "no-fit":
+        return
+    under = {control.group for control in record.groups if control.output_hs06 < 0}
+    kinds = [waiting for waiting in record.pending if waiting.group in under]
+    needs = [f"{waiting.group} waits for {_request_size(waiting)}" for waiting in kinds]
+    nodes = [
+        node for node in record.nodes if node.controlled and not node.reserved and not node.draining
+    ]
+    memory_mib = max((node.memory_mib for node in nodes), default=0)
+    largest = counted(max((node.cores for node in nodes), default=0), "core")
+    largest += f", {memory_mib} MiB" if memory_mib else ""
+    more = f" and {len(needs) - KINDS_LISTED} kinds more" if len(needs) > KINDS_LISTED else ""
+    text = f"{', '.join(needs[:KINDS_LISTED])}{more}; the largest node under control has {largest}"
+    yield Row("fits", text)
+
+
+def _request_size(jobs: PendingJobs) -> str:
+    return counted(jobs.cores, "core") + (f" with {jobs.memory_mib} MiB" if jobs.memory_mib else "")
+
+
+# ---- a job
 
 _UNITS = {"memory": " MiB", "disk": " KiB"}
 _NUMBER = re.compile(r"[0-9.e+]+", re.IGNORECASE)
@@ -647,48 +626,52 @@ _REQUEST = re.compile(
 )
 
 
-def _job_rows(why: JobExplanation, *, everything: bool) -> Iterator[Row]:
-    facts, verdict = why.facts, why.verdict
-    if facts is None:
-        return
-    yield "verdict", f"{why.code}: {VERDICTS[why.code]}"
-    yield from _state_rows(why, facts)
-    requests = (
-        _request(name, text, facts.request_values.get(name))
-        for name, text in facts.requests.items()
-    )
-    if facts.requests:
-        yield "asks for", ", ".join(requests)
-    if why.problem:
-        yield "problem", why.problem
-    if verdict is not None:
-        could = "once released, " if why.code == HELD else ""
-        now, empty = verdict.fitting_nodes, verdict.fitting_if_empty
-        yield (
-            "nodes",
-            f"{could}{now} of {verdict.total} would take it now, {empty} if nothing ran there",
-        )
-        yield from _verdict_rows(verdict, why.now, everything=everything)
-        yield from _negotiator_rows(facts, why.now)
-    if why.headroom is not None:
-        yield from _headroom_rows(why.headroom)
-    if verdict is not None:
-        yield "priority", "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
+def job_page(why: JobExplanation) -> Page:
+    """Page of a job."""
+    facts, verdict, headroom = why.facts, why.verdict, why.headroom
+    spoken = f"{why.code}: {VERDICTS[why.code]}"
+    title, rows = f"job {why.job}: {spoken}", []
+    if facts is not None:
+        owner = f", {facts.owner}" if facts.owner else ""
+        group = facts.accounting_group or "no accounting group"
+        title = f"job {why.job} of {facts.schedd}{owner}, {group}"
+        rows = [Row("verdict", spoken), *_state_rows(why, facts)]
+        values = facts.request_values
+        requests = (_request(name, text, values.get(name)) for name, text in facts.requests.items())
+        rows += [Row("asks for", ", ".join(requests))] if facts.requests else []
+        rows += [Row("problem", why.problem)] if why.problem else []
+        if verdict is not None:
+            rows += _verdict_rows(verdict, why)
+            rows += _negotiator_rows(facts, why.now)
+        rows += _headroom_rows(headroom) if headroom is not None else ()
+        if verdict is not None:
+            text = "is the negotiator's: condor_userprio -all, condor_q -better-analyze"
+            rows.append(Row("priority", text))
+    data = {
+        **_fields(why, "job", "now", "code"),
+        "says": VERDICTS[why.code],
+        "access_point": asdict(facts) if facts else None,
+        "problem": why.problem,
+        "nodes": _verdict_data(verdict) if verdict else None,
+        "group": asdict(headroom) if headroom else None,
+    }
+    return Page("job", title, rows, data)
 
 
 def _state_rows(why: JobExplanation, facts: JobFacts) -> Iterator[Row]:
     ago = f" for {span(max(0, why.now - facts.since))}" if facts.since else ""
     if why.code == HELD:
-        yield "held", f"{facts.hold_reason or 'without a reason'} (code {facts.hold_code}){ago}"
-        yield "change", f"condor_release {why.job}, once the reason is gone"
-    elif why.code == RUNNING:
-        yield "runs on", f"{facts.host or '?'}{ago}"
-    elif why.code in (COMPLETED, REMOVED):
+        reason = facts.hold_reason or "without a reason"
+        yield Row("held", f"{reason} (code {facts.hold_code}){ago}")
+        yield Row("change", f"condor_release {why.job}, once the reason is gone")
+    elif why.code == jobs.RUNNING:
+        yield Row("runs on", f"{facts.host or '?'}{ago}")
+    elif why.code in (jobs.COMPLETED, jobs.REMOVED):
         code = "-" if facts.exit_code is None else f"exit code {facts.exit_code}"
         at = f", {shown(facts.since)}" if facts.since else ""
-        yield "ended", f"{facts.remove_reason or code}{at}"
+        yield Row("ended", f"{facts.remove_reason or code}{at}")
     elif facts.since:
-        yield "waits", f"since {shown(facts.since)}{ago}"
+        yield Row("waits", f"since {shown(facts.since)}{ago}")
 
 
 def _request(name: str, text: str, value: Optional[float]) -> str:
@@ -710,92 +693,88 @@ def _with_unit(request: str) -> str:
     return f"{request}{unit}" if match["number"] else f"{request} ({unit.strip()})"
 
 
-def _verdict_rows(verdict: Verdict, now: int, *, everything: bool) -> Iterator[Row]:
-    """Shortages, obstacles, targets and remedies.
+def _verdict_rows(verdict: Verdict, why: JobExplanation) -> Iterator[Row]:
+    """Nodes, shortages, obstacles, targets and remedies.
 
-    Of a job that no empty node takes, obstacles of now matter only if ``everything`` is printed.
+    Of a job that no empty node takes, obstacles of now matter only if all is printed.
     """
     impossible = verdict.code == COULD_NEVER
     lasting = {row.code for row in verdict.never}
+    could = "once released, " if why.code == HELD else ""
+    of = f"{could}{verdict.fitting_nodes} of {verdict.total} would take it now"
+    yield Row("nodes", f"{of}, {verdict.fitting_if_empty} if nothing ran there")
     if impossible:
-        yield from _obstacle_rows("even empty", verdict.never, everything=everything)
-    for shortage in verdict.shortages:
-        if everything or not impossible or code_of_resource(shortage.resource) in lasting:
-            yield "short", _shortage(shortage)
-    if everything or not impossible:
-        yield from _obstacle_rows("in the way", verdict.obstacles, everything=everything)
-        targets = (("target", _job_target(count, now)) for count in verdict.targets)
-        yield from _first(targets, TARGETS_LISTED, "target", everything=everything)
-        last = verdict.grace_ends["last"]
-        if last:
-            yield "grace", f"ends in {span(max(0, last - now))} at the latest"
-    elif verdict.never != verdict.obstacles:
-        yield "in the way", "now also what an empty node would not have: --all"
+        yield from (_obstacle("even empty", row) for row in verdict.never)
+    now = [
+        *(_obstacle("in the way", row) for row in verdict.obstacles),
+        *(_job_target(target, nodes, why.now) for target, nodes in verdict.targets.items()),
+    ]
+    last = verdict.grace_ends["last"]
+    if last:
+        now.append(Row("grace", f"ends in {span(max(0, last - why.now))} at the latest"))
+    for resource, *amounts in verdict.shortages:
+        unit = _UNITS.get(resource.lower(), "")
+        requested, _, free, most = (f"{amount:.15g}{unit}" for amount in amounts)
+        text = (
+            f"{resource}: asks for {requested}; where it is short, at most {free} free, "
+            f"{most} if nothing ran there"
+        )
+        matters = not impossible or code_of_resource(resource) in lasting
+        yield Row("short", text if matters else "", text)
+    if impossible and verdict.never != verdict.obstacles:
+        yield Row("in the way", "now also what an empty node would not have: --all", "")
+    for row in now:
+        full = row.text if row.full is None else row.full
+        yield Row(row.label, "" if impossible else row.text, full)
     rows = verdict.never if impossible else verdict.obstacles
-    remedies = list(dict.fromkeys(f"{row.code}: {verdict.remedy(row)}" for row in rows))
-    yield from (("change", text) for text in remedies[: None if everything else REMEDIES_LISTED])
+    remedies = dict.fromkeys(f"{row.code}: {verdict.remedy(row)}" for row in rows)
+    yield from (Row("change", text) for text in remedies)
 
 
-def _obstacle_rows(
-    label: str, counts: Iterable[ObstacleCount], *, everything: bool
-) -> Iterator[Row]:
-    rows = []
-    for row in counts:
-        alone = f", {row.alone} by this alone" if row.alone else ""
-        clause = _with_unit(row.clause)
-        clause = clause if everything else _short(clause, CLAUSE_SHOWN)
-        text = f"{counted(row.nodes, 'node')}{alone}: {OBSTACLES[row.code]}"
-        rows.append((label, f"{text}: {clause}" if clause else text))
-    yield from _first(rows, OBSTACLES_LISTED, "obstacle", everything=everything)
+def _obstacle(label: str, row: ObstacleCount) -> Row:
+    alone = f", {row.alone} by this alone" if row.alone else ""
+    text = f"{counted(row.nodes, 'node')}{alone}: {OBSTACLES[row.code]}"
+    if not row.clause:
+        return Row(label, text)
+    clause = _with_unit(row.clause)
+    return Row(label, f"{text}: {_short(clause, CLAUSE_SHOWN)}", f"{text}: {clause}")
 
 
-def _shortage(shortage: ShortageCount) -> str:
-    unit = _UNITS.get(shortage.resource.lower(), "")
-    amounts = (shortage.requested, shortage.most_free, shortage.most)
-    requested, free, most = (f"{amount:.15g}{unit}" for amount in amounts)
-    return (
-        f"{shortage.resource}: asks for {requested}; where it is short, at most {free} free, "
-        f"{most} if nothing ran there"
-    )
-
-
-def _job_target(count: TargetCount, now: int) -> str:
-    target = count.target
+def _job_target(target: SlotTarget, nodes: int, now: int) -> Row:
     ends = "end unknown"
     if target.until > now:
         ends = f"ends in {span(target.until - now)} unless renewed"
-    return (
-        f"{counted(count.nodes, 'node')}: {TARGET_KINDS[target.kind]}: {target.held_back} up to "
-        f"{target.cap_cores} cores, {target.helped} by {target.request_cores}; {ends}"
-    )
+    caps = f"{target.held_back} up to {target.cap_cores} cores"
+    why = f"{counted(nodes, 'node')}: {TARGET_KINDS[target.kind]}"
+    return Row("target", f"{why}: {caps}, {target.helped} by {target.request_cores}; {ends}")
 
 
 def _negotiator_rows(facts: JobFacts, now: int) -> Iterator[Row]:
     if facts.rejected:
         ago = f", {span(max(0, now - facts.rejected_at))} ago" if facts.rejected_at else ""
         whose = f" (of {facts.rejected_job}, which is alike)" if facts.rejected_job else ""
-        yield "negotiator", f"said: {facts.rejected}{ago}{whose}"
+        yield Row("negotiator", f"said: {facts.rejected}{ago}{whose}")
     if facts.limits:
         limits = _short(facts.limits, CLAUSE_SHOWN)
-        yield "limits", f"it counts for {limits}; condor_userprio -allusers has their use"
+        yield Row("limits", f"it counts for {limits}; condor_userprio -allusers has their use")
 
 
 def _headroom_rows(headroom: Headroom) -> Iterator[Row]:
     power, off, pledge = headroom.power_hs06, headroom.error_hs06, headroom.pledge_hs06
     if power is None or off is None:
         problem = headroom.problem or "no configured group, so it has no pledge"
-        yield "group", f"{headroom.group}: {problem}"
+        yield Row("group", f"{headroom.group}: {problem}")
     else:
         side = "over" if off > 0 else "under"
         use = f"{headroom.group} uses {power:.0f} HS06 and is due {power - off:.0f} HS06"
-        yield "group", f"{use}: {abs(off):.0f} HS06 {side}; pledge {pledge:.0f} HS06"
+        yield Row("group", f"{use}: {abs(off):.0f} HS06 {side}; pledge {pledge:.0f} HS06")
     for quota in headroom.quotas:
         used, limit = (
             "?" if amount is None else f"{amount:.15g}" for amount in (quota.used, quota.quota)
         )
         surplus = "" if quota.surplus in (None, "no") else f", may go beyond ({quota.surplus})"
         use = f"{quota.name}: {used} of {limit} in use"
-        yield "quota", f"{use}, as the negotiator weighs slots{surplus}"
+        yield Row("quota", f"{use}, as the negotiator weighs slots{surplus}")
 
 
 def _verdict_data(verdict: Verdict) -> dict[str, Any]:
@@ -806,12 +785,15 @@ def _verdict_data(verdict: Verdict) -> dict[str, Any]:
         ]
 
     return {
-        **asdict(verdict),
+        **_fields(verdict, "total", "code", "fitting_nodes", "fitting_if_empty"),
         "obstacles": obstacles(verdict.obstacles),
         "never": obstacles(verdict.never),
         "targets": [
-            {**asdict(count), "says": TARGET_KINDS[count.target.kind]} for count in verdict.targets
+            {"target": asdict(target), "nodes": nodes, "says": TARGET_KINDS[target.kind]}
+            for target, nodes in verdict.targets.items()
         ],
+        "shortages": [row._asdict() for row in verdict.shortages],
+        **_fields(verdict, "grace_ends", "slots"),
     }
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import csv
-import heapq
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
-from sharectl.explain.again import Outcome, ReplayedCycle, Summary
-from sharectl.model import SCHEMA_VERSION, Plan, Target
+from sharectl.explain.replay import ReplayedCycle, summed
+from sharectl.model import Plan, Target
 from sharectl.plan.diff import KINDS, PlanDiff
 from sharectl.plan.plan import REASONS
 from sharectl.report.tables import print_paragraph, print_table, printable
@@ -23,12 +21,8 @@ ROWS = 14
 
 def diff_data(diff: PlanDiff, decided: Plan, beside: str) -> dict[str, Any]:
     """Keys: beside (the other plan), sequence, reason, counts by kind, changes, effect."""
-    return {
-        "beside": beside,
-        "sequence": decided.sequence,
-        "reason": decided.reason,
-        **changes_data(diff),
-    }
+    plan = {"beside": beside, "sequence": decided.sequence, "reason": decided.reason}
+    return {**plan, **changes_data(diff)}
 
 
 def changes_data(diff: PlanDiff) -> dict[str, Any]:
@@ -48,30 +42,18 @@ def print_diff(diff: PlanDiff, decided: Plan, beside: str, to: TextIO, *, everyt
     counts = ", ".join(f"{diff.count(kind)} {kind}" for kind in KINDS)
     print_paragraph(f"beside {beside}: {counts}", to)
     print_paragraph(REASONS[decided.reason], to)
-    rows = [change for change in diff.changes if everything or change.kind != "kept"]
-    shown_rows = rows if everything else rows[:ROWS]
+    changed = [change for change in diff.changes if change.kind != "kept"]
+    rows = [
+        (c.kind, " -> ".join(c.nodes), target_words(c.before), target_words(c.after))
+        for c in (diff.changes if everything else changed)
+    ]
+    most = len(rows) if everything else ROWS
     if rows:
-        print_table(
-            "",
-            ("change", "node", "before", "after"),
-            [
-                (
-                    change.kind,
-                    " -> ".join(change.nodes),
-                    target_words(change.before),
-                    target_words(change.after),
-                )
-                for change in shown_rows
-            ],
-            to,
-        )
-    if len(rows) > len(shown_rows):
-        to.write(f"… and {len(rows) - len(shown_rows)} more: --all\n")
-    if any(change.kind != "kept" for change in diff.changes):
-        _print_effect(diff, to)
-
-
-def _print_effect(diff: PlanDiff, to: TextIO) -> None:
+        print_table("", ("change", "node", "before", "after"), rows[:most], to)
+    if len(rows) > most:
+        to.write(f"… and {len(rows) - most} more: --all\n")
+    if not changed:
+        return
     effect = diff.effect
     power = ", ".join(f"{group} {gain:+.0f}" for group, gain in effect.power_hs06.items()) or "none"
     print_paragraph(f"power that changes hands, HS06: {power}", to)
@@ -82,9 +64,8 @@ def _print_effect(diff: PlanDiff, to: TextIO) -> None:
     idle = f"{come} for targets that come, {gone} spared by those that go"
     print_paragraph(f"idle core-seconds expected: {idle}", to)
     if effect.unknown_nodes:
-        print_paragraph(
-            f"left out, since nothing is known of them: {counted(effect.unknown_nodes, 'node')}", to
-        )
+        nodes = counted(effect.unknown_nodes, "node")
+        print_paragraph(f"left out, since nothing is known of them: {nodes}", to)
 
 
 def target_words(target: Optional[Target]) -> str:
@@ -113,128 +94,73 @@ COLUMNS = (
     "agreement_ratio",
     *(f"{side}_{name}" for side in ("was", "would") for name in _FIELDS),
 )
+_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
 
 
-def write_csv(cycles: Iterable[ReplayedCycle], heading: Mapping[str, Any], to: TextIO) -> Summary:
+def replay_csv(cycles: Iterable[ReplayedCycle], to: TextIO) -> None:
     """Write a row for each cycle; cells of unknown values are empty."""
-    del heading
-    summary = Summary()
     rows = csv.writer(to, lineterminator="\n")
     rows.writerow(COLUMNS)
-    for cycle in _counted(cycles, summary):
+    for cycle in cycles:
         ratio = round(cycle.agreement_ratio, 4) if cycle.would else None
-        values = (*_values(cycle.was), *_values(cycle.would))
+        values = [
+            getattr(side, name, None) for side in (cycle.was, cycle.would) for name in _FIELDS
+        ]
         rows.writerow(map(_cell, (cycle.number, cycle.taken_at, ratio, *values)))
-    return summary
 
 
-def write_json(cycles: Iterable[ReplayedCycle], heading: Mapping[str, Any], to: TextIO) -> Summary:
-    """Write one object: heading, cycles on a line each, summary."""
-    summary = Summary()
-    opening = {"schema_version": SCHEMA_VERSION, "kind": "replay", **heading, "note": OPEN_LOOP}
-    to.write(json.dumps(opening)[:-1] + ', "cycles": [')
-    for number, cycle in enumerate(_counted(cycles, summary)):
-        content = {
-            "cycle": cycle.number,
-            "taken_at": cycle.taken_at,
-            "agreement_ratio": cycle.agreement_ratio if cycle.would else None,
-            "was": asdict(cycle.was),
-            "would": asdict(cycle.would) if cycle.would else None,
-        }
-        to.write(f"{',' if number else ''}\n{json.dumps(content)}")
-    to.write(f'\n], "summary": {json.dumps(_summary_data(summary))}}}\n')
-    return summary
-
-
-def write_text(
-    cycles: Iterable[ReplayedCycle], heading: Mapping[str, Any], to: TextIO, *, everything: bool
-) -> Summary:
-    """Print the cycles that differ most, or a line for each; then the summary."""
-    summary = Summary()
-    if everything:
-        _write_rows(_counted(cycles, summary), to)
-    else:
-        # Only the cycles that are printed are held at once.
-        differing = (
-            cycle for cycle in _counted(cycles, summary) if cycle.same_nodes < cycle.either_nodes
-        )
-        most = heapq.nsmallest(
-            LISTED, differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at)
-        )
-        if most:
-            title = "the cycles that differ most, those first"
-            print_table(title, _TABLE, map(_row, most), to)
-    if summary.cycles:
-        _print_summary(summary, heading, to)
-    return summary
-
-
-FORMATS = {"json": write_json, "csv": write_csv}
-
-
-def _summary_data(summary: Summary) -> dict[str, Any]:
+def replay_data(cycles: Sequence[ReplayedCycle], heading: Mapping[str, Any]) -> dict[str, Any]:
+    """Keys: those of ``heading``, note, cycles, summary."""
+    summary = summed(cycles)
     return {
-        "cycles": summary.cycles,
-        "compared": summary.compared,
-        "identical": summary.identical,
-        "agreement_ratio": summary.agreement_ratio,
-        "first_at": summary.first_at,
-        "last_at": summary.last_at,
-        "was": asdict(summary.was),
-        "would": asdict(summary.would),
-        "note": MAY_DIFFER if summary.identical < summary.compared else None,
+        **heading,
+        "note": OPEN_LOOP,
+        "cycles": [
+            {
+                "cycle": cycle.number,
+                "taken_at": cycle.taken_at,
+                "agreement_ratio": cycle.agreement_ratio if cycle.would else None,
+                "was": cycle.was._asdict(),
+                "would": cycle.would._asdict() if cycle.would else None,
+            }
+            for cycle in cycles
+        ],
+        "summary": {
+            **summary._asdict(),
+            "was": summary.was._asdict(),
+            "would": summary.would._asdict(),
+            "note": MAY_DIFFER if summary.identical < summary.compared else None,
+        },
     }
 
 
-def _counted(cycles: Iterable[ReplayedCycle], summary: Summary) -> Iterator[ReplayedCycle]:
-    for cycle in cycles:
-        summary.add(cycle)
-        yield cycle
-
-
-_TABLE = ("cycle", "time", "agree", "targets", "pairs", "HS06", "would", "pairs", "HS06")
-_WIDTHS = (6, 19, 5, 7, 5, 6, 5, 5, 6)
-
-
-def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
-    was, would = cycle.was, cycle.would
-    return (
-        cycle.number,
-        shown(cycle.taken_at).rpartition(" ")[0],
-        f"{cycle.agreement_ratio:.0%}" if would else "-",
-        *(was.targets, was.pairs, round(was.moved_hs06)),
-        *((would.targets, would.pairs, round(would.moved_hs06)) if would else "---"),
-    )
-
-
-def _write_rows(cycles: Iterable[ReplayedCycle], to: TextIO) -> None:
-    """Print a row for each cycle as it comes: widths are fixed because later rows are unknown."""
-    for number, cells in enumerate(map(_row, cycles)):
-        if not number:
-            to.write(_in_columns(_TABLE))
-        to.write(_in_columns(cells))
-
-
-def _in_columns(cells: Sequence[object]) -> str:
-    return "  ".join(f"{cell!s:>{width}}" for cell, width in zip(cells, _WIDTHS)) + "\n"
-
-
-def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> None:
+def print_replay(
+    cycles: Sequence[ReplayedCycle], decides: str, to: TextIO, *, everything: bool
+) -> None:
+    """Print the cycles that differ most, or a line for each; then the summary."""
+    if everything:
+        print_table("", _TABLE, map(_row, cycles), to)
+    else:
+        differing = (cycle for cycle in cycles if cycle.same_nodes < cycle.either_nodes)
+        most = sorted(differing, key=lambda cycle: (cycle.agreement_ratio, cycle.taken_at))[:LISTED]
+        if most:
+            print_table("the cycles that differ most, those first", _TABLE, map(_row, most), to)
+    summary = summed(cycles)
     sides = {"was": summary.was, "would have been": summary.would}
-    compared = max(1, summary.compared)
-    print_paragraph(f"decided by {heading['decides']}", to)
+    number = max(1, summary.compared)
+    print_paragraph(f"decided by {decides}", to)
     print_table(
         f"means of {counted(summary.compared, 'complete cycle')} of {summary.cycles}",
         ("", "active", "targets", "pairs", "changed", "HS06 to move", "idle core-s"),
         [
             (
                 name,
-                f"{side.with_targets / compared:.0%}",
-                f"{side.targets / compared:.1f}",
-                f"{side.pairs / compared:.1f}",
-                f"{side.changed_nodes / compared:.1f}",
-                round(side.moved_hs06 / compared),
-                "?" if side.idle_core_seconds is None else round(side.idle_core_seconds / compared),
+                f"{side.with_targets / number:.0%}",
+                f"{side.targets / number:.1f}",
+                f"{side.pairs / number:.1f}",
+                f"{side.changed_nodes / number:.1f}",
+                round(side.moved_hs06 / number),
+                "?" if side.idle_core_seconds is None else round(side.idle_core_seconds / number),
             )
             for name, side in sides.items()
         ],
@@ -252,8 +178,15 @@ def _print_summary(summary: Summary, heading: Mapping[str, Any], to: TextIO) -> 
     print_paragraph(OPEN_LOOP, to)
 
 
-def _values(outcome: Optional[Outcome]) -> list[Any]:
-    return [getattr(outcome, name, None) for name in _FIELDS]
+def _row(cycle: ReplayedCycle) -> tuple[object, ...]:
+    was, would = cycle.was, cycle.would
+    return (
+        cycle.number,
+        shown(cycle.taken_at).rpartition(" ")[0],
+        f"{cycle.agreement_ratio:.0%}" if would else "-",
+        *(was.targets, was.pairs, round(was.moved_hs06)),
+        *((would.targets, would.pairs, round(would.moved_hs06)) if would else "---"),
+    )
 
 
 def _cell(value: Any) -> str:

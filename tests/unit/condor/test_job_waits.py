@@ -185,7 +185,7 @@ LONG = (
 
 
 def test_the_words_of_a_group() -> None:
-    assert [f"{label} {text}" for label, text in wait_rows(WAITS)] == [
+    assert [f"{label} {text}" for label, text, _ in wait_rows(WAITS)] == [
         "waits 1-core jobs: longest 2 h, median 1 h",
         f"waits 8-core jobs: {LONG}",
     ]

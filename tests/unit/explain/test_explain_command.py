@@ -1,4 +1,4 @@
-"""``sharectl explain``: which decision it tells of, and what it says where there is none."""
+"""``sharectl explain``: the decision that it explains, and its messages where there is none."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def incomplete(folder: Path, number: int) -> None:
     Ledger(folder / PLACE).record(record, replace(busy(number), sources=(silent,)))
 
 
+def jobs_of(folder: Path, group: str) -> tuple[object, ...]:
+    """Options that decide on a file of jobs: a node full of a group's, and cms waits."""
+    rows = [f"2 cn-1 {group} 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
+    (folder / "jobs").write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
+    return ("--jobs", folder / "jobs", "--taken-at", NOW)
+
+
 @pytest.mark.parametrize(
     ("words", "number"),
     [
@@ -51,7 +58,7 @@ def test_the_latest_cycle_is_explained_unless_another_is_named(
 
 @pytest.mark.parametrize("words", [("group", "cms"), ("cycle",)])
 @pytest.mark.usefixtures("kept")
-def test_another_configuration_decides_otherwise_and_then_nothing_would_change_it(
+def test_where_another_configuration_decides_otherwise_no_change_is_shown(
     run: Run, words: tuple[str, ...], tmp_path: Path
 ) -> None:
     content = run("explain", *words, "--json").json
@@ -61,25 +68,6 @@ def test_another_configuration_decides_otherwise_and_then_nothing_would_change_i
     content = run("explain", *words, "--json").json
     assert (content["agrees"], content["would_change"]) == (False, None)
     assert run("explain", *words).words.count("otherwise") == 1
-
-
-@pytest.mark.usefixtures("kept")
-def test_a_cycle_tells_what_would_change_it(run: Run) -> None:
-    flips = run("explain", "cycle", "--json").json["would_change"]
-    of_limit = [(f["value"], f["becomes"], f["outcome"]) for f in flips if f["code"] == "max-nodes"]
-    assert of_limit == [(4.0, 5.0, "5 targets"), (4.0, None, "7 targets")]
-
-
-@pytest.mark.parametrize("strategy", ["pair", "many"])
-def test_a_cycle_without_targets_tells_what_would_bring_some(
-    run: Run, config: Path, tmp_path: Path, strategy: str
-) -> None:
-    config.write_text(config.read_text().replace("pair", strategy))
-    write(tmp_path, law(strategy, max_nodes=4), [busy(0, waiting=0)])
-    content = run("explain", "cycle", "--json").json
-    assert (content["targets"], content["decided_again"]) == ([], "no target")
-    told = {flip["what"]: (flip["becomes"], flip["outcome"]) for flip in content["would_change"]}
-    assert told["8-core jobs of cms that wait"] == (1.0, "1 target")
 
 
 def test_a_group_whose_law_was_given_nothing_says_so(
@@ -103,14 +91,10 @@ def test_an_incomplete_cycle_explains_itself_and_a_group_is_of_the_one_before(
 ) -> None:
     incomplete(tmp_path, 5)
     ended = run("explain", "group", "alice")
-    assert ended.code == 0
-    assert "cycle 3" in ended.out
-    assert "cycle 4" in ended.err
-    ended = run("explain", "node", "cn-01", "--cycle", 4)
-    assert (ended.code, ended.out) == (1, "")
+    assert (ended.code, "cycle 3" in ended.out, "cycle 4" in ended.err) == (0, True, True)
     content = run("explain", "cycle", "--json").json
     assert (content["complete"], content["reason"], content["changes"]) == (False, None, None)
-    # Nobody knows what the silent source would have told, and nothing was decided again.
+    # The silent source is unknown, and nothing was decided again.
     assert (content["agrees"], content["decided_again"]) == (None, None)
     assert [flip["code"] for flip in content["would_change"]] == ["answering"]
 
@@ -121,9 +105,7 @@ def test_an_imported_cycle_has_no_outputs(run: Run, config: Path, tmp_path: Path
     log.write_text(f"{NOW + 5 * PERIOD_SECONDS} cms 87100 -542 0 4888 -3321 -29403 0 12784\n")
     config.write_text(config.read_text() + "ledger: {keep_days: 36500}\n")
     assert run("ledger", "import", log).code == 0
-    ended = run("explain", "group", "cms")
-    assert ended.code == 0
-    assert "cycle 3" in ended.out
+    assert "cycle 3" in run("explain", "group", "cms").out
     assert run("explain", "group", "cms", "--cycle", 4).code == 1
     screen = run("explain", "cycle", 4)
     assert (screen.code, screen.err) == (0, "")
@@ -159,7 +141,6 @@ MISTAKES: tuple[tuple[int, tuple[str, ...]], ...] = (
     (2, ("group", "alice", "--cycle", "1", "--live")),
     (2, ("node", "cn-1", "--at", "soon")),
     (2, ("cycle", "three")),
-    (2, ("group", "alice", "--cycle", "2023-01-01")),
 )
 
 
@@ -182,55 +163,37 @@ def test_messages(
 
 
 def test_a_file_of_jobs_is_decided_now(run: Run, tmp_path: Path) -> None:
-    jobs = tmp_path / "jobs"
-    rows = ["2 cn-1 alice 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
-    jobs.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    look = ("--jobs", jobs, "--taken-at", NOW)
+    look = jobs_of(tmp_path, "alice")
     content = run("explain", "group", "cms", *look, "--json").json
-    assert (content["cycle"], content["source"], content["agrees"]) == (None, str(jobs), True)
+    assert (content["cycle"], content["source"], content["agrees"]) == (None, str(look[1]), True)
     assert content["receives"][0]["nodes"] == ["cn-1"]
     content = run("explain", "node", "cn-1", *look, "--json").json
     assert (content["target"]["cap_cores"], content["says"]) == (56, None)
 
 
-def test_a_cycle_that_was_kept_from_publishing_tells_what_it_would_have(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_cycle_that_was_kept_from_publishing_shows_its_changes(run: Run, tmp_path: Path) -> None:
     (record,) = write(tmp_path, law(max_nodes=4), [busy(0)])
     nodes = tuple(replace(node, target=None) for node in record.nodes)
-    off = replace(
-        record,
-        taken_at=NOW + 60,
-        number=0,
-        reason="disabled",
-        sequence=None,
-        nodes=nodes,
-        published=(),
-    )
-    Ledger(tmp_path / PLACE).record(off, busy(0))
+    off = replace(record, taken_at=NOW + 60, number=0, reason="disabled", sequence=None)
+    Ledger(tmp_path / PLACE).record(replace(off, nodes=nodes, published=()), busy(0))
     for subject in (("group", "alice"), ("node", "cn-01")):
         assert "as if sharectl had not been kept" in run("explain", *subject).words
         assert run("explain", *subject, "--json").json["would_change"]
     content = run("explain", "cycle", "--json").json
     assert content["changes"]["counts"]["dropped"] == 4
     first = content["would_change"][0]
-    assert (first["code"], first["outcome"], content["decided_again"]) == (
-        *("enabled", "4 targets", "4 targets"),
-    )
+    assert (first["code"], first["outcome"]) == ("enabled", "4 targets")
+    assert content["decided_again"] == "4 targets"
 
 
-def test_a_group_tells_of_those_within_it(run: Run, config: Path, tmp_path: Path) -> None:
+def test_a_group_shows_those_within_it(run: Run, config: Path, tmp_path: Path) -> None:
     config.write_text(
         "groups: {alice: {pledge_hs06: 100, groups: {prod: {share: 0.7}}}, cms: {pledge_hs06: "
         f"300}}}}\nstate_directory: {tmp_path}\n",
         encoding="utf-8",
     )
-    jobs = tmp_path / "jobs"
-    rows = ["2 cn-1 alice.prod.x 60 1 10"] * 64 + ["1 PEND cms 0 8 10"] * 3
-    jobs.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8")
-    look = ("--jobs", jobs, "--taken-at", NOW)
-    out = run("explain", "group", "Alice", *look).words
-    assert "alice.prod to cms on 1 node" in out
+    look = jobs_of(tmp_path, "alice.prod.x")
+    assert "alice.prod to cms on 1 node" in run("explain", "group", "Alice", *look).words
     content = run("explain", "group", "alice", *look, "--json").json
     assert content["formulas"][-1]["numbers"] == "none of its own"
     content = run("explain", "group", "alice.prod", *look, "--json").json
@@ -240,21 +203,17 @@ def test_a_group_tells_of_those_within_it(run: Run, config: Path, tmp_path: Path
 
 def test_names_of_outside_origin_steer_no_terminal(run: Run, tmp_path: Path) -> None:
     (record,) = write(tmp_path, law(), [busy(0)])
+    name = "evil\x1b]0;x\x07"
     evil = NodeRecord(
-        "evil\x1b]0;x\x07",
-        64,
-        10.0,
-        controlled=True,
-        held=(HeldJobs("a\nb", 1, 3, 60),),
-        target=Target("evil\x1b]0;x\x07", "ali\x1bce", 1, "cms", 8),
+        *(name, 64, 10.0, True, (HeldJobs("a\nb", 1, 3, 60),)),
+        target=Target(name, "ali\x1bce", 1, "cms", 8),
         reason="beca\x1buse",
     )
-    later = replace(
-        record, taken_at=NOW + 60, nodes=(*record.nodes, evil), reason="\x1b[31m", number=0
-    )
+    nodes = (*record.nodes, evil)
+    later = replace(record, taken_at=NOW + 60, nodes=nodes, reason="\x1b[31m", number=0)
     Ledger(tmp_path / PLACE).record(later, busy(0))
     incomplete(tmp_path, 5)
-    subjects = (("cycle", "2", "--all"), ("node", evil.node), ("cycle", "2", "--json"), ("cycle",))
+    subjects = (("cycle", "2", "--all"), ("node", name), ("cycle", "2", "--json"), ("cycle",))
     for words in (*subjects, ("group", "alice")):
         ended = run("explain", *words)
         assert ended.code == 0, ended.err
@@ -266,9 +225,8 @@ def test_a_cycle_lists_its_slowest_sources(
     run: Run, kept: list[CycleRecord], tmp_path: Path, everything: Optional[str], named: int
 ) -> None:
     sources = tuple(Source(f"schedd ap-{number}", float(number)) for number in range(1, 4))
-    later = replace(
-        kept[-1], number=0, taken_at=kept[-1].taken_at + PERIOD_SECONDS, sources=sources
-    )
+    taken_at = kept[-1].taken_at + PERIOD_SECONDS
+    later = replace(kept[-1], number=0, taken_at=taken_at, sources=sources)
     Ledger(tmp_path / PLACE).record(later, replace(busy(3), sources=sources))
     out = run("explain", "cycle", *filter(None, (everything,))).words
     assert out.count("schedd ap-") == named

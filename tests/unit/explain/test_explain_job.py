@@ -70,15 +70,13 @@ def job(requirements: str = "True", **expressions: str) -> classad2.ClassAd:
 
 
 def one(job_ad: Any, slot_ad: Any) -> SlotFinding:
-    (found,) = findings(job_ad, [slot_ad], NOW)
-    return found
+    (finding,) = findings(job_ad, [slot_ad], NOW)
+    return finding
 
 
-def codes(found: SlotFinding) -> tuple[list[str], list[str]]:
-    """What stands in the way, and what would on an empty node."""
-    return [o.code for o in found.obstacles], [o.code for o in found.empty_obstacles]
-
-
+MEMORY = Obstacle("memory", "RequestMemory = 31000")
+CPUS = Obstacle("cpus", "RequestCpus = 8")
+KEPT_OUT = Obstacle("target", "MY.t1_TargetAdmits isnt false")
 TARGET = {
     "t1_TargetGroups": '{"alice", "cms"}',
     "t1_Targetcores": "{2, 8}",
@@ -89,74 +87,56 @@ TARGET = {
 }
 
 
-@pytest.mark.parametrize(
-    ("job_ad", "slot_ad", "now", "empty"),
-    [
-        (job(), slot(), [], []),
-        (job(RequestCpus="6"), slot(), ["cpus"], []),
-        (job(RequestCpus="9"), slot(), ["cpus"], ["cpus"]),
-        (job("TARGET.Cpus >= RequestCpus", RequestCpus="6"), slot(), ["cpus"], []),
-        (job(RequestMemory="20000", RequestCpus="6"), slot(), ["cpus", "memory"], ["memory"]),
-        (job("TARGET.Arch == 1 && True"), slot(), ["job-requirements"], ["job-requirements"]),
-        (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), slot(), ["gpus"], ["gpus"]),
-        (
-            job("TARGET.Licence >= RequestLicence", RequestLicence="1"),
-            slot(),
-            ["resource"],
-            ["resource"],
-        ),
-        (job(RequestCpus="1 / 0"), slot(), ["bad-request"], ["bad-request"]),
-        (job(), slot(Start="MY.Warm && False", Warm="True"), ["site-start"], ["site-start"]),
-        (job(), slot(Start="Undefined && True"), ["site-start"], ["site-start"]),
-        (job(), slot(Start="ChildCpus[0] =!= 4"), ["site-start"], []),
-        (job(), slot(**TARGET), ["target"], []),
-        (job(AccountingGroup='"cms"'), slot(**TARGET), [], []),
-        (job(), slot(t1_GraceAdmits="MY.MC_GRACE =!= True", MC_GRACE="1 > 0"), ["grace"], []),
-        (
-            job(),
-            slot(t1_CoolAdmits="MY.t1_overheat =!= True", t1_overheat="True"),
-            ["overheat"],
-            [],
-        ),
-        (job(), slot(State='"Drained"', Draining="True", Requirements="False"), ["draining"], []),
-        (
-            job(RequestCpus="9"),
-            slot(State='"Drained"', Draining="True", Requirements="False"),
-            ["cpus", "draining"],
-            ["cpus"],
-        ),
-        (job(), slot(Requirements="START && False"), ["slot-requirements"], ["slot-requirements"]),
-        (job(), slot(PartitionableSlot="undefined", State='"Claimed"'), ["claimed"], []),
-        (
-            job(),
-            slot(
-                ConsumptionCpus="5 + TARGET.RequestCpus",
-                WithinResourceLimits="Cpus >= MY.ConsumptionCpus",
-            ),
-            ["cpus"],
-            [],
-        ),
-        (job("undefined"), slot(), ["job-requirements"], ["job-requirements"]),
-        (job("error"), slot(), ["job-requirements"], ["job-requirements"]),
-        (job("1 / 0 == 1"), slot(), ["job-requirements"], ["job-requirements"]),
-        (job('"yes"'), slot(), ["job-requirements"], ["job-requirements"]),
-    ],
-)
+DRAINED = {"State": '"Drained"', "Draining": "True", "Requirements": "False"}
+CHARGED = {
+    "ConsumptionCpus": "5 + TARGET.RequestCpus",
+    "WithinResourceLimits": "Cpus >= MY.ConsumptionCpus",
+}
+OBSTACLES = [
+    (job(), {}, "", ""),
+    (job(RequestCpus="6"), {}, "cpus", ""),
+    (job(RequestCpus="9"), {}, "cpus", "cpus"),
+    (job("TARGET.Cpus >= RequestCpus", RequestCpus="6"), {}, "cpus", ""),
+    (job(RequestMemory="20000", RequestCpus="6"), {}, "cpus memory", "memory"),
+    (job("TARGET.Arch == 1 && True"), {}, "job-requirements", "job-requirements"),
+    (job("TARGET.GPUs >= RequestGPUs", RequestGPUs="1"), {}, "gpus", "gpus"),
+    (job("TARGET.Licence >= RequestLicence", RequestLicence="1"), {}, "resource", "resource"),
+    (job(RequestCpus="1 / 0"), {}, "bad-request", "bad-request"),
+    (job(), {"Start": "MY.Warm && False", "Warm": "True"}, "site-start", "site-start"),
+    (job(), {"Start": "Undefined && True"}, "site-start", "site-start"),
+    (job(), {"Start": "ChildCpus[0] =!= 4"}, "site-start", ""),
+    (job(), TARGET, "target", ""),
+    (job(AccountingGroup='"cms"'), TARGET, "", ""),
+    (job(), {"t1_GraceAdmits": "MY.MC_GRACE =!= True", "MC_GRACE": "1 > 0"}, "grace", ""),
+    (job(), {"t1_CoolAdmits": "MY.t1_overheat =!= True", "t1_overheat": "True"}, "overheat", ""),
+    (job(), DRAINED, "draining", ""),
+    (job(RequestCpus="9"), DRAINED, "cpus draining", "cpus"),
+    (job(), {"Requirements": "START && False"}, "slot-requirements", "slot-requirements"),
+    (job(), {"PartitionableSlot": "undefined", "State": '"Claimed"'}, "claimed", ""),
+    (job(), CHARGED, "cpus", ""),
+    *(
+        (job(requirements), {}, "job-requirements", "job-requirements")
+        for requirements in ("undefined", "error", "1 / 0 == 1", '"yes"')
+    ),
+]
+"""Job, attributes of the slot, obstacles of now, obstacles of an empty node."""
+
+
+@pytest.mark.parametrize(("job_ad", "attributes", "now", "empty"), OBSTACLES)
 def test_each_obstacle_is_named_and_no_other(
-    job_ad: Any, slot_ad: Any, now: list[str], empty: list[str]
+    job_ad: Any, attributes: dict[str, str], now: str, empty: str
 ) -> None:
-    found = one(job_ad, slot_ad)
-    assert codes(found) == (now, empty)
+    finding = one(job_ad, slot(**attributes))
+    assert [obstacle.code for obstacle in finding.obstacles] == now.split()
+    assert [obstacle.code for obstacle in finding.empty_obstacles] == empty.split()
 
 
 @pytest.mark.parametrize(
     ("group", "kind"), [("alice.x", "cap"), ("CMS", "size"), ("lhcb", "others")]
 )
 def test_a_target_keeps_a_job_out_for_a_reason(group: str, kind: str) -> None:
-    target = one(
-        job(AccountingGroup=f'"{group}"'), slot(**{**TARGET, "t1_TargetAdmits": "False"})
-    ).target
-    assert target is not None
+    closed = slot(**{**TARGET, "t1_TargetAdmits": "False"})
+    target = one(job(AccountingGroup=f'"{group}"'), closed).target
     assert target == SlotTarget(kind, "alice", 2, "cms", 8, NOW + 600)
 
 
@@ -167,17 +147,14 @@ def test_grace_says_when_it_ends() -> None:
 
 
 def test_a_node_counts_by_its_nearest_slot() -> None:
-    cpus, memory = Obstacle("cpus", "x"), Obstacle("memory", "y")
-    near = SlotFinding("a", "1@a", job_accepts=True, slot_accepts=False, obstacles=(cpus,))
-    far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(cpus, memory))
+    near = SlotFinding("a", "1@a", job_accepts=True, slot_accepts=False, obstacles=(CPUS,))
+    far = SlotFinding("a", "2@a", job_accepts=False, slot_accepts=False, obstacles=(CPUS, MEMORY))
     free = SlotFinding("b", "1@b", job_accepts=True, slot_accepts=True)
-    found = verdict([far, near, free])
-    assert (found.code, found.total, found.fitting_nodes, found.fitting_if_empty) == (
-        *("could-now", 2, 1, 2),
-    )
-    (count,) = found.obstacles
+    why = verdict([far, near, free])
+    assert (why.code, why.total, why.fitting_nodes, why.fitting_if_empty) == ("could-now", 2, 1, 2)
+    (count,) = why.obstacles
     assert (count.code, count.nodes, count.alone) == ("cpus", 1, 1)
-    assert found.slots == {"total": 3, "refused_by_job": 1, "refusing_job": 1, "matching": 1}
+    assert why.slots == {"total": 3, "refused_by_job": 1, "refusing_job": 1, "matching": 1}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +173,7 @@ def test_jobs_are_named_as_condor_names_them(written: str, schedd: Any, wanted: 
 @pytest.mark.parametrize(
     "written", ["12", "", "a.b", "1.2 || true", "#1.2", "1.2.3", "12345678901.0", "x#"]
 )
-def test_what_names_no_job_is_refused(written: str) -> None:
+def test_other_words_are_refused(written: str) -> None:
     with pytest.raises(ValueError, match=r"write CLUSTER\.PROC"):
         job_id(written, None)
 
@@ -240,59 +217,37 @@ def test_requests_have_values_where_they_are_numbers_on_their_own() -> None:
     assert facts_of(lying, "ap-1").request_values == {}
 
 
-MEMORY = Obstacle("memory", "RequestMemory = 31000")
-CPUS = Obstacle("cpus", "RequestCpus = 8")
-KEPT_OUT = Obstacle("target", "MY.t1_TargetAdmits isnt false")
-FACTS = JobFacts(
-    "ap-1",
-    1,
-    5,
-    "lhcb",
-    "bob",
-    {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"},
-    NOW - 60,
-)
+REQUESTS = {"RequestCpus": "8", "RequestMemory": "31000", "RequestDisk": "DiskUsage * 2"}
+FACTS = JobFacts("ap-1", 1, 5, "lhcb", "bob", REQUESTS, NOW - 60)
 
 
 def finding(node: str, now: Sequence[Obstacle], empty: Sequence[Obstacle] = ()) -> SlotFinding:
     target = SlotTarget("others", "alice", 0, "cms", 8, NOW + 600) if KEPT_OUT in now else None
-    short = (Shortage("Memory", 31000, 20000, 30976),) if MEMORY in now else ()
-    cores = (Shortage("Cpus", 8, 4, 8),) if CPUS in now else ()
+    short = [Shortage("Memory", 31000, 20000, 30976)] if MEMORY in now else []
+    short += [Shortage("Cpus", 8, 4, 8)] if CPUS in now else []
     return SlotFinding(
         *(node, f"slot1@{node}", True, False, tuple(now), tuple(empty), target),
-        shortages=(*short, *cores),
+        shortages=tuple(short),
     )
 
 
-def page(
-    *findings: SlotFinding,
-    facts: JobFacts = FACTS,
-    headroom: Optional[Headroom] = None,
-    everything: bool = False,
-) -> Page:
-    found = verdict(findings)
-    explained = JobExplanation("6.1", NOW, found.code, facts, found, headroom)
-    return job_page(explained, everything=everything)
-
-
-def screen(shown: Page, *, everything: bool = False) -> str:
-    to = io.StringIO()
-    shown.print(to, json=False, everything=everything)
-    return to.getvalue()
+def page(*findings: SlotFinding, facts: JobFacts = FACTS, use: Optional[Headroom] = None) -> Page:
+    why = verdict(findings)
+    return job_page(JobExplanation("6.1", NOW, why.code, facts, why, use))
 
 
 def test_jobs_that_no_empty_node_takes_have_only_remedies_that_help() -> None:
-    nodes = [finding(f"wn-{k}", [CPUS, MEMORY, KEPT_OUT], [MEMORY]) for k in range(3)]
-    shown = page(*nodes)
+    shown = page(*(finding(f"wn-{k}", [CPUS, MEMORY, KEPT_OUT], [MEMORY]) for k in range(3)))
     assert shown.data["code"] == "could-never"
     remedies = {row["code"]: row["remedy"] for row in shown.data["nodes"]["obstacles"]}
     assert remedies == {"cpus": law.NO_USE, "memory": law.TOO_LARGE, "target": law.NO_USE}
-    labels = [label for label, _ in shown.rows]
+    rows = shown.shown(everything=False)
+    labels = [label for label, _ in rows]
     assert labels.index("even empty") < labels.index("in the way")
     assert "target" not in labels
-    assert [text for label, text in shown.rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
-    everything = page(*nodes, everything=True)
-    assert any(law.OBSTACLES["cpus"] in text for _, text in everything.rows)
+    assert [text for label, text in rows if label == "change"] == [f"memory: {law.TOO_LARGE}"]
+    everything = shown.shown(everything=True)
+    assert any(law.OBSTACLES["cpus"] in text for _, text in everything)
 
 
 def test_a_target_is_first_waited_for_and_then_switched_off_on_a_node() -> None:
@@ -302,29 +257,34 @@ def test_a_target_is_first_waited_for_and_then_switched_off_on_a_node() -> None:
     assert places == sorted(places)
 
 
-def test_the_screen_has_units_and_what_else_is_known(golden: Callable[[str, str], None]) -> None:
+def test_the_screen_has_units_and_all_else(golden: Callable[[str, str], None]) -> None:
     long = "ifthenelse(MemoryUsage isnt undefined,MemoryUsage,( ImageSize + 1023 ) / 1024)"
     headroom = Headroom("lhcb", pledge_hs06=200.0, power_hs06=386.0, error_hs06=173.0)
-    told = replace(
+    rejected = replace(
         FACTS,
-        requests={**FACTS.requests, "RequestGPUs": "nowhere", "RequestMemory": long},
+        requests={**REQUESTS, "RequestGPUs": "nowhere", "RequestMemory": long},
         request_values={"RequestCpus": 8.0, "RequestDisk": 75.0, "RequestMemory": 31000.0},
         rejected="no match found",
         rejected_at=NOW - 2,
         rejected_job="5.0",
         limits="sw_a",
     )
-    waiting = page(finding("wn-1", [MEMORY, KEPT_OUT]), facts=FACTS, headroom=headroom)
-    other = page(finding("wn-1", [CPUS]), finding("wn-2", [MEMORY], [MEMORY]), facts=told)
-    states = [
-        JobExplanation("6.1", NOW, code, replace(FACTS, **of))
-        for code, of in (
-            (law.HELD, {"hold_reason": "of bob", "hold_code": 1}),
-            (law.RUNNING, {"host": "slot1_1@wn-1"}),
-            (law.COMPLETED, {"exit_code": 0}),
-            (law.REMOVED, {"remove_reason": "by bob"}),
-        )
+    states: dict[str, dict[str, Any]] = {
+        law.HELD: {"hold_reason": "of bob", "hold_code": 1},
+        law.RUNNING: {"host": "slot1_1@wn-1"},
+        law.COMPLETED: {"exit_code": 0},
+        law.REMOVED: {"remove_reason": "by bob"},
+    }
+    pages = [
+        page(finding("wn-1", [MEMORY, KEPT_OUT]), use=headroom),
+        page(finding("wn-1", [CPUS]), finding("wn-2", [MEMORY], [MEMORY]), facts=rejected),
+        *(
+            job_page(JobExplanation("6.1", NOW, code, replace(FACTS, **of)))
+            for code, of in states.items()
+        ),
+        job_page(JobExplanation("7.0", NOW, law.UNKNOWN)),
     ]
-    pages = [waiting, other, *(job_page(state, everything=False) for state in states)]
-    pages.append(job_page(JobExplanation("7.0", NOW, law.UNKNOWN), everything=False))
-    golden("explain/job.txt", "\n".join(map(screen, pages)))
+    screens = [io.StringIO() for _ in pages]
+    for shown, to in zip(pages, screens):
+        shown.print(to, json=False, everything=False)
+    golden("explain/job.txt", "\n".join(to.getvalue() for to in screens))

@@ -10,7 +10,7 @@ from sharectl.control.laws import Control, Ewma, Pid
 from sharectl.control.setpoints import Entitlement, Loans
 from sharectl.control.steering import SteeringConfig
 from sharectl.cycle.record import record_of
-from sharectl.explain.group import Formula, formulas, number
+from sharectl.explain.formulas import Formula, formulas, number
 from sharectl.model import GroupControl, GroupError, GroupUsage, Snapshot
 from sharectl.plan.plan import State, decide
 from sharectl.plan.records import CycleRecord
@@ -38,8 +38,8 @@ def of(record: CycleRecord, group: str = "alice") -> dict[str, Formula]:
     return {formula.name: formula for formula in formulas(record, group)}
 
 
-def steered(steering: SteeringConfig, *looks: Snapshot, **of_law: object) -> list[CycleRecord]:
-    config = replace(law(**of_law), steering=steering)  # type: ignore[arg-type]
+def steered(steering: SteeringConfig, *looks: Snapshot, **limits: float) -> list[CycleRecord]:
+    config = replace(law(**limits), steering=steering)  # type: ignore[arg-type]
     records, state = [], State()
     for taken in looks:
         decision = decide(config, state, taken, taken.taken_at)
@@ -56,29 +56,27 @@ def assert_computed(formula: Formula, within: float) -> None:
 @pytest.mark.parametrize("group", PRINTED)
 def test_the_rows_of_the_seed_come_out_as_they_are_printed(group: str) -> None:
     record = CycleRecord(1_627_101_243, 0.0, complete=True, groups=tuple(map(seed_row, SEED)))
-    found = of(record, group)
-    assert round(float(found["DHS"].numbers.split(" x ")[1]), 4) == 0.7006
-    assert found["DHS"].value == SEED[group][1]
+    rows = of(record, group)
+    assert round(float(rows["DHS"].numbers.split(" x ")[1]), 4) == 0.7006
+    assert rows["DHS"].value == SEED[group][1]
     for name in ("DHS", "setpoint", "error"):
-        assert_computed(found[name], 2)
+        assert_computed(rows[name], 2)
 
 
 @pytest.mark.parametrize("mode", ["in_use", "present", "pledge"])
-@pytest.mark.parametrize("group", ["alice", "atlas", "cms"])
+@pytest.mark.parametrize("group", ["alice", "cms"])
 def test_every_setpoint_is_computed(mode: str, group: str) -> None:
     (record,) = steered(SteeringConfig(entitlement=Entitlement(setpoint=mode)), busy(1))
-    found = of(record, group)
-    assert_computed(found["setpoint"], 1)
-    assert_computed(found["error"], 0.2)
+    assert_computed(of(record, group)["setpoint"], 1)
+    assert_computed(of(record, group)["error"], 0.2)
 
 
 def test_loans_are_a_term() -> None:
     entitlement = Entitlement(loans=Loans(max_lent_hs06={"alice": 500.0, "atlas": 500.0}))
     held = [running("cn-1", "alice", 1, 8), running("cn-2", "cms", 8, 8)]
     (record,) = steered(SteeringConfig(entitlement=entitlement), snapshot(held, {("cms", 8): 99}))
-    found = of(record, "cms")["setpoint"]
-    assert " + " in found.numbers
-    assert_computed(found, 1)
+    assert " + " in of(record, "cms")["setpoint"].numbers
+    assert_computed(of(record, "cms")["setpoint"], 1)
 
 
 @pytest.mark.parametrize(
@@ -91,33 +89,29 @@ def test_the_average_is_computed_by_its_weights(
     later = replace(busy(3), taken_at=busy(0).taken_at + seconds)
     first, second = steered(SteeringConfig(control), busy(0), later)
     assert of(first)["average"].numbers == "as recorded"
-    found = of(second)
-    assert f" x {weight}" in found["average"].numbers
-    assert_computed(found["average"], 0.3)
-    assert (found["output"].numbers, found["output"].value) == ("average", found["average"].value)
+    rows = of(second)
+    assert f" x {weight}" in rows["average"].numbers
+    assert_computed(rows["average"], 0.3)
+    assert (rows["output"].numbers, rows["output"].value) == ("average", rows["average"].value)
 
 
 def test_the_three_terms_come_to_the_output() -> None:
     control = Control(law="pid", pid=Pid(gain=0.5, derivative_seconds=600.0))
     *_, last = steered(SteeringConfig(control), busy(0), busy(1), busy(2))
-    found = of(last)
-    assert found["D"].value != 0
-    assert sum(found[name].value for name in "PID") == pytest.approx(found["output"].value, abs=0.1)
-    assert found["output"].numbers == "P + I + D"
-    assert_computed(found["P"], 0.1)
+    rows = of(last)
+    assert rows["D"].value != 0
+    assert sum(rows[name].value for name in "PID") == pytest.approx(rows["output"].value, abs=0.1)
+    assert rows["output"].numbers == "P + I + D"
+    assert_computed(rows["P"], 0.1)
 
 
-def test_bounds_of_the_output_are_named() -> None:
+def test_bounds_of_the_output_and_laws_of_another_version_are_named() -> None:
     (first,) = steered(SteeringConfig(), busy(0), deadband_hs06=1e6)
     assert of(first)["output"].numbers == "error = 537.9, and then: deadband"
-
-
-def test_a_law_of_another_version_is_told_as_it_is_recorded() -> None:
     control = replace(seed_row("alice"), law="fuzzy", state={"mood": 1.0})
     record = CycleRecord(NOW, 0.0, complete=True, groups=(control,), setpoint="tarot")
-    found = of(record)
-    assert found["output"].words == "mood 1"
-    assert found["setpoint"].numbers == "as recorded"
+    assert of(record)["output"].words == "mood 1"
+    assert of(record)["setpoint"].numbers == "as recorded"
 
 
 def test_a_number_is_never_minus_nothing() -> None:

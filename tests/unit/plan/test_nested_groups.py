@@ -14,7 +14,7 @@ from sharectl.config.load import parse
 from sharectl.cycle.doubts import doubts
 from sharectl.cycle.record import record_of, snapshot_of
 from sharectl.errors import InputError
-from sharectl.explain.again import with_pledges_of
+from sharectl.explain.decisions import with_pledges_of
 from sharectl.ledger import error_log
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.plan import Decision, PlanConfig, State, decide

@@ -8,14 +8,12 @@ import pytest
 
 from sharectl.control.laws import Control, Pid
 from sharectl.control.steering import SEED, SteeringConfig
-from sharectl.explain.again import Explained, of_now
-from sharectl.explain.group import explain_group
-from sharectl.explain.node import explain_node
+from sharectl.explain.decisions import Explained, explain_group, explain_node, of_now
 from sharectl.explain.what_if import Case
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot, Standing, Target
 from sharectl.plan.nodes import NodeWords
 from sharectl.plan.plan import NODE_REASONS, REASONS, Decision, PlanConfig, State, decide
-from sharectl.report.explain import group_page, node_page, unfit_words
+from sharectl.report.explain import group_page, node_page
 from tests.fakes import NOW
 
 SMALL_OUTPUTS = SteeringConfig(Control(law="pid", pid=Pid(max_output_hs06=50.0)))
@@ -87,25 +85,23 @@ def test_outputs_that_are_too_small_are_no_errors_that_are(strategy: str) -> Non
     found = explained(config(strategy, SMALL_OUTPUTS), taken)
     assert codes(found.decision) == ("output-below-node", {"no-call"})
     group = explain_group(found, "alice")
-    (flip,) = [flip for flip in group.otherwise.flips if flip.code == "output-limit"]
+    (flip,) = [flip for flip in group.flips if flip.code == "output-limit"]
     assert (flip.name, flip.value, flip.outcome) == (
         "control.pid.max_output_hs06",
         50.0,
         "gives on 2 nodes",
     )
-    rows = group_page(found, group, everything=True).rows
+    rows = group_page(found, "alice", group).shown(everything=True)
     assert any(label == "acted" and "output-limit" in text for label, text in rows)
     assert ("limits", "none bounded the change of targets") in rows
 
 
 def test_what_waits_is_told_beside_what_nodes_have() -> None:
-    record = explained(config(), seen(PendingJobs("cms", 8, 5, 40_000))).record
-    assert unfit_words(record) == (
-        "cms waits for 8 cores with 40000 MiB; no node under control has that (largest: 16 "
-        "cores, 32768 MiB)"
-    )
-    record = explained(config(), seen(PendingJobs("cms", 8, 5, 30_000))).record
-    assert "no group over its share could give that on a node under control" in unfit_words(record)
+    found = explained(config(), seen(PendingJobs("cms", 8, 5, 40_000)))
+    page = group_page(found, "cms", explain_group(found, "cms"))
+    fits = dict(page.shown(everything=False))["fits"]
+    assert "cms waits for 8 cores with 40000 MiB" in fits
+    assert "16 cores, 32768 MiB" in fits
 
 
 def test_a_target_that_is_kept_inside_the_deadband_costs_what_it_costs() -> None:
@@ -123,8 +119,8 @@ def test_what_was_not_estimated_is_no_zero() -> None:
     state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
     found = explained(how, seen(), state)
     bare = replace(found.record.nodes[0], wait_seconds=0.0, idle_core_seconds=0.0)
-    page = node_page(found, explain_node(found, bare, None, None), everything=True)
-    assert ("costs", "not estimated") in page.rows
+    page = node_page(found, bare, explain_node(found, bare))
+    assert ("costs", "not estimated") in page.shown(everything=True)
     assert page.data["idle_core_seconds"] is None
 
 
@@ -136,9 +132,9 @@ def test_a_node_that_is_switched_off_is_said_to_be(switch: str, named: str) -> N
     for pending in ((PendingJobs("cms", 8, 5, 2_000),), ()):
         found = explained(config(), seen(*pending))
         words = NodeWords(0, switched_off=(switch,))
-        node = explain_node(found, found.record.nodes[0], None, words)
-        page = node_page(found, node, everything=False)
-        said = [text for label, text in page.rows if label == "says now"]
+        node = found.record.nodes[0]
+        page = node_page(found, node, explain_node(found, node), words=words)
+        said = [text for label, text in page.shown(everything=True) if label == "says now"]
         assert said[0].startswith("sharectl is switched off there: ")
         assert named in said[0]
         assert said[1] == "it acts on no target"
@@ -151,8 +147,8 @@ def test_only_the_condition_in_question_is_named() -> None:
     how = config(deadband_hs06=1e6, dwell_seconds=3600)
     state = State(standing=(Standing(STOOD, NOW - 60),), standing_until=NOW + 60)
     found = explained(how, acting, state)
-    page = explain_node(found, found.record.nodes[0], None, None)
-    assert [(flip.code, flip.name, flip.outcome) for flip in page.otherwise.flips] == [
+    otherwise = explain_node(found, found.record.nodes[0])
+    assert [(flip.code, flip.name, flip.outcome) for flip in otherwise.flips] == [
         ("dwell", "control.dwell_seconds", "no target")
     ]
 
@@ -161,8 +157,8 @@ def test_of_conditions_that_are_needed_together_no_other_is_named() -> None:
     taken = seen(PendingJobs("cms", 8, 5, 2_000), nodes=2)
     first = replace(taken.nodes[0], reserved=True, draining=True)
     found = explained(config(dwell_seconds=60), replace(taken, nodes=(first, taken.nodes[1])))
-    page = explain_node(found, found.record.nodes[0], None, None)
-    (flip,) = page.otherwise.flips
+    otherwise = explain_node(found, found.record.nodes[0])
+    (flip,) = otherwise.flips
     assert (
         flip.name == "the node is not reserved (nodes.reserved) and the node is not being drained"
     )

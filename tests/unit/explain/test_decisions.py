@@ -1,4 +1,4 @@
-"""Decisions of the ledger, made again, and where these are others."""
+"""Decisions of the ledger, made again, and cycles in which these differ."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from sharectl.cycle.record import record_of
-from sharectl.explain.again import Replay, alike, of_ledger, replayed
+from sharectl.explain.decisions import alike, of_ledger
+from sharectl.explain.replay import Replay, replayed
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Node, PendingJobs, PlanLimits, RunningJobs, Snapshot
 from sharectl.plan.plan import NOTHING_KNOWN, PlanConfig, State, decide
@@ -54,11 +55,6 @@ def test_a_row_without_the_memory_of_jobs_disagrees(tmp_path: Path) -> None:
     assert not of_ledger(record, None, LAW, NOTHING_KNOWN).agrees
 
 
-def test_kinds_of_memory_are_few(tmp_path: Path) -> None:
-    taken = full(tuple((16_384 + number, 1) for number in range(500)))
-    assert kept(tmp_path, taken).pending == (PendingJobs("cms", 8, 500, 16_883),)
-
-
 @pytest.mark.parametrize(
     ("were", "are", "expected"),
     [(0, 0, True), (0, 1, False), (1, 0, False), (4, 2, False), (9, 10, True), (79, 88, False)],
@@ -101,11 +97,10 @@ def config(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", [CHOSEN, OTHER])
 @pytest.mark.usefixtures("config")
-def test_what_would_change_another_decision_is_left_out(run: Run, name: str) -> None:
+def test_changes_of_another_decision_are_left_out(run: Run, name: str) -> None:
     content = run("explain", "node", name, "--cycle", 1, "--json").json
     assert (content["agrees"], content["would_change"]) == (False, None)
     assert content["decided_again"] == ("no target" if name == CHOSEN else "a target")
-    assert run("explain", "node", name, "--cycle", 1).words.count("otherwise") == 1
     # In the next cycle the target stands already, and deciding again agrees.
     content = run("explain", "node", name, "--cycle", 2, "--json").json
     assert content["agrees"]
@@ -116,7 +111,7 @@ def test_what_would_change_another_decision_is_left_out(run: Run, name: str) -> 
     ("subject", "outcome"), [(("group", "cms", "--cycle"), "gives"), (("cycle",), "1 target")]
 )
 @pytest.mark.usefixtures("config")
-def test_numbers_of_nodes_that_agree_are_told_of(
+def test_changes_of_as_many_targets_are_shown(
     run: Run, subject: tuple[str, ...], outcome: str
 ) -> None:
     content = run("explain", *subject, 1, "--json").json
@@ -124,19 +119,13 @@ def test_numbers_of_nodes_that_agree_are_told_of(
     assert content["would_change"]
 
 
-@pytest.mark.usefixtures("config")
-def test_a_replay_notes_that_it_differs_where_nothing_was_changed(run: Run) -> None:
+def test_run_times_of_today_are_all_that_differs(config: Path, run: Run) -> None:
     """The other node is chosen by the run times of today, and keeps its target from then on."""
-    content = run("replay", "--json").json
-    assert [cycle["agreement_ratio"] for cycle in content["cycles"]] == [0.0] * LOOKS
-    assert [cycle["would"]["targets"] for cycle in content["cycles"]] == [1] * LOOKS
-    assert content["summary"]["note"]
-
-
-def test_run_times_known_then_are_all_that_differs(config: Path) -> None:
+    assert run("replay", "--json").json["summary"]["note"]
     ledger = Ledger(config.parent / PLACE)
     with_nodes = list(ledger.cycles(NOW, NOW + LOOKS * PERIOD_SECONDS, with_nodes=True))
     law = PlanConfig(PLEDGES, PlanLimits(), 3060)
     for known, agrees in ((NOTHING_KNOWN, 1.0), (ledger.known(tuple(PLEDGES)), 0.0)):
         cycles = list(replayed(Replay(law, known), with_nodes, None, State()))
         assert [cycle.agreement_ratio for cycle in cycles] == [agrees] * LOOKS
+        assert [cycle.would and cycle.would.targets for cycle in cycles] == [1] * LOOKS
