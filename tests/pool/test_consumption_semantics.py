@@ -1,4 +1,4 @@
-"""What `sharectl consumption` takes for granted of HTCondor, and its manual does not say: docs/consumption-measured.md."""
+"""What `sharectl consumption` takes for granted of HTCondor, and its manual does not say: docs/consumption-reference.md."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ and nothing is printed then.
 _CAPACITY_EPILOG = """\
 <none> is the root group: jobs that are in no other. It has no quota of its own but what the groups
 leave, so its quota may be 0 while all that slots have counts as within it.
-? is unknown, - is nothing. docs/match-cost.md explains the columns."""
+? is unknown, - is nothing. docs/consumption-reference.md explains the columns."""
 _COST_EPILOG = f"""\
 columns of --group, in weighted slots:
   no slot       pending jobs of the group that match no slot as it is
