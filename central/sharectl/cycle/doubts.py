@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Optional
 
 from sharectl.model import OTHER, GroupUsage, Snapshot, Source
-from sharectl.plan.nodes import Controlled, ControlledConstraint, ControlledHosts, ControlledShare
+from sharectl.plan.nodes import ControlledConstraint, ControlledHosts, ControlledShare
 from sharectl.shares.demand import unplaceable_words
 from sharectl.shares.errors import group_errors, usage_by_group
 from sharectl.shares.groups import levels_above
@@ -51,12 +51,16 @@ MOST_UNPLACEABLE = 10
 
 def doubts(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
     """Doubts about a complete snapshot at Unix time ``now``, a line each; they change no plan."""
+    usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
+    untried = snapshot.untried
     return (
         *_nodes(config, state, snapshot, now),
         *power_doubts(snapshot),
         *_several_slots(snapshot),
-        *_groups(config, snapshot),
-        *_jobs(snapshot),
+        *filter(None, (_misspelt(group, usage) for group in config.pledge_hs06)),
+        *_over_their_own(config, usage),
+        *map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE]),
+        *((f"{untried}: they count as demand",) if untried is not None else ()),
     )
 
 
@@ -72,17 +76,23 @@ def power_doubts(snapshot: Snapshot) -> tuple[str, ...]:
     return (doubt,)
 
 
-def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> tuple[str, ...]:
-    only_measures = isinstance(config.controlled, ControlledShare) and config.controlled.ratio == 0
-    if only_measures or not snapshot.nodes or any(node.controlled for node in snapshot.nodes):
-        return ()
-    stood = len(state.standing_at(now))
-    gone = f", and the {stood} that stood are withdrawn" if stood else ""
-    none = (
-        "not the only node" if len(snapshot.nodes) == 1 else f"none of {len(snapshot.nodes)} nodes"
+def _nodes(config: PlanConfig, state: State, snapshot: Snapshot, now: int) -> Iterator[str]:
+    controlled, nodes = config.controlled, snapshot.nodes
+    only_measures = isinstance(controlled, ControlledShare) and controlled.ratio == 0
+    if only_measures or not nodes or any(node.controlled for node in nodes):
+        return
+    choice = "the share comes to less than one node"
+    if isinstance(controlled, ControlledHosts):
+        choice = ", ".join(controlled.patterns)
+    elif isinstance(controlled, ControlledConstraint):
+        choice = " ".join(controlled.expression.split())
+    matched = "not the only node" if len(nodes) == 1 else f"none of {len(nodes)} nodes"
+    standing = len(state.standing_at(now))
+    gone = f", and the {standing} that stood are withdrawn" if standing else ""
+    yield (
+        f"nodes.controlled matches {matched}: {choice}: no node gets a target{gone}; "
+        "`sharectl snapshot` lists the nodes"
     )
-    words = f"{none}: {_words(config.controlled)}: no node gets a target{gone}"
-    return (f"nodes.controlled matches {words}; `sharectl snapshot` lists the nodes",)
 
 
 def _several_slots(snapshot: Snapshot) -> Iterator[str]:
@@ -95,31 +105,10 @@ def _several_slots(snapshot: Snapshot) -> Iterator[str]:
         )
 
 
-def _jobs(snapshot: Snapshot) -> Iterator[str]:
-    yield from map(unplaceable_words, snapshot.unplaceable[:MOST_UNPLACEABLE])
-    if snapshot.untried is not None:
-        yield f"{snapshot.untried}: they count as demand"
-
-
-def _words(controlled: Controlled) -> str:
-    if isinstance(controlled, ControlledHosts):
-        return ", ".join(controlled.patterns)
-    if isinstance(controlled, ControlledConstraint):
-        return " ".join(controlled.expression.split())
-    return "the share comes to less than one node"
-
-
-def _groups(config: PlanConfig, snapshot: Snapshot) -> tuple[str, ...]:
-    usage = usage_by_group(snapshot, (*config.shared_hs06, OTHER))
-    idle = (g for g in config.pledge_hs06 if not usage[g].cores and not usage[g].pending_by_cores)
-    return (
-        *filter(None, (_misspelt(group, usage) for group in idle)),
-        *_over_their_own(config, usage),
-    )
-
-
 def _misspelt(group: str, usage: Mapping[str, GroupUsage]) -> Optional[str]:
     """Doubt about a group without jobs, if jobs of no configured group may be meant for it."""
+    if usage[group].cores or usage[group].pending_by_cores:
+        return None
     for strangers in (*reversed(levels_above(group)), OTHER):
         used = usage.get(strangers, GroupUsage())
         waiting = sum(used.pending_by_cores.values())

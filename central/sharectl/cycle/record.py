@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Optional
 
-from sharectl.model import Node, PendingJobs, Plan, RunningJobs, Snapshot
+from sharectl.model import Node, Plan, RunningJobs, Snapshot
 from sharectl.plan.plan import Decision, PlanConfig
 from sharectl.plan.records import CycleRecord, NodeRecord, TargetNodes, group_reasons
 from sharectl.shares.demand import pending_alike
-from sharectl.shares.groups import levels_above, own_pending
+from sharectl.shares.groups import levels_above
 
 
 def record_of(
@@ -88,10 +88,9 @@ def target_nodes(groups: Iterable[str], nodes: Iterable[NodeRecord]) -> dict[str
 
 def _cores_by_size(groups: Iterable[str], decision: Decision) -> dict[str, dict[int, int]]:
     cores: defaultdict[str, Counter[int]] = defaultdict(Counter)
-    for node in decision.nodes:
-        for held in node.held:
-            for group in {held.group, *levels_above(held.group)}.intersection(groups):
-                cores[group][held.cores] += held.jobs * held.cores
+    for held in (held for node in decision.nodes for held in node.held):
+        for group in {held.group, *levels_above(held.group)}.intersection(groups):
+            cores[group][held.cores] += held.jobs * held.cores
     return {group: dict(by_size) for group, by_size in cores.items()}
 
 
@@ -99,32 +98,31 @@ def snapshot_of(record: CycleRecord) -> Snapshot:
     """Snapshot of a cycle that was read with its nodes, as near as the record allows.
 
     Rounded values stay rounded: the jobs of one node, group and size have run for their mean time
-    and hold their mean memory. Pending jobs have cores and about their memory; those of no
-    configured group are missing. Each job has the power of its node. Short host names stand for
-    full ones. Absent nodes, which are recorded with their target and no cores, are left out.
+    and hold their mean memory. Pending jobs of no configured group are missing. Each job has the
+    power of its node. Short host names stand for full ones. Absent nodes, which are recorded with
+    their target and no cores, are left out.
     """
     present = [node for node in record.nodes if node.cores > 0]
     return Snapshot(
         taken_at=record.taken_at,
-        nodes=tuple(_node(node) for node in present),
+        nodes=tuple(
+            Node(
+                name=node.node,
+                machine=node.node,
+                cores=node.cores,
+                hs06_per_core=node.hs06_per_core,
+                controlled=node.controlled,
+                memory_mib=node.memory_mib,
+                reserved=node.reserved,
+                draining=node.draining,
+                multicore_only=node.multicore_only,
+                several_slots=node.reason == "several-slots",
+            )
+            for node in present
+        ),
         running=tuple(jobs for node in present for jobs in _running(node)),
-        pending=tuple(_replay_pending(record)),
+        pending=record.pending,
         sources=record.sources,
-    )
-
-
-def _node(node: NodeRecord) -> Node:
-    return Node(
-        name=node.node,
-        machine=node.node,
-        cores=node.cores,
-        hs06_per_core=node.hs06_per_core,
-        controlled=node.controlled,
-        memory_mib=node.memory_mib,
-        reserved=node.reserved,
-        draining=node.draining,
-        multicore_only=node.multicore_only,
-        several_slots=node.reason == "several-slots",
     )
 
 
@@ -139,12 +137,3 @@ def _running(node: NodeRecord) -> Iterator[RunningJobs]:
             jobs=held.jobs,
             memory_mib=held.memory_mib,
         )
-
-
-def _replay_pending(record: CycleRecord) -> Iterator[PendingJobs]:
-    if record.pending_known:
-        yield from record.pending
-        return
-    for group, waiting in own_pending(record.groups).items():
-        for cores, jobs in waiting.items():
-            yield PendingJobs(group, cores, jobs)

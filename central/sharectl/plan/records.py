@@ -141,14 +141,6 @@ class CycleRecord:
     imported: bool = False
     """Whether it comes from a shares_Error.log: then nodes, outputs and setpoints are not known."""
 
-    @property
-    def pending_known(self) -> bool:
-        """Tells if requests besides cores are recorded: imported rows have none."""
-        waiting = any(
-            jobs for group in self.groups for jobs in group.error.usage.pending_by_cores.values()
-        )
-        return bool(self.pending) or not waiting
-
 
 def node_records(
     nodes: Mapping[str, NodeCores],

@@ -57,10 +57,7 @@ CLAUSE_SHOWN, EXPRESSION_SHOWN, REQUEST_SHOWN = 100, 24, 40
 _OVERRULED = "what would change it is told as if sharectl had not been kept from publishing"
 _DISAGREES = (
     "deciding again now comes to {}: the configuration was changed since, or the ledger does not "
-    "hold enough (since when targets stood, the run times known then{})"
-)
-_WITHOUT_MEMORY = (
-    ", and the memory that pending jobs request, which this row lacks: here they fit anywhere"
+    "hold enough (since when targets stood, the run times known then)"
 )
 _LEFT_OUT = "left out: it would tell of that other decision, and not of this one"
 
@@ -351,7 +348,7 @@ def cycle_page(
     if record.groups and is_full:
         rows += _limit_rows(record)
     if otherwise is not None:
-        rows += _otherwise_rows(record, otherwise, "targets")
+        rows += _otherwise_rows(otherwise, "targets")
     rows += _change_rows(record, before, diff)
     groups = sorted(record.groups, key=lambda control: -abs(control.control_error_hs06))
     rows += (Row("groups", _control_words(control, with_outputs=is_full)) for control in groups)
@@ -485,7 +482,7 @@ def _decided_page(
     """Page of a group or a node; ``last`` are rows before those of ``otherwise``."""
     record = explained.record
     plan = [Row("plan", _spoken("plan", record.reason))] if record.reason is not None else []
-    notes, changes = _note_rows(record, otherwise, "nodes"), _flip_rows(otherwise)
+    notes, changes = _note_rows(otherwise, "nodes"), _flip_rows(otherwise)
     common = (*plan, *_fit_rows(record), *notes, *_limit_rows(record), *last, *changes)
     cycle = f"cycle {record.number}, " if record.number else ""
     title = f"{subject} {name}: {cycle}{shown(record.taken_at)}, from {explained.source}"
@@ -531,12 +528,12 @@ def _limits_data(record: CycleRecord) -> list[dict[str, Any]]:
     ]
 
 
-def _otherwise_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator[Row]:
-    yield from _note_rows(record, otherwise, noun)
+def _otherwise_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
+    yield from _note_rows(otherwise, noun)
     yield from _flip_rows(otherwise)
 
 
-def _note_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator[Row]:
+def _note_rows(otherwise: Otherwise, noun: str) -> Iterator[Row]:
     """Row of how deciding again differs from the record; ``noun`` is what outcomes count."""
     if otherwise.explained is None:
         return
@@ -545,8 +542,7 @@ def _note_rows(record: CycleRecord, otherwise: Otherwise, noun: str) -> Iterator
     elif not otherwise.same:
         about = f"about as many {noun}, not all of them the same"
         outcome = about if otherwise.alike else "something else"
-        memory = "" if record.pending_known else _WITHOUT_MEMORY
-        yield Row("note", _DISAGREES.format(outcome, memory))
+        yield Row("note", _DISAGREES.format(outcome))
 
 
 def _flip_rows(otherwise: Otherwise) -> Iterator[Row]:

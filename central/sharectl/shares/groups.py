@@ -79,15 +79,6 @@ def first_level_of(controls: Iterable[GroupControl]) -> tuple[GroupControl, ...]
     return tuple(control for control in controls if control.group in names)
 
 
-def own_pending(controls: Iterable[GroupControl]) -> dict[str, dict[int, int]]:
-    """Group → cores requested → jobs of its own that wait, in none of the groups within it."""
-    waiting = {control.group: Counter(control.error.usage.pending_by_cores) for control in controls}
-    inner: dict[str, Counter[int]] = {}
-    for group, jobs in waiting.items():
-        inner.setdefault(above_of(group), Counter()).update(jobs)
-    return {group: dict(jobs - inner.get(group, Counter())) for group, jobs in waiting.items()}
-
-
 def in_order(names: Collection[str]) -> tuple[str, ...]:
     """Names with each group before those within it, else in the order given; groups in between are added."""
     first: dict[str, int] = {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,12 +46,6 @@ def test_jobs_with_memory_come_to_the_same_targets(
     explained = of_ledger(kept(tmp_path, full(kinds)), None, LAW, NOTHING_KNOWN)
     assert len(explained.decision.plan.targets) == 2
     assert explained.agrees
-
-
-def test_a_row_without_the_memory_of_jobs_disagrees(tmp_path: Path) -> None:
-    record = replace(kept(tmp_path, full(((60_000, 2),))), pending=())
-    assert not record.pending_known
-    assert not of_ledger(record, None, LAW, NOTHING_KNOWN).agrees
 
 
 @pytest.mark.parametrize(
