@@ -13,11 +13,9 @@ by then.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -36,6 +34,7 @@ from tests.pool import event_log
 from tests.pool.conftest import OpenBox
 from tests.pool.event_log import EXECUTE, TERMINATED
 from tests.pool.sharectl_command import CHECKOUT
+from tests.pool.trouble import stopped
 
 CENTRAL, ACCESS = "cm-1.example.org", "ap-1.example.org"
 SHORT, MIDDLE, LONG = "wn-001.example.org", "wn-002.example.org", "wn-003.example.org"
@@ -43,28 +42,19 @@ REUSED, AGED = "wn-004.example.org", "wn-005.example.org"
 MARGIN = 0.08
 WATCHED_SECONDS = 17
 WORKLIFE_SECONDS = 7
-
-
-@dataclass(frozen=True)
-class Kind:
-    """Jobs of one node."""
-
-    sleep_seconds: float
-    worklife_seconds: int = 0
-
-
 KINDS = {
-    SHORT: Kind(3.0),
-    MIDDLE: Kind(7.0),
-    LONG: Kind(13.0),
-    REUSED: Kind(3.0, worklife_seconds=1200),
-    AGED: Kind(4.0, worklife_seconds=WORKLIFE_SECONDS),
+    SHORT: (3.0, 0),
+    MIDDLE: (7.0, 0),
+    LONG: (13.0, 0),
+    REUSED: (3.0, 1200),
+    AGED: (4.0, WORKLIFE_SECONDS),
 }
+"""Node -> run time of its jobs and its CLAIM_WORKLIFE, seconds."""
 INTERVALS = (6, 10)
 SPEC = BoxSpec(
     execute_points=tuple(
-        ExecutePoint(node, cores=1, config=f"CLAIM_WORKLIFE = {kind.worklife_seconds}\n")
-        for node, kind in KINDS.items()
+        ExecutePoint(node, cores=1, config=f"CLAIM_WORKLIFE = {worklife}\n")
+        for node, (_run_time, worklife) in KINDS.items()
     ),
     access_points=(ACCESS,),
     # The schedd of a box does not call the negotiator (SCHEDD_SEND_RESCHEDULE), so cycles are
@@ -80,7 +70,7 @@ accounting_group = cms
 accounting_group_user = user{number}
 requirements = TARGET.Machine == "{node}"
 log = {log}
-queue {count}
+queue 60
 """
 
 
@@ -94,7 +84,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Measured:
-    """What was seen at one interval."""
+    """Jobs at one interval."""
 
     cadence_seconds: float
     held: dict[str, list[Held]]
@@ -127,18 +117,17 @@ def _measure(box: Box, interval: int) -> Measured:
     box.reconfig(CENTRAL)
     before = len(_cycles(box))
     log = box.shared_directory / f"jobs-{interval}.log"
-    for number, (node, kind) in enumerate(KINDS.items()):
-        box.submit(
-            JOBS.format(seconds=kind.sleep_seconds, number=number, node=node, log=log, count=60)
-        )
+    for number, (node, (seconds, _worklife)) in enumerate(KINDS.items()):
+        box.submit(JOBS.format(seconds=seconds, number=number, node=node, log=log))
 
-    def seen() -> bool:
-        return all(
-            sum(job.held_seconds for job in jobs) >= WATCHED_SECONDS for jobs in _held(log).values()
-        )
+    def long_enough() -> bool:
+        held = [sum(job.held_seconds for job in jobs) for jobs in _held(log).values()]
+        return min(held) >= WATCHED_SECONDS
 
     box.wait_until(
-        seen, 150, f"each node has had jobs for {WATCHED_SECONDS} s at an interval of {interval} s"
+        long_enough,
+        150,
+        f"each node has had jobs for {WATCHED_SECONDS} s at an interval of {interval} s",
     )
     cycles = _cycles(box)[before:]
     box.remove_jobs()
@@ -174,21 +163,22 @@ def _cycles(box: Box) -> list[datetime]:
     """When each negotiation cycle began."""
     stamp = re.compile(r"^(\S+ \S+) .*Started Negotiation Cycle", re.MULTILINE)
     log = box.log_text(CENTRAL, "NEGOTIATOR")
-    return [datetime.strptime(found[1][:17], "%m/%d/%y %H:%M:%S") for found in stamp.finditer(log)]  # noqa: DTZ007 - differences only
+    return [datetime.strptime(match[1][:17], "%m/%d/%y %H:%M:%S") for match in stamp.finditer(log)]  # noqa: DTZ007 - differences only
 
 
 @pytest.mark.parametrize("interval", INTERVALS)
-@pytest.mark.parametrize("node", [SHORT, MIDDLE, LONG])
 def test_the_loading_factor_is_that_of_the_formula(
-    measured: dict[int, Measured], node: str, interval: int
+    measured: dict[int, Measured], interval: int
 ) -> None:
-    seen = measured[interval]
-    assert seen.cadence_seconds == pytest.approx(interval, abs=1), (
-        "the negotiator keeps its interval"
-    )
-    expected = loading_factor(seen.run_time_seconds(node), seen.cadence_seconds)
-    print(f"{node} at {interval} s: measured {seen.loading(node):.3f}, formula {expected:.3f}")
-    assert seen.loading(node) == pytest.approx(expected, abs=MARGIN)
+    at = measured[interval]
+    assert at.cadence_seconds == pytest.approx(interval, abs=1), "the negotiator's interval"
+    formula = {
+        node: loading_factor(at.run_time_seconds(node), at.cadence_seconds) for node in KINDS
+    }
+    print({node: (round(at.loading(node), 3), round(formula[node], 3)) for node in KINDS})
+    for node in (SHORT, MIDDLE, LONG):
+        assert at.loading(node) == pytest.approx(formula[node], abs=MARGIN), node
+    assert at.loading(REUSED) > formula[REUSED] + 2 * MARGIN, "its claims wait for no cycle"
 
 
 def test_a_longer_interval_can_be_better(measured: dict[int, Measured]) -> None:
@@ -197,37 +187,18 @@ def test_a_longer_interval_can_be_better(measured: dict[int, Measured]) -> None:
     assert long.loading(SHORT) < short.loading(SHORT) - 0.1, "3 s fill 10 s worse than 6 s"
 
 
-@pytest.mark.parametrize("interval", INTERVALS)
-def test_claims_that_are_reused_do_not_wait_for_cycles(
-    measured: dict[int, Measured], interval: int
-) -> None:
-    seen = measured[interval]
-    alone = loading_factor(seen.run_time_seconds(REUSED), seen.cadence_seconds)
-    print(
-        f"reused at {interval} s: measured {seen.loading(REUSED):.3f}, one job a claim by the "
-        f"formula {alone:.3f}"
-    )
-    assert seen.loading(REUSED) > alone + 2 * MARGIN
-
-
 def test_a_claim_runs_jobs_until_it_is_older_than_its_worklife(
     measured: dict[int, Measured],
 ) -> None:
-    interval = INTERVALS[0]
-    seen = measured[interval]
-    jobs = seen.held[AGED]
+    at = measured[INTERVALS[0]]
+    jobs = at.held[AGED]
     # To go on at once and to wait for a cycle are seconds apart.
     last = max(
         number for number, job in enumerate(jobs, 1) if job.held_seconds - job.run_time_seconds > 2
     )
-    loading = _loading(jobs[:last])
-    aged = constant(seen.run_time_seconds(AGED))
-    expected = aged.loading(seen.cadence_seconds, WORKLIFE_SECONDS)
-    print(
-        f"worklife {WORKLIFE_SECONDS} s at {interval} s: measured {loading:.3f}, expected "
-        f"{expected:.3f}"
-    )
-    assert loading == pytest.approx(expected, abs=MARGIN)
+    aged = constant(at.run_time_seconds(AGED))
+    expected = aged.loading(at.cadence_seconds, WORKLIFE_SECONDS)
+    assert _loading(jobs[:last]) == pytest.approx(expected, abs=MARGIN)
 
 
 def _sharectl(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -237,7 +208,7 @@ def _sharectl(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
         **box.client_environment,
     }
     return subprocess.run(
-        [sys.executable, "-m", "sharectl", "cadence", *arguments],
+        [sys.executable, "-m", "sharectl", "cadence", "--json", *arguments],
         capture_output=True,
         text=True,
         timeout=90,
@@ -246,81 +217,49 @@ def _sharectl(box: Box, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@contextlib.contextmanager
-def _stopped(pid: int) -> Iterator[None]:
-    """A daemon that hangs."""
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGCONT)
-
-
-def _deadlines(folder: Path) -> list[str]:
-    path = folder / "sharectl.yaml"
-    path.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 3}\n")
-    return ["--config", str(path)]
-
-
 def test_the_live_pool_tells_run_times_cores_and_cycles(
-    pool: Box, measured: dict[int, Measured]
-) -> None:
-    done = _sharectl(
-        pool, "--json", "--by", "group", "--interval", "6,10,60", "--claim-worklife", "0"
-    )
-    assert done.returncode == 0, done.stderr
-    told: dict[str, Any] = json.loads(done.stdout)
-    assert told["cores"] == len(KINDS)
-    names = [load["name"] for load in told["run_times"]]
-    assert names == ["all", "cms"]
-    ran = sum(len(jobs) for seen in measured.values() for jobs in seen.held.values())
-    assert told["run_times"][0]["jobs"] >= ran
-    assert 3 <= told["run_times"][0]["mean_seconds"] <= 13
-    assert 1 <= told["cycle_duration_seconds"] < 60
-    notes = " ".join(told["notes"])
-    assert "the negotiator's last cycles took" in notes
-    # That is what the negotiator has; it is told as what it costs now.
-    assert f"a cycle begins up to {INTERVALS[-1]} s after the last" in " ".join(
-        told["recommendation"]["why"]
-    )
-
-
-def test_a_negotiator_that_is_silent_is_not_taken_for_a_fast_one(
     pool: Box, measured: dict[int, Measured], tmp_path: Path
 ) -> None:
-    assert measured
-    with _stopped(pool.daemon_pid(CENTRAL, "NEGOTIATOR")):
-        done = _sharectl(pool, "--json", *_deadlines(tmp_path))
+    options = ("--by", "group", "--interval", "6,10,60", "--claim-worklife", "0")
+    done = _sharectl(pool, *options)
+    assert done.returncode == 0, done.stderr
+    content: dict[str, Any] = json.loads(done.stdout)
+    assert content["cores"] == len(KINDS)
+    every, cms = content["run_times"]
+    assert (every["name"], cms["name"]) == ("all", "cms")
+    assert every["jobs"] >= sum(len(jobs) for at in measured.values() for jobs in at.held.values())
+    assert 3 <= every["mean_seconds"] <= 13
+    assert 1 <= content["cycle_duration_seconds"] < 60
+    assert "the negotiator's last cycles took" in " ".join(content["notes"])
+    # The knobs of the negotiator itself.
+    now = f"a cycle begins up to {INTERVALS[-1]} s after the last"
+    assert now in " ".join(content["recommendation"]["why"])
+    history = tmp_path / "jobs.json"
+    history.write_text(pool.run(COMMAND.split(), host=ACCESS).stdout)
+    (by_file,) = json.loads(_sharectl(pool, "--history", str(history)).stdout)["run_times"]
+    assert by_file["jobs"] == every["jobs"]
+    assert by_file["mean_seconds"] == pytest.approx(every["mean_seconds"])
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_daemon_that_is_silent_is_neither_fast_nor_without_jobs(
+    pool: Box, tmp_path: Path
+) -> None:
+    config = tmp_path / "sharectl.yaml"
+    config.write_text("groups: {cms: {pledge_hs06: 1}}\npool: {schedd_deadline_seconds: 3}\n")
+    with stopped(pool.daemon_pid(CENTRAL, "NEGOTIATOR")):
+        done = _sharectl(pool, "--config", str(config))
     assert done.returncode == 75, done.stderr
     assert "negotiator: no answer within 3 s" in done.stderr
-    told = json.loads(done.stdout)
-    assert told["recommendation"] is None
-    assert told["cycle_duration_seconds"] is None
-    assert "how long a negotiation cycle takes is not known" in " ".join(told["notes"])
-    assert told["run_times"][0]["intervals"][0]["loading_factor"] > 0
-
-
-def test_a_schedd_that_is_silent_has_no_empty_history(
-    pool: Box, measured: dict[int, Measured], tmp_path: Path
-) -> None:
-    assert measured
-    with _stopped(pool.daemon_pid(ACCESS, "SCHEDD")):
-        done = _sharectl(pool, "--json", *_deadlines(tmp_path))
+    content = json.loads(done.stdout)
+    assert (content["recommendation"], content["cycle_duration_seconds"]) == (None, None)
+    assert content["run_times"][0]["intervals"][0]["loading_factor"] > 0
+    with stopped(pool.daemon_pid(ACCESS, "SCHEDD")):
+        done = _sharectl(pool, "--config", str(config))
     assert (done.returncode, done.stdout) == (75, "")
     assert f"schedd {ACCESS}: no answer within 3 s" in done.stderr
     assert "no schedd told of a job that ran" in done.stderr
-
-
-def test_what_condor_history_prints_is_read_as_the_live_history_is(
-    pool: Box, measured: dict[int, Measured], tmp_path: Path
-) -> None:
-    assert measured
-    path = tmp_path / "jobs.json"
-    path.write_text(pool.run(COMMAND.split(), host=ACCESS).stdout)
-    by_file, live = (
-        json.loads(_sharectl(pool, "--json", *arguments).stdout)["run_times"]
-        for arguments in (["--history", str(path)], [])
-    )
-    assert by_file[0]["jobs"] == live[0]["jobs"]
-    assert by_file[0]["mean_seconds"] == pytest.approx(live[0]["mean_seconds"])
+    done = _sharectl(pool, "--negotiator", "none.example.org")
+    assert done.returncode == 75
+    assert "write the name of one as --negotiator" in done.stderr
+    assert json.loads(done.stdout)["recommendation"] is None

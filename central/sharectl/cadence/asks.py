@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator
 from functools import partial
 from math import ceil, nan
 from pathlib import Path
 from typing import Any, Callable, Optional, TextIO
 
-from sharectl.cadence.loads import Job, JobsRun
-from sharectl.condor import negotiator as negotiators
+from sharectl.cadence.loads import Facts, JobsRun, loads
 from sharectl.condor.ads import account, evaluated, number, whole
 from sharectl.condor.daemons import (
     collector_question,
@@ -22,13 +19,13 @@ from sharectl.condor.daemons import (
     slots,
     why_daemon,
 )
-from sharectl.condor.deadline import Answer, Question, ask_all
-from sharectl.condor.negotiator import Cycle
+from sharectl.condor.deadline import Question, ask_all
+from sharectl.condor.negotiator import cycles_and_knobs, one_of
 from sharectl.errors import InputError, PoolUnavailableError
 from sharectl.files import files, packed
-from sharectl.model import OTHER, Source
+from sharectl.model import OTHER
 from sharectl.shares.groups import GROUP_NAME, group_of, without_user
-from sharectl.words import Problems
+from sharectl.words import Problems, counted
 
 POOL_MOST_JOBS = 10_000
 FILE_MOST_JOBS = 2_000_000
@@ -56,6 +53,7 @@ _NO_SLOT = (7, 9, 12)
 _MOST_CORES = 1_000_000
 _MOST_SECONDS = 10**9
 _MOST_STARTS = 100_000
+_FEW_JOBS = 100
 _PIECE = 2**20
 _MOST_AD = 2**23
 """Characters of one job; HTCondor's own are some ten thousand."""
@@ -67,75 +65,48 @@ _RUN_TIME, _ALLOCATED, _REQUESTED, _STATUS, _GROUP = 3, 4, 7, 10, 12
 _PARTS = ("2", "3", "4")
 
 
-class Tally:
-    """Counts jobs, up to a limit."""
+def facts_of(jobs: JobsRun, source: str, by: Optional[str], limited: str, **more: Any) -> Facts:
+    """Run times of jobs, with notes on their number and on those that were left out."""
+    ran = sum(jobs.counted.values())
+    work = counted(round(jobs.core_hours), "core-hour")
+    notes = [f"run times of {counted(ran, 'job')}, {work}", *_left_out(jobs)]
+    if jobs.full:
+        notes.append(f"no more than {limited} looked at (--limit)")
+    if ran < _FEW_JOBS:
+        notes.append("that are few: the next ones may be quite different")
+    return Facts(source, loads(jobs.counted, by), notes=tuple(notes), **more)
 
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.seen = 0
-        self.counted: Counter[Job] = Counter()
-        self.left_out: Counter[str] = Counter()
 
-    @property
-    def full(self) -> bool:
-        """True if no more jobs are counted."""
-        return self.seen >= self.limit
+def _left_out(jobs: JobsRun) -> list[str]:
+    return [f"jobs left out: {count} ({why})" for why, count in jobs.left_out.items()]
 
-    def add_ad(self, value: Callable[[str], Any], groups: Groups) -> None:
-        """Count a job by its ad.
 
-        A job that was started several times counts as so many runs, each of an equal part of its
-        time, because every start holds a slot.
+def _add_ad(jobs: JobsRun, value: Callable[[str], Any], groups: Groups) -> None:
+    """Count a job by its ad, of which ``value`` gives an attribute or None.
 
-        Parameters
-        ----------
-        value
-            Attribute -> value in the ad, None if it has none.
-        """
-        self.seen += 1
-        total = number(value("RemoteWallClockTime"), 0.0, most=_MOST_SECONDS)
-        cores = whole(value("CpusProvisioned"), 0, most=_MOST_CORES)
-        cores = cores or whole(value("RequestCpus"), 0, most=_MOST_CORES)
-        if value("JobUniverse") in _NO_SLOT:
-            self.left_out[NO_SLOT] += 1
-        elif total <= 0:
-            self.left_out[HISTORY_NO_TIME] += 1
-        elif not cores:
-            self.left_out[NO_CORES] += 1
-        else:
-            starts = whole(value("NumShadowStarts"), 1, least=1, most=_MOST_STARTS)
-            group = _group(account(value("AccountingGroup")), groups)
-            self.counted[group, cores, ceil(total / starts)] += starts
+    A job that was started several times counts as so many runs, each of an equal part of its
+    time, because every start holds a slot.
+    """
+    total = number(value("RemoteWallClockTime"), 0.0, most=_MOST_SECONDS)
+    cores = whole(value("CpusProvisioned"), 0, most=_MOST_CORES)
+    cores = cores or whole(value("RequestCpus"), 0, most=_MOST_CORES)
+    if value("JobUniverse") in _NO_SLOT:
+        jobs.left_out[NO_SLOT] += 1
+    elif total <= 0:
+        jobs.left_out[HISTORY_NO_TIME] += 1
+    elif not cores:
+        jobs.left_out[NO_CORES] += 1
+    else:
+        starts = whole(value("NumShadowStarts"), 1, least=1, most=_MOST_STARTS)
+        group = _group(account(value("AccountingGroup")), groups)
+        jobs.counted[group, cores, ceil(total / starts)] += starts
 
-    def add_line(self, line: str) -> None:
-        """Count a job by its line of a log; raises ValueError if that is no job."""
-        self.seen += 1
-        fields = line.split()
-        if len(fields) != _FIELDS:
-            raise ValueError(
-                f"not {_FIELDS} fields but {len(fields)}; a job of the Standard Workload Format "
-                f"has {_FIELDS} numbers. Write --history for a file of condor_history"
-            )
-        seconds = _whole("run time", fields[_RUN_TIME], _MOST_SECONDS)
-        if fields[_STATUS] in _PARTS:
-            self.left_out[PART] += 1
-        elif seconds <= 0:
-            self.left_out[SWF_NO_TIME] += 1
-        else:
-            cores = _whole("allocated processors", fields[_ALLOCATED], _MOST_CORES)
-            if cores <= 0:
-                cores = _whole("requested processors", fields[_REQUESTED], _MOST_CORES)
-            group = _whole("group", fields[_GROUP], _MOST_SECONDS)
-            name = f"group {group}" if group >= 0 else "no group"
-            self.counted[name, max(1, cores), seconds] += 1
 
-    def jobs(self, path: Optional[Path] = None) -> JobsRun:
-        """Jobs that were counted; raises InputError if ``path`` has none."""
-        if path is not None and not self.counted:
-            reasons = ", ".join(f"{jobs} left out: {why}" for why, jobs in self.left_out.items())
-            fault = f"no job with a known run time is in it ({reasons or 'no job'})"
-            raise InputError([f"{path}: {fault}"])
-        return JobsRun(self.counted, self.left_out, self.limit if self.full else None)
+def _group(accounting_group: Optional[str], groups: Groups) -> str:
+    if groups is not None:
+        return group_of(accounting_group, groups)
+    name = (without_user(accounting_group) or "").partition(".")[0].lower()
+    return name if GROUP_NAME.fullmatch(name) else OTHER
 
 
 def history_read(path: Path, groups: Groups = None, limit: int = FILE_MOST_JOBS) -> JobsRun:
@@ -146,13 +117,22 @@ def history_read(path: Path, groups: Groups = None, limit: int = FILE_MOST_JOBS)
     InputError
         If it cannot be read or holds something else; the place is named.
     """
-    tally = Tally(limit)
+    jobs = JobsRun()
     with packed.opened(packed.file_source(path)) as text:
-        for ad in _objects(path, text):
-            tally.add_ad(ad.get, groups)
-            if tally.full:
+        for seen, ad in enumerate(_objects(path, text), start=1):
+            _add_ad(jobs, ad.get, groups)
+            if seen == limit:
+                jobs.full = True
                 break
-    return tally.jobs(path)
+    return _not_empty(jobs, path)
+
+
+def _not_empty(jobs: JobsRun, path: Path) -> JobsRun:
+    if not jobs.counted:
+        reasons = ", ".join(f"{count} left out: {why}" for why, count in jobs.left_out.items())
+        fault = f"no job with a known run time is in it ({reasons or 'no job'})"
+        raise InputError([f"{path}: {fault}"])
+    return jobs
 
 
 def _objects(path: Path, text: TextIO) -> Iterator[dict[str, Any]]:
@@ -186,13 +166,6 @@ def _between(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def _group(accounting_group: Optional[str], groups: Groups) -> str:
-    if groups is not None:
-        return group_of(accounting_group, groups)
-    name = (without_user(accounting_group) or "").partition(".")[0].lower()
-    return name if GROUP_NAME.fullmatch(name) else OTHER
-
-
 def swf_read(path: Path, limit: int = FILE_MOST_JOBS) -> JobsRun:
     """First ``limit`` jobs of a log in Standard Workload Format, packed or not.
 
@@ -205,21 +178,43 @@ def swf_read(path: Path, limit: int = FILE_MOST_JOBS) -> JobsRun:
     InputError
         If it cannot be read or has lines that are no jobs: all of them are named.
     """
-    tally = Tally(limit)
-    problems = Problems()
+    jobs, problems, seen = JobsRun(), Problems(), 0
     with packed.opened(packed.file_source(path)) as text:
         for line_number, line in enumerate(files.lines_of(text, _LINE), start=1):
             if not line.strip() or line.lstrip().startswith(";"):
                 continue
-            if tally.full:
-                break
             try:
-                tally.add_line(line)
+                _add_line(jobs, line.split())
             except ValueError as error:
                 problems.add(f"{path}:{line_number}", str(error))
+            seen += 1
+            if seen == limit:
+                jobs.full = True
+                break
     if problems:
         raise InputError(problems.lines())
-    return tally.jobs(path)
+    return _not_empty(jobs, path)
+
+
+def _add_line(jobs: JobsRun, fields: list[str]) -> None:
+    """Count a job by its line of a log; raises ValueError if that is no job."""
+    if len(fields) != _FIELDS:
+        raise ValueError(
+            f"not {_FIELDS} fields but {len(fields)}; a job of the Standard Workload Format "
+            f"has {_FIELDS} numbers. Write --history for a file of condor_history"
+        )
+    seconds = _whole("run time", fields[_RUN_TIME], _MOST_SECONDS)
+    if fields[_STATUS] in _PARTS:
+        jobs.left_out[PART] += 1
+    elif seconds <= 0:
+        jobs.left_out[SWF_NO_TIME] += 1
+    else:
+        cores = _whole("allocated processors", fields[_ALLOCATED], _MOST_CORES)
+        if cores <= 0:
+            cores = _whole("requested processors", fields[_REQUESTED], _MOST_CORES)
+        group = _whole("group", fields[_GROUP], _MOST_SECONDS)
+        name = f"group {group}" if group >= 0 else "no group"
+        jobs.counted[name, max(1, cores), seconds] += 1
 
 
 def _whole(name: str, text: str, most: int) -> int:
@@ -235,36 +230,26 @@ def _whole(name: str, text: str, most: int) -> int:
     return ceil(value)
 
 
-@dataclass(frozen=True)
-class PoolCadence:
-    """Answers of a pool; empty or None where a daemon did not answer."""
-
-    cores: Optional[int]
-    jobs: JobsRun
-    cycles: tuple[Cycle, ...]
-    knobs: Mapping[str, int]
-    sources: tuple[Source, ...]
-    schedds: int
-    """Schedds that answered."""
-
-
 def ask(
+    groups: Groups,
+    by: Optional[str],
+    collector: Optional[str],
     *,
-    collector: Optional[str] = None,
-    groups: Groups = None,
-    negotiator: Optional[str] = None,
-    limit: int = POOL_MOST_JOBS,
-    collector_deadline_seconds: float = 20,
-    schedd_deadline_seconds: float = 60,
-) -> PoolCadence:
+    negotiator: Optional[str],
+    limit: int,
+    collector_deadline_seconds: float,
+    schedd_deadline_seconds: float,
+) -> Facts:
     """Ask the collector, then all schedds and the negotiator at once.
 
     Parameters
     ----------
+    by
+        Rows, of `loads.BY`.
     collector
         Address; None for the pool of this machine's HTCondor configuration.
     negotiator
-        Name, where there are several.
+        Name; None for the only one.
     limit
         Jobs of each schedd, the newest.
     schedd_deadline_seconds
@@ -273,109 +258,80 @@ def ask(
     Raises
     ------
     PoolUnavailableError
-        If the collector does not answer, or there are several negotiators and none was named.
+        If the collector does not answer, or no schedd has a job that ran.
     """
-    at_first: dict[str, Callable[[Any], Any]] = {
-        "collector": _cores_and_schedds,
-        "negotiators": partial(locations, kind="Negotiator"),
-    }
-    first = ask_all(
-        {
-            name: collector_question(collector, collector_deadline_seconds, ask_it)
-            for name, ask_it in at_first.items()
-        }
-    )
-    pool: Optional[tuple[int, list[dict[str, str]]]] = first["collector"].value
-    if pool is None:
+    question = collector_question(collector, collector_deadline_seconds, _pool)
+    answer = ask_all({"collector": question})["collector"]
+    if answer.source.problem is not None:
         raise PoolUnavailableError(
-            f"collector: {first['collector'].source.problem}; see --config, or CONDOR_CONFIG. "
+            f"collector: {answer.source.problem}; see --config, or CONDOR_CONFIG. "
             "Without a pool, give --run-time, --history or --swf"
         )
-    location = _chosen(first["negotiators"].value or [], negotiator)
+    cores, places, negotiators = answer.value
     schedds = schedd_questions(
-        pool[1],
+        places,
         schedd_deadline_seconds,
         partial(_history, groups=groups, limit=limit),
     )
-    answers = ask_all({**schedds, **_of_negotiator(location, schedd_deadline_seconds)})
-    histories = [answers[name].value for name in schedds if answers[name].value is not None]
-    sources = [first["collector"].source, *(answer.source for answer in answers.values())]
-    if location is None:
-        sources.append(no_negotiator(first["negotiators"], negotiator))
-    cycles, knobs = (
-        answers[name].value if name in answers else None
-        for name in ("negotiator", "negotiator's configuration")
-    )
-    return PoolCadence(
-        cores=pool[0] or None,
-        jobs=_together(histories, limit),
-        cycles=tuple(cycles or ()),
-        knobs=knobs or {},
-        sources=tuple(sources),
-        schedds=len(histories),
+    questions: dict[str, Question] = dict(schedds)
+    problems: list[str] = []
+    try:
+        location = one_of(negotiators, negotiator, "--negotiator")
+    except PoolUnavailableError as error:
+        problems.append(f"negotiator: {error}")
+    else:
+        why = partial(why_daemon, location, "NEGOTIATOR")
+        cycles_of = partial(cycles_and_knobs, location)
+        questions["negotiator"] = Question(cycles_of, schedd_deadline_seconds, why)
+    answers = ask_all(questions)
+    problems += [
+        f"{name}: {answer.source.problem}"
+        for name, answer in answers.items()
+        if answer.source.problem
+    ]
+    values = {name: answer.value for name, answer in answers.items()}
+    cycles, knobs = values.get("negotiator") or ([], {})
+    histories = [values[name] for name in schedds if values[name] is not None]
+    jobs = _together(histories)
+    if not jobs.counted:
+        nothing = (
+            f"no schedd told of a job that ran ({'; '.join(_left_out(jobs)) or 'no history'}): "
+            "give --run-time, --history or --swf"
+        )
+        raise PoolUnavailableError("\n".join([*problems, nothing]))
+    return facts_of(
+        jobs,
+        f"the live pool, {counted(len(histories), 'schedd')}",
+        by,
+        f"the newest {limit} jobs of each schedd",
+        cores=cores or None,
+        durations=tuple(cycle.duration_seconds for cycle in cycles),
+        jobs_waited=any(cycle.idle_jobs for cycle in cycles),
+        knobs=knobs,
+        problems=tuple(problems),
     )
 
 
-def _cores_and_schedds(collector: Any) -> tuple[int, list[dict[str, str]]]:
-    """Cores of the pool, and locations of its schedds."""
+def _pool(collector: Any) -> tuple[int, list[dict[str, str]], list[dict[str, str]]]:
+    """Cores of the pool, and locations of its schedds and negotiators."""
     ads = slots(collector, projection=["TotalSlotCpus"])
     cores = sum(whole(evaluated(ad, "TotalSlotCpus"), 0) for ad in ads)
-    return cores, locations(collector, "Schedd")
+    return cores, locations(collector, "Schedd"), locations(collector, "Negotiator")
 
 
 def _history(schedd: Any, _name: str, groups: Groups, limit: int) -> JobsRun:
     """Newest ``limit`` jobs that a schedd has on record."""
-    tally = Tally(limit)
-    for ad in schedd.history("RemoteWallClockTime > 0", list(ATTRIBUTES), match=limit):
-        tally.add_ad(ad.get, groups)
-    return tally.jobs()
+    jobs = JobsRun()
+    ads = list(schedd.history("RemoteWallClockTime > 0", list(ATTRIBUTES), match=limit))
+    for ad in ads:
+        _add_ad(jobs, ad.get, groups)
+    jobs.full = len(ads) >= limit
+    return jobs
 
 
-def _of_negotiator(
-    location: Optional[Mapping[str, str]], deadline_seconds: float
-) -> dict[str, Question]:
-    if location is None:
-        return {}
-    questions = {
-        "negotiator": negotiators.last_cycles,
-        "negotiator's configuration": negotiators.knobs,
-    }
-    why = partial(why_daemon, location, "NEGOTIATOR")
-    return {
-        name: Question(partial(ask, location), deadline_seconds, why)
-        for name, ask in questions.items()
-    }
-
-
-def _chosen(
-    negotiators: Collection[dict[str, str]], name: Optional[str]
-) -> Optional[dict[str, str]]:
-    if name is not None:
-        negotiators = [ad for ad in negotiators if ad["Name"].lower() == name.lower()]
-    if len(negotiators) > 1:
-        names = ", ".join(sorted(ad["Name"] for ad in negotiators))
-        raise PoolUnavailableError(
-            f"the pool has several negotiators: give --negotiator with one of {names}"
-        )
-    return next(iter(negotiators), None)
-
-
-def no_negotiator(answer: Answer, name: Optional[str]) -> Source:
-    """Problem of a negotiator that is not among those of the collector's ``answer``."""
-    names = ", ".join(sorted(ad["Name"] for ad in answer.value or []))
-    problem = (
-        f"the collector knows none named {name[:80]!r}, only {names}; give --negotiator with "
-        "one of these, or leave it out"
-        if name is not None and names
-        else "the collector does not know it"
-    )
-    return replace(answer.source, name="negotiator", problem=answer.source.problem or problem)
-
-
-def _together(histories: Collection[JobsRun], limit: int) -> JobsRun:
-    counted: Counter[Job] = Counter()
-    left_out: Counter[str] = Counter()
-    for jobs in histories:
-        counted.update(jobs.counted)
-        left_out.update(jobs.left_out)
-    return JobsRun(counted, left_out, limit if any(jobs.limit for jobs in histories) else None)
+def _together(histories: Collection[JobsRun]) -> JobsRun:
+    jobs = JobsRun(full=any(history.full for history in histories))
+    for history in histories:
+        jobs.counted.update(history.counted)
+        jobs.left_out.update(history.left_out)
+    return jobs

@@ -10,18 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor
-from typing import Callable, Optional
+from typing import Optional
 
 from sharectl.cadence.loads import Load
 
 DAY_SECONDS = 86400
 DAY_HOURS = 24
-CHANGE = 0.1
-"""Share by which run times may come out shorter or longer than they were."""
 _ROUNDING = 1e-9
-
-Loading = Callable[[float], float]
-"""Seconds from the start of a cycle to the next -> loading factor."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +58,26 @@ class Terms:
         """Return whether cycles leave the negotiator the time that it should have."""
         return (self.duration_seconds or 0.0) <= self.most_negotiating * interval_seconds
 
+    def period_seconds(self, interval_seconds: float) -> float:
+        """Time between cycles; an allowed interval is kept, because it brings its delay."""
+        if self.duration_seconds is None or self.allows(interval_seconds):
+            return interval_seconds
+        return max(interval_seconds, self.duration_seconds + self.cycle_delay_seconds)
+
 
 @dataclass(frozen=True)
 class IntervalCost:
     """Cost of one interval."""
 
     interval_seconds: float
+    period_seconds: float
+    """Time between cycles, to which all figures belong: longer if the interval cannot be kept."""
     loading: float
-    """The slots' loading factor."""
+    """The slots' loading factor with claims that are used again."""
+    alone: float
+    """With one job a claim."""
     negotiating: Optional[float]
     """Share of the time that the negotiator negotiates; None if durations are unknown."""
-    late_seconds: Optional[float] = None
-    """Time between cycles if the interval cannot be kept, to which all figures belong."""
 
     @property
     def idle(self) -> float:
@@ -82,18 +85,28 @@ class IntervalCost:
         return 1 - self.loading
 
     @property
+    def late(self) -> bool:
+        """True if the interval cannot be kept."""
+        return self.period_seconds > self.interval_seconds
+
+    @property
     def cycles_per_day(self) -> float:
         """Negotiation cycles a day."""
-        return DAY_SECONDS / (self.late_seconds or self.interval_seconds)
+        return DAY_SECONDS / self.period_seconds
 
-    def idle_hours(self, cores: Optional[float]) -> Optional[float]:
-        """Idle core-hours a day; None if the cores are unknown."""
-        return None if cores is None else self.idle * cores * DAY_HOURS
+
+def cost_of(load: Load, terms: Terms, interval: float, period: float) -> IntervalCost:
+    """Cost of an interval whose cycles begin ``period`` seconds apart."""
+    alone, duration = load.loading(period), terms.duration_seconds
+    worklife = terms.worklife_seconds
+    loading = load.loading(period, worklife) if worklife else alone
+    negotiating = None if duration is None else duration / period
+    return IntervalCost(interval, period, loading, alone, negotiating)
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Cost of an option less that of another one."""
+    """Cost of an interval less that of another one."""
 
     idle_ratio: float
     """Part of the cores' time."""
@@ -111,29 +124,22 @@ class Beside:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The recommendation."""
+    """The interval to use, and those that it was compared with."""
 
     option: IntervalCost
     best: IntervalCost
-    """The option with the least idle time that the negotiator can keep up with."""
-    beside_default: Beside
-    """Cost beside HTCondor's default."""
+    """The one with the least idle time that the negotiator can keep up with."""
+    default: IntervalCost
+    """HTCondor's default."""
     knobs: Knobs
-    worst_loading: float
-    """Least loading factor if run times came out up to `CHANGE` shorter or longer."""
-    phase: bool
-    """True if that is clearly worse: it matters where in a cycle jobs end."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """A load at some intervals."""
+    """A load at each interval."""
 
     load: Load
-    alone: tuple[IntervalCost, ...]
-    """One job a claim."""
-    reused: tuple[IntervalCost, ...]
-    """Claims that are used again."""
+    options: tuple[IntervalCost, ...]
 
 
 @dataclass(frozen=True)
@@ -143,11 +149,9 @@ class Comparison:
     terms: Terms
     costs: tuple[Cost, ...]
     """The first is of all jobs, or of the first law."""
-    now: Optional[IntervalCost]
-    """The negotiator's own configuration; None if it is unknown."""
-    choice: Optional[Recommendation]
-    alone_beside_default: Optional[Beside]
-    """Cost of the choice beside the default with one job a claim."""
+    now: Optional[IntervalCost] = None
+    """The negotiator's configuration as it is; None if it is unknown."""
+    choice: Optional[Recommendation] = None
 
     @property
     def several_laws(self) -> bool:
@@ -169,90 +173,64 @@ class Comparison:
         A group or size has a share of the cores: that of all core-seconds, idle ones too, that its
         jobs hold.
         """
-        option, every = (
-            (row.reused if reused else row.alone)[number] for row in (cost, self.costs[0])
+        loading, every = (
+            row.options[number].loading if reused else row.options[number].alone
+            for row in (cost, self.costs[0])
         )
         if self.terms.cores is None:
             return None
-        share = self.share(cost) * every.loading / option.loading if cost in self.parts else 1.0
-        return option.idle_hours(self.terms.cores * share)
+        share = self.share(cost) * every / loading if cost in self.parts else 1.0
+        return (1 - loading) * share * self.terms.cores * DAY_HOURS
 
 
-def compare(loads: Sequence[Load], terms: Terms, own: Optional[Knobs] = None) -> Comparison:
+def compare(loads: Sequence[Load], terms: Terms, configured: Optional[Knobs] = None) -> Comparison:
     """Costs of all intervals, and the choice by the column of claims that are used again.
 
     Parameters
     ----------
     loads
         All jobs and then their parts, or laws.
-    own
-        The negotiator's own configuration.
+    configured
+        The negotiator's knobs as they are.
     """
-
-    def options(load: Load, worklife: float) -> tuple[IntervalCost, ...]:
-        return tuple(
-            _option(interval, lambda seconds: load.loading(seconds, worklife), terms)
-            for interval in sorted(terms.intervals)
+    costs = tuple(
+        Cost(
+            load,
+            tuple(
+                cost_of(load, terms, interval, terms.period_seconds(interval))
+                for interval in sorted(terms.intervals)
+            ),
         )
-
-    worklife, duration = terms.worklife_seconds, terms.duration_seconds
-    costs = []
-    for load in loads:
-        alone = options(load, 0)
-        costs.append(Cost(load, alone, options(load, worklife) if worklife else alone))
-    first = loads[0]
-    if len(loads) > 1 and first.jobs is None:
-        return Comparison(terms, tuple(costs), None, None, None)
-    now = None
-    if own is not None:
-        period = max(1.0, own.period_seconds(duration or 0))
-        if period <= DAY_SECONDS:
-            negotiating = None if duration is None else duration / period
-            now = IntervalCost(period, first.loading(period, worklife), negotiating)
-    if duration is None:
-        return Comparison(terms, tuple(costs), now, None, None)
-    choice = choose(
-        costs[0].reused,
-        default_option(lambda seconds: first.loading(seconds, worklife), duration),
-        terms,
-        lambda interval: first.worst_loading(interval, worklife, CHANGE),
+        for load in loads
     )
-    without = None
-    if choice is not None and worklife:
-        alone_option = costs[0].alone[costs[0].reused.index(choice.option)]
-        usual = default_option(first.loading, duration)
-        without = beside(alone_option, usual, terms.cores)
-    return Comparison(terms, tuple(costs), now, choice, without)
+    comparison = Comparison(terms, costs)
+    duration = terms.duration_seconds
+    if comparison.several_laws:
+        return comparison
+    now = choice = None
+    if configured is not None:
+        period = max(1.0, configured.period_seconds(duration or 0))
+        now = cost_of(loads[0], terms, period, period)
+    if duration is not None:
+        usual = Knobs()
+        period = usual.period_seconds(duration)
+        default = cost_of(loads[0], terms, usual.interval_seconds, period)
+        choice = choose(costs[0].options, default, terms)
+    return Comparison(terms, costs, now, choice)
 
 
-def _option(interval: float, loading: Loading, terms: Terms) -> IntervalCost:
-    """Cost of an interval; one that may be chosen is kept, because it brings its own delay."""
-    if terms.duration_seconds is None:
-        return IntervalCost(interval, loading(interval), None)
-    soonest = terms.duration_seconds + terms.cycle_delay_seconds
-    if interval >= soonest or terms.allows(interval):
-        return IntervalCost(interval, loading(interval), terms.duration_seconds / interval)
-    return IntervalCost(interval, loading(soonest), terms.duration_seconds / soonest, soonest)
-
-
-def default_option(loading: Loading, duration_seconds: float) -> IntervalCost:
-    """IntervalCost of HTCondor's default knobs."""
-    usual = Knobs()
-    period = usual.period_seconds(duration_seconds)
-    late = period if period > usual.interval_seconds else None
-    return IntervalCost(usual.interval_seconds, loading(period), duration_seconds / period, late)
-
-
-def beside(option: IntervalCost, other: IntervalCost, cores: Optional[int]) -> Beside:
-    """Cost of an option less that of another one; durations of cycles are known."""
-    idle = option.idle - other.idle
+def beside(
+    option: IntervalCost, other: IntervalCost, cores: Optional[int], *, reused: bool = True
+) -> Beside:
+    """Cost of an interval less that of another one; durations of cycles are known."""
+    idle = other.loading - option.loading if reused else other.alone - option.alone
     negotiating = (option.negotiating or 0.0) - (other.negotiating or 0.0)
     hours = None if cores is None else idle * cores * DAY_HOURS
     return Beside(idle, negotiating * DAY_HOURS, hours)
 
 
 def choose(
-    offered: Sequence[IntervalCost], default: IntervalCost, terms: Terms, worst_loading: Loading
+    offered: Sequence[IntervalCost], default: IntervalCost, terms: Terms
 ) -> Optional[Recommendation]:
     """The longest interval that loses hardly more than the best and is worth its cost.
 
@@ -271,28 +249,15 @@ def choose(
     ]
     if not worthwhile:
         return None
-    chosen = max(worthwhile, key=lambda option: option.interval_seconds)
-    worst = worst_loading(chosen.interval_seconds)
-    phase = worst < chosen.loading - terms.tolerance
-    return Recommendation(
-        chosen,
-        best,
-        beside(chosen, default, terms.cores),
-        _knobs(chosen, terms, phase=phase),
-        worst,
-        phase,
-    )
+    option = max(worthwhile, key=lambda option: option.interval_seconds)
+    return Recommendation(option, best, default, _knobs(option.interval_seconds, terms))
 
 
-def _knobs(option: IntervalCost, terms: Terms, *, phase: bool) -> Knobs:
-    usual, interval, duration = Knobs(), option.interval_seconds, terms.duration_seconds or 0.0
+def _knobs(interval: float, terms: Terms) -> Knobs:
+    usual, duration = Knobs(), terms.duration_seconds or 0.0
     # Schedds that call all the time must not keep the negotiator busier than it may be.
     least_delay = ceil(duration * (1 / terms.most_negotiating - 1))
     # A longer delay would make the period longer than the interval.
     most_delay = max(0, floor(interval - duration))
-    return Knobs(
-        interval,
-        max(least_delay, min(usual.cycle_delay_seconds, most_delay)),
-        # Cycles that schedds call for would come out of step with jobs that end just in time.
-        interval if phase else min(usual.min_interval_seconds, interval),
-    )
+    delay = max(least_delay, min(usual.cycle_delay_seconds, most_delay))
+    return Knobs(interval, delay, min(usual.min_interval_seconds, interval))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,28 +13,22 @@ Job = tuple[str, int, int]
 """Group, cores, whole seconds."""
 MOST_ROWS = 20
 _MOST_PARTS = 30
-_NUMBER = re.compile(r"([0-9]{1,18})")
 
 
-@dataclass(frozen=True)
+@dataclass
 class JobsRun:
     """Jobs that ran."""
 
-    counted: Mapping[Job, int]
-    left_out: Mapping[str, int] = field(default_factory=dict)
+    counted: Counter[Job] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
     """Reason -> jobs."""
-    limit: Optional[int] = None
-    """Most jobs that were read, if there were more."""
+    full: bool = False
+    """True if no more jobs were looked at."""
 
     @property
-    def jobs(self) -> int:
-        """Number of jobs."""
-        return sum(self.counted.values())
-
-    @property
-    def core_seconds(self) -> int:
+    def core_hours(self) -> float:
         """Work of all jobs."""
-        return sum(_core_seconds(job, jobs) for job, jobs in self.counted.items())
+        return sum(_core_seconds(job, jobs) for job, jobs in self.counted.items()) / 3600
 
 
 @dataclass(frozen=True)
@@ -66,57 +59,51 @@ class Load:
         )
         return self.work / held
 
-    def worst_loading(
-        self, cadence_seconds: float, worklife_seconds: float, change: float
-    ) -> float:
-        """Least loading factor if all run times change by up to the share ``change``.
 
-        Only the ratio of times matters: longer jobs are the same as a shorter cadence and worklife.
-        """
-        factors = (1 + change * step / 2 for step in range(-2, 3))
-        return min(
-            self.loading(cadence_seconds / factor, worklife_seconds / factor) for factor in factors
-        )
+@dataclass(frozen=True)
+class Facts:
+    """Run times, and facts of the pool that came with them."""
 
-
-def _by_size(job: Job) -> tuple[object, str]:
-    return job[1], f"{job[1]} core{'s' if job[1] > 1 else ''}"
-
-
-def _by_group(job: Job) -> tuple[object, str]:
-    """Group, whose numbers sort as numbers."""
-    parts = _NUMBER.split(job[0])
-    return tuple(int(part) if n % 2 else part for n, part in enumerate(parts)), job[0]
+    source: str
+    loads: tuple[Load, ...]
+    option: str = ""
+    """Option because of which no pool is asked; empty for the live pool."""
+    cores: Optional[int] = None
+    durations: tuple[float, ...] = ()
+    """Of the negotiator's last cycles, whole seconds."""
+    jobs_waited: bool = False
+    """True if jobs waited in those cycles."""
+    knobs: Mapping[str, int] = field(default_factory=dict)
+    """The negotiator's."""
+    notes: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
 
 
-BY: Mapping[str, Callable[[Job], tuple[object, str]]] = {"size": _by_size, "group": _by_group}
-"""Kind of rows -> sorting key and name of a job's row."""
+BY: Mapping[str, Callable[[Job], str]] = {
+    "size": lambda job: f"{job[1]} core{'s' if job[1] > 1 else ''}",
+    "group": lambda job: job[0],
+}
+"""Kind of rows -> name of a job's row."""
 
 
-def loads(jobs: JobsRun, by: Optional[str] = None) -> tuple[Load, ...]:
-    """All jobs together, then each size or group: at most `MOST_ROWS`, the last for the rest.
+def loads(counted: Mapping[Job, int], by: Optional[str] = None) -> tuple[Load, ...]:
+    """All jobs together, then sizes or groups, those with most work first.
 
-    Raises
-    ------
-    ValueError
-        If no job ran.
+    There are at most `MOST_ROWS`, of which the last has the rest.
     """
-    if not jobs.counted:
-        raise ValueError("no job with a known run time is in it")
-    rows = [_load("all", jobs.counted)]
+    rows = [_load("all", counted)]
     if by is None:
         return tuple(rows)
-    split: defaultdict[tuple[object, str], dict[Job, int]] = defaultdict(dict)
-    work: Counter[tuple[object, str]] = Counter()
-    for job, count in jobs.counted.items():
+    split: defaultdict[str, dict[Job, int]] = defaultdict(dict)
+    work: Counter[str] = Counter()
+    for job, jobs in counted.items():
         row = BY[by](job)
-        split[row][job] = count
-        work[row] += _core_seconds(job, count)
-    most = MOST_ROWS if len(work) <= MOST_ROWS else MOST_ROWS - 1
-    shown = sorted(row for row, _ in work.most_common(most))
-    rows += [_load(row[1], split.pop(row)) for row in shown]
+        split[row][job] = jobs
+        work[row] += _core_seconds(job, jobs)
+    shown = [row for row, _ in work.most_common(MOST_ROWS - (len(work) > MOST_ROWS))]
+    rows += [_load(row, split.pop(row)) for row in shown]
     if split:
-        rest = {job: count for kind in split.values() for job, count in kind.items()}
+        rest = {job: jobs for kind in split.values() for job, jobs in kind.items()}
         rows.append(_load(f"others ({len(split)})", rest))
     return tuple(rows)
 
@@ -126,12 +113,12 @@ def _load(name: str, counted: Mapping[Job, int]) -> Load:
     work: Counter[tuple[str, int]] = Counter()
     for job, jobs in counted.items():
         work[job[:2]] += _core_seconds(job, jobs)
-    own = {part for part, _ in work.most_common(_MOST_PARTS)}
+    alone = {part for part, _ in work.most_common(_MOST_PARTS)}
     weights: defaultdict[Optional[tuple[str, int]], Counter[float]] = defaultdict(Counter)
     for (group, cores, seconds), jobs in counted.items():
         part = (group, cores)
-        weights[part if part in own else None][seconds] += cores * jobs
-    kinds = [RunTimes(seen) for seen in weights.values()]
+        weights[part if part in alone else None][seconds] += cores * jobs
+    kinds = [RunTimes(seconds) for seconds in weights.values()]
     parts = tuple((run_times.weight * run_times.mean_seconds, run_times) for run_times in kinds)
     return Load(name, parts, sum(counted.values()))
 

@@ -18,12 +18,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from math import ceil, erfc, exp, floor, isfinite, log, log1p, pi, sqrt
+from math import ceil, exp, floor, log, log1p, sqrt
 from operator import mul
 from statistics import NormalDist
 from typing import Callable
 
-# A quotient that floating point cannot tell from a whole number is that: 3 * 0.1 / 0.1 is above 3.
 _ROUNDING = 1e-9
 _STEPS = 2000
 """Steps of a claim's life, and its most cycles: later ones change less than 0.05 %."""
@@ -33,24 +32,12 @@ _MOST_SECONDS = 1e9
 
 
 def cycles_held(run_time_seconds: float, cadence_seconds: float) -> int:
-    """Cycles from a job's start to the first at which its slot can get another, at least 1.
-
-    Raises
-    ------
-    ValueError
-        If either is not above 0, or there are more cycles than a float can count.
-    """
-    for name, value in (("run time", run_time_seconds), ("cadence", cadence_seconds)):
-        if not (isfinite(value) and value > 0):
-            raise ValueError(f"{name} is {value!r}; write seconds above 0")
-    cycles = run_time_seconds / cadence_seconds
-    if not isfinite(cycles):
-        raise ValueError(f"{run_time_seconds!r} s are too many cycles of {cadence_seconds!r} s")
-    return max(1, _whole(cycles, ceil))
+    """Cycles from a job's start to the first at which its slot can get another, at least 1."""
+    return max(1, _whole(run_time_seconds / cadence_seconds, ceil))
 
 
 def loading_factor(run_time_seconds: float, cadence_seconds: float) -> float:
-    """Loading factor of jobs of one run time. Raises as `cycles_held`."""
+    """Loading factor of jobs of one run time."""
     held_seconds = cadence_seconds * cycles_held(run_time_seconds, cadence_seconds)
     return min(1.0, run_time_seconds / held_seconds)
 
@@ -61,6 +48,7 @@ def jobs_of_claim(run_time_seconds: float, worklife_seconds: float) -> int:
 
 
 def _whole(value: float, otherwise: Callable[[float], int]) -> int:
+    """Whole number that floating point cannot tell from ``value`` (3 * 0.1 / 0.1 is above 3)."""
     nearest = round(value)
     same = nearest > 0 and abs(value - nearest) <= _ROUNDING * nearest
     return nearest if same else otherwise(value)
@@ -78,8 +66,6 @@ class RunTimes:
     """
 
     def __init__(self, weights: Mapping[float, float], resolution_seconds: float = 1.0) -> None:
-        if not weights:
-            raise ValueError("there is no run time")
         self.weights = dict(weights)
         self.weight = float(sum(weights.values()))
         self.resolution_seconds = resolution_seconds
@@ -195,32 +181,25 @@ def exponential(mean_seconds: float) -> RunTimes:
 def normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
     """Normal law cut off at 0 and scaled up: its mean is above ``mean_seconds``."""
     law = NormalDist(mean_seconds, sd_seconds)
-    cut = -mean_seconds / sd_seconds
-    kept = 1 - _below(cut)
-
-    def density(z: float) -> float:
-        return exp(-z * z / 2) / sqrt(2 * pi)
+    below, density = law.cdf(0), law.pdf(0) * sd_seconds**2
+    kept = 1 - below
 
     def up_to(seconds: float) -> float:
-        z = (seconds - mean_seconds) / sd_seconds
-        middle, spread = _below(z) - _below(cut), density(z) - density(cut)
-        return (mean_seconds * middle - sd_seconds * spread) / kept
+        spread = law.pdf(seconds) * sd_seconds**2 - density
+        return (mean_seconds * (law.cdf(seconds) - below) - spread) / kept
 
     return _binned(
-        lambda share: law.inv_cdf(1 - kept + share * kept),
-        up_to,
-        mean_seconds + sd_seconds * density(cut) / kept,
+        lambda share: law.inv_cdf(below + share * kept), up_to, mean_seconds + density / kept
     )
 
 
 def log_normal(mean_seconds: float, sd_seconds: float) -> RunTimes:
     """Law whose logarithm is normal; mean and standard deviation are the run times' own."""
     spread = sqrt(log1p((sd_seconds / mean_seconds) ** 2))
-    middle = log(mean_seconds) - spread**2 / 2
-    law = NormalDist(middle, spread)
+    law = NormalDist(log(mean_seconds) - spread**2 / 2, spread)
     return _binned(
         lambda share: exp(law.inv_cdf(share)),
-        lambda seconds: mean_seconds * _below((log(seconds) - middle) / spread - spread),
+        lambda seconds: mean_seconds * law.cdf(log(seconds) - spread**2),
         mean_seconds,
     )
 
@@ -244,11 +223,6 @@ def _binned(
     return RunTimes(weights, resolution_seconds=0.0)
 
 
-def _below(z: float) -> float:
-    """P(Z < z) of the standard normal law."""
-    return erfc(-z / sqrt(2)) / 2
-
-
 _LAWS: Mapping[str, tuple[tuple[str, ...], Callable[..., RunTimes]]] = {
     "constant": (("SECONDS",), constant),
     "exponential": (("MEAN",), exponential),
@@ -265,8 +239,8 @@ def parse(text: str) -> RunTimes:
     ValueError
         If there is no such law; the message says what to write.
     """
-    name, colon, rest = text.partition(":")
-    if name not in _LAWS or not colon:
+    name, _colon, rest = text.partition(":")
+    if name not in _LAWS:
         forms = " ".join(f"{name}:{','.join(words)}" for name, (words, _) in _LAWS.items())
         raise ValueError(f"{text[:60]!r} is no law of run times; write one of {forms}")
     words, law = _LAWS[name]

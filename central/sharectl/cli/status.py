@@ -8,23 +8,22 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Optional
 
 from sharectl.cli import options, wiring
-from sharectl.condor import nodes as condor_nodes
 from sharectl.condor.daemons import ask_collector
-from sharectl.condor.nodes import Awaited
+from sharectl.condor.nodes import Awaited, look_at_nodes
 from sharectl.config.model import (
     CollectorPublisherConfig,
     Config,
     HttpsPublisherConfig,
-    PublisherConfig,
 )
 from sharectl.cycle.publication import MAX_AHEAD_SECONDS, in_force, of_now
 from sharectl.errors import ConfigError, InputError, PoolUnavailableError, PublishError
 from sharectl.model import Disabled
-from sharectl.plan import nodes as node_reasons
 from sharectl.plan.limits import LIMITS
+from sharectl.plan.nodes import problems as refusals
 from sharectl.plan.plan import REASONS, State
 from sharectl.publish import collector, signing, text
 from sharectl.publish.collector import Holding
@@ -41,6 +40,15 @@ from sharectl.report.pool import (
 from sharectl.report.tables import print_table
 from sharectl.words import counted
 
+_ERRORS = (
+    "group",
+    "pledge HS06",
+    "error HS06",
+    "DHS",
+    "error cores",
+    "pending multicore",
+    "no node could run",
+)
 _CODES = options.exit_codes(
     (0, 1, 2, 74, 78),
     {0: "no problem", 1: "at least one problem", 74: "the state file cannot be read"},
@@ -110,7 +118,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited:
     """Targets that nodes can find in the places."""
-    valid = [place for place in published if _is_valid(place)]
+    valid = [
+        place
+        for place in published
+        if "targets" in place
+        and (place["valid_for_seconds"] is None or place["valid_for_seconds"] > 0)
+    ]
     ways = {place["way"] for place in valid if place["targets"]}
     since = {stood.target.node.lower(): stood.since for stood in state.standing_at(now)}
     free = (block.node for block in state.blocks.open if block.free_since is not None)
@@ -123,12 +136,8 @@ def _awaited(published: list[dict[str, Any]], state: State, now: int) -> Awaited
 
 
 def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
-    look = partial(
-        condor_nodes.look_at_nodes,
-        now=now,
-        stale_seconds=config.nodes.job_ctl_stale_seconds,
-        awaited=awaited,
-    )
+    stale_seconds = config.nodes.job_ctl_stale_seconds
+    look = partial(look_at_nodes, now=now, stale_seconds=stale_seconds, awaited=awaited)
     try:
         seen = ask_collector(config.pool.collector, config.pool.collector_deadline_seconds, look)
     except PoolUnavailableError as error:
@@ -138,7 +147,7 @@ def _nodes(config: Config, now: int, awaited: Awaited) -> dict[str, Any]:
 
 def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
     """Problems, a line each; nodes have ``patience_seconds`` to see that sharectl is disabled."""
-    cycle, nodes = status["last_cycle"], status["nodes"]
+    cycle, nodes, now = status["last_cycle"], status["nodes"], status["now"]
     off, withdrawn = status["disabled"], status["disabled"] and status["withdrawn"]
     # While sharectl is disabled nobody renews the places, and that is meant so.
     published = [place for place in status["published"] if not withdrawn or place.get("older")]
@@ -147,21 +156,21 @@ def problems_of(status: dict[str, Any], patience_seconds: int) -> list[str]:
         problems.append(
             "disabled, but targets are not withdrawn everywhere: the next cycle tries again"
         )
-    if off and off["since"] > status["now"] + MAX_AHEAD_SECONDS:
+    if off and off["since"] > now + MAX_AHEAD_SECONDS:
         problems.append(
             "disabled at a time that is still to come: the clock of this machine was ahead then, "
             "or is behind now, and --for ends too late by as much; disable again, or `sharectl "
             "enable`"
         )
     acting = nodes.get("with_target", 0)
-    if withdrawn and acting and status["now"] - off["since"] > patience_seconds:
+    if withdrawn and acting and now - off["since"] > patience_seconds:
         problems.append(
             f"disabled, and {counted(acting, 'slot')} still have a target: does somebody else "
             "publish for this pool, or to places that publish: does not name? `sharectl explain "
             "node NAME` tells which target it is"
         )
     problems += block_problems(status["blocks"])
-    problems += node_reasons.problems(nodes.get("refusing", {}), nodes.get("slots", 0))
+    problems += refusals(nodes.get("refusing", {}), nodes.get("slots", 0))
     if cycle is None:
         problems.append("no cycle has run yet: `sharectl cycle`, or enable sharectl.timer")
     else:
@@ -183,22 +192,19 @@ def _print(status: dict[str, Any], off: Optional[Disabled]) -> None:
     rows += block_rows(status["blocks"])
     print_table("status", ("what", "is"), rows, sys.stdout)
     if cycle.get("errors"):
-        _print_errors(cycle)
+        print_table("errors at the last cycle", _ERRORS, _error_rows(cycle), sys.stdout)
     if cycle.get("groups"):
-        print_table(
-            "groups at the last cycle",
-            ("group", "is", "closed nodes", "because"),
-            [
-                (
-                    row["group"],
-                    row["code"],
-                    row["closed_nodes"] + row["other_sizes_closed_nodes"],
-                    row["says"],
-                )
-                for row in cycle["groups"]
-            ],
-            sys.stdout,
-        )
+        reasons = [
+            (
+                row["group"],
+                row["code"],
+                row["closed_nodes"] + row["other_sizes_closed_nodes"],
+                row["says"],
+            )
+            for row in cycle["groups"]
+        ]
+        columns = ("group", "is", "closed nodes", "because")
+        print_table("groups at the last cycle", columns, reasons, sys.stdout)
     if cycle.get("waits"):
         waits_table("waiting times at the last cycle", cycle["waits"], sys.stdout)
 
@@ -214,8 +220,7 @@ def _cycle_rows(cycle: dict[str, Any], now: int) -> Iterator[tuple[str, object]]
         yield "reason", REASONS.get(plan.get("reason", ""), "-")
     else:
         yield "reason", unanswered_words(cycle.get("unanswered", ()))
-    idle = cycle.get("idle_cores")
-    if idle is not None:
+    if idle := cycle.get("idle_cores"):
         rest = idle["all"] - idle["target"] - idle["grace"]
         words = f"{idle['target']} under targets, {idle['grace']} in grace, {rest} others"
         yield "idle cores then", words
@@ -235,35 +240,21 @@ def _node_rows(nodes: dict[str, Any]) -> Iterator[tuple[str, object]]:
     yield "job_ctl says", reasons or "-"
 
 
-def _print_errors(cycle: dict[str, Any]) -> None:
+def _error_rows(cycle: dict[str, Any]) -> Iterator[tuple[object, ...]]:
     # DHS is not the error that is acted on where the setpoint is not the pledge's share of the
     # power in use.
     acted = {row["group"]: round(row["control_error_hs06"]) for row in cycle.get("controllers", ())}
-    print_table(
-        "errors at the last cycle",
-        (
-            "group",
-            "pledge HS06",
-            "error HS06",
-            "DHS",
-            "error cores",
-            "pending multicore",
-            "no node could run",
-        ),
-        [
-            (
-                row["group"],
-                round(row["pledge_hs06"]),
-                acted.get(row["group"], "-"),
-                round(row["error_hs06"]),
-                round(row["error_cores"]),
-                row["pending_multi_jobs"],
-                sum(row["unplaceable_by_cores"].values()) if "unplaceable_by_cores" in row else "-",
-            )
-            for row in cycle["errors"]
-        ],
-        sys.stdout,
-    )
+    for row in cycle["errors"]:
+        unplaceable = row.get("unplaceable_by_cores")
+        yield (
+            row["group"],
+            round(row["pledge_hs06"]),
+            acted.get(row["group"], "-"),
+            round(row["error_hs06"]),
+            round(row["error_cores"]),
+            row["pending_multi_jobs"],
+            "-" if unplaceable is None else sum(unplaceable.values()),
+        )
 
 
 # ---- places of targets
@@ -275,14 +266,23 @@ def places(config: Config, now: int, sequence: int = 0) -> list[dict[str, Any]]:
     ``sequence`` is that of the plan that was published last, 0 if unknown.
     """
     keys, problem = _keys(config)
-    found = [
-        _beside_newest(place, sequence)
-        for way in config.publish
-        for place in _of_way(config, way, keys, now)
-    ]
-    if problem:
-        found.append({"place": str(config.signing_key_file), "problem": problem})
-    return found
+    rows: list[dict[str, Any]] = []
+    for way in config.publish:
+        if way.collector is not None:
+            rows += _in_collectors(config, way.collector, now)
+        elif way.https is not None:
+            rows.append(_in_file(config, "https", way.https.file, keys, now, way.https))
+        elif way.file is not None:
+            rows.append(_in_file(config, "file", way.file, keys, now))
+    for row in rows:
+        row["older"] = (row.get("sequence") or sequence) < sequence
+        if row["older"]:
+            row["problem"] = (
+                f"{row['place']}: an older plan stands there: sequence {row['sequence']}, and "
+                f"{sequence} was published last: a copy put back, or no publishing since; nodes "
+                "that took the newer one refuse it; `sharectl cycle`"
+            )
+    return [*rows, {"place": str(config.signing_key_file), "problem": problem}] if problem else rows
 
 
 def line(place: dict[str, Any]) -> str:
@@ -299,23 +299,6 @@ def line(place: dict[str, Any]) -> str:
     return ", ".join(words)
 
 
-def _is_valid(place: dict[str, Any]) -> bool:
-    seconds = place.get("valid_for_seconds")
-    return "targets" in place and (seconds is None or seconds > 0)
-
-
-def _beside_newest(place: dict[str, Any], sequence: int) -> dict[str, Any]:
-    """The place, with a problem if its plan is older than ``sequence``."""
-    held = place.get("sequence")
-    older = held is not None and held < sequence
-    problem = (
-        f"{place['place']}: an older plan stands there: sequence {held}, and {sequence} was "
-        "published last: a copy put back, or no publishing since; nodes that took the newer one "
-        "refuse it; `sharectl cycle`"
-    )
-    return {**place, "older": older, "problem": problem if older else place["problem"]}
-
-
 def _keys(config: Config) -> tuple[Optional[tuple[SigningKey, ...]], Optional[str]]:
     """Keys, None if they cannot be read, and the problem with them but for a lack of rights."""
     if config.signing_key_file is None:
@@ -326,55 +309,49 @@ def _keys(config: Config) -> tuple[Optional[tuple[SigningKey, ...]], Optional[st
         return None, None if isinstance(error.__cause__, PermissionError) else str(error)
 
 
-def _of_way(
-    config: Config, way: PublisherConfig, keys: Optional[tuple[SigningKey, ...]], now: int
-) -> list[dict[str, Any]]:
-    if way.collector is not None:
-        return _in_collectors(config, way.collector, now)
-    file, name = (way.https.file, "https") if way.https is not None else (way.file, "file")
-    if file is None:
-        return []
-    place: dict[str, Any] = {"way": name, "place": str(file)}
+def _in_file(
+    config: Config,
+    way: str,
+    file: Path,
+    keys: Optional[tuple[SigningKey, ...]],
+    now: int,
+    served_at: Optional[HttpsPublisherConfig] = None,
+) -> dict[str, Any]:
+    name = str(file)
     try:
         content = text.content_of(file)
-        place.update(_text(content, str(file), config, keys, now))
+        read = text.parse_text(content, name)
     except InputError as error:
-        return [{**place, "problem": str(error)}]
-    if way.https is not None:
-        place.update(_served(way.https, content, place["problem"]))
-    return [place]
-
-
-def _text(
-    content: bytes, name: str, config: Config, keys: Optional[tuple[SigningKey, ...]], now: int
-) -> dict[str, Any]:
-    read = text.parse_text(content, name)
+        return {"way": way, "place": name, "problem": str(error)}
     seconds = read.valid_until - now if read.valid_until is not None else None
     wrong = signing.problem_of(content, keys) if keys is not None else None
-    problem = None
-    if seconds is not None and seconds <= 0:
-        problem = f"{name}: expired {-seconds} s ago: no node has a target"
-    elif wrong is not None:
-        problem = (
-            f"{name}: {wrong}: nodes with the key refuse it; `sharectl cycle` publishes it again"
-        )
-    elif read.pool != config.pool.name:
-        problem = _other_pool(name, read.pool, config)
-    return {
+    refused = f"{wrong}: nodes with the key refuse it; `sharectl cycle` publishes it again"
+    place = {
+        "way": way,
+        "place": name,
         "sequence": read.sequence,
         "targets": len(read.targets),
         "valid_for_seconds": seconds,
         "signed_by": read.signature.key_id if read.signature else None,
         "verified": keys is not None and wrong is None,
-        "problem": problem,
+        "problem": _problem(name, config, seconds, read.pool, refused if wrong else None),
     }
+    return {**place, **_served(served_at, content, place["problem"])} if served_at else place
 
 
-def _other_pool(name: str, pool: Optional[str], config: Config) -> str:
-    return f"{name}: is for pool {pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
+def _problem(
+    name: str, config: Config, seconds: Optional[int], pool: Optional[str], other: Optional[str]
+) -> Optional[str]:
+    if seconds is not None and seconds <= 0:
+        return f"{name}: expired {-seconds} s ago: no node has a target from there"
+    if other is not None:
+        return f"{name}: {other}"
+    if pool != config.pool.name:
+        return f"{name}: is for pool {pool}, and pool.name is {config.pool.name}: `sharectl cycle`"
+    return None
 
 
-def _served(way: HttpsPublisherConfig, content: bytes, problem: Optional[str]) -> dict[str, Any]:
+def _served(way: HttpsPublisherConfig, content: bytes, problem: Any) -> dict[str, Any]:
     from sharectl.publish.https import fetch
 
     fetched = fetch(wiring.served_at(way))
@@ -404,37 +381,27 @@ def in_collector(
 ) -> dict[str, Any]:
     """Content of one collector, and its problem."""
     place: dict[str, Any] = {"way": "collector", "place": name}
+    foreign = sorted(held.foreign.items()) if held else []
+    others = ", ".join(f"{count} of {identity}" for identity, count in foreign)
     if held is None or held.sequence is None or held.valid_until is None:
-        return {**place, "problem": f"{name}: {problem or _no_plan(held)}"}
+        empty = "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
+        if others:
+            empty = (
+                f"holds no plan of the identity that publish: names, and targets of others: "
+                f"{others}; nodes that go by one of these have targets from there; is identity "
+                "wrong? (docs/transports.md)"
+            )
+        return {**place, "problem": f"{name}: {problem or empty}"}
     seconds = held.valid_until - now
-    if seconds <= 0:
-        problem = f"{name}: expired {-seconds} s ago: no node has a target from there"
-    elif held.pool != config.pool.name:
-        problem = _other_pool(name, held.pool, config)
-    elif held.foreign:
-        problem = (
-            f"{name}: holds ads of targets that are not sharectl's: {_publishers(held)}; nodes "
-            "refuse them, and COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
-        )
+    mixed = (
+        f"holds ads of targets that are not sharectl's: {others}; nodes refuse them, and "
+        "COLLECTOR_REQUIREMENTS keeps them out (docs/transports.md)"
+    )
     return {
         **place,
         "sequence": held.sequence,
         "targets": held.targets,
         "valid_for_seconds": seconds,
         "identity": held.identity,
-        "problem": problem,
+        "problem": _problem(name, config, seconds, held.pool, mixed if others else None) or problem,
     }
-
-
-def _no_plan(held: Optional[Holding]) -> str:
-    if held is None or not held.foreign:
-        return "holds no plan of sharectl: no node has a target from there; `sharectl cycle`"
-    return (
-        "holds no plan of the identity that publish: names, and ads of targets of others: "
-        f"{_publishers(held)}; nodes that go by one of these have targets from there; is identity "
-        "wrong? (docs/transports.md)"
-    )
-
-
-def _publishers(held: Holding) -> str:
-    return ", ".join(f"{count} of {identity}" for identity, count in sorted(held.foreign.items()))

@@ -39,13 +39,16 @@ class Cycle:
     """Jobs that waited for a slot."""
 
 
-def last_cycles(location: Mapping[str, str]) -> list[Cycle]:
-    """Cycles by the negotiator itself, the newest first; the collector's copy may be 300 s old.
+def cycles_and_knobs(location: Mapping[str, str]) -> tuple[list[Cycle], dict[str, int]]:
+    """Last cycles of a negotiator, the newest first, and its values of `KNOBS`, in seconds.
 
-    It answers between cycles only.
+    In a child. It answers between cycles only, but the collector's copy may be 300 s old.
     """
     ads = query(daemon(location), "Negotiator")
-    return cycles_of(ads[0]) if ads else []
+    configuration = macros(location)
+    values = {name: str(configuration.get(name)) for name in KNOBS}
+    knobs = {name: int(value) for name, value in values.items() if _SECONDS.fullmatch(value)}
+    return cycles_of(ads[0]) if ads else [], knobs
 
 
 def cycles_of(ad: Any) -> list[Cycle]:
@@ -60,13 +63,6 @@ def cycles_of(ad: Any) -> list[Cycle]:
             jobs = int(idle) if idle >= 0 else None
             cycles.append(Cycle(duration, period if period > 0 else None, jobs))
     return cycles
-
-
-def knobs(location: Mapping[str, str]) -> dict[str, int]:
-    """The negotiator's own values of `KNOBS`, in seconds, without those that it does not tell."""
-    configuration = macros(location)
-    values = {name: str(configuration.get(name)) for name in KNOBS}
-    return {name: int(value) for name, value in values.items() if _SECONDS.fullmatch(value)}
 
 
 # ---- groups by accounting ads
@@ -193,7 +189,7 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
     PoolUnavailableError
         If the collector does not know exactly one such negotiator.
     """
-    location = _only(locations(collector, "Negotiator"), name)
+    location = one_of(locations(collector, "Negotiator"), name, "pledges.negotiator.name")
     try:
         configuration = macros(location)
         every = (Knob(f"negotiator {location['Name']}", key, "") for key in configuration)
@@ -206,15 +202,23 @@ def quota_knobs(collector: Any, name: Optional[str] = None) -> list[Knob]:
         raise type(error)(why_daemon(location, "NEGOTIATOR", error)) from error
 
 
-def _only(negotiators: list[dict[str, str]], name: Optional[str]) -> Mapping[str, str]:
+def one_of(
+    negotiators: Sequence[Mapping[str, str]], name: Optional[str], option: str
+) -> Mapping[str, str]:
+    """Location of the negotiator with a name, or of the only one.
+
+    Raises
+    ------
+    PoolUnavailableError
+        If there is not exactly one; ``option`` is where its name can be written.
+    """
     matching = [ad for ad in negotiators if name is None or ad["Name"].lower() == name.lower()]
     if len(matching) == 1:
         return matching[0]
     names = ", ".join(sorted(ad["Name"] for ad in negotiators)) or "none"
     wanted = f"no negotiator {name}" if name else f"{len(negotiators)} negotiators"
     raise PoolUnavailableError(
-        f"the collector knows {wanted}, but {names}; write the name of one as "
-        "pledges.negotiator.name"
+        f"the collector knows {wanted}, but {names}; write the name of one as {option}"
         if negotiators
         else "the collector knows no negotiator; see condor_status -negotiator"
     )

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any, Optional, TextIO
 
 from sharectl.cadence.choice import (
-    CHANGE,
+    DAY_HOURS,
     Beside,
     Comparison,
     Cost,
     IntervalCost,
     Knobs,
     Recommendation,
+    beside,
 )
-from sharectl.cadence.loads import Load
+from sharectl.cadence.loads import Facts
 from sharectl.report.scale import AxisUnit, Limits, ticks_up_to
 from sharectl.report.svg import GROUPS, Curve, Figure, Value, document
 from sharectl.report.tables import WIDTH, print_table, printable
@@ -25,62 +26,33 @@ from sharectl.words import counted
 MOST_TEETH = 200
 _CYCLES = 8
 _FEW_DIGITS = 100
-_KNOBS = (
-    # name, field of `Knobs`, meaning
-    (
-        "NEGOTIATOR_INTERVAL",
-        "interval_seconds",
-        "at most so long from the start of a cycle to the next",
+_KNOBS = {
+    "NEGOTIATOR_INTERVAL": "at most so long from the start of a cycle to the next",
+    "NEGOTIATOR_CYCLE_DELAY": (
+        "at least so long from the end of a cycle to the next, also when a schedd calls for one"
     ),
-    (
-        "NEGOTIATOR_CYCLE_DELAY",
-        "cycle_delay_seconds",
-        "at least so long from the end of a cycle to the next, also when a schedd calls for one",
+    "NEGOTIATOR_MIN_INTERVAL": (
+        "at least so long from the start of a cycle to the next when a schedd calls (HTCondor 9.2)"
     ),
-    (
-        "NEGOTIATOR_MIN_INTERVAL",
-        "min_interval_seconds",
-        "at least so long from the start of a cycle to the next when a schedd calls (HTCondor 9.2)",
-    ),
-)
-
-
-@dataclass(frozen=True)
-class Facts:
-    """Run times, and facts of the pool that came with them."""
-
-    source: str
-    loads: tuple[Load, ...]
-    unasked: str = ""
-    """IntervalCost because of which no pool is asked; empty for the live pool."""
-    cores: Optional[int] = None
-    durations: tuple[float, ...] = ()
-    """Of the negotiator's last cycles, whole seconds."""
-    periods: tuple[float, ...] = ()
-    """From the start of the cycle before, seconds."""
-    jobs_waited: bool = False
-    """True if jobs waited in those cycles."""
-    knobs: Mapping[str, int] = field(default_factory=dict)
-    """The negotiator's own."""
-    notes: Sequence[str] = ()
-    problems: tuple[str, ...] = ()
+}
+"""Names of the fields of `Knobs`, in their order -> meaning."""
 
 
 def as_content(comparison: Comparison, facts: Facts) -> dict[str, Any]:
     """Costs by load and interval, the recommendation (null if there is none) and notes."""
-    terms = comparison.terms
+    terms, choice = comparison.terms, comparison.choice
     return {
         "source": facts.source,
         "claim_worklife_seconds": terms.worklife_seconds,
         "cores": terms.cores,
         "cycle_duration_seconds": terms.duration_seconds,
-        "run_times": [_cost_data(cost, comparison) for cost in comparison.costs],
-        "recommendation": _recommendation(comparison),
+        "run_times": [_cost_content(cost, comparison) for cost in comparison.costs],
+        "recommendation": _recommendation(comparison, choice) if choice else None,
         "notes": list(notes(comparison, facts)),
     }
 
 
-def _cost_data(cost: Cost, comparison: Comparison) -> dict[str, Any]:
+def _cost_content(cost: Cost, comparison: Comparison) -> dict[str, Any]:
     return {
         "name": cost.load.name,
         "jobs": cost.load.jobs,
@@ -88,39 +60,42 @@ def _cost_data(cost: Cost, comparison: Comparison) -> dict[str, Any]:
         "share_of_core_seconds": comparison.share(cost) if cost.load.jobs is not None else None,
         "intervals": [
             {
-                "interval_seconds": alone.interval_seconds,
-                "kept": None if alone.negotiating is None else alone.late_seconds is None,
-                "cycles_begin_seconds_apart": alone.late_seconds or alone.interval_seconds,
-                "loading_factor": alone.loading,
-                "loading_factor_claims_reused": reused.loading,
+                "interval_seconds": option.interval_seconds,
+                "kept": None if option.negotiating is None else not option.late,
+                "cycles_begin_seconds_apart": option.period_seconds,
+                "loading_factor": option.alone,
+                "loading_factor_claims_reused": option.loading,
                 "idle_core_hours_per_day": comparison.idle_hours(cost, number, reused=False),
                 "idle_core_hours_per_day_claims_reused": comparison.idle_hours(
                     cost, number, reused=True
                 ),
-                "negotiating_ratio": alone.negotiating,
-                "cycles_per_day": alone.cycles_per_day,
+                "negotiating_ratio": option.negotiating,
+                "cycles_per_day": option.cycles_per_day,
             }
-            for number, (alone, reused) in enumerate(zip(cost.alone, cost.reused))
+            for number, option in enumerate(cost.options)
         ],
     }
 
 
-def _recommendation(comparison: Comparison) -> Optional[dict[str, Any]]:
-    choice = comparison.choice
-    if choice is None:
-        return None
-    values = asdict(choice.knobs)
+def _recommendation(comparison: Comparison, choice: Recommendation) -> dict[str, Any]:
+    cores = comparison.terms.cores
     return {
-        **{name: round(values[key]) for name, key, _ in _KNOBS},
+        **_knobs(choice),
         "by_column": _basis(comparison),
         "loading_factor": choice.option.loading,
-        "idle_core_hours_per_day": choice.option.idle_hours(comparison.terms.cores),
+        "idle_core_hours_per_day": None if cores is None else _hours(choice.option.idle, cores),
         "negotiating_ratio": choice.option.negotiating,
-        "beside_default": asdict(choice.beside_default),
-        "worst_loading_factor": choice.worst_loading,
-        "depends_on_phase": choice.phase,
+        "beside_default": asdict(beside(choice.option, choice.default, cores)),
         "why": list(reasons(comparison, choice)),
     }
+
+
+def _knobs(choice: Recommendation) -> dict[str, int]:
+    return {name: round(value) for name, value in zip(_KNOBS, asdict(choice.knobs).values())}
+
+
+def _hours(idle: float, cores: int) -> float:
+    return idle * cores * DAY_HOURS
 
 
 def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
@@ -128,11 +103,11 @@ def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
     several = len(comparison.costs) > 1
     cores, worklife = comparison.terms.cores, comparison.terms.worklife_seconds
     first = comparison.costs[0].load
-    alone = "" if several else f" of {first.name}, mean {brief(first.mean_seconds)} s"
+    whose = "" if several else f" of {first.name}, mean {brief(first.mean_seconds)} s"
     idle = "idle core-h/day" if cores else "idle h/day of a core"
     hours = f"; idle core-hours a day of {counted(cores, 'core')}" if cores else ""
     print_table(
-        f"loading factor{alone}: share of their time that slots work while jobs wait{hours}",
+        f"loading factor{whose}: share of their time that slots work while jobs wait{hours}",
         (
             *(("run times", "mean s") if several else ()),
             "interval s",
@@ -151,55 +126,40 @@ def print_findings(comparison: Comparison, facts: Facts, to: TextIO) -> None:
         print("\n# For the central manager; nothing has been changed.", file=to)
         for reason in reasons(comparison, comparison.choice):
             print(_comment(reason), file=to)
-        values = asdict(comparison.choice.knobs)
-        for name, key, meaning in _KNOBS:
-            print(f"{_comment(f'{meaning}, s')}\n{name} = {values[key]:.0f}", file=to)
+        for name, seconds in _knobs(comparison.choice).items():
+            print(f"{_comment(f'{_KNOBS[name]}, s')}\n{name} = {seconds}", file=to)
 
 
 def _rows(comparison: Comparison) -> Iterator[Sequence[object]]:
     """All jobs at each interval; groups or sizes at the one that is recommended, or the longest."""
-    several, reuse = len(comparison.costs) > 1, comparison.terms.worklife_seconds != 0
-    every = comparison.costs[0].reused
-    at = every.index(comparison.choice.option) if comparison.choice else len(every) - 1
+    every, choice = comparison.costs[0].options, comparison.choice
+    at = every.index(choice.option) if choice else len(every) - 1
+    columns = (False, True) if comparison.terms.worklife_seconds else (False,)
     for cost in comparison.costs:
-        for number, alone in enumerate(cost.alone):
+        for number, option in enumerate(cost.options):
             if cost in comparison.parts and number != at:
                 continue
-            columns = (alone, cost.reused[number]) if reuse else (alone,)
-            yield (
-                *((cost.load.name, brief(cost.load.mean_seconds)) if several else ()),
-                brief(alone.interval_seconds),
-                *(
-                    cell
-                    for option in columns
-                    for cell in (
-                        round(100 * option.loading, 2),
-                        _hours(comparison, cost, number, option, reused=option is not alone),
-                    )
-                ),
-                "?" if alone.negotiating is None else f"{alone.negotiating:.1%}",
-                round(alone.cycles_per_day),
-            )
-
-
-def _hours(
-    comparison: Comparison, cost: Cost, number: int, option: IntervalCost, *, reused: bool
-) -> str:
-    """Idle core-hours a day, or those of one core that works for the load."""
-    hours = comparison.idle_hours(cost, number, reused=reused)
-    return brief(option.idle_hours(1) if hours is None else hours)
+            cells: list[object] = []
+            if len(comparison.costs) > 1:
+                cells = [cost.load.name, brief(cost.load.mean_seconds)]
+            cells.append(brief(option.interval_seconds))
+            for reused in columns:
+                loading = option.loading if reused else option.alone
+                hours = comparison.idle_hours(cost, number, reused=reused)
+                hours = _hours(1 - loading, 1) if hours is None else hours
+                cells += [round(100 * loading, 2), brief(hours)]
+            negotiating = "?" if option.negotiating is None else f"{option.negotiating:.1%}"
+            yield (*cells, negotiating, round(option.cycles_per_day))
 
 
 def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
     """Assumptions, unknown values, and why nothing is recommended."""
-    terms, first = comparison.terms, comparison.costs[0]
-    duration = terms.duration_seconds
-    longest_allowed = terms.allows(max(terms.intervals))
-    unasked = f", as no pool is asked with {facts.unasked}" if facts.unasked else ""
+    terms, duration = comparison.terms, comparison.terms.duration_seconds
+    no_pool = f", as no pool is asked with {facts.option}" if facts.option else ""
     yield from facts.notes
     if not terms.cores:
         yield (
-            f"how many cores the pool has is not known{unasked} (--cores): idle time is told for "
+            f"how many cores the pool has is not known{no_pool} (--cores): idle time is told for "
             "one core"
         )
     elif comparison.parts:
@@ -207,56 +167,58 @@ def notes(comparison: Comparison, facts: Facts) -> Iterator[str]:
             "idle core-hours of a group or size are those of its share of the core-seconds that "
             "all jobs hold, worked and idle; --json has all intervals"
         )
+    if facts.durations:
+        took = ", ".join(f"{seconds:g}" for seconds in facts.durations)
+        yield f"the negotiator's last cycles took {took} s, in whole seconds"
+        if not facts.jobs_waited:
+            yield "no job waited in them: cycles of a busy pool take longer (--cycle-duration)"
     if duration is None:
         yield (
-            f"how long a negotiation cycle takes is not known{unasked} (--cycle-duration): no "
+            f"how long a negotiation cycle takes is not known{no_pool} (--cycle-duration): no "
             "interval is recommended, because the shortest that the negotiator can keep up with is "
             "not known either"
         )
-    elif not longest_allowed:
+        return
+    late = [option for option in comparison.costs[0].options if option.late]
+    if late:
+        intervals = ", ".join(f"{option.interval_seconds:g}" for option in late)
+        yield (
+            f"NEGOTIATOR_INTERVAL = {intervals} cannot be kept: a cycle takes up to {duration:g} s "
+            "and the next begins no sooner than NEGOTIATOR_CYCLE_DELAY = "
+            f"{terms.cycle_delay_seconds:g} s after it, so {late[0].period_seconds:g} s after its "
+            "start; figures are those of what then happens"
+        )
+    yield from _about_choice(comparison, duration)
+
+
+def _about_choice(comparison: Comparison, duration: float) -> Iterator[str]:
+    """Why nothing is recommended, or what speaks against it."""
+    terms, choice = comparison.terms, comparison.choice
+    if comparison.several_laws:
+        yield "no interval is recommended for several laws together: give one --run-time"
+    elif not terms.allows(max(terms.intervals)):
         yield (
             f"a cycle takes up to {duration:g} s: at none of these intervals would the negotiator "
             f"negotiate for at most {_percent(terms.most_negotiating)} of its time; give longer "
             "ones (--interval), or --most-negotiating"
         )
-    yield from _cycle_notes(facts)
-    if duration is not None and comparison.several_laws:
-        yield "no interval is recommended for several laws together: give one --run-time"
-    late = [option for option in first.alone if option.late_seconds]
-    if late:
-        which = ", ".join(f"{option.interval_seconds:g}" for option in late)
-        yield (
-            f"NEGOTIATOR_INTERVAL = {which} cannot be kept: a cycle takes up to {duration:g} s and "
-            f"the next begins no sooner than NEGOTIATOR_CYCLE_DELAY = {terms.cycle_delay_seconds:g}"
-            f" s after it, so {late[0].late_seconds:g} s after its start; figures are those of "
-            "what then happens"
-        )
-    if duration is None or comparison.several_laws:
-        return
-    if comparison.choice is None and longest_allowed:
+    elif choice is None:
         yield (
             "no interval is recommended: each one that the negotiator can keep up with costs more "
             "idle core-hours than it saves beside HTCondor's default, NEGOTIATOR_INTERVAL = 60"
         )
-    without = comparison.alone_beside_default
-    if comparison.choice is not None and without is not None and without.costs_more_than_it_saves:
-        yield (
-            f"warning: claim reuse makes {brief(comparison.choice.option.interval_seconds)} s look "
-            f"cheap. A claim goes from job to job of one user {_age(terms.worklife_seconds)}, and "
-            "meanwhile other groups do not get its cores. With one job a claim this interval loses "
-            f"{_more_idle(without)} than HTCondor's default: if several groups wait, choose by "
-            "--claim-worklife 0"
-        )
-
-
-def _cycle_notes(facts: Facts) -> Iterator[str]:
-    if not facts.durations:
-        return
-    took = ", ".join(f"{seconds:g}" for seconds in facts.durations)
-    began = ", ".join(f"{seconds:g}" for seconds in facts.periods) or "?"
-    yield f"the negotiator's last cycles took {took} s, in whole seconds, and began {began} s apart"
-    if not facts.jobs_waited:
-        yield "no job waited in these cycles: cycles of a busy pool take longer (--cycle-duration)"
+    elif terms.worklife_seconds:
+        alone = beside(choice.option, choice.default, terms.cores, reused=False)
+        worklife = terms.worklife_seconds
+        age = "ever" if worklife < 0 else f"{brief(worklife)} s (CLAIM_WORKLIFE)"
+        if alone.costs_more_than_it_saves:
+            yield (
+                f"warning: claim reuse makes {brief(choice.option.interval_seconds)} s look cheap. "
+                f"A claim goes from job to job of one user for {age}, and meanwhile other groups "
+                "do not get its cores. With one job a claim this interval loses "
+                f"{_more_idle(alone)} than HTCondor's default: if several groups wait, choose by "
+                "--claim-worklife 0"
+            )
 
 
 def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
@@ -282,21 +244,15 @@ def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
         f"The negotiator pays {option.negotiating:.1%} of its time for it, in "
         f"{option.cycles_per_day:.0f} cycles a day."
     )
-    usual = Knobs().interval_seconds
-    if option.interval_seconds == usual:
+    if option.interval_seconds == Knobs.interval_seconds:
         yield "It is HTCondor's default."
     else:
-        hours = choice.beside_default.negotiating_hours_per_day
+        cost = beside(option, choice.default, terms.cores)
+        hours = cost.negotiating_hours_per_day
         yield (
-            f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {brief(usual)}, it loses "
-            f"{_more_idle(choice.beside_default)}, and the negotiator negotiates "
+            f"Beside HTCondor's default, NEGOTIATOR_INTERVAL = {Knobs.interval_seconds}, it loses "
+            f"{_more_idle(cost)}, and the negotiator negotiates "
             f"{brief(abs(hours))} h a day {'more' if hours > 0 else 'less'}."
-        )
-    if choice.phase:
-        yield (
-            f"Should run times come out {CHANGE:.0%} shorter or longer, it would lose up to "
-            f"{1 - choice.worst_loading:.1%}: these jobs are so regular that it matters where in a "
-            "cycle they end. NEGOTIATOR_MIN_INTERVAL keeps cycles in step."
         )
     busiest = choice.knobs.shortest_period_seconds(duration)
     if busiest < option.interval_seconds:
@@ -306,10 +262,9 @@ def reasons(comparison: Comparison, choice: Recommendation) -> Iterator[str]:
             "less than said here."
         )
     if comparison.now is not None:
-        period = brief(comparison.now.interval_seconds)
         yield (
-            f"As it is configured now, a cycle begins up to {period} s after the last: "
-            f"{_loss(comparison.now, terms.cores)}."
+            f"As it is configured now, a cycle begins up to {brief(comparison.now.period_seconds)} "
+            f"s after the last: {_loss(comparison.now, terms.cores)}."
         )
 
 
@@ -319,12 +274,6 @@ def _basis(comparison: Comparison) -> str:
     if worklife == 0:
         return "one job a claim"
     return "claims reused for ever" if worklife < 0 else f"claims reused {brief(worklife)} s"
-
-
-def _age(worklife_seconds: float) -> str:
-    if worklife_seconds < 0:
-        return "for ever"
-    return f"for {brief(worklife_seconds)} s (CLAIM_WORKLIFE)"
 
 
 def _more_idle(cost: Beside) -> str:
@@ -337,11 +286,10 @@ def _more_idle(cost: Beside) -> str:
 
 def _loss(option: IntervalCost, cores: Optional[int]) -> str:
     lost = f"{option.idle:.1%} of the cores' time"
-    hours = option.idle_hours(cores)
-    if hours is None or cores is None:
+    if cores is None:
         return lost
-    unit = "core-hour" if brief(hours) == "1" else "core-hours"
-    return f"{lost}, {brief(hours)} idle {unit} a day on {counted(cores, 'core')}"
+    hours = brief(_hours(option.idle, cores))
+    return f"{lost}, {hours} idle core-hours a day on {counted(cores, 'core')}"
 
 
 def _comment(text: str) -> str:
@@ -360,10 +308,8 @@ def _percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def brief(value: Optional[float]) -> str:
+def brief(value: float) -> str:
     """A number with at least three digits, none of them in vain."""
-    if value is None:
-        return "?"
     return f"{value:.0f}" if value >= _FEW_DIGITS or value == int(value) else f"{value:.3g}"
 
 
@@ -384,25 +330,25 @@ def figure(intervals: Sequence[float]) -> str:
     """SVG file of the saw-tooth over run times in seconds, and in cycles."""
     longest = 4 * max(intervals)
     floors = [(float(cycles), cycles / (cycles + 1)) for cycles in range(_CYCLES + 1)]
-    teeth = [(f"{interval:g} s", sawteeth(interval, longest)) for interval in intervals]
-    in_cycles = [("any", sawteeth(1.0, _CYCLES)), ("n/(n+1)", floors)]
-    return document([_panel("seconds", longest, teeth), _panel("cycles", _CYCLES, in_cycles)])
-
-
-def _panel(
-    words: str, longest: float, lines: Sequence[tuple[str, Sequence[tuple[float, float]]]]
-) -> Figure:
-    return Figure(
-        key=words,
-        title=f"Loading factor over run time in {words}",
-        description="It rises to 1 at whole numbers of cycles, and falls to n / (n + 1) past n.",
-        across=(0.0, longest),
-        ticks=ticks_up_to(longest, 5),
-        up=Limits(0.0, 1.0, 0.25),
-        unit=AxisUnit(1.0, "loading factor"),
-        curves=[
-            Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
-            for number, (name, corners) in enumerate(lines)
-        ],
-        across_words=words,
+    teeth = {f"{interval:g} s": sawteeth(interval, longest) for interval in intervals}
+    in_cycles = {"any": sawteeth(1.0, _CYCLES), "n/(n+1)": floors}
+    return document(
+        [
+            Figure(
+                key=words,
+                title=f"Loading factor over run time in {words}",
+                description="It rises to 1 at whole numbers of cycles, and falls to n / (n + 1) "
+                "past n.",
+                across=(0.0, most),
+                ticks=ticks_up_to(most, 5),
+                up=Limits(0.0, 1.0, 0.25),
+                unit=AxisUnit(1.0, "loading factor"),
+                curves=[
+                    Curve(name, f"group{number % GROUPS}", [Value(*corner) for corner in corners])
+                    for number, (name, corners) in enumerate(lines.items())
+                ],
+                across_words=words,
+            )
+            for words, most, lines in (("seconds", longest, teeth), ("cycles", _CYCLES, in_cycles))
+        ]
     )

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from math import exp, floor
-from typing import Optional
 
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose, default_option
+from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
 from sharectl.cadence.loads import Load
 from sharectl.cadence.run_times import (
     RunTimes,
@@ -35,25 +34,14 @@ CADENCES = st.integers(1, 2000).map(float)
 CLOSE = 1e-3
 
 
-@given(SECONDS, SECONDS)
-def test_bounds(run_time: float, cadence: float) -> None:
-    """D / (D + C) <= loading factor <= 1, and it is above 0."""
+@given(SECONDS, SECONDS, st.integers(1, 1000))
+def test_bounds(run_time: float, cadence: float, cycles: int) -> None:
+    """The factor is 1 at whole cycles, and from q / (q + 1) to 1 with q whole cycles in a job."""
+    whole = floor(run_time / cadence)
     factor = loading_factor(run_time, cadence)
     assert 0 < factor <= 1
+    assert factor >= whole / (whole + 1) - 1e-8
     assert factor >= run_time / (run_time + cadence) * (1 - 1e-8)
-
-
-@given(SECONDS, SECONDS)
-def test_lower_bound_by_cycles(run_time: float, cadence: float) -> None:
-    """The factor is at least q / (q + 1) with q whole cycles: the bottom of the saw-tooth."""
-    whole = floor(run_time / cadence)
-    assert loading_factor(run_time, cadence) >= whole / (whole + 1) - 1e-8
-
-
-@given(SECONDS, st.integers(1, 1000))
-def test_multiples(cadence: float, cycles: int) -> None:
-    """A run time of whole cycles loads fully, whatever floating point makes of the product."""
-    assert loading_factor(cadence * cycles, cadence) >= 1 - 1e-8
     assert cycles_held(cadence * cycles, cadence) == cycles
 
 
@@ -127,55 +115,39 @@ def test_jobs_of_a_claim(run_time: int, worklife: int) -> None:
     st.floats(0.5, 500),
     st.floats(0.05, 0.9),
     st.floats(0.001, 0.5),
-    st.integers(0, 1),
-    st.tuples(st.floats(0.01, 1), st.one_of(st.none(), st.integers(1, 10**6))),
+    st.tuples(st.floats(0.01, 1), st.none() | st.integers(1, 10**6)),
 )
 def test_the_choice_can_be_kept(
     loading: dict[float, float],
     duration: float,
     most: float,
     tolerance: float,
-    worse: int,
-    pool: tuple[float, Optional[int]],
+    pool: tuple[float, int | None],
 ) -> None:
     """Recommended intervals are offered, kept, leave the negotiator time and are worth it."""
     usual, cores = pool
-    default = default_option(lambda _: usual, duration)
-    offered = tuple(
-        IntervalCost(seconds, factor, duration / seconds)
+    terms = Terms(tuple(loading), 0, cores, duration, most, tolerance)
+    period = Knobs().period_seconds(duration)
+    default = IntervalCost(60, period, usual, usual, duration / period)
+    offered = [
+        IntervalCost(seconds, seconds, factor, factor, duration / seconds)
         for seconds, factor in sorted(loading.items())
-    )
-    choice = choose(
-        offered,
-        default,
-        Terms((), 0, cores, duration, most, tolerance),
-        lambda seconds: loading[seconds] - worse * 2 * tolerance,
-    )
+    ]
+    choice = choose(offered, default, terms)
     possible = [option for option in offered if duration <= most * option.interval_seconds]
     least = min((option.idle for option in possible), default=0.0)
     worthwhile = [
         option
         for option in possible
         if option.idle <= least + tolerance
-        and (option.idle - default.idle) * (cores or 1e15) * 24
-        <= ((default.negotiating or 0) - (option.negotiating or 0)) * 24 * bool(cores) + 1e-6
+        and not beside(option, default, cores).costs_more_than_it_saves
     ]
     if choice is None:
-        assert not [
-            option
-            for option in worthwhile
-            if not beside(option, default, cores).costs_more_than_it_saves
-        ]
+        assert not worthwhile
         return
-    assert choice.option in worthwhile
-    knobs: Knobs = choice.knobs
-    assert choice.option in possible
-    assert all(choice.option.idle <= option.idle + tolerance for option in possible)
-    assert choice.phase == bool(worse)
+    interval = choice.option.interval_seconds
+    assert interval == max(option.interval_seconds for option in worthwhile)
+    assert terms.period_seconds(interval) == interval
     # Delays are whole seconds, so the period may be up to one longer.
-    assert (
-        choice.option.interval_seconds
-        <= knobs.period_seconds(duration)
-        < choice.option.interval_seconds + 1
-    )
-    assert duration <= most * knobs.shortest_period_seconds(duration) * (1 + 1e-9)
+    assert interval <= choice.knobs.period_seconds(duration) < interval + 1
+    assert duration <= most * choice.knobs.shortest_period_seconds(duration) * (1 + 1e-9)

@@ -2,16 +2,15 @@ from __future__ import annotations
 
 import random
 from math import ceil, log, sqrt
-from typing import Callable, Optional
+from typing import Callable
 
 import pytest
 
-from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose, default_option
-from sharectl.cadence.loads import MOST_ROWS, JobsRun, loads
+from sharectl.cadence.choice import IntervalCost, Knobs, Terms, beside, choose
+from sharectl.cadence.loads import MOST_ROWS, loads
 from sharectl.cadence.run_times import (
     RunTimes,
     constant,
-    cycles_held,
     exponential,
     loading_factor,
     log_normal,
@@ -41,15 +40,6 @@ DRAWS = 100_000
 )
 def test_known_values(run_time: float, cadence: float, factor: float) -> None:
     assert loading_factor(run_time, cadence) == pytest.approx(factor, abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("run_time", "cadence"),
-    [(0, 60), (-1, 60), (60, 0), (float("nan"), 60), (float("inf"), 60), (1e300, 1e-300)],
-)
-def test_what_is_no_time_is_refused(run_time: float, cadence: float) -> None:
-    with pytest.raises(ValueError, match=r"seconds above 0|too many cycles"):
-        cycles_held(run_time, cadence)
 
 
 def test_exponential_run_times_by_the_closed_sum() -> None:
@@ -113,12 +103,6 @@ def test_the_mean_of_the_jobs_own_factors_is_something_else() -> None:
     assert exponential(255).loading(300) == pytest.approx(0.5879, abs=0.0005)
 
 
-def test_a_normal_law_is_cut_off_at_zero_and_says_its_mean() -> None:
-    assert normal(255, 10).mean_seconds == pytest.approx(255)
-    assert normal(100, 80).mean_seconds == pytest.approx(116.338, abs=0.001)
-    assert log_normal(255, 400).mean_seconds == pytest.approx(255)
-
-
 @pytest.mark.parametrize(
     ("worklife", "jobs"), [(0, 1), (254, 1), (255, 2), (1200, 5), (1275, 6), (-1, None)]
 )
@@ -130,9 +114,8 @@ def test_a_claim_ends_with_the_job_after_which_it_is_too_old(
 
 
 def test_a_job_counts_by_its_cores() -> None:
-    jobs = JobsRun({("cms", 8, 300): 10, ("atlas", 1, 30): 10})
-    everything, one_core, eight_cores = loads(jobs, "size")
-    assert [load.name for load in (one_core, eight_cores)] == ["1 core", "8 cores"]
+    everything, eight_cores, one_core = loads({("cms", 8, 300): 10, ("atlas", 1, 30): 10}, "size")
+    assert [load.name for load in (eight_cores, one_core)] == ["8 cores", "1 core"]
     assert one_core.loading(300) == pytest.approx(0.1)
     assert eight_cores.loading(300) == 1.0
     # 24,300 core seconds of work, slots held for 24,000 and 3,000.
@@ -141,16 +124,11 @@ def test_a_job_counts_by_its_cores() -> None:
 
 
 def test_many_groups_become_others() -> None:
-    jobs = JobsRun({(f"group{number:02}", 1, 60): number for number in range(1, 31)})
-    rows = loads(jobs, "group")
-    assert [row.name for row in rows[:2]] == ["all", "group12"]
+    counted = {(f"group{number:02}", 1, 60): number for number in range(1, 31)}
+    rows = loads(counted, "group")
+    assert [row.name for row in rows[:2]] == ["all", "group30"]
     assert rows[-1].name == "others (11)"
     assert (len(rows), sum(row.jobs or 0 for row in rows[1:])) == (MOST_ROWS + 1, rows[0].jobs)
-
-
-def test_no_job_is_no_load() -> None:
-    with pytest.raises(ValueError, match="no job"):
-        loads(JobsRun({}))
 
 
 def test_the_three_knobs_mean_different_things() -> None:
@@ -160,23 +138,27 @@ def test_the_three_knobs_mean_different_things() -> None:
     assert Knobs(10, 1, 30).period_seconds(2) == 30
 
 
-DEFAULT = IntervalCost(60, 0.9, 0.5)
+def cost(interval: float, loading: float, negotiating: float) -> IntervalCost:
+    return IntervalCost(interval, interval, loading, loading, negotiating)
 
 
-def terms(cores: Optional[int], duration: float, tolerance: float = 0.01) -> Terms:
+DEFAULT = cost(60, 0.9, 0.5)
+
+
+def terms(cores: int | None, duration: float, tolerance: float = 0.01) -> Terms:
     return Terms((), 0, cores, duration, 0.25, tolerance)
 
 
 def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
-    offered = tuple(IntervalCost(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300))
-    choice = choose(offered[:3], DEFAULT, terms(10, 30, 0.001), lambda _: 0.9)
+    offered = [cost(seconds, 0.9, 30 / seconds) for seconds in (20, 60, 120, 300)]
+    choice = choose(offered[:3], DEFAULT, terms(10, 30, 0.001))
     assert choice is not None
     assert (choice.option.interval_seconds, choice.knobs) == (120, Knobs(120, 90, 5))
-    assert choose(offered, DEFAULT, terms(10, 100, 0.001), lambda _: 1.0) is None
+    assert choose(offered, DEFAULT, terms(10, 100, 0.001)) is None
 
 
 @pytest.mark.parametrize(
-    ("cores", "chosen"),
+    ("cores", "interval"),
     [
         # 120 s saves 6 h of negotiation a day and loses 0.1 % of the cores' time: 2.4 h of 100
         # cores, 24 of 1,000.
@@ -186,36 +168,19 @@ def test_a_slow_negotiator_gets_a_longer_interval_and_a_longer_delay() -> None:
     ],
 )
 def test_an_interval_that_costs_more_than_it_saves_is_not_recommended(
-    cores: Optional[int], chosen: Optional[int]
+    cores: int | None, interval: int | None
 ) -> None:
-    choice = choose((IntervalCost(120, 0.899, 0.25),), DEFAULT, terms(cores, 30), lambda _: 0.9)
-    assert (choice and choice.option.interval_seconds) == chosen
+    choice = choose([cost(120, 0.899, 0.25)], DEFAULT, terms(cores, 30))
+    assert (choice and choice.option.interval_seconds) == interval
 
 
 def test_the_cost_beside_the_default_is_in_core_hours_a_day() -> None:
-    (option,) = offered = (IntervalCost(30, 0.95, 0.6),)
-    choice = choose(offered, DEFAULT, terms(100, 5), lambda _: 0.9)
-    assert choice is not None
-    assert choice.beside_default == beside(option, DEFAULT, 100)
-    cost = choice.beside_default
-    assert cost.idle_core_hours_per_day == pytest.approx(-120)
-    assert cost.negotiating_hours_per_day == pytest.approx(2.4)
-    assert not cost.costs_more_than_it_saves
+    option = cost(30, 0.95, 0.6)
+    saved = beside(option, DEFAULT, 100)
+    assert saved.idle_core_hours_per_day == pytest.approx(-120)
+    assert saved.negotiating_hours_per_day == pytest.approx(2.4)
+    assert not saved.costs_more_than_it_saves
     assert beside(option, DEFAULT, 1).costs_more_than_it_saves
-
-
-def test_a_default_that_cannot_be_kept_is_what_comes_of_it() -> None:
-    assert default_option(lambda seconds: 1 / seconds, 30) == IntervalCost(60, 1 / 60, 0.5)
-    assert default_option(lambda seconds: 1 / seconds, 100) == IntervalCost(
-        60, 1 / 120, 100 / 120, 120
-    )
-
-
-def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
-    offered = (IntervalCost(50, 0.9, 0.02), IntervalCost(60, 0.75, 0.02))
-    choice = choose(offered, IntervalCost(60, 0.75, 0.02), terms(10, 1), lambda _: 0.6)
-    assert choice is not None
-    assert (choice.phase, choice.knobs) == (True, Knobs(50, 20, 50))
 
 
 @pytest.mark.parametrize(
@@ -224,6 +189,7 @@ def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
         ("constant:255", 255),
         ("exponential:255", 255),
         ("normal:255,10", 255),
+        ("normal:100,80", 116.338),
         ("log-normal:255,400", 255),
         ("log-normal:1,1e9", 1),
         ("normal:1,1e9", 797_884_561),
@@ -232,5 +198,5 @@ def test_an_interval_that_is_good_by_its_phase_keeps_cycles_in_step() -> None:
 )
 def test_laws_by_their_names(text: str, mean: float) -> None:
     law = parse(text)
-    assert law.mean_seconds == pytest.approx(mean, rel=1e-6)
+    assert law.mean_seconds == pytest.approx(mean, rel=1e-5)
     assert 0 < law.loading(60) <= 1

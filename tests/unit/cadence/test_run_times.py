@@ -39,13 +39,13 @@ def test_a_log_of_jobs_is_read_packed_or_not(tmp_path: Path) -> None:
     packed = tmp_path / "log.gz"
     packed.write_bytes(gzip.compress(text.encode()))
     assert plain.counted == asks.swf_read(packed).counted == expected
-    assert plain.limit is None
+    assert not plain.full
 
 
 def test_jobs_that_never_ran_and_parts_are_left_out_and_said(tmp_path: Path) -> None:
     text = HEADER + _swf(60) + _swf(0) + _swf(-1) * 2 + _swf(30, status=2) + _swf(30, status=4)
     jobs = asks.swf_read(_written(tmp_path / "log.swf", text))
-    assert jobs.jobs == 1
+    assert jobs.counted.total() == 1
     assert jobs.left_out == {asks.SWF_NO_TIME: 3, asks.PART: 2}
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, kind: str) -> Non
 
 def test_no_more_jobs_than_asked_for_are_looked_at(tmp_path: Path) -> None:
     jobs = asks.swf_read(_written(tmp_path / "log.swf", _swf(60) * 5 + "rubbish\n"), 5)
-    assert (jobs.jobs, jobs.limit) == (5, 5)
+    assert (jobs.counted.total(), jobs.full) == (5, True)
 
 
 def _job(**attributes: object) -> dict[str, object]:
