@@ -31,7 +31,8 @@ RUNS = 3
 INTERVAL = 60
 MB_PER_KIB = 1024 / 1e6
 MOST_MEMORY_MB = 300.0
-AWK = r"""zcat "$1" | awk -v c="$2" '!/^;/ && $4 > 0 && $11 !~ /^[234]$/ { n = $5 > 0 ? $5 : $8 > 0 ? $8 : 1
+AWK = r"""zcat "$1" | awk -v c="$2" '!/^;/ && $4 > 0 && $11 !~ /^[234]$/ {
+    n = $5 > 0 ? $5 : $8 > 0 ? $8 : 1
     work += n * $4; held += n * c * int(($4 + c - 1) / c) } END { printf "%.9f\n", work / held }'"""
 TEN = "20,30,45,60,90,120,180,240,300,600"
 CASES = (

@@ -1,4 +1,4 @@
-"""How the control laws do on a simulated pool: settling time, overshoot and steady error, by law and scenario.
+"""Control laws on a simulated pool: settling time, overshoot and steady error.
 
 The plant is a model of a pool, pure and the same at every run; the controllers are those of
 `sharectl.control.steering`. Cores are a fluid. Jobs end after exponential times. What ends is taken
@@ -70,24 +70,32 @@ class Scenario:
     """What happens to the pool."""
 
     arrivals: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
-    """Group -> (hour, cores that arrive in an hour from then on, changing in a straight line); a group that is not there
-    has jobs waiting without end."""
+    """Group -> (hour, cores that arrive in an hour from then on), linear in between.
+
+    A group that is absent has jobs waiting without end."""
     cores: tuple[tuple[float, float], ...] = ((0.0, CORES),)
     """(hour, cores of the pool from then on)."""
     noise: float = 0.0
-    """Spread of how many jobs end in a tick, and of arrivals: standard deviation of the logarithm."""
+    """Spread of ends of jobs in a tick and of arrivals: standard deviation of the logarithm."""
     event_hours: float = EVENT_HOURS
 
 
 ALL = CORES * 0.5
 SCENARIOS: Mapping[str, Scenario] = {
     "step in demand": Scenario({WATCHED: ((0, 0), (24, 0), (24, ALL), (96, ALL))}),
-    "ramp": Scenario({WATCHED: ((0, 0), (24, 0), (48, 0.05 * CORES), (96, 0.05 * CORES))}, event_hours=48),
+    "ramp": Scenario(
+        {WATCHED: ((0, 0), (24, 0), (48, 0.05 * CORES), (96, 0.05 * CORES))}, event_hours=48
+    ),
     "noise": Scenario(noise=1.0),
-    "a group stops": Scenario({WATCHED: ((0, ALL), (24, ALL), (24, -ENDLESS), (48, -ENDLESS), (48, ALL), (96, ALL))}, event_hours=48),
+    "a group stops": Scenario(
+        {WATCHED: ((0, ALL), (24, ALL), (24, -ENDLESS), (48, -ENDLESS), (48, ALL), (96, ALL))},
+        event_hours=48,
+    ),
     "outage of a third": Scenario(cores=((0, CORES), (24, CORES * 2 / 3))),
-    "nodes come back": Scenario(cores=((0, CORES), (24, CORES * 2 / 3), (48, CORES)), event_hours=48),
-}  # fmt: skip
+    "nodes come back": Scenario(
+        cores=((0, CORES), (24, CORES * 2 / 3), (48, CORES)), event_hours=48
+    ),
+}
 
 LAWS: Mapping[str, Control] = {
     "latest": Control("latest"),
@@ -153,7 +161,7 @@ class Pool:
         return value * self.random.lognormvariate(-0.5 * spread**2, spread) if spread else value
 
     def _shrink_or_grow(self, capacity: float) -> None:
-        """Nodes that go down take their jobs with them: more of the watched group's than of the others'."""
+        """Nodes that go down take their jobs along, most of them of the watched group."""
         part = 1 - capacity / self.capacity
         share = self.held[WATCHED] / (sum(self.held.values()) or 1.0)
         for name in GROUPS if part > 0 else ():
@@ -164,7 +172,7 @@ class Pool:
         self.capacity = capacity
 
     def _keep_for_others(self, name: str, ending: float) -> None:
-        """Of the cores that come free, those on nodes with a target wait for the group that is helped."""
+        """Of the cores that come free, those on targeted nodes wait for the helped group."""
         if self.held[name] <= 0:
             return
         for pair, cores in self.targets.items():
@@ -222,7 +230,7 @@ def _at(points: tuple[tuple[float, float], ...], hours: float) -> float:
 
 
 def targets_of(said: tuple[GroupControl, ...]) -> dict[tuple[str, str], float]:
-    """Cores that change hands by what the controllers say: from all that give to all that wait, in proportion."""
+    """Cores that change hands by the outputs: from all that give to all that wait."""
     gives = {row.group: row.output_hs06 for row in said if row.output_hs06 > 0}
     takes = {
         row.group: -row.output_hs06

@@ -1,4 +1,4 @@
-"""How many negotiation cycles it takes to fill one slot with 1-core jobs: by consumption policy, by schedd splitting, by neither.
+"""Negotiation cycles that fill one slot with 1-core jobs: by policy, by splitting, by neither.
 
 A pool of its own for each figure, with one slot of 16 cores; all jobs are known to the collector
 before the first cycle. Cycles are counted in the negotiator's log, from the first that matches a

@@ -1,4 +1,4 @@
-"""Idle cores under grace where no multicore job waits: as long as grace lasts, and looking whether anybody waits.
+"""Idle cores in grace while no multicore job waits, with and without looking who waits.
 
 One real pool, two nodes of 8 cores, the same workload on both at the same time: single-core jobs in
 plenty, and now and then an 8-core job ends after which none waits. One node reads a plan that says

@@ -26,7 +26,8 @@ ACCESS = "ap-1.example.org"
 SPEC = BoxSpec(
     execute_points=(ExecutePoint(config="START = False\n"),),
     access_points=(ACCESS,),
-    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\nMAX_JOBS_SUBMITTED = 1000000\n",
+    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\n"
+    "MAX_JOBS_SUBMITTED = 1000000\n",
     central_config="NEGOTIATOR_INTERVAL = 3600\n",
 )
 JOBS = """\

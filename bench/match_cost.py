@@ -1,4 +1,4 @@
-"""What it costs to price 50 shapes of jobs on 2,000 slots, and to count claims there: by kinds, against slot by slot.
+"""Cost of prices and claims of 50 shapes of jobs on 2,000 slots: by kind, and slot by slot.
 
 Ads are those of a startd of HTCondor 25.14.1 and of condor_submit, cut to what anybody refers to
 and filled up with attributes that nobody does. Four pools: slots that differ in nothing that is

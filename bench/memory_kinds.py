@@ -1,4 +1,4 @@
-"""What it costs to see the memory of 100,000 queued jobs, by how many different requests for memory they have.
+"""Cost of the memory of 100,000 queued jobs, by their number of different requests.
 
 One real schedd, and questions to it in processes of their own, in turn; each figure is the median
 of its runs, and a ratio compares runs of the same minutes on the same machine. The yardstick is
@@ -26,7 +26,8 @@ ACCESS = "ap-1.example.org"
 SPEC = BoxSpec(
     execute_points=(ExecutePoint(config="START = False\n"),),
     access_points=(ACCESS,),
-    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\nMAX_JOBS_SUBMITTED = 1000000\n",
+    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\n"
+    "MAX_JOBS_SUBMITTED = 1000000\n",
     central_config="NEGOTIATOR_INTERVAL = 3600\n",
 )
 JOBS = """\
@@ -41,7 +42,7 @@ queue {count}
 HALF = 50_000
 RUNS = 5
 MOST_RATIO, MOST_MB = 1.5, 70.0
-"""Of the time of `pool.mode: jobs`, and of memory, where every second job has a request of its own."""
+"""Part of the time of `pool.mode: jobs`, and of memory, where every second job differs."""
 ASK = """\
 import json, resource, sys, time
 import htcondor2
@@ -49,8 +50,9 @@ from sharectl.condor import daemons, schedds
 (place,) = daemons.locations(daemons.collector(None), "Schedd")
 began = time.monotonic()
 found = getattr(schedds, sys.argv[1])(daemons.schedd(place), "", schedds.Sizes(8))
-print(json.dumps({"seconds": time.monotonic() - began, "jobs": sum(kind[-1] for kind in found.pending),
-    "kinds": len(found.pending), "mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6}))
+seconds, jobs = time.monotonic() - began, sum(kind[-1] for kind in found.pending)
+mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+print(json.dumps({"seconds": seconds, "jobs": jobs, "kinds": len(found.pending), "mb": mb}))
 """
 
 

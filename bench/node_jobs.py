@@ -1,4 +1,4 @@
-"""Cost of a run of ``job_ctl`` and of ``mc_grace`` on a node, ``condor_status`` included: 40 ms, 20 MB.
+"""Cost of a run of ``job_ctl`` and of ``mc_grace``, ``condor_status`` included: 40 ms, 20 MB.
 
 ``job_ctl`` runs with ``target.py`` for one file of 2,000 targets, unsigned, which is the default;
 and, not judged, for a signed one.
@@ -193,15 +193,16 @@ def report(figures: dict[str, dict[str, list[float]]]) -> bool:
     """Print the table; whether the node jobs keep their limits."""
     base = min(figures[PYTHON]["wall_seconds"])
     print(
-        f"{'':24}{'best ms':>9}{'median':>9}{'x python':>10}{'CPU ms':>9}{'largest MB':>12}{'together MB':>13}"
+        f"{'':24}{'best ms':>9}{'median':>9}{'x python':>10}{'CPU ms':>9}"
+        f"{'largest MB':>12}{'together MB':>13}"
     )
     kept = True
     for name, runs in figures.items():
         wall, cpu = runs["wall_seconds"], statistics.median(runs["cpu_seconds"])
         largest, all_of_it = max(runs["largest_bytes"]), max(runs["together_bytes"])
         print(
-            f"{name:24}{min(wall) * 1e3:9.1f}{statistics.median(wall) * 1e3:9.1f}{min(wall) / base:10.2f}"
-            f"{cpu * 1e3:9.1f}{largest / 1e6:12.1f}{all_of_it / 1e6:13.1f}"
+            f"{name:24}{min(wall) * 1e3:9.1f}{statistics.median(wall) * 1e3:9.1f}"
+            f"{min(wall) / base:10.2f}{cpu * 1e3:9.1f}{largest / 1e6:12.1f}{all_of_it / 1e6:13.1f}"
         )
         if name in ("job_ctl", "mc_grace"):
             kept &= min(wall) <= MOST_SECONDS and max(largest, all_of_it) <= MOST_BYTES

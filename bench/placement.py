@@ -1,4 +1,4 @@
-"""What it adds to a look at the pool to try its pending jobs: 2,000 kinds of jobs on 2,000 nodes of 20 kinds.
+"""Cost of trying pending jobs: 2,000 kinds of jobs on 2,000 nodes of 20 kinds.
 
 A real collector holds 2,000 slots made of the ad of a real slot with sharectl's START; they differ
 in name and disk, and by kind in cores, memory and a custom attribute. A real schedd has 2,000
@@ -42,7 +42,8 @@ SPEC = BoxSpec(
         ),
     ),
     access_points=(ACCESS,),
-    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\nMAX_JOBS_SUBMITTED = 1000000\n",
+    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\n"
+    "MAX_JOBS_SUBMITTED = 1000000\n",
     # Nothing is to run while the looks are compared.
     central_config="NEGOTIATOR_INTERVAL = 3600\nCOLLECTOR_HASH_TABLE_SIZE = 4000\n",
     config="STARTER_INITIAL_UPDATE_INTERVAL = 3600\n",

@@ -1,4 +1,4 @@
-"""How long a plan for a large pool takes, in what memory, and how good it is: greedy, by HiGHS and the seed's pair.
+"""Time, memory and quality of plans for a large pool: greedy, HiGHS and the seed's pair.
 
 Each is made in a process of its own, so that the memory is its own. ``--nodes`` and ``--groups``
 say how large.
@@ -39,7 +39,7 @@ VARIANTS = {
 
 
 def pool(nodes: int, groups: int, seed: int) -> tuple[Snapshot, dict[str, float]]:
-    """A full pool in which some groups hold more than their pledges and others less, and what was pledged."""
+    """A full pool in which groups hold more or less than their pledges, and the pledges."""
     draw = Random(seed)
     names = [f"group{number:02}" for number in range(groups)]
     # What each holds, by weight; pledges are the same for all.
@@ -76,7 +76,7 @@ def _jobs(draw: Random, node: str, power: float, weight: dict[str, float]) -> li
 
 
 def measured(variant: str, nodes: int, groups: int, seed: int) -> dict[str, float]:
-    """Figures of one plan: seconds, MiB above what the pool itself takes, targets, power moved, waits."""
+    """Figures of one plan: seconds, MiB above those of the pool, targets, power moved, waits."""
     strategy, solver = VARIANTS[variant]
     taken, pledges = pool(nodes, groups, seed)
     config = PlanConfig(

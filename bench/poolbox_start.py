@@ -1,4 +1,4 @@
-"""How long a pool of eight nodes takes to stand, and what a node costs in memory, on both versions of HTCondor.
+"""Start-up time of a pool of eight nodes, and memory of a node, on both versions.
 
 The root is in the cache before anything is measured. Time runs from the call of ``Box.start`` until
 the collector knows the negotiator, both schedds and all eight startds. Each figure is the median of
@@ -29,7 +29,7 @@ MOST_SECONDS = 15.0
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """One start: seconds until the pool stood, seconds until it was gone, memory of the median node."""
+    """One start: seconds until the pool stood and was gone, memory of the median node."""
 
     start_seconds: float
     stop_seconds: float

@@ -1,4 +1,4 @@
-"""Cost of a look at 100,000 queued jobs: ``condor_q … -af`` piped to awk, and ``sharectl snapshot``.
+"""Cost of a look at 100,000 queued jobs: ``condor_q … -af | awk`` and ``sharectl snapshot``.
 
 Two real schedds, 50,000 jobs each, none of which runs. Both commands are run in turn, and each
 figure is the median of its runs; a ratio compares runs of the same minutes on the same machine.
@@ -38,7 +38,8 @@ ACCESS_POINTS = ("ap-1.example.org", "ap-2.example.org")
 SPEC = BoxSpec(
     execute_points=(ExecutePoint(config="START = False\n"),),
     access_points=ACCESS_POINTS,
-    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\nMAX_JOBS_SUBMITTED = 1000000\n",
+    access_config="MAX_JOBS_PER_OWNER = 1000000\nMAX_JOBS_PER_SUBMISSION = 1000000\n"
+    "MAX_JOBS_SUBMITTED = 1000000\n",
     # Nothing can match: the negotiator would only ask the schedds for jobs while they are measured.
     central_config="NEGOTIATOR_INTERVAL = 3600\n",
 )
@@ -200,7 +201,7 @@ def run_sharectl(command: list[str], environment: dict[str, str]) -> tuple[Cost,
 
 
 def memory_mb(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
-    """Medians of the most memory that all processes took at a time, and of the largest RSS of one of them, MB."""
+    """Medians of the most memory of all processes at a time, and of the largest RSS of one, MB."""
     together = statistics.median(most_memory_mb(command, environment) for _ in range(RUNS))
     alone = statistics.median(run_sharectl(command, environment)[0].max_rss_mb for _ in range(RUNS))
     return together, alone
@@ -274,9 +275,8 @@ def print_table(figures: list[Figure]) -> None:
     print(f"{'figure':<{width}}  {'measured':>10}  {'required':>10}")
     for figure in figures:
         verdict = "" if not figure.required else "ok" if figure.ok else "MISSED"
-        print(
-            f"{figure.name:<{width}}  {figure.measured:>10}  {figure.required:>10}  {verdict}".rstrip()
-        )
+        row = f"{figure.name:<{width}}  {figure.measured:>10}  {figure.required:>10}  {verdict}"
+        print(row.rstrip())
 
 
 if __name__ == "__main__":

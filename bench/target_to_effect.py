@@ -1,4 +1,4 @@
-"""How long from `sharectl publish` to START acting on the nodes, at the snippet's default settings for live actuation.
+"""Time from `sharectl publish` until START acts, at the defaults of live actuation.
 
 A pool of four nodes with HTCondor's own UPDATE_INTERVAL (300 s). Plans with a target for every node
 and plans without are published in turn, at any moment of job_ctl's period. The clock starts before
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def one_round(box: Box, configuration: Path, number: int) -> tuple[list[float], list[float]]:
-    """Seconds from publishing to effect at each startd, and from there to the collector's copy where it followed."""
+    """Seconds from publication to effect at each startd, and on to the collector's copy."""
     time.sleep(5 + 7.3 * number % 30)  # any moment of the period
     target = number % 2 == 0
     begun = time.monotonic()
@@ -109,7 +109,7 @@ def one_round(box: Box, configuration: Path, number: int) -> tuple[list[float], 
 
 
 def publish(box: Box, configuration: Path, *, target: bool) -> None:
-    """Have the command publish a plan that holds back alice on every node, or one without targets."""
+    """Publish a plan that holds back alice on every node, or one without targets."""
     now = int(time.time())
     names = [node.name.partition(".")[0] for node in box.spec.execute_points] if target else []
     plan = {
@@ -144,7 +144,7 @@ def publish(box: Box, configuration: Path, *, target: bool) -> None:
 
 
 def keeps_out(box: Box, where: list[str]) -> bool:
-    """Whether START of the slot, in the ad that ``where`` names, keeps out a job of a third group."""
+    """True if START, in the ad that ``where`` names, keeps out a job of a third group."""
     text = box.run(["condor_status", "-long", *where]).stdout
     slots: list[Any] = list(classad2.parseAds(text))
     slot = next(ad for ad in slots if ad.get("PartitionableSlot"))

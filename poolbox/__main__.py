@@ -15,10 +15,10 @@ from poolbox.spec import SUITES, BoxSpec
 
 SIGNALLED = 128
 DESCRIPTION = """\
-A real HTCondor pool on this machine: a central manager, access points and execute points, each with daemons and
-a configuration of its own, in one sandbox without privileges. It runs the HTCondor of this machine when
-condor_master is on PATH, or else one built once into the cache (XDG_CACHE_HOME or ~/.cache, sharectl/poolbox)
-from Debian's packages."""
+A real HTCondor pool on this machine: a central manager, access points and execute points, each with
+its daemons and configuration, in one sandbox without privileges. It runs the HTCondor of this
+machine if condor_master is on PATH. Otherwise it builds one from Debian's packages, once, in the
+cache (XDG_CACHE_HOME or ~/.cache, sharectl/poolbox)."""
 EPILOG = """\
 example:
   python -m poolbox up --nodes 8 --group cms=0.5 --group atlas=0.5
@@ -45,7 +45,7 @@ name. sharectl's snippet on every execute point, with the scripts from here:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit code of the command line: what `run` ran exited with, 0, or 1 with one message on standard error."""
+    """Exit code: of the command of `run`, 0, or 1 with one message on standard error."""
     arguments = parser().parse_args(argv)
     try:
         code: int = arguments.verb(arguments)
@@ -170,7 +170,7 @@ def _up_arguments(verb: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=QUOTA",
-        help="an accounting group; 40 is a quota in cores, 0.4 a share of the pool; may be repeated",
+        help="accounting group; 40 is a quota in cores, 0.4 a share of the pool; repeatable",
     )
     for name, whose in CONFIGURATIONS:
         verb.add_argument(

@@ -13,7 +13,7 @@ from poolbox.root import remove_tree
 
 
 def runtime_directory() -> Path:
-    """The folder of this user's pools by name; made if need be, refused when it is somebody else's."""
+    """Folder of this user's pools by name, made if absent. Refuses that of another user."""
     base = os.environ.get("XDG_RUNTIME_DIR")
     folder = (
         Path(base) / "poolbox"
@@ -30,7 +30,7 @@ def runtime_directory() -> Path:
 
 
 def start(name: str, box: Box) -> None:
-    """Start the box, give it the name and let it run on; `PoolboxError` when a pool of that name runs."""
+    """Start the box in the background. Raises PoolboxError if a pool of that name runs."""
     link = _link(name)
     _forget_if_ended(link)
     box.start()

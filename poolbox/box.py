@@ -48,7 +48,7 @@ class Box(Pool):
 
     @classmethod
     def attach(cls, directory: Path) -> Box:
-        """The box that runs in that directory, whoever started it; `BoxFailedError` when none does."""
+        """The box that runs in that directory. Raises BoxFailedError if none does."""
         namespace = Namespace(control.init_pid(directory))
         saved = json.loads((directory / "box.json").read_text())
         fields = saved["spec"]
@@ -96,7 +96,7 @@ class Box(Pool):
             raise
 
     def stop(self) -> None:
-        """End every process of the box at once and delete its directory; nothing when it does not run."""
+        """End every process of the box and delete its directory, if it runs."""
         if not self.directory.is_dir():
             return
         with contextlib.suppress(PoolboxError, TimeoutError):
@@ -161,7 +161,7 @@ class Box(Pool):
             path.write_text(text)
 
     def _init_plan(self, root: Root, home: Path) -> dict[str, object]:
-        """What `poolbox.init` is told: host names, where condor_master is, the environment of everything."""
+        """Input of `poolbox.init`: host names, path of condor_master, environment."""
         release, sbin = root.installation.release, root.installation.sbin
         environment = {
             "PATH": f"{release}/bin:{sbin}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",

@@ -48,7 +48,7 @@ CONDOR_HOST = {central}
 COLLECTOR_NAME = poolbox
 COLLECTOR_HOST = 127.0.0.1:{port}
 USE_SHARED_PORT = False
-# Everybody who reaches this loopback port is the pool's user: FS inside the box, a claimed name from outside.
+# Who reaches this loopback port is the pool's user: FS inside the box, CLAIMTOBE from outside.
 SEC_DEFAULT_AUTHENTICATION = PREFERRED
 SEC_DEFAULT_AUTHENTICATION_METHODS = FS, CLAIMTOBE
 SEC_DEFAULT_ENCRYPTION = OPTIONAL
@@ -86,8 +86,8 @@ DAEMON_LIST = MASTER, SCHEDD
 SCHEDD_NAME = {host}
 SCHEDD_INTERVAL = 3
 SCHEDD_MIN_INTERVAL = 1
-# A new schedd's first call to the negotiator and a negotiation that begins in that moment wait for each other, for
-# 20 s (seen in one start out of ten, on both versions). The negotiator comes by every 3 s without being called.
+# A new schedd's first call to the negotiator and a negotiation that begins in that moment wait for
+# each other, for 20 s (one start in ten, both versions). The negotiator comes every 3 s anyway.
 SCHEDD_SEND_RESCHEDULE = False
 """
 
@@ -102,8 +102,8 @@ SLOT_TYPE_1_PARTITIONABLE = True
 START = True
 # Benchmarks keep a node busy for its first minute and hold back its STARTD_CRON jobs.
 RunBenchmarks = False
-# A startd that starts or reads its configuration asks every plugin what it can: those in Python, for clouds that no
-# job here knows, take half a second of processor time.
+# A startd that starts or reads its configuration runs every plugin: those in Python, for clouds
+# that no job here uses, take half a second of processor time.
 FILETRANSFER_PLUGINS = $(LIBEXEC)/curl_plugin
 """
 
@@ -128,7 +128,7 @@ SEC_CLAIMTOBE_USER = {user}
 def host_configurations(
     spec: BoxSpec, host: str, local_directory: PurePath, port: int, installation: Installation
 ) -> dict[str, str]:
-    """File name → text of one host's configuration: ``condor_config``, and ``config.d/…`` in reading order."""
+    """File name → text of a host's configuration; ``config.d/…`` in the order of reading."""
     common = COMMON.format(
         installation=installation,
         local_directory=local_directory,

@@ -19,7 +19,7 @@ CREDENTIALS = struct.Struct("3i")
 
 @contextlib.contextmanager
 def connected(directory: Path, timeout_seconds: Optional[float]) -> Iterator[socket.socket]:
-    """Yield a connection to the init of the box in that directory; `BoxFailedError` when there is none."""
+    """Connection to the init of the box in that directory. Raises BoxFailedError."""
     try:
         folder = os.open(directory, os.O_PATH)
     except OSError as problem:
@@ -44,7 +44,7 @@ def ask(
     timeout_seconds: Optional[float] = 60.0,
     **arguments: object,
 ) -> dict[str, Any]:
-    """What init answers, ``{}`` when the box ended instead; `TimeoutError` after ``timeout_seconds``."""
+    """Answer of init; ``{}`` if the box ended. Raises TimeoutError."""
     request = json.dumps({"operation": operation, **arguments}).encode() + b"\n"
     answer = b""
     with connected(directory, timeout_seconds) as connection:

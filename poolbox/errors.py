@@ -4,13 +4,13 @@ from __future__ import annotations
 
 
 class PoolboxError(Exception):
-    """Base of everything poolbox reports in one message, without a traceback; its command exits with 1."""
+    """Base of errors that poolbox reports in one message, with exit code 1."""
 
     exit_code = 1
 
 
 class CannotBuildError(PoolboxError):
-    """No HTCondor on this machine, and no root with one can be built; the message names what to install."""
+    """No HTCondor here, and no root can be built; the message names what to install."""
 
 
 class SpecError(PoolboxError):
@@ -22,15 +22,15 @@ class SpecError(PoolboxError):
 
 
 class BoxFailedError(PoolboxError):
-    """The pool did not come up, or ended by itself; the message ends with the tails of the daemons' logs."""
+    """The pool did not come up, or ended; the message has the tails of the logs."""
 
 
 class DeadlineError(PoolboxError):
-    """Something awaited did not happen in time; the message ends with the tails of the daemons' logs."""
+    """A deadline passed; the message has the tails of the logs."""
 
 
 class CommandError(PoolboxError):
-    """A command inside the box failed; ``returncode``, ``stdout`` and ``stderr`` are what it left."""
+    """A command inside the box failed, with ``returncode``, ``stdout`` and ``stderr``."""
 
     def __init__(self, argv: list[str], returncode: int, stdout: str, stderr: str) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""What runs first inside a box: starts and stops the masters, runs commands, ends when its starter is gone.
+"""First process of a box: starts masters, runs commands, ends with its starter.
 
 Run by path inside the box (``init.py DIRECTORY``), so standard library only and nothing of
 poolbox's.
@@ -48,7 +48,7 @@ class Init:
         }
 
     def start(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Start the condor_master of ``host``, unless it runs; answers its ``pid``, as seen inside."""
+        """Start the condor_master of ``host`` unless it runs; answers its pid inside."""
         host = request["host"]
         if host not in self.hosts:
             return {"error": f"no host {host!r} in this box; it has {', '.join(self.hosts)}"}
@@ -69,7 +69,7 @@ class Init:
         return {"pid": running.pid}
 
     def stop(self, request: dict[str, Any]) -> dict[str, Any]:
-        """End the master of ``host`` and its daemons by SIGQUIT (fast shutdown), by SIGKILL at the deadline."""
+        """End the daemons of ``host`` by SIGQUIT, and at the deadline by SIGKILL."""
         running = self.masters.get(request["host"])
         if running is None or running.poll() is not None:
             return {"stopped": False}
@@ -106,7 +106,7 @@ class Init:
     def execute(
         self, request: dict[str, Any], streams: list[int], connection: socket.socket
     ) -> dict[str, Any]:
-        """Run ``argv`` on the streams that came with the request; killed when the client goes away."""
+        """Run ``argv`` on the streams of the request; kill it when the client goes."""
         environment = {**self.environment_of(request["host"]), **request["environment"]}
         try:
             process = subprocess.Popen(
@@ -200,7 +200,7 @@ def serve_for_ever(directory: Path) -> NoReturn:
 
 
 def main(argv: list[str]) -> int:
-    """Serve in a child; bury whom the kernel makes a child of pid 1, until the server itself ends."""
+    """Serve in a child, and reap the orphans of pid 1 until the server ends."""
     server = os.fork()
     if server == 0:
         serve_for_ever(Path(argv[1]))

@@ -1,4 +1,4 @@
-"""What this machine must have and allow to build and run a box, and what to do where it does not."""
+"""Requirements of a box on this machine, and the remedies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORBIDDING = (
 
 
 def check_can_run(system: Path = Path("/")) -> None:
-    """Nothing, or `CannotBuildError` that says what to install or allow before a box can run here."""
+    """Raise CannotBuildError with what to install or allow before a box can run here."""
     _check_programs(TO_RUN, [])
     probe = [
         "bwrap",
@@ -53,7 +53,7 @@ def check_can_run(system: Path = Path("/")) -> None:
 
 
 def check_can_build(system: Path = Path("/")) -> None:
-    """Nothing, or `CannotBuildError` that says what to install or set up before a root can be built here."""
+    """Raise CannotBuildError with what to install before a root can be built here."""
     _check_programs(TO_BUILD, [] if (system / KEYRING).exists() else ["debian-archive-keyring"])
     check_can_run(system)
     if os.geteuid() != 0:
@@ -61,7 +61,7 @@ def check_can_build(system: Path = Path("/")) -> None:
 
 
 def check_has_subordinate_ids(user: str, system: Path) -> None:
-    """Nothing, or `CannotBuildError` when an ordinary user has no ids of its own to unpack packages with."""
+    """Raise CannotBuildError if an ordinary user has no subordinate ids to unpack with."""
     for name in ("subuid", "subgid"):
         path = system / "etc" / name
         lines = path.read_text().splitlines() if path.exists() else []

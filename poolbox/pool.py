@@ -50,7 +50,7 @@ class Pool:
 
     @property
     def client_environment(self) -> dict[str, str]:
-        """Environment variables with which HTCondor tools and bindings outside the box talk to this pool."""
+        """Environment of HTCondor's tools and bindings outside the box for this pool."""
         return {"CONDOR_CONFIG": str(self.directory / "client" / "condor_config")}
 
     @property
@@ -129,7 +129,7 @@ class Pool:
         return returncode
 
     def submit(self, description: str, access_point: Optional[str] = None) -> int:
-        """Cluster id of the jobs that a submit description makes on an access point, the first unless given."""
+        """Cluster id of submitted jobs, on the first access point unless given."""
         host = access_point or self.spec.access_points[0]
         done = self.run(["condor_submit", "-terse", "-"], host=host, input=description)
         return int(done.stdout.split(".", 1)[0])
@@ -140,7 +140,7 @@ class Pool:
         attributes: Sequence[str] = JOB_ATTRIBUTES,
         access_point: Optional[str] = None,
     ) -> list[dict[str, Any]]:
-        """The jobs in the queue of one access point or of all, each as a mapping of the attributes it has."""
+        """Jobs in the queue of one access point or of all, each by attribute."""
         found: list[dict[str, Any]] = []
         for name in [access_point] if access_point else self.spec.access_points:
             query = ["condor_q", "-name", name, "-allusers", "-constraint", constraint]
@@ -171,7 +171,7 @@ class Pool:
     # ---- configuration and daemons
 
     def write_config(self, host: str, text: str, name: str = "90-written.config") -> None:
-        """Put a file into a host's ``config.d``, in place of the one of that name; `reconfig` applies it."""
+        """Put or replace a file in a host's ``config.d``; `reconfig` applies it."""
         path = self.local_directory(host) / "config.d" / name
         fresh = path.with_name(f".{name}.new")
         fresh.write_text(text)
@@ -186,7 +186,7 @@ class Pool:
         control.ask(self.directory, "start", host=self._known(host))
 
     def stop_host(self, host: str, timeout_seconds: float = 20.0) -> None:
-        """End the host's daemons, by SIGQUIT and at the deadline by SIGKILL; back when they are gone."""
+        """End the host's daemons by SIGQUIT, and at the deadline by SIGKILL."""
         waited = timeout_seconds + 30
         control.ask(
             self.directory,
@@ -197,7 +197,7 @@ class Pool:
         )
 
     def daemon_pid(self, host: str, daemon: str) -> int:
-        """Pid, as this machine sees it, of a host's daemon such as ``STARTD``; `PoolboxError` when it is not there."""
+        """Pid outside the box of a host's daemon such as ``STARTD``. Raises PoolboxError."""
         program = f"condor_{daemon.lower()}"
         for process in self.daemons()[self._known(host)]:
             if process.program == program:
@@ -223,7 +223,7 @@ class Pool:
     # ---- waiting and looking
 
     def wait_until(self, predicate: Callable[[], Seen], timeout_seconds: float, what: str) -> Seen:
-        """The first true value of the predicate; `DeadlineError` with the daemons' logs when there is none in time.
+        """First true value of the predicate. Raises DeadlineError with the daemons' logs.
 
         A predicate that fails for the pool's sake (`PoolboxError`) counts as not yet.
         """
@@ -237,12 +237,12 @@ class Pool:
         return logs.log_tails(self.directory / "hosts", lines)
 
     def log_text(self, host: str, daemon: str) -> str:
-        """The whole log of a host's daemon, such as ``STARTD``; empty when it has not written one."""
+        """Whole log of a host's daemon, such as ``STARTD``; empty without one."""
         path = self.local_directory(host) / "log" / logs.log_name(daemon)
         return path.read_text(errors="replace") if path.exists() else ""
 
     def complete(self) -> bool:
-        """Whether the collector knows the negotiator, every access point and every execute point."""
+        """True if the collector knows the negotiator, all access points and all execute points."""
         listing = self.run(["condor_status", "-any", "-af", "MyType", "Machine"], 10.0).stdout
         known = {tuple(line.split()) for line in listing.splitlines()}
         expected = {("Negotiator", self.spec.central_point)}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class BoxProcess:
-    """One process: its pid here, its pid inside the box, its parent's pid here, its argv, its resident memory."""
+    """One process, with its pids outside and inside the box."""
 
     pid: int
     inner_pid: int

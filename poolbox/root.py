@@ -37,7 +37,7 @@ class Root:
 
 
 def find_root(suite: str) -> Root:
-    """The root to run a box of that suite in, built first if need be; `CannotBuildError` says what is missing."""
+    """Root of a box of that suite, built if absent. Raises CannotBuildError."""
     own = shutil.which("condor_master")
     if own is not None:
         return Root(
@@ -48,7 +48,7 @@ def find_root(suite: str) -> Root:
 
 
 def installation_around(root: Path, master: Path) -> Installation:
-    """Where HTCondor lies in ``root``, told by its condor_master: distribution packages or an unpacked tarball."""
+    """Paths of HTCondor in ``root``, of packages or of an unpacked tarball, by condor_master."""
     release = master.parent.parent
 
     def packaged(name: str) -> Path:
@@ -61,7 +61,7 @@ def installation_around(root: Path, master: Path) -> Installation:
 
 
 def cache_path(suite: str) -> Path:
-    """Where the root of that suite is kept, in the user's cache folder (XDG_CACHE_HOME, or ~/.cache)."""
+    """Path of the root of that suite in the cache (XDG_CACHE_HOME, or ~/.cache)."""
     cache = (
         Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
         / "sharectl"
@@ -98,7 +98,7 @@ def cached_root(suite: str, check: Callable[[], None] = check_can_build) -> Path
 
 
 def htcondor_version(suite: str) -> str:
-    """HTCondor's version in the root for that suite, such as ``23.9.6``; empty while none is built."""
+    """Version of HTCondor in the root of that suite, such as ``23.9.6``; empty without one."""
     own = shutil.which("condor_version")
     if own is not None:
         said = subprocess.run(
@@ -123,7 +123,7 @@ def remove_tree(path: Path) -> None:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[int]:
-    """Yield the descriptor of a file that is locked by this process and those it hands the descriptor to."""
+    """Descriptor of a file that this process locks, and those that inherit it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -170,7 +170,7 @@ def _build(suite: str, target: Path, lock: int) -> None:
             ) as unpacker,
         ):
             if maker.stdout is not None:
-                maker.stdout.close()  # the only reader is tar: when it dies, mmdebstrap is to notice
+                maker.stdout.close()  # tar alone reads it: mmdebstrap must notice its end
             failed = _failed((maker, unpacker))
         if failed:
             said.seek(0)

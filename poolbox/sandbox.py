@@ -18,10 +18,11 @@ SYSTEM_FILES = ("hosts", "passwd", "group", "nsswitch.conf")
 
 
 def system_files(spec: BoxSpec, home: Path) -> dict[str, str]:
-    """Name below ``/etc`` → text of the files a box has of its own: its host names and its one ordinary user."""
+    """Name below ``/etc`` → text: host names and the one ordinary user of a box."""
     return {
         "hosts": "127.0.0.1 localhost\n" + "".join(f"127.0.0.1 {host}\n" for host in spec.hosts),
-        "passwd": f"root:x:0:0:root:/:/bin/sh\n{POOL_USER}:x:{POOL_ID}:{POOL_ID}:pool:{home}:/bin/sh\n",
+        "passwd": "root:x:0:0:root:/:/bin/sh\n"
+        f"{POOL_USER}:x:{POOL_ID}:{POOL_ID}:pool:{home}:/bin/sh\n",
         "group": f"root:x:0:\n{POOL_USER}:x:{POOL_ID}:\n",
         "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
     }
@@ -60,7 +61,7 @@ def command(root: Root, directory: Path) -> list[str]:
 
 
 def expose(source: Path, target: Path, guests: Sequence[Path]) -> Iterator[tuple[str, ...]]:
-    """Yield the bubblewrap options that show ``source`` read-only as ``target``, with room for the ``guests``.
+    """Options of bubblewrap that show ``source`` read-only as ``target``, with room for guests.
 
     Nothing can be mounted onto a name that a read-only tree does not have, so a folder that lacks a
     guest is shown entry by entry instead of as a whole.

@@ -1,4 +1,4 @@
-"""Stand-ins for what the node jobs ask: condor_status with the answers of a startd, and documents with targets."""
+"""Stand-ins for sources of the node jobs: condor_status and documents with targets."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def document(  # one argument for each line
     key_id: str = "",
     pending: str = "",
 ) -> str:
-    """What sharectl publishes: ``lines`` such as ``cn-1 alice 56 cms 8``, made at ``now``; signed if there is a key."""
+    """Document with ``lines`` such as ``cn-1 alice 56 cms 8``; signed if there is a key."""
     header = [
         "# sharectl: 1",
         f"# sequence: {sequence}",
@@ -93,7 +93,7 @@ def ad_line(
     pool: str = "",
     pending: str = "undefined",
 ) -> str:
-    """What condor_status prints of an ad for target_collector; ``order`` is node, group, cap, group, size.
+    """Line of condor_status for target_collector; ``order`` is node, group, cap, group, size.
 
     Without an order it is the plan's ad.
     """

@@ -1,4 +1,4 @@
-"""Every verb of the command line, found in its parser, and runs of them as a shell, cron or a person may start them."""
+"""Every verb of the command line, and runs as a shell, cron or a person starts them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sharectl.cli.main import VERBS, build_parser, main
 
 DEADLINE_SECONDS = 60
 RAISED, FLUSH_FAILED = 121, 120
-"""Exit codes for an exception, which would be 1, and of Python where the last flush of standard output fails."""
+"""Exit codes of an exception, and of Python where the last flush of stdout fails."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Ended:
 
 
 def run(arguments: Sequence[str], before: Callable[[], object] = lambda: None) -> Ended:
-    """Run the command in a process that is forked off; ``before`` changes that process, which has nothing on its stdin."""
+    """Run the command in a forked process with no stdin; ``before`` changes that process."""
     pipes = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""A web server with TLS on the loopback, whose certificate only those trust who are given its file."""
+"""Web server with TLS on the loopback; clients need the file of its certificate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def serving(content: bytes, status: int = 200, **headers: str) -> Answer:
 def web_server(
     folder: Path, answer: Answer, name: str = "localhost", port: int = 0
 ) -> Iterator[WebServer]:
-    """Serve ``answer`` until the body is through; the files of the certificate for ``name`` lie in ``folder``.
+    """Serve ``answer`` for the body; ``folder`` has the files of the certificate for ``name``.
 
     Port 0 is any that is free. A certificate that is there already is used.
     """

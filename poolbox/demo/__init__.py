@@ -1,1 +1,1 @@
-"""The loop at work on a real pool: the scenario that the demo shows and `tests/pool/test_loop.py` measures."""
+"""The loop on a real pool: the scenario of the demo and of `tests/pool/test_loop.py`."""

@@ -29,9 +29,9 @@ def build_parser() -> argparse.ArgumentParser:
     """Options of the demo."""
     parser = argparse.ArgumentParser(
         prog="python -m poolbox.demo",
-        description="Shows sharectl's loop on a real HTCondor pool in a sandbox on this machine: the same saturated "
-        f"pool for {OFF_SECONDS:.0f} s without sharectl and then with it. Ctrl-C ends it, and "
-        "the pool with it.",
+        description="Shows sharectl's loop on a real HTCondor pool in a sandbox on this machine: "
+        f"the same saturated pool for {OFF_SECONDS:.0f} s without sharectl and then with it. "
+        "Ctrl-C ends it, and the pool with it.",
     )
     parser.add_argument(
         "--suite",
@@ -53,7 +53,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Optional[list[str]] = None) -> int:
-    """Exit code: 0 if both errors became smaller, 1 if not or if something failed, 130 after Ctrl-C."""
+    """Exit code: 0 if both errors shrank, 1 if not or after a failure, 130 after Ctrl-C."""
     options = build_parser().parse_args(argv)
     signal.signal(signal.SIGTERM, _interrupt)
     screen = Screen(Console())

@@ -1,4 +1,4 @@
-"""The one scenario of the demo and of the loop's test: a saturated pool whose fair share does not come about.
+"""Scenario of the demo and of the loop's test: a saturated pool far from its shares.
 
 Six nodes of 16 cores, half of them half as strong again, and two access points. Group alice has an
 endless supply of one-core jobs of 20 to 80 s, which hold every core; cms has jobs of 8 cores, which
@@ -96,7 +96,7 @@ def nodes() -> tuple[ExecutePoint, ...]:
 
 
 def pool_spec(suite: str) -> BoxSpec:
-    """The pool, sharectl's snippet on every node but switched off; quotas are the pledges' shares."""
+    """The pool: sharectl's snippet on every node, switched off; quotas by pledge."""
     whole = sum(PLEDGE_HS06.values())
     return BoxSpec(
         execute_points=nodes(),

@@ -113,7 +113,9 @@ def _figures(phase: Phase) -> dict[str, str]:
     return {
         **{f"{group}: cores at the end": str(held[group]) for group in scenario.PLEDGE_HS06},
         **{
-            f"{row['group']}: power / due at the end, HS06": f"{row['power_hs06']:.0f} / {_due(row):.0f}"
+            f"{row['group']}: power / due at the end, HS06": (
+                f"{row['power_hs06']:.0f} / {_due(row):.0f}"
+            )
             for row in rows
         },
         **{f"{row['group']}: error at the end, HS06": f"{row['error_hs06']:+.0f}" for row in rows},

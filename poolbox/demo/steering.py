@@ -55,7 +55,7 @@ class Sharectl:
             path.write_text(scenario.sharectl_yaml(directory, self.targets_file, controlled))
 
     def cycle(self, controlled: str) -> Cycle:
-        """Run one cycle, with the nodes under control that ``controlled`` says: `MEASURE` or `STEER`."""
+        """Run one cycle; ``controlled`` is `MEASURE` or `STEER`."""
         command = [
             sys.executable,
             "-m",

@@ -28,7 +28,7 @@ class Moment:
 
 
 def watch(sharectl: Sharectl, controlled: str, seconds: float) -> Iterator[Moment]:
-    """Yield a look about every second for ``seconds``, with a cycle every `scenario.CYCLE_SECONDS` as a timer would."""
+    """Looks, one a second for ``seconds``, with a cycle every `scenario.CYCLE_SECONDS`."""
     end = time.monotonic() + seconds
     due = time.monotonic()
     cycle: Optional[Cycle] = None

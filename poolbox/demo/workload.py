@@ -14,7 +14,7 @@ EXECUTE_EVENT = "001 ("
 
 
 def saturate(box: Box) -> None:
-    """Let the small jobs take every core, then put the large ones in the queue behind more small ones."""
+    """Fill every core with small jobs, then queue large ones behind more small ones."""
     # In two portions, so that both access points get their part of the cores: the first to ask
     # would have them all.
     share = scenario.POOL_CORES // len(box.spec.access_points)

@@ -146,7 +146,8 @@ def test_cores_count_by_group_in_slots_of_every_kind(box: Box) -> None:
     source = address(box)
     run_jobs(
         box,
-        ('"Cms.Prod.x"', 4, 1), ('"cms.y"', 1, 1), ('"atlas.z"', 3, 1), ("undefined", 2, 2), ('"lhcb.a"', 1, 3),
+        ('"Cms.Prod.x"', 4, 1), ('"cms.y"', 1, 1), ('"atlas.z"', 3, 1), ("undefined", 2, 2),
+        ('"lhcb.a"', 1, 3),
         (r'"a\"b}:7"', 1, 2),
     )  # fmt: skip
     look_again(box, source)

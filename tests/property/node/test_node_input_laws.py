@@ -1,4 +1,4 @@
-"""Laws of what the node jobs read besides targets: answers of web servers and startds, and their own files."""
+"""Laws of other input of node jobs: answers of web servers and startds, their own files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ from tests.node_fakes import NOW, free, shell_tool
 CPUS = 8
 Found = TypeVar("Found")
 lines = st.sampled_from(
-    [b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"Content-Length: 5", b"Content-Length: -5", b"Content-Length: 1_0", b"",
-     b"Transfer-Encoding: chunked", b"5", b"-1", b"-5", b"0", b"fffffffff", b"0x5", b"hello", b"ETag: \xff"]
+    [b"HTTP/1.1 200 OK", b"HTTP/1.0 200", b"Content-Length: 5", b"Content-Length: -5",
+    b"Content-Length: 1_0", b"",
+     b"Transfer-Encoding: chunked", b"5", b"-1", b"-5", b"0", b"fffffffff", b"0x5", b"hello",
+     b"ETag: \xff"]
 )  # fmt: skip
 replies = st.binary(max_size=300) | st.lists(lines | st.binary(max_size=20), max_size=12).map(
     b"\r\n".join
@@ -59,7 +61,7 @@ def kept(content: bytes, read: Callable[[str], Found]) -> Found:
 @example(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", 2**21)
 @settings(max_examples=300, deadline=None)
 def test_any_answer_of_a_web_server_is_taken_or_refused(reply: bytes, more: int) -> None:
-    """Whatever bytes come, there is a document of 1 MiB at most, or a fault that has a code; no more is read."""
+    """Any bytes make a document of at most 1 MiB, or a fault with a code."""
     with Connection(reply + b"#" * more) as connection:
         answer = http.client.HTTPResponse(connection, method="GET")
         source = answer.fp
@@ -78,11 +80,12 @@ def test_any_answer_of_a_web_server_is_taken_or_refused(reply: bytes, more: int)
             source.close()
 
 
-@given(st.binary(max_size=300) | st.lists(st.sampled_from(["job_ctl 1", "7", "x", "\u00e9", "9" * 5000])).map(
-    lambda words: "\n".join(words).encode()
-))  # fmt: skip
+WORDS = st.sampled_from(["job_ctl 1", "7", "x", "\u00e9", "9" * 5000])
+
+
+@given(st.binary(max_size=300) | st.lists(WORDS).map(lambda words: "\n".join(words).encode()))
 def test_any_state_of_job_ctl_is_one_or_a_fresh_start(content: bytes) -> None:
-    """A state file that this job did not write is as if there were none; what it wrote is read again."""
+    """A state file of others counts as absent; the own one is read back."""
     options = {"--pool": "p", "--state": ""}
     assert kept(content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) == (
         0,
@@ -93,14 +96,15 @@ def test_any_state_of_job_ctl_is_one_or_a_fresh_start(content: bytes) -> None:
         NOW,
         "told",
     )
-    assert kept(written + content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)) in (
-        (0, ""), (NOW, "told")
-    )  # fmt: skip
+    remembered = kept(
+        written + content, lambda path: job_ctl.read_state({**options, "--state": path}, NOW)
+    )
+    assert remembered in ((0, ""), (NOW, "told"))
 
 
 @given(st.binary(max_size=300), st.booleans())
 def test_any_state_of_mc_grace_is_one_or_refused(content: bytes, titled: bool) -> None:  # noqa: FBT001
-    """Whatever the file holds: seconds that have been, or OSError or ValueError, which stand for a fresh start."""
+    """Any file gives seconds of the past, or OSError or ValueError: a fresh start."""
     title = (mc_grace.STATE_TITLE % CPUS + "\n").encode() * titled
     try:
         since = kept(title + content, lambda path: mc_grace.read_state(path, CPUS, NOW))
@@ -109,9 +113,8 @@ def test_any_state_of_mc_grace_is_one_or_refused(content: bytes, titled: bool) -
     assert all(0 <= second <= NOW for second in since.values())
 
 
-answers = st.binary(max_size=200) | st.lists(
-    st.sampled_from([free(1, 8), free(1, 64), "1 64\n", "nan 8 8 8\n", "1 inf 1 1\n", "a b c d\n", "-1 8 8 8\n"])
-).map("".join).map(str.encode)  # fmt: skip
+ROWS = (free(1, 8), free(1, 64), "1 64\n", "nan 8 8 8\n", "1 inf 1 1\n", "a b c d\n", "-1 8 8 8\n")
+answers = st.binary(max_size=200) | st.lists(st.sampled_from(ROWS)).map("".join).map(str.encode)
 
 
 @given(answers)
@@ -121,7 +124,7 @@ answers = st.binary(max_size=200) | st.lists(
 def test_whatever_the_startd_says_the_ad_of_mc_grace_is_whole(
     tmp_path: Path, answer: bytes
 ) -> None:
-    """Run as a program, whatever condor_status prints: an ad with its three attributes, and no traceback."""
+    """Any output of condor_status gives an ad with three attributes, and no traceback."""
     (tmp_path / "answer").write_bytes(answer)
     tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")
     argv = ["--cpus", str(CPUS), "--state", str(tmp_path / "state"), "--condor-status", tool]

@@ -72,7 +72,6 @@ def same_short_name(one: str, other: str) -> bool:
 
 
 # ---- Ads
-# -------------------------------------------------------------------------------------------------------
 
 
 @given(literals)
@@ -221,7 +220,7 @@ PENDING = {"true": "True", "false": "False", "undefined": "undefined"}
 def test_an_ad_says_what_a_document_says(
     line: Target, sequence: int, generated: int, pool: str, pending: str
 ) -> None:
-    """The document made from an ad has its target, its times, its sequence, its pool and what is pending."""
+    """The document of an ad has its target, times, sequence, pool and pending jobs."""
     order = (line.held_back, line.cap_cores, line.helped, line.request_cores)
     ad = ad_line(
         "condor@pool",
@@ -272,8 +271,10 @@ def test_any_answer_of_the_collector_is_read_or_refused(lines: list[str], identi
 
 words = st.sampled_from(
     [
-        "source", "reason", "sequence", "until", "order", "groups", " ", "\n", "ok", "no-line", "x", "5", "-1", "none",
-        "none 0 none 0 undefined", "alice 56 cms 8 False", "alice,cms", '"', "\\", "}", "t1_Targetcores = {1,1}", "0", "é",
+        "source", "reason", "sequence", "until", "order", "groups", " ", "\n", "ok", "no-line", "x",
+        "5", "-1", "none",
+        "none 0 none 0 undefined", "alice 56 cms 8 False", "alice,cms", '"', "\\", "}",
+        "t1_Targetcores = {1,1}", "0", "é",
     ]
 )  # fmt: skip
 right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngroups alice,cms\n"
@@ -289,7 +290,7 @@ right = "source x\nreason ok\nsequence 5\nuntil 7\norder alice 56 cms 8 True\ngr
 )
 @settings(max_examples=300)
 def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -> None:
-    """What is printed in its place is the ad with its attributes and no others, each of its own type, or a fault."""
+    """Any output in its place gives the ad with its attributes and types, or a fault."""
     answer = job_ctl.choose([job_ctl.parse_target(status, output)], 0)
     code, sequence, until, (held_back, cap, helped, request, pending) = answer[1:5]
     shown = (
@@ -314,7 +315,8 @@ def test_whatever_target_py_prints_the_ad_is_whole(output: bytes, status: int) -
 
 answers = st.tuples(
     st.just(0), st.sampled_from(["ok", "no-line"]), st.integers(0, 3), st.integers(1, 9),
-    st.sampled_from([("alice", "1", "cms", "8", "True"), ("alice", "2", "cms", "8", "undefined")]), st.sampled_from(["", "alice"]),
+    st.sampled_from([("alice", "1", "cms", "8", "True"), ("alice", "2", "cms", "8", "undefined")]),
+    st.sampled_from(["", "alice"]),
 ) | st.tuples(
     st.sampled_from([0, 75, 77]), st.sampled_from(["no-file", "forged"]), st.just(0), st.just(0),
     st.just(job_ctl.NO_TARGET), st.just(""),
@@ -327,7 +329,7 @@ answers = st.tuples(
 def test_the_order_of_sources_does_not_matter(
     found: list[Answer], accepted: int, random: Random
 ) -> None:
-    """The same sources in any order give the same target, which is none that is older than what was accepted."""
+    """Sources in any order give one target, never one older than was accepted."""
     one = job_ctl.choose(found, accepted)
     shuffled = random.sample(found, len(found))
     other = job_ctl.choose(shuffled, accepted)
@@ -354,7 +356,7 @@ def test_any_answer_of_the_startd_is_counted_or_refused(output: bytes, status: i
     st.sets(groups),
 )
 def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]) -> None:
-    """The cores of all groups add up to those of the slots; names are groups that may be published, or other."""
+    """Cores of groups add up to those of slots; names are valid groups, or other."""
     assume(all("\n" not in user for user, _cores in jobs))
     lines = [job_of(user.replace("\\", "\\\\").replace('"', '\\"'), cores) for user, cores in jobs]
     counted: dict[str, int] = {}
@@ -372,7 +374,7 @@ def test_every_core_is_counted_once(jobs: list[tuple[str, int]], known: set[str]
     st.sets(groups | st.sampled_from(("a", "a.b", "b.c")), min_size=1),
 )
 def test_nodes_count_as_the_cycle_does(jobs: list[tuple[str, int]], known: set[str]) -> None:
-    """With the plan's groups a node's slot belongs to the very group that the cycle counts it for."""
+    """With the plan's groups a slot belongs to the group that the cycle counts it for."""
     counted: dict[str, int] = {}
     wanted: dict[str, int] = {}
     for group, cores in jobs:
@@ -384,7 +386,7 @@ def test_nodes_count_as_the_cycle_does(jobs: list[tuple[str, int]], known: set[s
 
 @given(st.text(max_size=80) | groups)
 def test_names_of_groups_are_the_same_on_nodes_and_in_the_centre(text: str) -> None:
-    """What one takes for a group's name the other does too; none and other are kept free by both."""
+    """Both take the same names for groups, and neither `none` nor `other`."""
     centre = NESTED_GROUP_NAME.fullmatch(text) is not None and text not in ("none", "other")
     assert job_ctl.is_group(text) == target.is_group(text) == centre
 
@@ -425,7 +427,7 @@ def test_whatever_the_node_is_told_the_ad_is_whole(
     answer: bytes,
     signed: bool,  # noqa: FBT001
 ) -> None:
-    """Run as a program, whatever a source and condor_status say: an ad with its attributes, and no traceback."""
+    """Any source and any condor_status give an ad with its attributes, and no traceback."""
     (tmp_path / "source").write_bytes(source)
     (tmp_path / "answer").write_bytes(answer)
     tool = shell_tool(tmp_path, f"exec cat {tmp_path}/answer")
@@ -457,7 +459,7 @@ def test_whatever_the_node_is_told_the_ad_is_whole(
 
 
 class Story:
-    """A partitionable slot over time: its free cores change at some seconds, each time with a dynamic slot."""
+    """A partitionable slot over time: free cores change with dynamic slots."""
 
     def __init__(self, changes: list[tuple[int, int]], first: int) -> None:
         self.changes = [(NOW, first)]
@@ -481,7 +483,7 @@ class Story:
         return begin
 
     def published(self, second: int, phase: int) -> str:
-        """MC_GRACE as mc_grace has published it at its last run, running every PERIOD from ``phase`` on."""
+        """MC_GRACE of the last run of mc_grace, which runs every PERIOD from ``phase`` on."""
         memory: dict[int, int] = {}
         value = "False"
         for run in range(NOW + phase, second + 1, PERIOD):
@@ -512,7 +514,7 @@ phases = st.integers(0, PERIOD - 1)
 def test_grace_covers_its_time_and_no_more_than_a_period_beyond(
     story: Story, phase: int, data: st.DataObject
 ) -> None:
-    """True while 8 cores have been free for less than 480 s; False once it is 480 s and a period, or they are taken."""
+    """True while 8 cores are free for less than 480 s; False 480 s and a period later."""
     second = data.draw(st.integers(NOW + phase, story.end))
     cores, _changed = story.at(second)
     value = evaluated(story.published(second, phase), cores, second)
@@ -551,7 +553,7 @@ def test_grace_ends_to_the_second_if_nothing_else_changes(
 def test_grace_never_lasts_longer_than_its_time_from_now(
     slots: dict[int, tuple[int, int]], before: dict[int, int]
 ) -> None:
-    """Whatever was remembered and whatever the startd says, all grace is over 480 s after the run."""
+    """With any memory and any startd, all grace is over 480 s after the run."""
     since = mc_grace.remember(before, slots, CPUS, GRACE, NOW)
     value = mc_grace.literal(mc_grace.grace(since, CPUS, GRACE, NOW))
     for slot in slots:

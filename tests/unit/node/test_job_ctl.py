@@ -152,7 +152,8 @@ class TestGroups:
     @pytest.mark.parametrize(
         "user",
         [
-            r"a\"b}, \"cms", r"new\nline", "caf\\303\\251.x", "", ".x", "none.x", "other.x", "-a.b", "a" * 65,
+            r"a\"b}, \"cms", r"new\nline", "caf\\303\\251.x", "", ".x", "none.x", "other.x", "-a.b",
+            "a" * 65,
             "a b", "a:64", "a,b", "t1_CurrentJobs = 1",
         ],
     )  # fmt: skip
@@ -294,9 +295,12 @@ exec {sys.executable} -IS {Path(job_ctl.__file__).parent}/target.py "$@" """
     @pytest.mark.parametrize(
         "change",
         [
-            ("source x\n", ""), ("reason", "Reason"), ("ok", ""), ("ok", "a b"), ("ok", 'ok"'), ("ok", "no-line"),
-            ("sequence 5", "sequence x"), ("until 7", "until -7"), ("8 T", "8 8 T"), ("8 T", "8.0 T"), ("True", "1"), (" True", ""), ("alice 56", "ALICE 56"),
-            ("alice 56", "other 56"), ("56", ""), ("cms\n", "cms"), ("cms\n", "cms\nmore\n"), ("sequence", "sequence 5\nsequence"),
+            ("source x\n", ""), ("reason", "Reason"), ("ok", ""), ("ok", "a b"), ("ok", 'ok"'),
+            ("ok", "no-line"),
+            ("sequence 5", "sequence x"), ("until 7", "until -7"), ("8 T", "8 8 T"),
+            ("8 T", "8.0 T"), ("True", "1"), (" True", ""), ("alice 56", "ALICE 56"),
+            ("alice 56", "other 56"), ("56", ""), ("cms\n", "cms"), ("cms\n", "cms\nmore\n"),
+            ("sequence", "sequence 5\nsequence"),
             ("56", '56"}'), (ANSWER, ""), ("x", "\0" * 3000000),
         ],
     )  # fmt: skip
@@ -477,8 +481,10 @@ class TestPending:
     @pytest.mark.parametrize(
         ("change", "code"),
         [
-            (("pending: 0", "pending: 2"), "malformed"), (("# targets: 1", "# targets: 2"), "truncated"),
-            (("# valid_until: ", "# valid_until: 1\n# x: "), "expired"), (("# generated: 1", "# generated: 2"), "future"),
+            (("pending: 0", "pending: 2"), "malformed"),
+            (("# targets: 1", "# targets: 2"), "truncated"),
+            (("# valid_until: ", "# valid_until: 1\n# x: "), "expired"),
+            (("# generated: 1", "# generated: 2"), "future"),
         ],
     )  # fmt: skip
     def test_of_a_wrong_document_it_is_not_known(

@@ -37,7 +37,7 @@ def look(tmp_path: Path, answer: str, now: int = NOW, **others: str) -> tuple[st
 
 
 def granted(ad: str, at: int, slot: Optional[str] = "") -> Any:
-    """MC_GRACE of ``ad`` merged into the ad of a slot, evaluated at that second; no slot: the ad alone."""
+    """MC_GRACE of ``ad``, merged into the ad of a slot if there is one, at that second."""
     return classad2.parseOne((slot or "") + ad.replace("time()", str(at))).eval("MC_GRACE")
 
 
@@ -210,7 +210,8 @@ class TestMemory:
             mc_grace.STATE_TITLE % 8 + "\n" + f"1 {NOW - 5}\n" * 1000,
         ],
         ids=[
-            "empty", "binary", "not ASCII", "JSON", "title alone", "half-written", "half a line", "three words",
+            "empty", "binary", "not ASCII", "JSON", "title alone", "half-written", "half a line",
+            "three words",
             "no number", "negative", "from the future", "huge", "for other cpus", "oversized",
         ],
     )  # fmt: skip

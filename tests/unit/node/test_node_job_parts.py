@@ -22,7 +22,8 @@ by_job = pytest.mark.parametrize("job", [job_ctl, mc_grace], ids=lambda job: str
 @pytest.mark.parametrize(
     "value",
     [
-        2**63, -(2**63) - 1, float("nan"), float("inf"), 1.5, None, b"a\nb", "a\nb", "a\tb", 'a"b', "a\\b",
+        2**63, -(2**63) - 1, float("nan"), float("inf"), 1.5, None, b"a\nb", "a\nb", "a\tb", 'a"b',
+        "a\\b",
         "caf\u00e9", ["ok", "\x7f"], {"a": 1}, object(),
     ],
 )  # fmt: skip

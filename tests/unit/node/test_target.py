@@ -50,7 +50,7 @@ class Node:
         os.utime(self.file, (NOW - age_seconds, NOW - age_seconds))
 
     def look(self, **others: str) -> tuple[str, Answer]:
-        """Code and the rest of what is told; ``max_age_seconds="60"`` stands for --max-age-seconds 60."""
+        """Code and the rest; ``max_age_seconds="60"`` stands for --max-age-seconds 60."""
         given = {"host": MACHINE, **others}
         source = given.pop("source", f"file:{given.pop('file', str(self.file))}")
         argv = [
@@ -326,7 +326,7 @@ class TestPool:
 
 
 class TestCollector:
-    """What target_collector.py makes of an ad is judged like any document, but for the signature."""
+    """Documents of target_collector.py are judged as any other, but for the signature."""
 
     def test_an_ad_is_known_by_its_sender_and_needs_no_signature(self, node: Node) -> None:
         """With one --key-file for all sources of the node."""
@@ -355,7 +355,8 @@ class TestSignature:
         ("signed_with", "keys", "code"),
         [
             ("old", ["old"], "ok"), ("old", ["old", "new"], "ok"), ("new", ["old", "new"], "ok"),
-            ("new", ["new", "old"], "ok"), ("old", ["new"], "bad-signature"), ("new", ["old"], "bad-signature"),
+            ("new", ["new", "old"], "ok"), ("old", ["new"], "bad-signature"),
+            ("new", ["old"], "bad-signature"),
             ("", ["old"], "unsigned"), ("old", [], "ok"),
         ],
     )  # fmt: skip
@@ -382,7 +383,8 @@ class TestSignature:
     @pytest.mark.parametrize(
         "change",
         [
-            ("alice 56", "alice 57"), ("# valid_until: 17", "# valid_until: 18"), ("sha256 old", "sha256 new"),
+            ("alice 56", "alice 57"), ("# valid_until: 17", "# valid_until: 18"),
+            ("sha256 old", "sha256 new"),
             ("hmac-sha256", "hmac-sha512"), (KEYS["old"], ""), ("# groups", "# Groups"),
         ],
     )  # fmt: skip
@@ -432,12 +434,17 @@ class TestSignature:
     @pytest.mark.parametrize(
         ("content", "code"),
         [
-            ("", "bad-key"), ("# none\n", "bad-key"), ("old\n", "bad-key"), (f"old {'0' * 63}\n", "bad-key"),
-            (f"old {'0' * 65}\n", "bad-key"), (f"old {'0' * 130}\n", "bad-key"), (f"old {'g' * 64}\n", "bad-key"),
-            (f"OLD {'0' * 64}\n", "bad-key"), (f"{'o' * 33} {'0' * 64}\n", "bad-key"), (f" {'0' * 64}\n", "bad-key"),
-            (f"a {'0' * 64}\nb {'1' * 64}\nc {'2' * 64}\n", "bad-key"), (f"a {'0' * 64}\na {'1' * 64}\n", "bad-key"),
+            ("", "bad-key"), ("# none\n", "bad-key"), ("old\n", "bad-key"),
+            (f"old {'0' * 63}\n", "bad-key"),
+            (f"old {'0' * 65}\n", "bad-key"), (f"old {'0' * 130}\n", "bad-key"),
+            (f"old {'g' * 64}\n", "bad-key"),
+            (f"OLD {'0' * 64}\n", "bad-key"), (f"{'o' * 33} {'0' * 64}\n", "bad-key"),
+            (f" {'0' * 64}\n", "bad-key"),
+            (f"a {'0' * 64}\nb {'1' * 64}\nc {'2' * 64}\n", "bad-key"),
+            (f"a {'0' * 64}\na {'1' * 64}\n", "bad-key"),
             (f"old {'0' * 32} {'0' * 32}\n", "bad-key"), (f" old\t {KEYS['old']}\n", "ok"),
-            (f"old {KEYS['old']}\r\n", "ok"), (f"old {KEYS['old']}", "ok"), (f"old {KEYS['old'].upper()}\n", "ok"),
+            (f"old {KEYS['old']}\r\n", "ok"), (f"old {KEYS['old']}", "ok"),
+            (f"old {KEYS['old'].upper()}\n", "ok"),
             ("\u00e9 0\n", "bad-key"),
         ],
     )  # fmt: skip
@@ -449,7 +456,8 @@ class TestSignature:
 
     @pytest.mark.parametrize(
         ("mode", "code"),
-        [(0o640, "ok"), (0o600, "ok"), (0o400, "ok"), (0o750, "ok"), (0o660, "unsafe-key"), (0o644, "unsafe-key"),
+        [(0o640, "ok"), (0o600, "ok"), (0o400, "ok"), (0o750, "ok"), (0o660, "unsafe-key"),
+        (0o644, "unsafe-key"),
          (0o641, "unsafe-key"), (0o602, "unsafe-key")],
     )  # fmt: skip
     def test_who_may_read_it(self, node: Node, mode: int, code: str) -> None:

@@ -45,7 +45,8 @@ def test_an_ad_becomes_a_document(tmp_path: Path) -> None:
     ran = answered(tmp_path, ad_line(SENDER, *ORDER, pool="p-1"))
     assert (ran.code, ran.errors) == ("ok", "")
     assert ran.content.splitlines() == [
-        "# sharectl: 1", f"# sequence: {NOW}", f"# generated: {NOW}", f"# valid_until: {NOW + 1800}",
+        "# sharectl: 1", f"# sequence: {NOW}", f"# generated: {NOW}",
+        f"# valid_until: {NOW + 1800}",
         "# groups: alice,cms", "# targets: 1", "# pool: p-1", "cn-1 alice 56 cms 8",
     ]  # fmt: skip
 
@@ -126,10 +127,14 @@ RIGHT = ad_line(SENDER, *ORDER)
 @pytest.mark.parametrize(
     "change",
     [
-        ('"cn-1"', "undefined"), ('"cn-1"', '"cn-1\\n# pool: x"'), ('"cn-1"', "error"), (f" {NOW} ", " undefined "),
-        (f" {NOW} ", f' "{NOW}" '), (f" {NOW} ", f" {NOW}.0 "), (f" {NOW} ", f" -{NOW} "), (f" {NOW} ", " true "),
-        ("{ 56,8 }", "undefined"), ("{ 56,8 }", "{ 56 }"), ("{ 56,8 }", "{ 56,8,8 }"), ("{ 56,8 }", "{ -1,8 }"),
-        ("{ 56,8 }", '{ "56","8" }'), ('{ "alice","cms" }', '"alice,cms"'), ('"alice","cms"', '"alice",1'),
+        ('"cn-1"', "undefined"), ('"cn-1"', '"cn-1\\n# pool: x"'), ('"cn-1"', "error"),
+        (f" {NOW} ", " undefined "),
+        (f" {NOW} ", f' "{NOW}" '), (f" {NOW} ", f" {NOW}.0 "), (f" {NOW} ", f" -{NOW} "),
+        (f" {NOW} ", " true "),
+        ("{ 56,8 }", "undefined"), ("{ 56,8 }", "{ 56 }"), ("{ 56,8 }", "{ 56,8,8 }"),
+        ("{ 56,8 }", "{ -1,8 }"),
+        ("{ 56,8 }", '{ "56","8" }'), ('{ "alice","cms" }', '"alice,cms"'),
+        ('"alice","cms"', '"alice",1'),
         ('"alice,cms"', "undefined"), ('"alice,cms"', '"alice cms"'), (" undefined ", ' "p q" '),
         (" undefined ", " 1 "), (" undefined\n", "\n"), (" undefined\n", " undefined undefined\n"),
         (" undefined\n", " 1\n"), (" undefined\n", ' "false"\n'), (" undefined\n", " error\n"),
@@ -145,9 +150,12 @@ def test_what_is_not_of_its_type_is_refused(change: tuple[str, str], tmp_path: P
 @pytest.mark.parametrize(
     ("script", "code"),
     [
-        ("exit 1", "no-collector"), ("kill -9 $$", "no-collector"), ("yes", "no-collector"), ("printf x", "collector-garbled"),
-        ("head -c 3000000 /dev/zero", "no-collector"), ("exec sleep 600", "timeout"), ("echo x; exec sleep 600", "timeout"),
-        ("exec >&- sleep 600", "timeout"), ("echo x", "forged"), ("echo", "forged"), ("exec /nonexistent", "no-collector"),
+        ("exit 1", "no-collector"), ("kill -9 $$", "no-collector"), ("yes", "no-collector"),
+        ("printf x", "collector-garbled"),
+        ("head -c 3000000 /dev/zero", "no-collector"), ("exec sleep 600", "timeout"),
+        ("echo x; exec sleep 600", "timeout"),
+        ("exec >&- sleep 600", "timeout"), ("echo x", "forged"), ("echo", "forged"),
+        ("exec /nonexistent", "no-collector"),
     ],
 )  # fmt: skip
 def test_trouble_with_condor_status(script: str, code: str, tmp_path: Path) -> None:
@@ -184,7 +192,8 @@ def test_what_is_asked(address: str, words: list[str], tmp_path: Path) -> None:
     "options",
     [
         ("--host", 'x" || True || "'), ("--host", "a b"), ("--host", "n" * 254), ("--identity", ""),
-        ("--collector", "-direct"), ("--collector", "a b"), ("--timeout-seconds", "0"), ("--nonsense", "1"),
+        ("--collector", "-direct"), ("--collector", "a b"), ("--timeout-seconds", "0"),
+        ("--nonsense", "1"),
     ],
 )  # fmt: skip
 def test_wrong_options(options: tuple[str, str]) -> None:

@@ -404,7 +404,8 @@ class TestTrust:
     @pytest.mark.parametrize(
         "place",
         ["https://other.example.org/new", "//127.0.0.1/new", "https://localhost@127.0.0.1/new", "http://localhost/new",
-         "file:///etc/passwd", "ftp://localhost/new", "https://localhost.example.org/new", "https://[", ""],
+         "file:///etc/passwd", "ftp://localhost/new", "https://localhost.example.org/new",
+         "https://[", ""],
     )  # fmt: skip
     def test_a_redirection_elsewhere(self, server: WebServer, place: str) -> None:
         assert asked(server, self.moved(place)).code == "redirected"
@@ -422,8 +423,10 @@ class TestTrust:
 
     @pytest.mark.parametrize(
         "url",
-        ["", "http://localhost/x", "https://", "https:///x", "https://me:secret@localhost/x", "https://localhost/a b",
-         "https://localhost:port/x", "https://localhost:99999/x", "file:///etc/passwd", "https://localhost/\r\nX: y",
+        ["", "http://localhost/x", "https://", "https:///x", "https://me:secret@localhost/x",
+        "https://localhost/a b",
+         "https://localhost:port/x", "https://localhost:99999/x", "file:///etc/passwd",
+         "https://localhost/\r\nX: y",
          "https://caf\u00e9/x", "https://[/x", "https://localhost/" + "x" * 2000],
     )  # fmt: skip
     def test_what_is_no_address_for_https(self, server: WebServer, url: str) -> None:

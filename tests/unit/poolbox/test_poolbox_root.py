@@ -47,7 +47,8 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|", format=tarfile.GNU_FORMA
     while os.path.exists(home + "/wait"):
         time.sleep(0.01)
     folder("var/lib/dpkg", 0o555)
-    text("var/lib/dpkg/status", b"Package: a\\nVersion: 1\\n\\nPackage: condor\\nVersion: 23.9.6+dfsg-2\\n\\n")
+    packages = b"Package: a\\nVersion: 1\\n\\nPackage: condor\\nVersion: 23.9.6+dfsg-2\\n\\n"
+    text("var/lib/dpkg/status", packages)
 """
 
 
