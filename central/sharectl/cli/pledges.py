@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import asdict
 from math import fsum
 from typing import Any
@@ -18,6 +18,7 @@ from sharectl.report.tables import print_table
 from sharectl.shares.pledges import SOURCES, Pledged
 
 _COLUMNS = ("group", "pledge HS06", "share", "from", "age", "where")
+_ASKING = ("refresh", "confirm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_common(parser)
     refresh = "ask CRIC however young the copy is, and keep what it says"
     parser.add_argument("--refresh", action="store_true", help=refresh)
-    confirm = (
-        "the same, and take pledges that differ from those in use by more than "
-        "pledges.cric.max_change_factor"
-    )
+    factor = "differ from those in use by more than pledges.cric.max_change_factor"
+    confirm = f"the same, and take pledges that {factor}"
     parser.add_argument("--confirm", action="store_true", help=confirm)
     parser.epilog = (
         "exit codes besides those of `sharectl --help`: 75 the pledges cannot be had, so that "
@@ -47,19 +46,16 @@ def run(arguments: argparse.Namespace) -> int:
     config, confirm = options.config_of(arguments), arguments.confirm
     writes = arguments.refresh or confirm
     source = wiring.pledges_of(config, keep=writes, refresh=writes, confirm=confirm)
-    with contextlib.ExitStack() as stack:
-        if writes:
-            stack.enter_context(only_one(config.state_directory / "lock", config.lock_wait_seconds))
+    folder = config.state_directory
+    lock = only_one(folder / "lock", config.lock_wait_seconds) if writes else nullcontext()
+    with lock:
         now = int(time.time())
         pledged = source.resolve(now)
-    rows = _rows(pledged, now)
-    notes = [*pledged.notes]
-    given = [f"--{name}" for name in ("refresh", "confirm") if getattr(arguments, name)]
-    if config.pledges.source == "yaml" and given:
-        nothing = f"{'does' if len(given) == 1 else 'do'} nothing with `from: yaml`"
+    rows, notes, problem = _rows(pledged, now), [*pledged.notes], pledged.source.problem
+    if config.pledges.source == "yaml" and writes:
+        flags = " and ".join(f"--{name}" for name in _ASKING if getattr(arguments, name))
         need = "the pledges of the configuration need neither"
-        notes.append(f"{' and '.join(given)} {nothing}: {need}")
-    problem = pledged.source.problem
+        notes.append(f"{flags}: without effect with `from: yaml`: {need}")
     if arguments.json:
         content = {
             "from": config.pledges.source,

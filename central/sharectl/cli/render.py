@@ -8,14 +8,11 @@ from sharectl.cli import options, wiring
 from sharectl.errors import ConfigError
 from sharectl.shares.quotas import central_manager_configuration
 
-TARGETS = {"central-manager": central_manager_configuration}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the verb."""
-    parser.add_argument(
-        "target", choices=tuple(TARGETS), help="central-manager: accounting groups and their quotas"
-    )
+    target = "central-manager: accounting groups and their quotas"
+    parser.add_argument("target", choices=("central-manager",), help=target)
     options.add_config(parser)
 
 
@@ -23,10 +20,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the configuration: the same text for the same pledges."""
     config = options.config_of(arguments)
     if config.pledges.source == "negotiator":
-        problem = (
-            "pledges.from: negotiator: its quotas would be made from themselves; write the pledges "
-            "to render them"
-        )
-        raise ConfigError([problem])
-    print(TARGETS[arguments.target](wiring.tree_with_pledges(config)), end="")
+        problem = "its quotas would be made from themselves; write the pledges to render them"
+        raise ConfigError([f"pledges.from: negotiator: {problem}"])
+    print(central_manager_configuration(wiring.tree_with_pledges(config)), end="")
     return 0

@@ -32,7 +32,7 @@ from sharectl.ledger.history import Histories
 from sharectl.ledger.ledger import PLACE, Ledger
 from sharectl.model import Source
 from sharectl.plan.plan import NOTHING_KNOWN, Known, PlanConfig, State
-from sharectl.pledges.sources import AllPledges, Ask, Wanted, join
+from sharectl.pledges.sources import AllPledges, Ask, SteeredGroup, join
 from sharectl.publish import places
 from sharectl.publish.audit import AuditFile, who_runs
 from sharectl.publish.collector import CollectorAccess, CollectorPublisher
@@ -238,17 +238,17 @@ def pledges_of(
     return AllPledges(ask, lambda hs06: tree_of(config.groups, hs06).pledge_hs06)
 
 
-def _wanted(config: Config) -> Iterator[Wanted]:
+def _wanted(config: Config) -> Iterator[SteeredGroup]:
     """Groups of the first level, and those within them that have no promise in the file."""
     for name, (*above, group) in all_groups(config.groups):
         place = place_of(name)
         if isinstance(group, GroupConfig):
-            yield Wanted(name, group.written_hs06, place, (group.cric_vo or name).lower())
+            yield SteeredGroup(name, group.written_hs06, place, (group.cric_vo or name).lower())
         elif above and group.share is None and group.written_hs06 is None:
-            yield Wanted(name, None, place)
+            yield SteeredGroup(name, None, place)
 
 
-def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Ask:
+def _negotiator(config: Config, wanted: list[SteeredGroup], *, keep: bool) -> Ask:
     from sharectl.pledges.negotiator import NegotiatorPledges
 
     copy_file = config.state_directory / KNOBS_COPY
@@ -257,7 +257,9 @@ def _negotiator(config: Config, wanted: list[Wanted], *, keep: bool) -> Ask:
     ).ask
 
 
-def _cric(config: Config, wanted: list[Wanted], *, keep: bool, refresh: bool, confirm: bool) -> Ask:
+def _cric(
+    config: Config, wanted: list[SteeredGroup], *, keep: bool, refresh: bool, confirm: bool
+) -> Ask:
     from sharectl.pledges.cric import CricPledges
 
     cric = config.pledges.cric

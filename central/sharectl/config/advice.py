@@ -173,16 +173,11 @@ def _is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 - no right to look is no exception
 
 
-def is_installed(library: str) -> bool:
-    """Whether a library can be imported."""
-    return find_spec(library) is not None
-
-
 def missing_extras(
-    config: Config, is_installed: Callable[[str], bool] = is_installed
+    config: Config, spec_of: Callable[[str], object] = find_spec
 ) -> tuple[list[str], list[str]]:
     """Problems with extras that the configuration needs, and a recommendation of all."""
-    missing = {extra: use for extra, (library, use) in _EXTRAS.items() if not is_installed(library)}
+    missing = {extra: use for extra, (library, use) in _EXTRAS.items() if spec_of(library) is None}
     if not missing:
         return [], []
     install = f"`pip install '.[{','.join(missing)}]'` in the checkout"

@@ -54,7 +54,7 @@ class Key:
         return f"{kind}, {least} to {bounds.most or 0:.16g} {unit}".rstrip()
 
     def admits(self, number: float) -> bool:
-        """Whether a number is within the bounds."""
+        """Return whether a number is within the bounds."""
         bounds = self.setting
         above = bounds.above is None or number > bounds.above
         least = bounds.least is None or number >= bounds.least

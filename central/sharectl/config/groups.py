@@ -73,12 +73,6 @@ class _Share:
 class SubgroupConfig(_Steered, _Promise, _Share):
     """Group within another one, at any level, with exactly one promise."""
 
-    def pledge_of(self, above: Optional[Fraction]) -> Optional[Fraction]:
-        """Pledge, HS06, within a group with the pledge ``above``; None if a source has it."""
-        if self.share is not None:
-            return None if above is None else above * exact(self.share)
-        return None if self.written_hs06 is None else exact(self.written_hs06)
-
 
 @dataclass(frozen=True)
 class GroupConfig(_Steered, _Promise):
@@ -138,20 +132,24 @@ def tree_of(
     pledge_hs06
         Full name → pledge, HS06, of groups for which a source has it.
     """
-    told = pledge_hs06 or {}
-    pledges: dict[str, Fraction] = {}
+    pledges = _pledges(groups, pledge_hs06 or {})
+    return GroupTree({name: float(pledge or 0) for name, pledge in pledges.items()})
+
+
+def _pledges(
+    groups: Mapping[str, GroupConfig], of_source: Mapping[str, float]
+) -> dict[str, Optional[Fraction]]:
+    """Full name → pledge, HS06; None for one that is not known."""
+    pledges: dict[str, Optional[Fraction]] = {}
     for name, line in all_groups(groups):
-        pledge = exact(told[name]) if name in told else _pledge(name, line[-1], pledges)
-        pledges[name] = pledge or Fraction(0)
-    return GroupTree({name: float(pledge) for name, pledge in pledges.items()})
-
-
-def _pledge(
-    name: str, group: AnyGroup, pledges: Mapping[str, Optional[Fraction]]
-) -> Optional[Fraction]:
-    if isinstance(group, SubgroupConfig):
-        return group.pledge_of(pledges[name.rpartition(".")[0]])
-    return None if group.written_hs06 is None else exact(group.written_hs06)
+        share = getattr(line[-1], "share", None)
+        hs06 = of_source.get(name, line[-1].written_hs06)
+        if share is not None and name not in of_source:
+            above = pledges[name.rpartition(".")[0]]
+            pledges[name] = None if above is None else above * exact(share)
+        else:
+            pledges[name] = None if hs06 is None else exact(hs06)
+    return pledges
 
 
 def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath, str]]:
@@ -162,9 +160,8 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
     elif all(group.written_hs06 == 0 for group in groups.values()):
         nothing = "all pledges are 0, so there is nothing to share by"
         yield ("groups",), f"{nothing}; write a pledge above 0 for at least one group"
-    pledges: dict[str, Optional[Fraction]] = {}
+    pledges = _pledges(groups, {})
     for name, line in all_groups(groups):
-        pledges[name] = _pledge(name, line[-1], pledges)
         at, above = tuple(place_of(name).split(".")), name.rpartition(".")[0]
         if above and len(name) > MAX_GROUP_LENGTH >= len(above):
             most = f"write at most {MAX_GROUP_LENGTH} in all"
@@ -173,8 +170,7 @@ def group_faults(groups: Mapping[str, GroupConfig]) -> Iterator[tuple[ValuePath,
             yield at, f"{quoted(name)} has more than {MAX_LEVELS} parts; write fewer levels"
     for name, line in all_groups(groups):
         whole = pledges[name]
-        inner = (pledges[f"{name}.{part}"] or Fraction(0) for part in line[-1].groups or {})
-        promised = sum(inner, Fraction(0))
+        promised = sum(pledges[f"{name}.{part}"] or 0 for part in line[-1].groups or {})
         if whole is not None and promised > whole:
             message = (
                 f"the groups of {name} are promised {float(promised):.12g} HS06 of its "

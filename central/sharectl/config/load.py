@@ -65,8 +65,8 @@ def parse(text: str, name: str) -> Config:
         config, more = _judged(tree, tree.data)
         faults = [*faults, *more]
     elif () not in tree.refused:
-        what = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
-        faults = [*faults, Fault(tree.values.get((), 0), (), f"{what}; {_LEAST}")]
+        fact = "the file is empty" if tree.empty else "the file is no mapping of keys to values"
+        faults = [*faults, Fault(tree.values.get((), 0), (), f"{fact}; {_LEAST}")]
     if config is None or faults:
         raise ConfigError(problem_lines(name, text, faults))
     return config
@@ -121,38 +121,36 @@ def _published_twice(ways: Sequence[PublisherConfig]) -> Iterator[tuple[ValuePat
 def steering_of(config: Config) -> SteeringConfig:
     """Setpoints and controllers, for `sharectl.control.steering.steer`."""
     control = config.control
-    groups = dict(all_groups(config.groups))
     return SteeringConfig(
         control=_control(config, ()),
         by_group={
             name: _control(config, own)
-            for name, line in groups.items()
-            if (own := [one.control for one in line if one.control is not None])
+            for name, line in all_groups(config.groups)
+            if (own := [group.control for group in line if group.control is not None])
         },
         entitlement=replace(
             control.entitlement,
             loans=Loans(
-                max_lent_hs06={
-                    name: line[-1].max_lent_hs06
-                    for name, line in groups.items()
-                    if line[-1].max_lent_hs06 is not None
-                },
-                max_borrowed_hs06={
-                    name: line[-1].max_borrowed_hs06
-                    for name, line in groups.items()
-                    if line[-1].max_borrowed_hs06 is not None
-                },
+                max_lent_hs06=_bounds(config, "max_lent_hs06"),
+                max_borrowed_hs06=_bounds(config, "max_borrowed_hs06"),
             ),
             carry_over=replace(control.entitlement.carry_over, gap_seconds=control.gap_seconds),
         ),
     )
 
 
+def _bounds(config: Config, key: str) -> dict[str, float]:
+    """Group → its ``key``, where it is written."""
+    groups = all_groups(config.groups)
+    return {name: hs06 for name, line in groups if (hs06 := getattr(line[-1], key)) is not None}
+
+
 def _control(config: Config, own: Iterable[GroupControlConfig]) -> Control:
     """Law of a group: its own, else that of the group above it, else that of ``control``."""
     control = config.control.acting
-    for one in own:
-        control = Control(one.law or control.law, one.ewma or control.ewma, one.pid or control.pid)
+    for part in own:
+        law, ewma, pid = part.law or control.law, part.ewma or control.ewma, part.pid or control.pid
+        control = Control(law, ewma, pid)
     return replace(control, pid=replace(control.pid, gap_seconds=config.control.gap_seconds))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Optional, get_args, get_origin
 
@@ -74,6 +73,8 @@ class Reader:
 
     def _advice(self, name: str, keys: Iterable[str]) -> str:
         """Section in which ``name`` is a key, or the most similar one of ``keys``."""
+        from difflib import get_close_matches  # a sound file needs none
+
         for at, section in sections_of(self.top).items():
             if name in keys_of(section):
                 return (

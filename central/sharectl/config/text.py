@@ -30,22 +30,20 @@ def as_data(section: Any, *, nulls: bool = True) -> dict[str, Any]:
 
 def plain(key: Key, value: Any, *, nulls: bool = True) -> Any:
     """Plain data of the value of a key."""
-    if value is None or section_in(key) is None:
-        return _plain_value(key, value)
+    if value is None:
+        return None
+    if section_in(key) is None:
+        if isinstance(value, tuple):
+            return list(value)
+        value = NOTATIONS[key.setting.kind].write(value) if key.setting.kind else value
+        return str(value) if isinstance(value, Path) else value
     if isinstance(value, tuple):
-        rows = [as_data(one) for one in value]
+        # An entry leaves out the ways that it is not, but no null of its section.
+        rows = [as_data(entry) for entry in value]
         return [{name: part for name, part in row.items() if part is not None} for row in rows]
     if isinstance(value, Mapping):
-        return {name: as_data(one, nulls=False) for name, one in value.items()}
+        return {name: as_data(entry, nulls=False) for name, entry in value.items()}
     return as_data(value, nulls=nulls)
-
-
-def _plain_value(key: Key, value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    if key.setting.kind and value is not None:
-        return NOTATIONS[key.setting.kind].write(value)
-    return str(value) if isinstance(value, Path) else value
 
 
 def render(config: Config) -> str:

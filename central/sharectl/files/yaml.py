@@ -124,7 +124,7 @@ def read(text: str, numbered: frozenset[ValuePath] = frozenset()) -> Tree:
 
 
 def text_of(path: Path, least: str, how: str = "") -> str:
-    """Text of a file; ``least`` is the remedy if there is none, ``how`` names the option.
+    """Text of a file; ``least`` is the remedy without a file, ``how`` names the option.
 
     Raises
     ------

@@ -22,7 +22,7 @@ from sharectl.files.documents import Document
 from sharectl.pledges.sources import (
     Joined,
     SourcePledge,
-    Wanted,
+    SteeredGroup,
     ago,
     copy_in,
     join,
@@ -58,7 +58,7 @@ class NegotiatorPledges:
         self,
         access: NegotiatorPledgesConfig,
         pool: PoolConfig,
-        wanted: Sequence[Wanted],
+        wanted: Sequence[SteeredGroup],
         copy_file: Optional[Path] = None,
         *,
         keep: bool = False,
@@ -176,7 +176,7 @@ def mixed_scales(pledges: Sequence[Pledge]) -> list[str]:
     return warnings
 
 
-def _unlisted(names: Sequence[str], wanted: Sequence[Wanted], place: str) -> list[str]:
+def _unlisted(names: Sequence[str], wanted: Sequence[SteeredGroup], place: str) -> list[str]:
     """Note on groups of the negotiator that are not in the configuration."""
     listed = {group.group for group in wanted}
     above = {group.group.partition(".")[0] for group in wanted}

@@ -23,7 +23,7 @@ _MOST_NAMES = 10
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SteeredGroup:
     """A group that is steered, as the configuration has it."""
 
     group: str
@@ -106,7 +106,7 @@ class AllPledges:
 
 
 def join(
-    wanted: Sequence[Wanted],
+    wanted: Sequence[SteeredGroup],
     in_source: Mapping[str, SourcePledge],
     source: str,
     absent: Mapping[str, str],

@@ -14,7 +14,7 @@ from sharectl.condor.negotiator import Quota, effective_quotas
 from sharectl.errors import InputError
 from sharectl.model import MAX_HS06
 from sharectl.pledges.cric import promised
-from sharectl.pledges.sources import SourcePledge, Wanted, join
+from sharectl.pledges.sources import SourcePledge, SteeredGroup, join
 from sharectl.shares.pledges import Period, jumps, period_at
 
 words = st.sampled_from(
@@ -116,7 +116,7 @@ def test_every_group_has_a_pledge_or_a_problem(
     groups: list[str], written: dict[str, Any], offers: dict[str, float]
 ) -> None:
     """A written pledge goes first, that of the source is above 0, and no group is passed over."""
-    wanted = [Wanted(group, written.get(group), f"groups.{group}") for group in groups]
+    wanted = [SteeredGroup(group, written.get(group), f"groups.{group}") for group in groups]
     in_source = {group: SourcePledge(hs06, "X") for group, hs06 in offers.items()}
     missing = [
         group for group in groups if written.get(group) is None and not offers.get(group, 0.0) > 0

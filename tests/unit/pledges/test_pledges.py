@@ -19,7 +19,7 @@ from sharectl.errors import PoolUnavailableError
 from sharectl.files.documents import Document
 from sharectl.model import Source
 from sharectl.pledges.negotiator import KnobsCopy, NegotiatorPledges
-from sharectl.pledges.sources import AllPledges, Wanted, join
+from sharectl.pledges.sources import AllPledges, SteeredGroup, join
 from sharectl.shares.pledges import Pledge, Pledged
 from tests.fakes import NOW, FakePublisher
 from tests.unit.cycle.test_cycle import CONFIG, UNEVEN, world
@@ -44,7 +44,9 @@ FILE = (
 )
 
 
-def negotiator(folder: Path, *wanted: Wanted, knobs: str = KNOBS, cores: float = 100.0) -> Pledged:
+def negotiator(
+    folder: Path, *wanted: SteeredGroup, knobs: str = KNOBS, cores: float = 100.0
+) -> Pledged:
     (folder / "knobs").write_text(knobs, encoding="utf-8")
     access = NegotiatorPledgesConfig(folder / "knobs", pool_cores=cores, weight_hs06=10.0)
     return resolved(NegotiatorPledges(access, PoolConfig(), wanted))
@@ -54,8 +56,8 @@ def resolved(source: NegotiatorPledges, now: int = NOW) -> Pledged:
     return AllPledges(source.ask, lambda hs06: hs06).resolve(now)
 
 
-def wanted(group: str, written: float | None = None) -> Wanted:
-    return Wanted(group, written, f"groups.{group}")
+def wanted(group: str, written: float | None = None) -> SteeredGroup:
+    return SteeredGroup(group, written, f"groups.{group}")
 
 
 def test_quotas_of_a_file_as_the_negotiator_shares_them_out(tmp_path: Path) -> None:
@@ -354,12 +356,12 @@ def test_options_for_cric_say_that_they_do_nothing_with_another_source(
     path.write_text(
         f"groups: {{cms: {{pledge_hs06: 500}}}}\nstate_directory: {tmp_path}\n", encoding="utf-8"
     )
-    said = "--confirm does nothing with `from: yaml`"
+    said = "--confirm: without effect with `from: yaml`"
     assert main(["pledges", "--config", str(path), "--confirm"]) == 0
     assert said in capsys.readouterr().err
     assert main(["pledges", "--config", str(path), "--confirm", "--refresh", "--json"]) == 0
     (note,) = json.loads(capsys.readouterr().out)["notes"]
-    assert note.startswith("--refresh and --confirm do nothing with `from: yaml`")
+    assert note.startswith("--refresh and --confirm: without effect with `from: yaml`")
     assert main(["pledges", "--config", str(path)]) == 0
     assert capsys.readouterr().err == ""
 

@@ -13,7 +13,7 @@ import pytest
 
 from sharectl.config.model import CricPledgesConfig
 from sharectl.pledges.cric import MAX_BYTES, CricPledges
-from sharectl.pledges.sources import DAY_SECONDS, AllPledges, Wanted
+from sharectl.pledges.sources import DAY_SECONDS, AllPledges, SteeredGroup
 from sharectl.shares.pledges import Pledged
 from tests.web_server import Answer, WebServer, serving, web_server
 
@@ -21,8 +21,8 @@ RECORDED = (Path(__file__).parents[2] / "golden" / "pledges" / "federations.json
 NOW = 1795000000
 """In November 2026: 2026 Q3."""
 CMS, ATLAS = (
-    Wanted("cms", None, "groups.cms", "cms"),
-    Wanted("atlas", None, "groups.atlas", "atlas"),
+    SteeredGroup("cms", None, "groups.cms", "cms"),
+    SteeredGroup("atlas", None, "groups.atlas", "atlas"),
 )
 HOUR_SECONDS = 3600
 
@@ -50,7 +50,7 @@ class Source:
         self,
         now: int = NOW,
         answer: Answer | None = None,
-        wanted: tuple[Wanted, ...] = (CMS, ATLAS),
+        wanted: tuple[SteeredGroup, ...] = (CMS, ATLAS),
         **manner: bool,
     ) -> Pledged:
         if answer is not None:
@@ -317,7 +317,7 @@ def test_no_power_is_never_a_pledge(source: Source, cms: object, why: str) -> No
 
 
 def test_an_unknown_vo_is_named(source: Source) -> None:
-    found = source.look(wanted=(CMS, Wanted("belle", None, "groups.belle", "belle2")))
+    found = source.look(wanted=(CMS, SteeredGroup("belle", None, "groups.belle", "belle2")))
     assert found.source.problem == (
         "groups.belle: CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3; "
         "write pledge_hs06 there, "
