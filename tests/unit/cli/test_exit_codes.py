@@ -120,7 +120,7 @@ def test_check_config_says_once_what_is_not_installed() -> None:
     assert "optimise (plans are chosen greedily);" in line
     assert "'.[optimise]'" in line
     exact = parse(f"{groups}control: {{solver: highs}}\n", "F")
-    (problem,), _ = missing_extras(exact, lambda _library: False)
+    (problem,), _ = missing_extras(exact, lambda _library: None)
     assert problem.startswith("control.solver: `highs` needs scipy, which is not installed; ")
 
 
