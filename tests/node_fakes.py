@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Union
 
 NOW = 1_700_000_000
 MACHINE = "cn-609-05-06.example.org"
+
+
+def words_of(options: Mapping[str, str]) -> list[str]:
+    """Arguments of a program: ``{"max_age_seconds": "60"}`` stands for --max-age-seconds 60."""
+    return [
+        word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)
+    ]
 
 
 def shell_tool(folder: Path, script: str) -> str:

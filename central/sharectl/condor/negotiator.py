@@ -159,8 +159,9 @@ class Knob:
             quota = number_of({self.name: self.value}, self.name)
             if isfinite(quota) and quota >= 0:
                 return None
-            static = self.kind == _STATIC
-            return f"write a {'number of weighted slots such as 40' if static else 'share such as 0.25'}"
+            if self.kind == _DYNAMIC:
+                return "write a share such as 0.25"
+            return "write a number of weighted slots such as 40"
         fits = self.key == _NAMES or literal(self.value) is not None
         return None if fits else "write True or False"
 

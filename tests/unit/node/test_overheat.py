@@ -34,16 +34,8 @@ def sensor(folder: Path, driver: str, celsius: Celsius, name: str) -> None:
 
 def look(sysfs: Path, *options: str) -> tuple[int, object, object, str]:
     """Exit status, t1_overheat, t1_HottestCelsius and errors of a run."""
-    argv = [
-        sys.executable,
-        "-I",
-        str(PROGRAM),
-        "--sys",
-        str(sysfs),
-        "--state",
-        str(sysfs / "state"),
-        *options,
-    ]
+    paths = ["--sys", str(sysfs), "--state", str(sysfs / "state")]
+    argv = [sys.executable, "-I", str(PROGRAM), *paths, *options]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
     if not done.stdout:
         return done.returncode, None, None, done.stderr

@@ -78,35 +78,21 @@ def test_a_plan_of_another_identity_is_not_believed(tmp_path: Path) -> None:
     assert "cn-1 alice 56 cms 8\n" in answered(tmp_path, other, ad_line(SENDER, *ORDER)).content
 
 
-def test_an_ad_of_groups_within_groups(tmp_path: Path) -> None:
-    content = answered(
-        tmp_path, ad_line(SENDER, "cn-1", "alice.user", 56, "alice.prod.mc", 8)
-    ).content
-    assert "# groups: alice.user,alice.prod.mc\n" in content
-    assert content.endswith("\ncn-1 alice.user 56 alice.prod.mc 8\n")
-
-
-def test_no_ad(tmp_path: Path) -> None:
-    assert answered(tmp_path).code == "no-ad"
-
-
 def test_the_newest_of_several(tmp_path: Path) -> None:
     lines = [
         ad_line(SENDER, "cn-1", "alice", cap, "cms", 8, sequence=NOW + cap) for cap in (9, 10, 8)
     ]
     assert "cn-1 alice 10 cms 8\n" in answered(tmp_path, *lines).content
+    nested = ad_line(SENDER, "cn-1", "alice.user", 56, "alice.prod.mc", 8)
+    assert answered(tmp_path, nested).content.endswith("\ncn-1 alice.user 56 alice.prod.mc 8\n")
+    assert answered(tmp_path).code == "no-ad"
 
 
 @pytest.mark.parametrize(
     "identity",
     [
-        "unauthenticated@unmapped",
-        "alice@pool.example.org",
-        "",
-        SENDER.upper(),
-        f"{SENDER} ",
-        f"x{SENDER}",
-        r"\"x",
+        *("unauthenticated@unmapped", "alice@pool.example.org", "", r"\"x"),
+        *(SENDER.upper(), f"{SENDER} ", f"x{SENDER}"),
     ],
 )
 def test_another_identity_is_not_believed(identity: str, tmp_path: Path) -> None:
@@ -164,11 +150,6 @@ def test_trouble_with_condor_status(script: str, code: str, tmp_path: Path) -> N
     assert time.monotonic() - begin < 5
 
 
-def test_no_condor_status() -> None:
-    ran = asked("/nonexistent/condor_status")
-    assert (ran.code, "/nonexistent/condor_status" in ran.errors) == ("no-collector", True)
-
-
 @pytest.mark.parametrize(("address", "words"), [("", []), ("cm-2:9618", ["-pool", "cm-2:9618"])])
 def test_what_is_asked(address: str, words: list[str], tmp_path: Path) -> None:
     tool = shell_tool(tmp_path, f'for word; do echo "$word"; done > {tmp_path}/words')
@@ -176,16 +157,12 @@ def test_what_is_asked(address: str, words: list[str], tmp_path: Path) -> None:
     lines = (tmp_path / "words").read_text().splitlines()
     at = lines.index("-any")
     assert lines[:at] == words
-    assert lines[at + 1 : at + 4] == [
-        "-constraint",
-        (
-            'MyType == "SharectlTarget" && (t1_TargetNode == "cn-1.example.org" || '
-            't1_TargetNode == "cn-1"'
-            ' || split(t1_TargetNode, ".")[0] == "cn-1.example.org") || MyType == '
-            '"SharectlPlan" && Name == "sharectl"'
-        ),
-        "-af:V",
-    ]
+    constraint = (
+        'MyType == "SharectlTarget" && (t1_TargetNode == "cn-1.example.org" || '
+        't1_TargetNode == "cn-1" || split(t1_TargetNode, ".")[0] == "cn-1.example.org")'
+        ' || MyType == "SharectlPlan" && Name == "sharectl"'
+    )
+    assert lines[at + 1 : at + 4] == ["-constraint", constraint, "-af:V"]
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,19 @@
+"""Start of a collector, and names in ``other``."""
+
 from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
-from sharectl.condor.pool import MOST_OTHERS, others
+import pytest
+
+from sharectl.condor.pool import MOST_OTHERS, others, started_at
 from sharectl.condor.schedds import Held, Job, ScheddJobs
 from sharectl.model import OtherJobs
 from sharectl.report import as_json
 from sharectl.report.pool import snapshot_tables
-from tests.fakes import running, snapshot
+from tests.fakes import NOW, running, snapshot
 
 
 def test_what_is_in_other_has_its_names() -> None:
@@ -33,3 +38,18 @@ def test_a_name_in_other_steers_no_terminal() -> None:
     snapshot_tables(as_json.snapshot(seen, ("cms",)), to)
     assert "\\x1b[31mevil" in to.getvalue()
     assert "\x1b" not in to.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("ad", "started"),
+    [
+        ({"MonitorSelfTime": NOW, "MonitorSelfAge": 600}, NOW - 600),
+        ({"MonitorSelfTime": NOW, "MonitorSelfAge": 0}, NOW),  # seen on one that had just started
+        ({"MonitorSelfTime": NOW}, 0),
+        ({"MonitorSelfAge": 0}, 0),
+        ({"MonitorSelfTime": "soon", "MonitorSelfAge": -1}, 0),
+        ({}, 0),
+    ],
+)
+def test_a_collector_tells_when_it_started_or_not(ad: dict[str, Any], started: int) -> None:
+    assert started_at(ad) == started

@@ -1,10 +1,23 @@
+"""Clauses of expressions, and their references."""
+
 from __future__ import annotations
 
 from typing import Optional
 
 import pytest
 
-from sharectl.condor.expressions import Clause, clauses, code_of, resource_of, split
+from sharectl.condor.expressions import (
+    MY,
+    TARGET,
+    UNSCOPED,
+    Clause,
+    Reference,
+    clauses,
+    code_of,
+    references,
+    resource_of,
+    split,
+)
 
 OURS = "MY.t1_GraceAdmits =!= false && MY.t1_TargetAdmits =!= false && MY.t1_CoolAdmits =!= false"
 
@@ -47,8 +60,8 @@ def looked_up(**attributes: str) -> tuple[Clause, ...]:
     return clauses(attributes["Requirements"], attribute)
 
 
-def test_clauses_behind_attributes_are_found() -> None:
-    found = looked_up(
+def test_clauses_behind_attributes_are_opened() -> None:
+    opened = looked_up(
         Requirements="START && (WithinResourceLimits)",
         Start=f"(SiteAdmits && MY.Warm) && ({OURS})",
         SiteAdmits='Memory > 5 && TARGET.Owner != "x"',
@@ -58,7 +71,7 @@ def test_clauses_behind_attributes_are_found() -> None:
         t1_TargetAdmits="False || c",
     )
     start = ("start",)
-    assert found == (
+    assert opened == (
         Clause("Memory > 5", ("start", "siteadmits")),
         Clause('TARGET.Owner != "x"', ("start", "siteadmits")),
         Clause("MY.Warm", start),
@@ -67,28 +80,19 @@ def test_clauses_behind_attributes_are_found() -> None:
         Clause("MY.t1_CoolAdmits =!= false", start),
         Clause("WithinResourceLimits"),
     )
-    assert [code_of(clause) for clause in found] == [
-        *(
-            "site-start",
-            "site-start",
-            "site-start",
-            "grace",
-            "target",
-            "overheat",
-            "slot-requirements",
-        )
-    ]
+    codes = ["grace", "target", "overheat", "slot-requirements"]
+    assert [code_of(clause) for clause in opened] == ["site-start"] * 3 + codes
 
 
 def test_an_attribute_of_all_our_clauses_is_looked_through() -> None:
-    found = looked_up(Requirements="START", Start="MY.t1_clauses =!= False", t1_clauses=OURS)
-    assert [code_of(clause) for clause in found] == ["grace", "target", "overheat"]
-    assert found[0].text == "(MY.t1_GraceAdmits =!= false) =!= False"
+    opened = looked_up(Requirements="START", Start="MY.t1_clauses =!= False", t1_clauses=OURS)
+    assert [code_of(clause) for clause in opened] == ["grace", "target", "overheat"]
+    assert opened[0].text == "(MY.t1_GraceAdmits =!= false) =!= False"
 
 
 def test_attributes_that_stand_for_each_other_end() -> None:
-    found = looked_up(Requirements="START", Start="A && x", A="B && y", B="A && START && z")
-    assert [clause.text for clause in found] == ["A", "START", "z", "y", "x"]
+    opened = looked_up(Requirements="START", Start="A && x", A="B && y", B="A && START && z")
+    assert [clause.text for clause in opened] == ["A", "START", "z", "y", "x"]
 
 
 @pytest.mark.parametrize(
@@ -104,3 +108,24 @@ def test_attributes_that_stand_for_each_other_end() -> None:
 )
 def test_clauses_on_resources_are_known(text: str, resource: Optional[str]) -> None:
     assert resource_of(Clause(text)) == resource
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("MY.Cpus >= 8", [(MY, "Cpus")]),
+        ("TARGET.RequestCpus == RequestCpus", [(TARGET, "RequestCpus"), (UNSCOPED, "RequestCpus")]),
+        ("my.a && Target.b", [(MY, "a"), (TARGET, "b")]),
+        ("MY.a isnt true || error", [(MY, "a")]),
+        ('strcat("MY.x \\" y", MY.z)', [(MY, "z")]),
+        ("ifThenElse(isString(TARGET.AcctGroup),1,2)", [(TARGET, "AcctGroup")]),
+        ("MY.list[0] + 5.000000000000000E-01", [(MY, "list")]),
+        ("MY.'odd name' + 'other one'", [(MY, "odd name"), (UNSCOPED, "other one")]),
+        ("a.b.c", [(UNSCOPED, "a")]),
+        ("time() < MY.until", [(MY, "until")]),
+        ("MY.a + MY.a", [(MY, "a")]),
+        ("8", []),
+    ],
+)
+def test_references(expression: str, expected: list[tuple[str, str]]) -> None:
+    assert references(expression) == tuple(Reference(scope, name) for scope, name in expected)

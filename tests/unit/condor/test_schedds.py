@@ -1,0 +1,171 @@
+"""Pending jobs of a schedd by kind, and samples of their waiting times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Optional
+
+import classad2
+import htcondor2  # noqa: F401 - classad2 resolves names as the daemons do only once it is there
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sharectl.condor.schedds import (
+    MOST_SAMPLED,
+    SAMPLE_JOBS,
+    Kind,
+    SampledJob,
+    Sizes,
+    counted_kinds,
+    sampled_waits,
+    steps_of,
+    with_memory,
+)
+from tests.fakes import NOW
+
+
+def job(cpus: str, memory: str = "1000", **attributes: Any) -> classad2.ClassAd:
+    ad = classad2.ClassAd(
+        {"AccountingGroup": "cms.bob", "JobUniverse": 5, "JobCount": 1, **attributes}
+    )
+    ad["RequestCpus"], ad["RequestMemory"] = classad2.ExprTree(cpus), classad2.ExprTree(memory)
+    return ad
+
+
+WHOLE_NODE = {"TotalSlotCpus": 64, "TotalCpus": 64, "Cpus": 64}
+
+
+@pytest.mark.parametrize(
+    ("cpus", "whole_node", "counted"),
+    [
+        ("16", WHOLE_NODE, 16),
+        ("100", WHOLE_NODE, 64),
+        ("100", {}, 64),
+        ("TARGET.TotalSlotCpus", WHOLE_NODE, 64),
+        ("TARGET.TotalSlotCpus", {}, 1),
+        ("TotalCpus / 2", WHOLE_NODE, 32),
+        ("2 * MY.Half", WHOLE_NODE, 4),
+        ("1 / 0", WHOLE_NODE, 1),
+        ("TARGET.Foo", WHOLE_NODE, 1),
+        ('"many"', WHOLE_NODE, 1),
+        ("-3", WHOLE_NODE, 1),
+        ("real(1) / 0.0", WHOLE_NODE, 1),
+    ],
+)
+def test_cores_that_a_job_asks_for(cpus: str, whole_node: dict[str, int], counted: int) -> None:
+    ((_, cores, _),) = counted_kinds([job(cpus, Half=2)], Sizes(64, whole_node))
+    assert cores == counted
+
+
+@pytest.mark.parametrize(
+    ("memory", "counted"),
+    [
+        ("1000", 1024),
+        ("undefined", 0),
+        ("1 / 0", 0),
+        ("3 * 1000", 3072),
+        ('"8G"', 0),
+        ("-1", 0),
+        ("1e30", 0),
+    ],
+)
+def test_memory_that_a_job_asks_for(memory: str, counted: int) -> None:
+    ((_, _, memory_mib),) = counted_kinds([job("1", memory)], Sizes(8))
+    assert memory_mib == counted
+
+
+def test_beyond_so_many_kinds_memory_is_that_of_a_sample() -> None:
+    counted: dict[Kind, int] = {("cms", 1, 0): 101, ("atlas", 8, 0): 3, ("lhcb", 1, 0): 5}
+    sample: dict[Kind, int] = {("cms", 1, 1024): 2, ("cms", 1, 2048): 2, ("atlas", 8, 16384): 1}
+    assert with_memory(counted, sample) == {
+        ("cms", 1, 1024): 50,
+        ("cms", 1, 2048): 51,
+        ("atlas", 8, 16384): 3,
+        ("lhcb", 1, 0): 5,
+    }
+
+
+# ---- waiting times
+
+
+@given(st.dictionaries(st.integers(1, 64), st.integers(1, 10**6), min_size=1))
+def test_a_sample_is_bounded_and_has_every_job_of_a_short_queue(pending: dict[int, int]) -> None:
+    """Of each size at most a share is asked for, and at least a job."""
+    steps = steps_of(pending)
+    if sum(pending.values()) <= SAMPLE_JOBS:
+        assert steps == {0: 1}
+        return
+    sizes = [cores for cores in steps if cores]
+    assert sum(pending[cores] // steps[cores] for cores in sizes) <= SAMPLE_JOBS
+    assert all(1 <= steps[cores] <= pending[cores] for cores in sizes)
+    rest = sum(number for cores, number in pending.items() if cores not in steps)
+    assert rest // steps[0] <= SAMPLE_JOBS
+
+
+class FakeSchedd:
+    """A schedd that answers with these jobs, or not at all."""
+
+    def __init__(self, ads: Optional[Sequence[dict[str, Any]]]) -> None:
+        self.ads = ads
+        self.constraints: list[str] = []
+
+    def query(self, constraint: str, projection: Iterable[str], limit: int) -> list[dict[str, Any]]:
+        self.constraints.append(constraint)
+        if self.ads is None:
+            raise RuntimeError(constraint, projection)
+        return list(self.ads[:limit])
+
+
+def ad(status: int, cores: int = 8, **others: object) -> dict[str, object]:
+    return {
+        "JobStatus": status,
+        "AccountingGroup": "cms",
+        "RequestCpus": cores,
+        "QDate": NOW - 900,
+        "ServerTime": NOW,
+        **others,
+    }
+
+
+def sampled(schedd: FakeSchedd, pending: dict[int, int], most_cores: int = 64) -> list[SampledJob]:
+    counted: dict[Kind, int] = {("cms", cores, 0): jobs for cores, jobs in pending.items()}
+    return list(sampled_waits(schedd, counted, Sizes(most_cores)))
+
+
+@pytest.mark.parametrize(
+    ("job", "seconds"),
+    [
+        (ad(1), [900]),
+        (ad(1, QDate=NOW + 60), [0]),
+        (ad(1, QDate="yesterday"), []),
+        (ad(1, QDate=-7), []),
+        (ad(2, JobStartDate=NOW - 100), [800]),
+        (ad(2, JobStartDate=NOW - 1000), [0]),
+        (ad(2, JobStartDate=NOW - 7200), []),
+        (ad(2), []),
+    ],
+)
+def test_a_job_tells_how_long_it_waits_or_did(job: dict[str, object], seconds: list[int]) -> None:
+    jobs = sampled(FakeSchedd([job]), {8: 1})
+    assert [sample.seconds for sample in jobs] == seconds
+    assert {sample.started for sample in jobs} <= {job["JobStatus"] == 2}
+
+
+def test_a_request_that_counts_as_less_stands_for_as_many_as_its_own_size() -> None:
+    jobs = sampled(FakeSchedd([ad(1), ad(1, 4)]), {1: 100_000, 4: 30}, most_cores=4)
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(4, 201), (4, 1)]
+
+
+def test_a_long_queue_is_sampled_size_by_size() -> None:
+    schedd = FakeSchedd([ad(1), ad(1, 1), ad(1, 3)])
+    jobs = sampled(schedd, {1: 100_000, 8: 30})
+    # 30 jobs of eight cores are all asked for, of one core one in two hundred.
+    assert [(sample.cores, sample.jobs) for sample in jobs] == [(8, 1), (1, 200), (3, 201)]
+    steps = "ifThenElse(RequestCpus =?= 8, 1, ifThenElse(RequestCpus =?= 1, 200, 201))"
+    assert steps in schedd.constraints[0]
+
+
+@pytest.mark.parametrize("ads", [None, [ad(1)] * MOST_SAMPLED])
+def test_waits_that_are_unknown_are_not_zero(ads: Optional[list[dict[str, object]]]) -> None:
+    assert sampled(FakeSchedd(ads), {8: 1}) == []
