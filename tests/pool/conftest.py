@@ -128,7 +128,7 @@ def pool_suite(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def open_box(pool_suite: str) -> OpenBox:
-    """Return a context manager over a `BoxSpec`, for fixtures of any scope; the suite is the session's."""
+    """Opens the box of a `BoxSpec` on the session's suite, for fixtures of any scope."""
 
     @contextlib.contextmanager
     def opened(spec: BoxSpec) -> Iterator[Box]:

@@ -1,4 +1,4 @@
-"""Pools whose slots have consumption policies: what they are made from, cycles one at a time, and what became of them."""
+"""Pools whose slots have consumption policies: their parts, single cycles, and results."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sharectl.consumption.file import example, parse
 from sharectl.consumption.render import snippet
 
 SPLITTING, WHOLE = "ap-1.example.org", "ap-2.example.org"
-"""Access points: HTCondor's default, which starts further jobs in what a claim leaves over, and one that must not."""
+"""Access points: one that starts further jobs in leftovers (default), and one that must not."""
 NEGOTIATOR_LOGS_COSTS = "NEGOTIATOR_DEBUG = D_FULLDEBUG\n"
 ALL_AT_ONCE = "MAX_CONCURRENT_UPLOADS_PER_USER = 0\n"
-"""Of access points: from 25.11.0 on they offer no more than 20 jobs of a user in one cycle, before that all of them."""
+"""Access points of 25.11.0 and later offer at most 20 jobs of a user in one cycle."""
 NO_LEFTOVERS = "CLAIM_PARTITIONABLE_LEFTOVERS = False\n"
 SLEEP_SECONDS = 600
 _MATCH = re.compile(r"Successfully matched with (slot\d+)@(\S+)\n(?:.*match cost= (\S+))?")
@@ -51,7 +51,7 @@ class Jobs:
 
 
 def described(wanted: Sequence[Jobs]) -> str:
-    """Submit description of one cluster: a schedd shows the negotiator all jobs of it, or none yet."""
+    """Submit description of one cluster: the negotiator sees all its jobs, or none yet."""
     rows = [
         f"{each.node},{each.cores},{each.memory_mib},{each.group},{each.limit},{each.user}\n"
         for each in wanted
@@ -120,7 +120,7 @@ def cycles(box: Box, since: int) -> list[Cycle]:
 
 @contextlib.contextmanager
 def paused(box: Box) -> Iterator[None]:
-    """Without negotiation, and between two cycles: one cut in two might ask for its submitters after the pause."""
+    """Pause of negotiation that begins between two cycles."""
     pid = box.daemon_pid(box.spec.central_point, "NEGOTIATOR")
 
     def stopped_between_cycles() -> bool:
@@ -140,7 +140,7 @@ def paused(box: Box) -> Iterator[None]:
 
 @contextlib.contextmanager
 def submitted_together(box: Box, wanted: Mapping[str, Sequence[Jobs]]) -> Iterator[int]:
-    """Yield, negotiation still paused, the length of the log before the first cycle that sees these jobs, all of them.
+    """Length of the log before the first cycle that sees all of these jobs, still paused.
 
     ``wanted`` are access points and what is submitted there. Earlier jobs are removed.
     """
@@ -224,7 +224,7 @@ def _of_dynamic_slots(box: Box, *attributes: str) -> list[list[str]]:
 
 
 def usage(box: Box) -> dict[str, float]:
-    """Submitter -> WeightedResourcesUsed, as the accountant told the collector after its last cycle."""
+    """Submitter -> WeightedResourcesUsed, as advertised after the last cycle."""
     constraint = 'MyType == "Accounting" && IsAccountingGroup =!= True'
     query = [
         "condor_status",
@@ -240,7 +240,7 @@ def usage(box: Box) -> dict[str, float]:
 
 
 def usage_after_one_cycle(box: Box, since: int, users: Collection[str]) -> dict[str, float]:
-    """`usage` as the first cycle after that length of the log left it: the accountant forgets costs in the next one."""
+    """`usage` after the first cycle since that length of the log; the next one forgets costs."""
 
     def seen() -> dict[str, float]:
         found = usage(box)

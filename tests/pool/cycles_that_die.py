@@ -1,4 +1,4 @@
-"""Cycles without room, and cycles that get SIGKILL: a small disk, and a process that runs cycles to be killed."""
+"""Cycles on a full disk, and cycles that get SIGKILL."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ for line in sys.stdin:
 
 @contextlib.contextmanager
 def small_disk(folder: Path, kib: int) -> Iterator[Path]:
-    """Mount a tmpfs of that size in a mount namespace of its own; yields where this process sees it.
+    """Mount a tmpfs of that size in another mount namespace; yields its path here.
 
     SQLite follows links itself and finds nothing there: what keeps a ledger on it is to run
     `within` the namespace.
@@ -85,7 +85,7 @@ def small_disk(folder: Path, kib: int) -> Iterator[Path]:
 
 
 def within(disk: Path) -> tuple[str, ...]:
-    """Command that runs another one in the namespace of a small disk, which has it where it was mounted."""
+    """Command that runs another one in the namespace of a small disk."""
     holder = disk.parts[2]
     return ("nsenter", f"--target={holder}", "--user", "--mount", "--preserve-credentials", "--")
 

@@ -1,4 +1,4 @@
-"""A pool whose nodes each get their target by a way of their own, jobs that never end, and what was seen meanwhile."""
+"""A pool whose nodes each get their target in another way, and looks at it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PERIOD_SECONDS = 4
 SUBMITTED = "000"
 LOOK_SECONDS = 1.0
 SLACK_SECONDS = 30
-"""From a target's end to a job's start: a run of job_ctl, an update, a negotiation cycle, on a busy machine."""
+"""From a target's end to a job's start: job_ctl, an update, a negotiation cycle."""
 
 DEPLOYED = """\
 include : {checkout}/config.d/60-sharectl-execute-point.conf
@@ -142,7 +142,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class Jobs:
-    """The jobs of a pool: short ones of one core, and ones of eight cores, for any node that takes them.
+    """Jobs of a pool: short ones of one core, and ones of eight cores.
 
     The large ones come first, so that beside them a node has room for one small one at a time,
     whatever happens.
@@ -217,7 +217,7 @@ def publish(
     expect: int = 0,
     **configuration: Any,
 ) -> tuple[int, str]:
-    """Hold back all jobs of one group on the nodes: until when, Unix seconds, and what `sharectl publish` said."""
+    """Hold back all jobs of one group; returns the end, Unix seconds, and the output."""
     now = int(time.time())
     until = now + validity_seconds
     targets = tuple(Target(node, HELD_BACK, 0, HELPED, MULTICORE) for node in nodes)

@@ -1,4 +1,4 @@
-"""A pool on which jobs flow while cycles of sharectl run as its timer would have them, and what is seen of both.
+"""A pool on which jobs flow while cycles run as the timer starts them, and looks at both.
 
 Two nodes are steered; a third has no sharectl at all. Jobs of alice want every core, jobs of cms
 eight together, one at a time: so on one of the steered nodes a target alone keeps eight cores free.
@@ -101,7 +101,7 @@ class Flow:
         self.clusters: list[tuple[str, str, int, int, Path]] = []
         """Group, access point, cluster, jobs, event log."""
         self.interrupted: list[tuple[float, str, str]] = []
-        """Unix seconds at which a node, or an access point, was taken from its jobs; the other name is empty."""
+        """Unix seconds at which jobs lost a node or an access point; the other name is empty."""
         self.cycles: list[Cycle] = []
         self.looks: list[Look] = []
         self._ended = threading.Event()
@@ -187,7 +187,7 @@ class Flow:
         )
 
     def lost(self) -> list[str]:
-        """Jobs that are neither in the queue nor done once, in words; those interrupted may be done more often."""
+        """Jobs neither in the queue nor done once; interrupted ones may be done more often."""
         # Of a job that ended just before, a schedd that was killed may not have written it down: it
         # is ended again.
         again = {
@@ -225,7 +225,7 @@ class Flow:
         return found
 
     def fates(self, at: float, host: str = "", access_point: str = "") -> Fates:
-        """What the event logs say of each job that ran there then, up to its next start or its end."""
+        """Events of each job that ran there then, up to its next start or its end."""
         found: Fates = {}
         for _group, place, _cluster, _count, log in self.clusters:
             by_job: dict[str, list[event_log.Event]] = {}

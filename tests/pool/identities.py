@@ -16,7 +16,7 @@ from tests.pool.sharectl_command import CHECKOUT, Sharectl
 
 CENTRAL = "cm-1.example.org"
 KNOWN, FORGER, STRANGER = "sharectl@example.org", "forger@example.org", "mallory@example.org"
-"""sharectl; somebody else who may advertise, as a node may; somebody with a token of the pool who may not."""
+"""sharectl; another who may advertise, as a node may; one with a token who may not."""
 
 SPEC = BoxSpec(
     execute_points=(ExecutePoint("wn-001.example.org", cores=8),),
@@ -52,7 +52,7 @@ class Person:
     environment: dict[str, str]
 
     def send(self, command: str, *ads: dict[str, Any]) -> bool:
-        """Whether the collector took the ads: a client is told of a refusal, not of an ad left out."""
+        """True if the collector took the ads: clients learn of refusals, not of ads left out."""
         done = subprocess.run(
             [sys.executable, "-c", _SEND],
             input=json.dumps([command, *ads]),
@@ -86,7 +86,7 @@ def secure(box: Box, more: str = "") -> None:
 
 
 def person(box: Box, identity: Optional[str], folder: Path, *authorizations: str) -> Person:
-    """Somebody whose token says ``identity``, limited to some levels if any are given; without one if that is None."""
+    """Client with a token of ``identity``, limited to some levels; without one if None."""
     tokens = folder / "tokens.d"
     tokens.mkdir(mode=0o700)
     if identity is not None:

@@ -1,4 +1,4 @@
-"""``sharectl`` in a process of its own that has imported it already: most of a run's processor time goes there.
+"""``sharectl`` in a forked process that has imported it: imports take most of a run.
 
 Run as a script this is the server: it imports what its arguments name, nothing that reads
 HTCondor's configuration. For every run it forks a keeper, which forks the process that becomes the
@@ -34,7 +34,7 @@ IMPORTS = (
     "sharectl.cli.status",
 )
 PLANNING, OF_PLANS = ("cycle", "plan"), ("scipy.optimize", "scipy.sparse")
-"""Verbs that make plans, and what these import besides; a larger process, which takes longer to fork."""
+"""Verbs that make plans, and their further imports."""
 REQUEST_BYTES, READ_BYTES = 1 << 16, 1 << 16
 END_SECONDS = 10
 _ASKING = threading.Lock()
@@ -46,7 +46,7 @@ _ASKING = threading.Lock()
 def run(
     arguments: Sequence[str], environment: Mapping[str, str], timeout_seconds: float
 ) -> subprocess.CompletedProcess[str]:
-    """What became of the command; it is killed, and `subprocess.TimeoutExpired` raised, when it takes too long."""
+    """Result of the command. Kills it and raises `subprocess.TimeoutExpired` at the deadline."""
     request = {
         "arguments": list(arguments),
         "environment": dict(environment),
@@ -72,7 +72,7 @@ def run(
 
 
 def _read_all(sources: Sequence[Any], timeout_seconds: float, command: list[str]) -> list[bytes]:
-    """All that comes from each source until it ends; whose pid the last one tells is killed if that is not waited for."""
+    """Content of each source; kills the pid that the last one names at the deadline."""
     deadline = time.monotonic() + timeout_seconds
     read = [b"" for _ in sources]
     try:

@@ -64,7 +64,7 @@ def still(box: Box, running: int) -> None:
 
 
 def table(sharectl: Sharectl, mode: str, **configuration: Any) -> dict[str, Any]:
-    """All that a look finds but the clock: usage by group, what is in other, cores and memory by node, and what waits."""
+    """A look but for its time: usage by group, others, nodes, and pending jobs."""
     seen = sharectl.json("snapshot", pool={"mode": mode}, **configuration)
     assert seen["complete"]
     return {name: seen[name] for name in ("groups", "others", "nodes", "pending")}

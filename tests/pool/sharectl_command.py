@@ -1,4 +1,4 @@
-"""The command ``sharectl``, run as its users run it: a process of its own, told by CONDOR_CONFIG where the pool is."""
+"""The command ``sharectl`` as users run it, with the pool in CONDOR_CONFIG."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Sharectl:
     within: tuple[str, ...] = ()
     """Command that starts the command, such as nsenter."""
     imported: bool = False
-    """Whether all runs of a verb but the first are of processes that have imported it already: a third of the time."""
+    """True: all runs of a verb but the first are forked, which takes a third of the time."""
 
     @property
     def targets(self) -> Path:

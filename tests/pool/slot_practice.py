@@ -56,7 +56,7 @@ def slots(box: Box, node: str) -> dict[str, dict[str, Any]]:
 
 
 def advertised_free_cores(box: Box) -> int:
-    """Free cores of all partitionable slots, as the collector has them: what the negotiator goes by."""
+    """Free cores of all partitionable slots in the collector, as the negotiator sees them."""
     free = box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Cpus"]).stdout
     return sum(int(cores) for cores in free.split())
 

@@ -1,4 +1,4 @@
-"""Targets, graces, slots and jobs as START meets them, and whom the method lets in: what START is held against."""
+"""Cases of START: targets, graces, slots and jobs, and the jobs that the method lets in."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Target:
     cap: Optional[int] = None
     """Most cores of the held-back group; None if it is no target."""
     held: Mapping[str, Optional[int]] = field(default_factory=dict)
-    """By way to act, cores that the held-back group has; None if that way cannot tell, and has no target."""
+    """Way to act -> cores of the held-back group; None if that way knows none, and no target."""
     held_back: str = "alice"
     off: bool = False
     """Whether START is the site's own."""

@@ -1,4 +1,4 @@
-"""The access point's snippet on a real pool: jobs carry their node's power, and users cannot choose a group.
+"""The access point's snippet: jobs carry their node's power, users cannot choose a group.
 
 The first access point has the snippet, the second has not: what it forbids there is possible here.
 """
@@ -144,7 +144,7 @@ def running_on(box: Box, cluster: int, node: str) -> Mapping[str, str]:
 
 
 def test_a_job_carries_the_power_of_its_node_anew_at_every_start(box: Box) -> None:
-    """On a node that publishes none too; and the seed's own expression works out the power of a core."""
+    """On a node without power too; and the seed's own expression gives the power of a core."""
     cluster = box.submit(
         "executable = /bin/sleep\narguments = 600\ntransfer_executable = False\nrequest_cpus = "
         "2\nrequest_memory = 8\n"
@@ -266,7 +266,7 @@ def test_the_example_map_says_what_its_comments_say(box: Box) -> None:
 
 
 def test_without_a_map_groups_are_as_without_the_snippet(box: Box) -> None:
-    """Installing it refuses nobody: the group is the one that a job asks for, and it can be changed."""
+    """Installing it refuses no job: a job's group is what it asks for, and can be changed."""
     asks: tuple[tuple[str, dict[str, str]], ...] = (
         ("carol", {}),
         ("carol", {"accounting_group": "cms"}),

@@ -248,7 +248,8 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
         with Box(BoxSpec(access_points=({FIRST!r},))) as box:
             box.submit("executable = /bin/sleep\\narguments = 300\\nqueue\\n")
             box.wait_until(lambda: box.jobs("JobStatus == 2"), 60, "a job runs")
-            print(box.run(["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine"]).stdout.strip())
+            slots = ["condor_status", "-constraint", "PartitionableSlot", "-af", "Machine"]
+            print(box.run(slots).stdout.strip())
     """
     (tmp_path / "tmp").mkdir()
     _take_bubblewrap_along(tmp_path / "bin")
@@ -275,7 +276,7 @@ def test_an_htcondor_on_path_is_used_and_no_root_is_built(pool_suite: str, tmp_p
 
 
 def _take_bubblewrap_along(folder: Path) -> None:
-    """Put a ``bwrap`` into the folder that runs in another root, with all libraries of this one but libc."""
+    """Put a ``bwrap`` into the folder that runs in another root, with its libraries."""
     folder.mkdir()
     program = shutil.which("bwrap") or ""
     listing = subprocess.run(["ldd", program], check=True, capture_output=True, text=True).stdout
@@ -295,7 +296,7 @@ def _take_bubblewrap_along(folder: Path) -> None:
 
 @contextlib.contextmanager
 def _elsewhere(suite: str, folder: Path, program: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a program in another process, with ``box`` ready to start and ``say()`` printing its directory."""
+    """Run a program in another process, with ``box`` and ``say()``, which prints its folder."""
     prologue = f"""
         from poolbox import Box, BoxSpec
         box = Box(BoxSpec(access_points=({FIRST!r},), suite={suite!r}))

@@ -1,4 +1,4 @@
-"""The cap where access points keep leftovers for the negotiator, which is what consumption policies need.
+"""The cap where access points leave leftovers to the negotiator, for consumption policies.
 
 With a policy the startd's own CLAIM_PARTITIONABLE_LEFTOVERS does not count, so this takes a pool of
 its own beside test_live_actuation.py, whose access point gives leftovers. A node that acts by cron

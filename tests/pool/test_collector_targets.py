@@ -1,4 +1,4 @@
-"""Targets as ads in a real collector: they arrive, are replaced and withdrawn; others' ads are kept out or told apart."""
+"""Targets as ads in a real collector: published, replaced, withdrawn; forged ones refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ BY_COLLECTOR: dict[str, Any] = {
 VALIDITY_SECONDS = 3000
 MANY = 1000
 ONLY_SHARECTL = f"""\
-COLLECTOR_REQUIREMENTS = !stringListIMember(MyType, "SharectlTarget,SharectlPlan") || AuthenticatedIdentity =?= "{KNOWN}"
+COLLECTOR_REQUIREMENTS = !stringListIMember(MyType, "SharectlTarget,SharectlPlan") \
+    || AuthenticatedIdentity =?= "{KNOWN}"
 """
 
 

@@ -1,4 +1,4 @@
-"""What consumption policies are for, shown on real daemons, from the snippets that `sharectl consumption render` makes.
+"""Effects of consumption policies of `sharectl consumption render` on real daemons.
 
 Three rounds of jobs: slots are filled in one cycle; quotas, concurrency limits and two access
 points; costs and usage. Whatever a policy is said to do is held against slots without one, or
@@ -69,7 +69,8 @@ def box(open_box: OpenBox) -> Iterator[Box]:
         ),
         access_points=(SPLITTING, WHOLE),
         access_config=pools.ALL_AT_ONCE,
-        central_config=f"{pools.NEGOTIATOR_LOGS_COSTS}GROUP_ACCEPT_SURPLUS = False\nLICENSE_LIMIT = {LIMIT}\n",
+        central_config=pools.NEGOTIATOR_LOGS_COSTS
+        + f"GROUP_ACCEPT_SURPLUS = False\nLICENSE_LIMIT = {LIMIT}\n",
         groups=dict.fromkeys(GROUPS, QUOTA_CORES),
     )
     with open_box(spec) as running:
@@ -144,7 +145,7 @@ def filled(box: Box) -> Filled:
 
 @pytest.mark.parametrize("node", DEMANDS)
 def test_one_cycle_matches_what_fits_and_without_policy_one_job(filled: Filled, node: str) -> None:
-    """Ten of fifteen jobs on ten cores; three with 512 MiB each on 1903 MiB; three that find a claim id."""
+    """Ten of fifteen jobs on ten cores; three of 512 MiB on 1903 MiB; three by claim ids."""
     _, wanted, _ = DEMANDS[node]
     seen = {
         slot: count for slot, count in filled.cycle.matches.items() if slot.endswith(f"@{node}")
@@ -203,7 +204,7 @@ def shared(box: Box) -> Shared:
 def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(
     shared: Shared, group: str
 ) -> None:
-    """A policy keeps the quota where the access point splits nothing; where it does, policy or not, both jobs run.
+    """A policy keeps the quota where the access point splits nothing; where it does, both run.
 
     Both versions did: the startd's own CLAIM_PARTITIONABLE_LEFTOVERS, False on the node with
     policy, does not count.
@@ -212,7 +213,7 @@ def test_quota_of_one_core_lets_one_job_run_and_leftovers_pass_it(
 
 
 def test_quota_below_the_weight_of_every_slot_starves_nobody(shared: Shared) -> None:
-    """The seed's HTCondor ran none of the two without policy; these round up once for a submitter without usage."""
+    """The seed's HTCondor ran neither without policy; this one rounds up without usage."""
     assert shared.running["plain_kept"] == 1
     assert sum(cycle.matches["slot1@plain"] for cycle in shared.cycles) == 2, (
         "one for each of the two groups"
@@ -279,7 +280,7 @@ def priced(box: Box, tmp_path_factory: pytest.TempPathFactory) -> Priced:
 
 
 def costs(box: Box, folder: Path) -> dict[str, list[float]]:
-    """Node -> cost of each of its jobs, each on what those before it leave, from the pool's own ads."""
+    """Node -> cost of each of its jobs, one after the other, by the pool's own ads."""
     slots = parse(box.run(["condor_status", "-long"]).stdout, "slots")
     queue = parse(box.run(["condor_q", "-name", WHOLE, "-allusers", "-long"]).stdout, "jobs")
     jobs = {
@@ -321,7 +322,7 @@ def after(slot: AdOfFile, name: str, remaining: Mapping[str, float]) -> AdOfFile
 def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(
     priced: Priced, node: str
 ) -> None:
-    """By cores, by memory and by both, where two jobs cost less than their cores and two more than their share."""
+    """By cores, by memory and by both: two jobs cost less than their cores, two more."""
     assert len(priced.predicted[node]) == len(SIZES[node])
     logged = {
         cost: count for (slot, cost), count in priced.cycle.costs.items() if slot == f"slot1@{node}"
@@ -331,7 +332,7 @@ def test_predicted_costs_are_those_of_the_negotiator_and_of_the_accountant(
 
 
 def test_from_the_next_cycle_on_usage_is_the_weight_of_the_dynamic_slots(priced: Priced) -> None:
-    """The costs are forgotten: where the weight is no sum over claims, it is another figure then."""
+    """Costs are forgotten: a weight that is no sum over claims then differs."""
     for node in SIZES:
         assert priced.later[f"{node}@example.org"] == priced.weights[node]
     assert priced.weights["by-cores"] == priced.charged["by-cores@example.org"] == 6

@@ -1,4 +1,4 @@
-"""Every example of consumption policies in config.d, its file alone on a node, with more jobs than fit."""
+"""Every example of consumption policies in config.d on a node with more jobs than fit."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Expected(NamedTuple):
     weights: Sequence[int]
     """Of the partitionable slots, when no more jobs fit."""
     later: Sequence[tuple[int, int]] = ()
-    """Those of ``dynamic`` that a slot without policy gets in later cycles: in a cycle it is matched once."""
+    """Those of ``dynamic`` that come in later cycles: without policy, one match a cycle."""
 
 
 CUSTOM = {"optional-actuators": "actuators", "gpus": "gpus"}
@@ -104,7 +104,7 @@ OF_GOLDEN = {
         [(1, 300)] * 3,
     ),
 }
-"""Golden file of several slot types → what it promises of a node with 16 cores, 16000 MiB and 2 GPUs."""
+"""Golden file of several slot types → slots of a node of 16 cores, 16000 MiB, 2 GPUs."""
 LEAST = "minimum-charge"
 UNROUNDED = "without the lines about MODIFY_REQUEST_EXPR"
 GUARDED, PLAIN = "rendered", "as in HTCondor's manual"
@@ -150,7 +150,7 @@ def proofs() -> dict[str, str]:
 
 
 def submit(box: Box, name: str, jobs: Sequence[str], access_point: str = FIRST) -> None:
-    """Submit jobs that run on one node, of a group of their own: no node's jobs wait for another's."""
+    """Submit jobs for one node, in another group for each node."""
     rows = "".join(f"  {job.replace(' ', ', ')}\n" for job in jobs)
     custom = f"request_{CUSTOM[name]} = $(Units)\n" if name in CUSTOM else ""
     box.submit(
@@ -185,7 +185,7 @@ def pool(open_box: OpenBox) -> Iterator[Box]:
 
 
 class First(NamedTuple):
-    """The first negotiation cycle that matches anything since the startds were started, and what runs by it."""
+    """First negotiation cycle that matches anything, and the jobs that run by it."""
 
     cycle: pools.Cycle
     dynamic: Mapping[str, list[tuple[int, int]]]
@@ -345,7 +345,7 @@ def test_requests_are_not_rounded_by_the_startd_alone(filled: Box) -> None:
 
 
 def test_leftovers_are_switched_off_at_the_access_point(filled: Box) -> None:
-    """One match a cycle is allowed; where the schedd asks for leftovers it splits them without a match."""
+    """One match a cycle; a schedd that asks for leftovers splits them without a match."""
     for name, access_point in ((KEPT, FIRST), (SPLIT, SECOND)):
         submit(filled, name, ["1 1000 0"] * 4, access_point)
     for name in (KEPT, SPLIT):
@@ -355,7 +355,7 @@ def test_leftovers_are_switched_off_at_the_access_point(filled: Box) -> None:
 
 
 def test_no_request_starves_a_slot(filled: Box) -> None:
-    """A request of NaN takes the whole slot in the negotiator, cycle by cycle, where the policy lets it through."""
+    """A request of NaN takes the whole slot in the negotiator if the policy lets it."""
     for name in (GUARDED, PLAIN):
         submit(filled, name, ['1 real("NaN") 0'])
     filled.wait_until(
@@ -373,7 +373,7 @@ def test_no_request_starves_a_slot(filled: Box) -> None:
 
 
 def test_the_text_in_the_configuration_of_every_daemon_stops_no_job(open_box: OpenBox) -> None:
-    """A schedd that took the node's weight for its own would tell the negotiator that a group with small jobs wants nothing."""
+    """With the node's weight in a schedd, a group with small jobs would want nothing."""
     group, quota = "small", 3
     spec = BoxSpec(
         execute_points=(ExecutePoint(host(group), CORES, MEMORY_MIB, power_hs06=None),),

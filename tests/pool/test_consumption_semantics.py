@@ -1,4 +1,4 @@
-"""What `sharectl consumption` takes for granted of HTCondor, and its manual does not say: docs/consumption-reference.md."""
+"""Semantics of HTCondor that `sharectl consumption` needs and the manual leaves out."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def free_cores(box: Box) -> dict[str, int]:
 
 
 def test_the_access_point_alone_decides_on_leftovers_of_a_slot_with_policy(seen: Seen) -> None:
-    """From 23.7.2 on: the startd's own setting, True on one node and False on the other, counts for nothing."""
+    """From 23.7.2 on the startd's own setting has no effect, True or False."""
     asked_for_none = seen.matches("gives-leftovers")
     assert asked_for_none[0] == max(asked_for_none) == CLAIMS
     assert sum(asked_for_none) >= 8, "every job was matched"
@@ -132,7 +132,7 @@ def test_leftovers_pass_a_concurrency_limit_where_the_schedd_does_not_consider_l
 
 
 def test_a_claim_of_no_cores_takes_one_from_the_startd_beyond_what_there_is(seen: Seen) -> None:
-    """The negotiator matches by the policy; the startd gives a core to each until it has less than none."""
+    """The negotiator matches by the policy; the startd gives out more cores than it has."""
     assert seen.matches("no-cores")[0] == 8
     assert seen.slots["slot1@no-cores"] == Counter({(1, 512): 6}), "4 cores"
     assert seen.free_cores["no-cores"] < 0

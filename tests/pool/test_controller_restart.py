@@ -1,4 +1,4 @@
-"""A controller that is restarted: with its state it goes on as if nothing had been, without it begins afresh and does not kick.
+"""A restarted controller goes on by its state; without it, it begins afresh without a kick.
 
 Every ``sharectl cycle`` is a process of its own. All jobs stand still, so that the errors do too,
 and what changes from cycle to cycle is the controller's integral alone.

@@ -1,4 +1,4 @@
-"""A group at its negotiator quota: its jobs could be placed and never are, so cores that are kept free for it are given back.
+"""A group at its negotiator quota: cores that stay free for its jobs are given back.
 
 alice holds every core with jobs of one core. cms is far under its pledge and waits with jobs of
 eight, and the negotiator's quota lets it have four cores: one job starts, because a group below its

@@ -1,4 +1,4 @@
-"""Jobs that no node can run hold no cores idle: half of the multicore jobs that wait want what no node has.
+"""Jobs that no node can run, half of the pending multicore jobs, hold no cores idle.
 
 Pools alike, side by side. alice holds every core with jobs of one core; cms, far under its share,
 waits with as many 8-core jobs that any node could run (`MATCHABLE`) as with jobs that no node can,

@@ -1,4 +1,4 @@
-"""Every command line of the README and of docs/, run as it is written, on a pool with a node of each name they use."""
+"""Every command line of the README and of docs/, as written, on a pool with their nodes."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def box(open_box: OpenBox) -> Iterator[Box]:
 
 @pytest.fixture(scope="module")
 def shell(box: Box, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment in which `sharectl` finds the pool, a configuration and a ledger of two cycles."""
+    """Environment with the pool, a configuration and a ledger of two cycles."""
     folder, state = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("state")
     box.submit(described("cms", 1, 3, 1), ACCESS)
     box.wait_until(lambda: box.complete() and not box.jobs(), 120, "jobs have ended")

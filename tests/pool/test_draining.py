@@ -1,4 +1,4 @@
-"""Nodes with targets that are drained, no longer drained, and defragmented: START's clauses hold all the while."""
+"""START's clauses hold on nodes with targets while they are drained and defragmented."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def held(box: Box, group: str, node: str = NODE) -> int:
 
 
 def running(box: Box, cluster: int) -> int:
-    """Jobs that the access point takes for running; for moments also those that a node then refuses."""
+    """Running jobs by the access point, for moments also those that a node then refuses."""
     return len(box.jobs(f"JobStatus == 2 && ClusterId == {cluster}"))
 
 

@@ -1,4 +1,4 @@
-"""A node with sharectl's snippet and simulated GPUs, all taken by one job: what waits is judged by the empty node."""
+"""Pending jobs are judged by the emptied node, here one with simulated GPUs all in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Daemons that die, hang and come back while jobs flow and cycles go on: the rows of docs/faults.md about daemons."""
+"""Daemons that die, hang and come back while jobs flow: rows of docs/faults.md."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def flow(pool: Flow) -> Flow:
 
 
 def recovered(flow: Flow, since: float, node: str = "") -> None:
-    """Wait until all is as before, by itself, and see that nothing was lost and no target outlived its validity.
+    """Wait until all is as before; no job was lost, no target outlived its validity.
 
     ``since``: Unix seconds at which the fault ended. ``node`` must be under a target again; any, if
     it is empty.

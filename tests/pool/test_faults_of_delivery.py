@@ -448,7 +448,7 @@ def steady(box: Box) -> Jobs:
 
 
 def cycles_of(servers: Servers, folder: Path, seen_at: Optional[Path] = None) -> dict[str, Any]:
-    """Configuration of cycles that steer the steady node and keep everything in ``folder``, which is ``seen_at`` from here."""
+    """Cycles that steer the steady node, with all files in ``folder``, here ``seen_at``."""
     servers.elsewhere = (seen_at or folder) / "sharectl.txt"
     way = {"file": str(folder / "sharectl.txt"), "url": servers.most.url(f"/{STEADY}.txt")}
     return {

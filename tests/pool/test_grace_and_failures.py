@@ -1,4 +1,4 @@
-"""Grace after a multicore job, and what fails lets jobs in: on real daemons, with the snippet as it is deployed."""
+"""Grace after a multicore job, and faults let jobs in: the snippet on real daemons."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_after_a_multicore_job_single_core_jobs_wait_for_the_grace_and_only_with
 
 
 def large_job_beside_small_ones(box: Box, machine: str, leave: Path) -> None:
-    """Fill a node of 16 cores: a multicore job that ends when the file ``leave`` is there, and 8 of one core."""
+    """Fill a node of 16 cores: 8 small jobs, and one that ends when ``leave`` is there."""
     box.submit(pinned(scenario.HELD_BACK, 1, 8, "600", machine))
     until = f"\"-c 'until test -e {leave}; do sleep 0.2; done'\""
     job = pinned(scenario.HELPED, 8, 1, until, machine, f"log = {log_of(box, large(machine))}")

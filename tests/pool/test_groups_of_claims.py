@@ -1,4 +1,4 @@
-"""Caps where users choose their groups, where a dedicated scheduler hands claims on, and where a cycle takes many cores.
+"""Caps where users choose groups, claims are handed on, and a cycle takes many cores.
 
 And a site's own expressions that end in a comment, on a node each.
 """
@@ -102,7 +102,7 @@ def retarget(box: Box) -> None:
 
 
 def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
-    """Each of the three passed the cap when START went by AcctGroup, did not look at claims, or at a cycle's own copy."""
+    """Each of the three once passed the cap: by AcctGroup, by claims, by a cycle's own copy."""
     parallel = (f"machine_count = {MULTICORE}", "universe = parallel")
     first = submit(box, HANDED_ON, 1, 1, *parallel, group="lhcb", seconds=60)
     box.wait_until(
@@ -118,7 +118,7 @@ def test_no_cap_is_passed_by_groups_that_users_choose(box: Box) -> None:
     looks_since = 0
 
     def watched() -> bool:
-        """Whether the caps are reached, the helped job runs, and the parallel job's claims could be handed on."""
+        """True once caps are reached, the helped job runs, and claims could be handed on."""
         nonlocal looks_since
         for node in (CHOSEN, HANDED_ON, TAKEN):
             most[node] = max(most[node], held(box, node)["alice"])

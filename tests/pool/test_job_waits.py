@@ -32,7 +32,7 @@ queue {count}
 def test_waiting_times_of_pending_and_of_started_jobs(
     mode: str, open_box: OpenBox, tmp_path: Path
 ) -> None:
-    """Each size has its own times: a sample of the many jobs of one core, all of the few of eight."""
+    """Each size has its times: a sample of many jobs of one core, all of the few of eight."""
     spec = BoxSpec(
         execute_points=(ExecutePoint("wn-001.example.org", cores=NODE_CORES),),
         access_points=("ap-1.example.org",),

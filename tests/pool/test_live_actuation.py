@@ -1,4 +1,4 @@
-"""Live actuation held against the cron way, in one run: caps, grace, and what START refuses at claim time."""
+"""Live actuation beside the cron way: caps, grace, and refusals at claim time."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def started(box: Box, node: str) -> list[float]:
 
 
 def test_only_the_held_back_group_gives_up_its_claims(box: Box) -> None:
-    """Jobs much shorter than CLAIM_WORKLIFE (1200 s): everyone else goes on in one claim from job to job."""
+    """Jobs far shorter than CLAIM_WORKLIFE (1200 s): others go on in one claim."""
     node = "wn-001"
     publish(box, f"{node} alice {CAP} cms {MULTICORE}")
     in_the_collector = ["condor_status", f"slot1@{node}.example.org", "-af", "t1_Targetcores[0]"]

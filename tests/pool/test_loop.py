@@ -1,4 +1,4 @@
-"""The whole loop on real daemons: with sharectl a pool gets to its shares, and the same pool without it does not."""
+"""The whole loop on real daemons: a pool gets to its shares with sharectl alone."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_with_sharectl_both_errors_shrink_and_without_it_they_do_not(
 
 
 def got_there(moment: Moment, start: Cycle) -> bool:
-    """Whether both errors are markedly smaller than at the start, and the helped group's jobs run."""
+    """True once both errors are markedly smaller, and jobs of the helped group run."""
     shrunk = moment.cycle.measured and all(
         abs(moment.cycle.error_hs06(group)) <= RATIO * abs(start.error_hs06(group))
         for group in scenario.PLEDGE_HS06

@@ -1,4 +1,4 @@
-"""Two groups over their share and two under it at once: plans for many pairs leave less error than plans for one.
+"""Two groups over their share, two under it: `many` leaves less error than `pair`.
 
 Two pools alike, side by side, with the same jobs. alice and atlas hold all cores with jobs of one
 core; cms waits with jobs of eight cores, lhcb with jobs of seven, fewer than `pair` frees. Nodes
@@ -26,9 +26,9 @@ STRATEGIES = ("many", "pair")
 RATIO = 0.7
 CYCLE_SECONDS = 4.0
 LONGEST_SECONDS = 240.0
-"""Both are steered until the pool of many pairs has nothing more to move, but no longer than this."""
+"""Most seconds until the pool of many pairs has nothing more to move."""
 LAST_CYCLES = 3
-"""Errors are those of so many cycles at the end, on average: at any moment some jobs are between two others."""
+"""Last cycles whose errors are averaged: at any moment some jobs are between two others."""
 
 CENTRAL, FIRST, SECOND = "cm-1.example.org", "ap-1.example.org", "ap-2.example.org"
 NODE_CORES = 16

@@ -1,4 +1,4 @@
-"""Groups within groups on a real pool: what a target of subgroups lets in, and a cycle that makes such targets."""
+"""Groups within groups: what targets of subgroups let in, and a cycle that makes them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def asked(box: Box, node: str, *attributes: str) -> list[list[str]]:
 
 
 def under(box: Box, node: str, held_back: str, helped: str) -> bool:
-    """Whether the node's partitionable slot acts on a target of these groups, and is in no grace."""
+    """True if the node's slot acts on a target of these groups, and is in no grace."""
     rows = asked(
         box,
         node,
@@ -119,7 +119,7 @@ def ended(log: Path) -> int:
 
 
 def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box) -> None:
-    """Each job for its node alone; on the last node, with START of before, those of the target wait in vain."""
+    """Each job for its node; on the last, with an older START, those of the target wait."""
     publish(
         box,
         *(
@@ -173,7 +173,7 @@ def test_a_target_holds_back_and_helps_just_the_subgroups_that_it_names(box: Box
 
 
 def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_path: Path) -> None:
-    """Jobs of alice are all that the pool has, so alice as a whole gets what it is due: only within it is there something to move."""
+    """All jobs are of alice, so cores move within alice only."""
     sharectl, leave = Sharectl(box, tmp_path, imported=True), box.shared_directory / "leave"
     configuration: dict[str, Any] = {
         "groups": GROUPS,
@@ -242,7 +242,7 @@ def test_a_cycle_gives_a_subgroup_what_its_sibling_holds_too_much(box: Box, tmp_
 
 
 def test_the_negotiator_shares_a_groups_quota_among_those_within_it(box: Box) -> None:
-    """As `sharectl render central-manager` has it: dynamic quotas of subgroups are parts of the group's own."""
+    """Dynamic quotas of subgroups, as rendered, are parts of the group's."""
     pool_cores = len(TARGETS) * CORES
     alice = pool_cores * 440 / 480
     wanted = {

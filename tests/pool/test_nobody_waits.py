@@ -1,4 +1,4 @@
-"""Grace looks whether anybody waits: as long as the plan says that no multicore job does, there is none."""
+"""There is no grace while the plan says that no multicore job waits."""
 
 from __future__ import annotations
 

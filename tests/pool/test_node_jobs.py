@@ -1,4 +1,4 @@
-"""The node jobs under a real startd: two partitionable slots and two static ones, whose jobs anybody may name."""
+"""Node jobs under a real startd with two partitionable slots and two static ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ STARTD_CRON_JOBLIST = ECHO JOB_CTL MC_GRACE
 STARTD_CRON_ECHO_EXECUTABLE = {{shared}}/echo.py
 STARTD_CRON_ECHO_ARGS = --one 1 --two
 STARTD_CRON_JOB_CTL_EXECUTABLE = {SOURCES}/job_ctl.py
-STARTD_CRON_JOB_CTL_ARGS = --source file:{{shared}}/sharectl.txt --host $(FULL_HOSTNAME) --state $(LOG)/job_ctl.state
+STARTD_CRON_JOB_CTL_ARGS = --source file:{{shared}}/sharectl.txt --host $(FULL_HOSTNAME) \\
+    --state $(LOG)/job_ctl.state
 STARTD_CRON_MC_GRACE_EXECUTABLE = {SOURCES}/mc_grace.py
 STARTD_CRON_MC_GRACE_ARGS = --grace-seconds {GRACE_SECONDS} --state $(LOG)/mc_grace.state
 """
@@ -97,7 +98,7 @@ def address(box: Box) -> str:
 
 
 def values(box: Box, *attributes: str, constraint: str = "True", source: str = "") -> list[str]:
-    """A line for every slot, by name; from the collector, or directly from the startd at ``source``."""
+    """A line for every slot, by name; of the collector, or of the startd at ``source``."""
     query = ["condor_status", *(("-direct", source) if source else ()), "-constraint", constraint]
     return box.run([*query, "-af:V", "Name", *attributes], host=NODE).stdout.splitlines()
 

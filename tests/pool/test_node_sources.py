@@ -1,4 +1,4 @@
-"""Targets reach a real startd by file, web server and collector, and the collector hears of them at once."""
+"""Targets reach a startd by file, web server and collector, and the collector at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Off means off: targets act on nodes, `sharectl disable` takes them away and keeps them away, `enable` lets them back."""
+"""Off means off: `disable` takes targets away and keeps them away, `enable` lets them back."""
 
 from __future__ import annotations
 

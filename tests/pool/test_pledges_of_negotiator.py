@@ -1,4 +1,4 @@
-"""The negotiator's own quotas as pledges: what it was configured with, however, and what its accountant makes of it."""
+"""The negotiator's quotas as pledges: as configured, and as its accountant has them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_cycle_goes_by_them_and_says_how_they_were_had(sharectl: Sharectl) -> 
 
 
 def test_they_are_what_its_accountant_says(pool: Box, sharectl: Sharectl) -> None:
-    """EffectiveQuota is what a group has besides those within it: 4.5 of alice.prod, 1.5 of alice.user, 0 of alice."""
+    """EffectiveQuota leaves out subgroups: 4.5 of alice.prod, 1.5 of alice.user, 0 of alice."""
     ads = ["condor_status", "-any", "-constraint", "IsAccountingGroup && EffectiveQuota > 0"]
 
     def quotas() -> dict[str, float]:

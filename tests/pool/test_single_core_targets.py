@@ -57,7 +57,7 @@ def rms_hs06(record: dict[str, Any]) -> float:
 def test_single_core_jobs_of_a_group_under_its_share_get_cores(
     strategy: str, open_box: OpenBox, tmp_path: Path
 ) -> None:
-    """No core for as long as nothing is under control; half of the error goes once the nodes are."""
+    """No core while nothing is under control; then half of the error goes."""
     with open_box(spec()) as box:
         sharectl = Sharectl(box, tmp_path, imported=True)
         configuration: dict[str, Any] = {

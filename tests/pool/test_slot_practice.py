@@ -1,4 +1,4 @@
-"""Three slot types on one node: START, attributes, names, claims, draining, and what is seen of them."""
+"""Three slot types on one node: START, attributes, names, claims, draining, snapshots."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_the_clauses_of_sharectl_hold_in_each_slot_type(box: Box) -> None:
 
 
 def test_claims_end_by_slot_type(box: Box) -> None:
-    """With CLAIM_WORKLIFE = 0 each short job makes a dynamic slot of its own; in the other type slots are used again."""
+    """With CLAIM_WORKLIFE = 0 each short job makes a dynamic slot; others use slots again."""
 
     def made(slot_type: int) -> int:
         return box.log_text(TYPED, "STARTD").count(f"New dSlot of type {slot_type} allocated")
@@ -211,7 +211,7 @@ def test_a_drain_is_for_every_slot_and_asks_what_each_type_admits(box: Box) -> N
 
 
 def test_condor_defrag_has_to_be_told_which_slot_type_counts(box: Box) -> None:
-    """With the defaults an idle short slot makes a full node whole; with the example it is drained, and only as far as asked."""
+    """With the defaults an idle short slot makes a full node whole; the example drains it."""
     central = box.spec.central_point
     filled = submit(box, GENERAL_CORES, at(TYPED, "general"))
     box.wait_until(

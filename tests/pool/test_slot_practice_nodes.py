@@ -1,4 +1,4 @@
-"""Nodes for special jobs: whole nodes, licences, bound cores, claimed partitionable slots, and jobs that a node prefers."""
+"""Nodes for special jobs: whole nodes, licences, bound cores, and preferred jobs."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_cores_are_bound_to_jobs(box: Box) -> None:
 
 
 def test_a_node_prefers_jobs_and_makes_room_for_them(box: Box) -> None:
-    """Rank alone takes one dynamic slot; several for a larger job only by partitionable slot preemption."""
+    """Rank alone takes one dynamic slot; several only by partitionable slot preemption."""
     central = box.spec.central_point
     box.write_config(PLAIN, example("70-preempt-by-rank.conf", "MachineMaxVacateTime = 5"))
     box.reconfig(PLAIN)

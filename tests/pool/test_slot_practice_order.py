@@ -1,4 +1,4 @@
-"""In which order three nodes are filled, with and without consumption policies; and a licence of the whole pool."""
+"""Order in which nodes are filled, with and without consumption policies; a licence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two ways to look at a pool, and the seed's own command: one table, at rest and within known bounds while jobs come and go."""
+"""Two ways to look at a pool and the seed's command agree, within bounds while jobs flow."""
 
 from __future__ import annotations
 
@@ -247,7 +247,7 @@ class Change:
 
 
 LAG_SECONDS = 4.0
-"""How old the collector's copy of a node may be: the box's startds send theirs every 3 s, clocks are in whole seconds."""
+"""Greatest age of the collector's copy of a node: updates every 3 s, whole seconds."""
 
 
 def look(sharectl: Sharectl, mode: str) -> Look:
@@ -257,7 +257,7 @@ def look(sharectl: Sharectl, mode: str) -> Look:
 
 
 def changes(box: Box) -> list[Change]:
-    """All starts and ends, as the schedds noted them; the jobs stay in their queues until they are removed."""
+    """All starts and ends by the schedds; jobs stay in their queues until removal."""
     wanted = ("AcctGroup", "RequestCpus", "JobStartDate", "CompletionDate")
     found = []
     for job in box.jobs("Bench < 600", wanted):
@@ -269,7 +269,7 @@ def changes(box: Box) -> list[Change]:
 
 
 def allowance(first: Look, second: Look, noted: list[Change]) -> tuple[Counter[str], Counter[str]]:
-    """By how many cores held, and by how many jobs waiting, each group may differ between two looks."""
+    """Cores and pending jobs by which each group may differ between two looks."""
     cores: Counter[str] = Counter()
     waiting: Counter[str] = Counter()
     for change in noted:
@@ -316,7 +316,7 @@ def test_while_jobs_start_and_end_they_differ_by_no_more_than_those_jobs(
 
 
 def bounded(first: Look, second: Look, noted: list[Change]) -> bool:
-    """Check one pair of looks; return whether the bound on cores was below the cores that were held."""
+    """Check a pair of looks; returns whether the bound on cores was below those held."""
     cores, waiting = allowance(first, second, noted)
     for group in (*GROUPS, "other"):
         one, other = first.groups[group], second.groups[group]

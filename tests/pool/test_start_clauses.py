@@ -1,4 +1,4 @@
-"""START's clauses as a table of cases, on the snippet as deployed, evaluated by the pool's own HTCondor.
+"""START's clauses as a table of cases, on the snippet, in the pool's own HTCondor.
 
 The slots are the ads of two deployed nodes, one that acts live and one by cron, with sharectl's
 attributes changed as the cases want them, the jobs are ads, and the library of the pool's own
@@ -100,7 +100,7 @@ def slot_ad(box: Box, name: str) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def deployed(node: Box, way: str) -> Mapping[str, str]:
-    """Attributes of the deployed node's slot, as its startd publishes them, once its jobs have run."""
+    """Attributes of the deployed node's slot, once its STARTD_CRON jobs have run."""
     wanted = {
         "t1_JobCtlTime",
         "t1_Disabled",
@@ -177,7 +177,7 @@ def test_what_is_written_in_a_job_gains_it_nothing(started: Started, way: str) -
 
 
 def test_the_seeds_start_is_forged(started: Started) -> None:
-    """The test above can fail: without MY. a job gets in that brings its own target, before the first run."""
+    """The test above can fail: without MY. a job that brings its own target gets in."""
     unscoped = (
         '(t1_Targetcores[0] == 0) || (split(AcctGroup, ".")[0] == t1_TargetGroups[1] && '
         "RequestCpus == "
@@ -213,7 +213,7 @@ def test_too_few_free_cores_need_no_grace(started: Started) -> None:
     [("SHARECTL_ENABLED = False", "false == false"), ("SHARECTL_ACTUATION = other", "")],
 )
 def test_switched_off_start_is_the_sites_own(node: Box, way: str, line: str, in_force: str) -> None:
-    """The same with a way to act that there is not, but that the slots of multicore jobs are kept for such."""
+    """An unknown way to act too, but slots of multicore jobs are then kept for such."""
     name = NODES[way]
     node.write_config(name, f"{line}\nOff = True\nSTARTD_ATTRS = $(STARTD_ATTRS) Off\n")
     node.reconfig(name)

@@ -1,4 +1,4 @@
-"""The snippet as deployed, with real jobs: targets, caps and claims, grace, and jobs that forge attributes."""
+"""The snippet with real jobs: targets, caps, claims, grace, and forged attributes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ NO_GRACE = "SHARECTL_GRACE_SECONDS = 0\n"
 
 
 def saturated(box: Box) -> None:
-    """Fill the node with short single-core jobs of the held-back group that do not end together; more wait."""
+    """Fill the node with short single-core jobs of the held-back group; more wait."""
     for seconds in (3, 4, 5, 7):
         submit(box, "alice", 1, seconds, 100)
     box.wait_until(lambda: cores_by_group(box)["alice"] == CORES, 60, "alice has the whole node")
@@ -139,7 +139,7 @@ def test_without_its_claim_worklife_a_target_moves_nothing(box: Box) -> None:
 
 
 def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
-    """The roll-up in the partitionable slot is always whole numbers, and says what the dynamic slots say."""
+    """The roll-up in the partitionable slot is whole numbers, those of dynamic slots."""
     override(box, NO_GRACE)
     most = CORES - 8
     publish(box, f"wn-001 alice {most} cms 8")
@@ -173,7 +173,7 @@ def test_the_node_counts_the_held_back_group_as_it_is(box: Box) -> None:
 
 
 def first_start_after_multicore(box: Box) -> float:
-    """Seconds between the end of a multicore job and the first start of a single-core job that waited for it."""
+    """Seconds from the end of a multicore job to the first start of a single-core job."""
     box.wait_until(
         lambda: "MC_GRACE" in partitionable(box, NODE), 30, "the node has looked at its cores"
     )

@@ -1,4 +1,4 @@
-"""What sharectl publishes, read by the node's own program: by the collector, by a signed file, by both."""
+"""Publications read by the node's own program: by collector, signed file, and both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cycles on a pool whose daemons hang or die, and cycles that meet: what is published stands, whole, until all answer."""
+"""Publications stand while daemons hang or die, and while cycles meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A collector that answers and does not know the pool, or not yet: what it does not know is not zero."""
+"""A young collector does not know the pool yet: unknown is not zero."""
 
 from __future__ import annotations
 
