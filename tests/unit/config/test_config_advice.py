@@ -1,3 +1,5 @@
+"""Findings about a sound configuration on this machine, and settings without effect."""
+
 from __future__ import annotations
 
 import os
@@ -6,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from sharectl.cli.main import main
-from sharectl.config.advice import absent, advice, protected, unit_of, unusable
+from sharectl.config.advice import absent, advice, idle, protected, unit_of, unusable
 from sharectl.config.load import parse
 from sharectl.config.model import Config
+from sharectl.config.text import render
 from sharectl.publish import signing
 
+GROUPS = "groups: {cms: {pledge_hs06: 1}}\n"
 SECRET = "0123456789abcdef" * 4
 
 
@@ -23,44 +27,44 @@ def own(tmp_path: Path) -> Path:
 
 
 def config(folder: Path, publish: str, more: str = "") -> Config:
-    return parse(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\npublish: "
-        f"[{publish}]\n{more}",
-        "F",
-    )
+    return parse(f"{GROUPS}state_directory: {folder}\npublish: [{publish}]\n{more}", "F")
+
+
+def served(folder: Path) -> str:
+    return f"{{https: {{file: {folder}/x, url: 'https://cm/x'}}}}"
 
 
 def mounts(folder: Path, *lines: str) -> Path:
     path = folder / "mounts"
-    path.write_text(
-        "".join(f"{line}\n" for line in ("dev / ext4 rw 0 0", *lines)), encoding="utf-8"
-    )
+    table = ("dev / ext4 rw 0 0", *lines)
+    path.write_text("".join(f"{line}\n" for line in table), encoding="utf-8")
     return path
 
 
+# ---- signatures
+
+
 @pytest.mark.parametrize("kind", ["nfs", "nfs4", "cifs", "ceph", "fuse.sshfs"])
-def test_a_file_that_others_machines_write_to_is_to_be_signed(own: Path, kind: str) -> None:
-    table = mounts(
-        own, f"server:/x {own}/sh\\040ared {kind} rw 0 0", "tmpfs /elsewhere tmpfs rw 0 0"
-    )
+def test_a_file_on_a_network_file_system_is_to_be_signed(own: Path, kind: str) -> None:
+    remote = f"server:/x {own}/sh\\040ared {kind} rw 0 0"
+    table = mounts(own, remote, "tmpfs /elsewhere tmpfs rw 0 0")
     (own / "sh ared").mkdir()
     (line,) = advice(config(own, f'{{file: "{own}/sh ared/sharectl.txt"}}'), table)
     assert line.startswith("publish[0].file: ")
-    assert f"network file system ({kind})" in line
+    assert f"({kind})" in line
     assert "write signing_key_file: /etc/sharectl/keys" in line
     assert advice(config(own, f"{{file: {own}/sharectl.txt}}"), table) == []
 
 
 def test_of_two_mounts_on_one_place_the_later_counts(own: Path) -> None:
     local, remote = f"dev {own} ext4 rw 0 0", f"server:/x {own} nfs4 rw 0 0"
-    file = own / "sharectl.txt"
-    trusted = [os.geteuid()]
-    assert "nfs4" in (signing.why_untrusted(file, mounts(own, local, remote), trusted) or "")
-    assert "nfs4" not in (signing.why_untrusted(file, mounts(own, remote, local), trusted) or "")
+    for lines, is_remote in (((local, remote), True), ((remote, local), False)):
+        why = signing.why_untrusted(own / "sharectl.txt", mounts(own, *lines), [os.geteuid()])
+        assert ("nfs4" in (why or "")) == is_remote
 
 
 @pytest.mark.parametrize("mode", [0o775, 0o777, 0o1777])
-def test_so_is_one_in_a_folder_that_others_write_to(own: Path, mode: int) -> None:
+def test_so_is_a_file_in_a_folder_that_others_write_to(own: Path, mode: int) -> None:
     (own / "deep").mkdir()
     own.chmod(mode)
     (line,) = advice(config(own, f"{{file: {own}/sharectl.txt}}"), mounts(own))
@@ -69,7 +73,7 @@ def test_so_is_one_in_a_folder_that_others_write_to(own: Path, mode: int) -> Non
     assert bool(deep) == (mode != 0o1777)
 
 
-def test_so_is_one_that_belongs_to_somebody_else(own: Path) -> None:
+def test_so_is_a_file_of_another_user(own: Path) -> None:
     file = own / "sharectl.txt"
     file.touch()
     stranger = os.geteuid() or 4242
@@ -78,90 +82,79 @@ def test_so_is_one_that_belongs_to_somebody_else(own: Path) -> None:
     assert signing.why_untrusted(file, own / "no-such-table", [stranger]) is None
 
 
-def test_what_goes_over_the_network_is_to_be_signed_and_ads_are_not(own: Path) -> None:
-    served = f"{{https: {{file: {own}/x, url: 'https://cm/x'}}}}"
-    (line,) = advice(config(own, f"{served}, {{collector: {{}}}}"), mounts(own))
-    assert line.startswith("publish[0].https: crosses the network")
+def test_files_of_a_web_server_are_to_be_signed_and_ads_are_not(own: Path) -> None:
+    (line,) = advice(config(own, f"{served(own)}, {{collector: {{}}}}"), mounts(own))
+    assert line.startswith("publish[0].https: ")
     key = f"signing_key_file: {own}/keys\n"
-    assert advice(config(own, served, key), mounts(own)) == []
+    assert advice(config(own, served(own), key), mounts(own)) == []
     (line,) = advice(config(own, "{collector: {}}", key), mounts(own))
-    assert "signs nothing" in line
+    assert line.startswith("signing_key_file: signs nothing")
 
 
 def test_a_key_that_cannot_be_used_is_a_finding(
     own: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    keys = own / "keys"
-    path = own / "sharectl.yaml"
-    path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\nsigning_key_file: {keys}\n",
-        encoding="utf-8",
-    )
+    keys, path = own / "keys", own / "sharectl.yaml"
+    path.write_text(f"{GROUPS}state_directory: {own}\nsigning_key_file: {keys}\n", encoding="utf-8")
     assert main(["check", "config", str(path)]) == 1
-    assert f"signing_key_file: {keys}: cannot be read: No such file" in capsys.readouterr().err
+    assert f"signing_key_file: {keys}: cannot be read: " in capsys.readouterr().err
     keys.write_text(f"a {SECRET}\n", encoding="utf-8")
-    keys.chmod(0o644)
-    assert main(["check", "config", str(path)]) == 1
-    assert "has mode 0644" in capsys.readouterr().err
-    keys.chmod(0o600)
-    assert main(["check", "config", str(path)]) == 0
-    out, err = capsys.readouterr()
-    assert f"signing_key_file: {keys}\n" in out
-    assert SECRET[:16] not in out + err
+    for mode, exit_code in ((0o644, 1), (0o600, 0)):
+        keys.chmod(mode)
+        assert main(["check", "config", str(path)]) == exit_code
+        out, err = capsys.readouterr()
+        assert ("has mode 0644" in err) == bool(exit_code)
+        assert f"signing_key_file: {keys}\n" in out
+        assert SECRET[:16] not in out + err
     assert unusable(parse(path.read_text(encoding="utf-8"), "F"), path) == ([], [])
 
 
-def test_a_folder_that_is_not_there_is_named(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+# ---- folders
+
+
+def test_a_folder_that_is_absent_is_recommended(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert absent(config(own, f"{{file: {own}/sharectl.txt}}"), {}) == []
-    served = f"{{https: {{file: {own}/www/x, url: 'https://cm/x'}}}}"
-    found = absent(
-        config(own / "state", f"{{file: {own}/shared/x}}, {served}, {{collector: {{}}}}"), {}
-    )
-    assert [line.split("; ")[0] for line in found] == [
-        f"state_directory: there is no folder {own}/state on this machine",
-        f"publish[0].file: there is no folder {own}/shared on this machine",
-        f"publish[1].https.file: there is no folder {own}/www on this machine",
+    ways = f"{{file: {own}/shared/x}}, {served(own / 'www')}, {{collector: {{}}}}"
+    assert [line.split("; ")[0] for line in absent(config(own / "state", ways), {})] == [
+        f"{place}: there is no folder {own}/{name} on this machine"
+        for place, name in (
+            ("state_directory", "state"),
+            ("publish[0].file", "shared"),
+            ("publish[1].https.file", "www"),
+        )
     ]
     path = own / "sharectl.yaml"
-    path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}/state\n", encoding="utf-8"
-    )
+    path.write_text(f"{GROUPS}state_directory: {own}/state\n", encoding="utf-8")
     assert main(["check", "config", str(path)]) == 0
-    assert (
-        f"recommended: state_directory, publish[0].file: there is no folder {own}/state "
-        in capsys.readouterr().err
-    )
+    assert "recommended: state_directory, publish[0].file: " in capsys.readouterr().err
 
 
-def test_the_state_directory_that_the_first_cycle_makes_is_not_to_be_made(own: Path) -> None:
-    (line,) = absent(config(own / "state", "{collector: {}}"), {})
-    assert "; the first cycle makes it" in line
-    assert "make it before" not in line
-    (line,) = absent(config(own / "deep" / "state", "{collector: {}}"), {})
-    assert line.endswith("make it before cycles run here")
+def test_a_state_directory_that_the_first_cycle_makes_need_not_be_made(own: Path) -> None:
+    for folder, made in ((own / "state", True), (own / "deep" / "state", False)):
+        (line,) = absent(config(folder, "{collector: {}}"), {})
+        assert ("the first cycle makes it" in line) == made
+        assert ("make it before" in line) != made
 
 
-def test_what_is_in_the_way_is_a_finding(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_or_folder_in_the_way_is_a_finding(
+    own: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (own / "web").mkdir()
     (own / "state").touch()
-    found = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
-    assert absent(found, {}) == []
-    first, second = unusable(found, own / "F")[0]
-    assert (
-        first
-        == f"state_directory, publish[1].file: {own}/state is no folder; name another path, or move what is there"
-    )
+    chosen = config(own / "state", f"{{file: {own}/web}}, {{file: {own}/state/x}}")
+    assert absent(chosen, {}) == []
+    first, second = unusable(chosen, own / "F")[0]
+    assert first.startswith(f"state_directory, publish[1].file: {own}/state is no folder; ")
     assert second.startswith(f"publish[0].file: {own}/web is a folder; name the file in it")
     path = own / "sharectl.yaml"
-    path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {own}\npublish: [{{file: "
-        f"{own}/web}}]\n",
-        encoding="utf-8",
-    )
+    lines = f"{GROUPS}state_directory: {own}\npublish: [{{file: {own}/web}}]\n"
+    path.write_text(lines, encoding="utf-8")
     assert main(["check", "config", str(path)]) == 1
-    out, err = capsys.readouterr()
-    assert "web is a folder" in err
-    assert out.splitlines()[-1].startswith("# not ok: 1 problem on this machine")
+    assert (
+        capsys.readouterr().out.splitlines()[-1].startswith("# not ok: 1 problem on this machine")
+    )
 
 
 UNIT = {
@@ -186,15 +179,14 @@ UNIT = {
     ],
 )
 def test_a_folder_that_the_unit_protects_is_named(path: str, setting: str, remedy: str) -> None:
-    chosen = parse(f"groups: {{cms: {{pledge_hs06: 1}}}}\nhistory: {{jobs_file: {path}}}", "F")
+    chosen = parse(f"{GROUPS}history: {{jobs_file: {path}}}", "F")
     lines = protected(chosen, UNIT)
     assert [line.split(": ")[0] for line in lines] == (["history.jobs_file"] if setting else [])
     assert setting in "".join(lines)
     assert "".join(lines).endswith(remedy)
     assert protected(chosen, {}) == []
-    assert protected(chosen, {**UNIT, "ProtectSystem": "full"}) == lines * (
-        "ProtectSystem" not in setting
-    )
+    by_full = protected(chosen, {**UNIT, "ProtectSystem": "full"})
+    assert by_full == ([] if "ProtectSystem" in setting else lines)
     assert "/var/lib/sharectl on" not in "".join(absent(chosen, UNIT)), "systemd makes it"
 
 
@@ -211,14 +203,65 @@ def test_systemd_is_asked_for_the_unit(own: Path, monkeypatch: pytest.MonkeyPatc
         assert unit_of() == unit
 
 
-def test_check_config_takes_the_option_that_other_verbs_have(
-    own: Path, capsys: pytest.CaptureFixture[str]
+# ---- settings without effect
+
+CMS, ATLAS = "max_lent_hs06: 100", "max_borrowed_hs06: 5"
+
+
+def idle_of(cms: str = "", atlas: str = "", rest: str = "") -> list[str]:
+    groups = (f"{name}: {{pledge_hs06: 100, {own}}}" for name, own in (("cms", cms), ("a", atlas)))
+    return idle(parse(f"groups: {{{', '.join(groups)}}}\n{rest}", "F"))
+
+
+@pytest.mark.parametrize(
+    ("cms", "rest", "beginning", "remedy"),
+    [
+        ("max_lent_hs06: 500", "", "groups.cms.max_lent_hs06: 500 bounds nothing", "write less"),
+        (ATLAS, "", "groups.cms.max_borrowed_hs06: has no effect", "write max_lent_hs06 for"),
+        (f"{ATLAS}, {CMS}", "", "groups.cms.max_borrowed_hs06: has no effect", "write"),
+        ("", "control: {carry_over: {repay_seconds: 60}}", "control.carry_over: ", "write pledge"),
+        ("", "control: {pid: {gain: 2}}", "control.pid: has no effect", "write law: pid"),
+        (
+            "control: {ewma: {half_life_seconds: 5}, law: pid}",
+            "control: {law: ewma}",
+            "groups.cms.control.ewma: has no effect",
+            "write law: ewma",
+        ),
+        (
+            "",
+            "control: {dwell_seconds: 7200}\nvalidity_seconds: 60",
+            "control.dwell_seconds: 7200 is above validity_seconds, 60",
+            "write a longer validity_seconds",
+        ),
+    ],
+)
+def test_a_setting_without_effect_is_named(
+    cms: str, rest: str, beginning: str, remedy: str
 ) -> None:
-    path = own / "sharectl.yaml"
-    path.write_text("groups: {cms: {pledge_hs06: 12}}\n", encoding="utf-8")
-    assert main(["check", "config", "--config", str(path)]) == 0
-    assert "pledge_hs06: 12" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as caught:
-        main(["check", "config", str(path), "--config", str(path)])
-    assert caught.value.code == 2
-    assert "not allowed with argument" in capsys.readouterr().err
+    (line,) = idle_of(cms, rest=rest)
+    assert line.startswith(beginning)
+    assert remedy in line
+
+
+@pytest.mark.parametrize(
+    ("cms", "atlas", "rest"),
+    [
+        (CMS, ATLAS, ""),
+        ("", "", "control: {carry_over: {pledge_hours: 24, repay_seconds: 60}}"),
+        ("", "", "control: {law: pid, pid: {gain: 2}}"),
+        ("control: {law: pid}", "", "control: {pid: {gain: 2}}"),
+        (
+            "groups: {prod: {share: 1, control: {law: ewma}}}",
+            "",
+            "control: {ewma: {half_life_seconds: 5}}",
+        ),
+        ("control: {pid: {gain: 2}}, groups: {p: {share: 1, control: {law: pid}}}", "", ""),
+        ("", "", "control: {dwell_seconds: 60}\nvalidity_seconds: 60"),
+    ],
+)
+def test_a_setting_with_effect_is_not(cms: str, atlas: str, rest: str) -> None:
+    assert idle_of(cms, atlas, rest) == []
+
+
+def test_defaults_that_are_written_out_are_not_idle() -> None:
+    assert idle(parse(render(parse(GROUPS, "F")), "F")) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,25 +15,20 @@ from sharectl.config.text import as_data
 from sharectl.errors import ConfigError
 
 KEYS = "a " + "0" * 64 + "\n"
-
 READ = ("sharectl.yaml", "keys", "cas/one.pem", "knobs", "ca.pem", "condor_config")
-KEPT = (
-    "lock",
-    "state.json",
-    "places.json",
-    "disabled",
-    "pledges-cric.json",
-    "pledges-negotiator.json",
-    "ledger/ledger.sqlite",
-    "ledger/ledger.sqlite-wal",
-    "ledger/changes.jsonl",
-    "ledger/changes.jsonl.3",
-)
+STATE = ("lock", "state.json", "places.json", "disabled", "pledges-cric.json")
+LEDGER = ("ledger.sqlite", "ledger.sqlite-wal", "changes.jsonl", "changes.jsonl.3")
+KEPT = (*STATE, "pledges-negotiator.json", *(f"ledger/{name}" for name in LEDGER))
 WAYS = {
     "publish[0].file": "publish: [{{file: {path}}}]",
     "publish[0].https.file": "publish: [{{https: {{file: {path}, url: 'https://cm/x'}}}}]",
     "history.jobs_file": "history: {{jobs_file: {path}}}",
     "history.errors_log": "history: {{errors_log: {path}}}",
+}
+SOURCES = {
+    "knobs": "{{from: negotiator, negotiator: {{file: {folder}/knobs}}}}",
+    "ca.pem": "{{from: cric, cric: {{federations: [A], ca_file: {folder}/ca.pem}}}}",
+    "cas/one.pem": "{{from: cric, cric: {{federations: [A], ca_directory: {folder}/cas}}}}",
 }
 
 
@@ -48,61 +44,41 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def configured(folder: Path, line: str, pledges: str = "") -> Path:
+def configured(folder: Path, line: str, pledges: str = "", key: str = "keys") -> Path:
     path = folder / "sharectl.yaml"
     path.write_text(
-        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\nsigning_key_file: "
-        f"{folder}/keys\n"
-        f"pool: {{collector: '127.0.0.1:1'}}\n{line}\n{pledges}\n"
+        f"groups: {{cms: {{pledge_hs06: 1}}}}\nstate_directory: {folder}\n"
+        f"signing_key_file: {folder}/{key}\npool: {{collector: '127.0.0.1:1'}}\n{line}\n{pledges}\n"
     )
     return path
 
 
-@pytest.mark.parametrize("named", WAYS)
-@pytest.mark.parametrize(
-    "name", [name for name in (*READ, *KEPT) if name not in ("knobs", "ca.pem", "cas/one.pem")]
-)
-def test_no_file_that_sharectl_reads_or_keeps_is_written(
-    folder: Path, name: str, named: str
-) -> None:
-    path = configured(folder, WAYS[named].format(path=folder / name))
+@pytest.mark.parametrize("key", WAYS)
+@pytest.mark.parametrize("name", [name for name in (*READ, *KEPT) if name not in SOURCES])
+def test_no_file_that_sharectl_reads_or_keeps_is_written(folder: Path, name: str, key: str) -> None:
+    path = configured(folder, WAYS[key].format(path=folder / name))
     before = (folder / name).read_bytes() if (folder / name).exists() else None
     with pytest.raises(ConfigError) as caught:
         refuse_clashes(load(path), path)
     (problem,) = caught.value.problems
-    assert re.match(
-        rf"{re.escape(named)}: .* is (read: |written by ).*; write a path of its own", problem
-    )
+    use = r".* is (read: |written by ).*; write a path of its own"
+    assert re.match(rf"{re.escape(key)}: {use}", problem)
     assert main(["cycle", "--config", str(path)]) == 78
     if name != "sharectl.yaml":
         assert ((folder / name).read_bytes() if before is not None else None) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "pledges"),
-    [
-        ("knobs", "pledges: {{from: negotiator, negotiator: {{file: {folder}/knobs}}}}"),
-        ("ca.pem", "pledges: {{from: cric, cric: {{federations: [A], ca_file: {folder}/ca.pem}}}}"),
-        (
-            "cas/one.pem",
-            "pledges: {{from: cric, cric: {{federations: [A], ca_directory: {folder}/cas}}}}",
-        ),
-    ],
-)
-def test_no_file_that_a_source_of_pledges_reads_is_written(
-    folder: Path, name: str, pledges: str
-) -> None:
-    path = configured(
-        folder, f"publish: [{{file: {folder / name}}}]", pledges.format(folder=folder)
-    )
+@pytest.mark.parametrize(("name", "pledges"), SOURCES.items())
+def test_no_file_of_a_source_of_pledges_is_written(folder: Path, name: str, pledges: str) -> None:
+    section = f"pledges: {pledges.format(folder=folder)}"
+    path = configured(folder, f"publish: [{{file: {folder / name}}}]", section)
     with pytest.raises(ConfigError, match=r"publish\[0\].file: .* is read: pledges\."):
         refuse_clashes(load(path), path)
 
 
-def test_a_rotated_log_does_not_replace_what_lies_beside_it(folder: Path) -> None:
+def test_a_rotated_log_does_not_replace_the_file_beside_it(folder: Path) -> None:
     (folder / "keys").rename(folder / "log.2")
-    path = configured(folder, f"history: {{errors_log: {folder}/log}}")
-    path.write_text(path.read_text().replace(f"{folder}/keys", f"{folder}/log.2"))
+    path = configured(folder, f"history: {{errors_log: {folder}/log}}", key="log.2")
     with pytest.raises(ConfigError, match=r"history\.errors_log: .* is read: signing_key_file"):
         refuse_clashes(load(path), path)
 
@@ -127,74 +103,58 @@ def linked(folder: Path, how: str) -> Path:
 
 
 @pytest.mark.parametrize("how", ["link", "hard link", "folder", "dots"])
-def test_links_lead_nowhere_else(
-    folder: Path, how: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = configured(folder, f"publish: [{{file: {linked(folder, how)}}}]")
-    said = "publish[0].file: "
-    assert main(["check", "config", str(path)]) == 1
-    assert said in capsys.readouterr().err
-    assert main(["cycle", "--config", str(path)]) == 78
-    assert said in capsys.readouterr().err
+def test_links_are_followed(folder: Path, how: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path, at = configured(folder, f"publish: [{{file: {linked(folder, how)}}}]"), "publish[0].file:"
+    for arguments, exit_code in ((["check", "config"], 1), (["cycle"], 78)):
+        assert main([*arguments, "--config", str(path)]) == exit_code
+        assert at in capsys.readouterr().err
     assert main(["disable", "--reason", "x", "--config", str(path)]) == 74
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert "sharectl is disabled all the same" in captured.err
+    err = capsys.readouterr().err
+    assert at in err
+    assert "sharectl is disabled all the same" in err
     assert (folder / "disabled").exists()
     assert (folder / "keys").read_text() == KEYS
 
 
 @pytest.mark.parametrize("name", ["sharectl.yaml", "keys", "targets"])
-def test_no_export_and_no_page_takes_the_place_of_one(
+def test_no_export_and_no_page_takes_the_place_of_a_file(
     folder: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     own = folder / "own"
     own.mkdir()
     path = configured(folder, f"publish: [{{file: {own}/targets}}]")
-    path.write_text(
-        path.read_text().replace(f"state_directory: {folder}", f"state_directory: {own}/state")
-    )
-    place = own / name if name == "targets" else folder / name
-    beside = folder / "beside"
-    if place.exists():
-        beside.hardlink_to(place)
-    else:
-        beside.symlink_to(place)
-    for output in (place, beside):
-        arguments = ["ledger", "export", "-o", str(output), "--config", str(path)]
-        assert main(arguments) == 74
-        assert f"{output}: not written: " in capsys.readouterr().err
+    home = f"state_directory: {folder}"
+    path.write_text(path.read_text().replace(home, f"{home}/own/state"))
+    output, beside = own / name if name == "targets" else folder / name, folder / "beside"
+    beside.hardlink_to(output) if output.exists() else beside.symlink_to(output)
+    for place in (output, beside):
+        assert main(["ledger", "export", "-o", str(place), "--config", str(path)]) == 74
+        assert f"{place}: not written: " in capsys.readouterr().err
     page = folder / "index.html"
     page.hardlink_to(path)
     assert main(["report", "-o", str(folder), "--config", str(path)]) == 74
-    assert (
-        f"{page}: not written: sharectl reads it (the configuration itself)"
-        in capsys.readouterr().err
-    )
+    assert f"{page}: not written: sharectl reads it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("certificates", ["ca_file", "ca_directory"])
 def test_every_path_of_a_configuration_is_in_the_list(folder: Path, certificates: str) -> None:
     """A path that is named under a new key must be written, read or kept."""
     line = "publish: [{https: {file: /w/1, url: 'https://cm/x', ca_file: /r/2}}, {file: /w/3}]"
-    more = (
-        f"pledges: {{from: cric, cric: {{federations: [A], {certificates}: /r/4, copy_file: "
-        f"/w/6}}, negotiator: {{file: /r/7}}}}\n"
-        "history: {jobs_file: /w/8, errors_log: /w/9}"
-    )
-    path = configured(folder, line, more)
+    cric = f"{{federations: [A], {certificates}: /r/4, copy_file: /w/6}}"
+    pledges = f"pledges: {{from: cric, cric: {cric}, negotiator: {{file: /r/7}}}}"
+    path = configured(folder, line, f"{pledges}\nhistory: {{jobs_file: /w/8, errors_log: /w/9}}")
     config = load(path)
-    named = {str(file.path) for file in (*kept(config, path), *written(config))}
-    values = {value for value in _texts(as_data(config)) if value.startswith("/")}
-    assert values - named == {str(config.state_directory)}
-    assert {f"/w/{number}" for number in (1, 3, 6, 8, 9)} == {
-        str(file.path) for file in written(config)
+    files = {str(file.path) for file in (*kept(config, path), *written(config))}
+    paths = {text for text in texts(as_data(config)) if text.startswith("/")}
+    assert paths - files == {str(config.state_directory)}
+    assert {str(file.path) for file in written(config)} == {
+        f"/w/{number}" for number in (1, 3, 6, 8, 9)
     }
 
 
-def _texts(value: object) -> list[str]:
-    if isinstance(value, dict):
-        return [text for part in value.values() for text in _texts(part)]
-    if isinstance(value, list):
-        return [text for part in value for text in _texts(part)]
-    return [value] if isinstance(value, str) else []
+def texts(value: object) -> Iterator[str]:
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for part in parts:
+        yield from texts(part)
+    if isinstance(value, str):
+        yield value
