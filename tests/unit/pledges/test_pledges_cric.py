@@ -69,6 +69,11 @@ def source(server: WebServer, tmp_path: Path) -> Source:
     return Source(server, tmp_path)
 
 
+def problem_of(pledged: Pledged) -> str:
+    assert pledged.pledges == ()
+    return pledged.source.problem or ""
+
+
 def saying(cms: object = 87100, atlas: object = 105300, federation: str = "IT-INFN-CNAF") -> Answer:
     quarters = {f"Q{n}": {"cms": {"CPU": cms}, "atlas": {"CPU": atlas}} for n in range(1, 5)}
     return serving(json.dumps({federation: {"pledges": {"2026": quarters}}}).encode())
@@ -79,11 +84,15 @@ def failing(request: BaseHTTPRequestHandler) -> None:
 
 
 def test_pledges_of_the_quarter_with_their_places(source: Source) -> None:
-    found = source.look()
-    assert found.source.problem is None
-    assert found.hs06 == {"cms": 87100, "atlas": 105300}
-    assert found.pledges[0].place == "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU"
-    assert (found.pledges[0].source, found.pledges[0].said_at, found.warnings) == ("cric", None, ())
+    pledged = source.look()
+    assert pledged.source.problem is None
+    assert pledged.hs06 == {"cms": 87100, "atlas": 105300}
+    assert pledged.pledges[0].place == "CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU"
+    assert (pledged.pledges[0].source, pledged.pledges[0].said_at, pledged.warnings) == (
+        "cric",
+        None,
+        (),
+    )
     assert source.server.asked == ["/api/?json&start_year=2025"]
 
 
@@ -111,9 +120,9 @@ def test_an_answer_that_still_holds_is_not_sent_again(source: Source) -> None:
         request.end_headers()
 
     source.look()
-    found = source.look(NOW + DAY_SECONDS, unchanged)
+    pledged = source.look(NOW + DAY_SECONDS, unchanged)
     assert seen == ['"one"']
-    assert (found.hs06["cms"], found.pledges[0].said_at, found.warnings) == (87100, None, ())
+    assert (pledged.hs06["cms"], pledged.pledges[0].said_at, pledged.warnings) == (87100, None, ())
     assert source.look(NOW + DAY_SECONDS + HOUR_SECONDS).pledges[0].said_at == NOW + DAY_SECONDS
     source.look(NOW + DAY_SECONDS, refresh=True)
     assert seen[1] is None, "a refresh wants the whole answer"
@@ -176,19 +185,18 @@ def test_what_a_server_may_do_ends_in_the_copy_or_in_no_pledges_and_is_said(
 ) -> None:
     patient = {"deadline_seconds": 0.3 if answer is hanging else 20}
     source.changed(**patient)
-    without = source.look(answer=answer)
-    assert without.pledges == ()
-    assert problem in (without.source.problem or "")
-    assert f"there is no copy of it in {source.copy_file}" in (without.source.problem or "")
+    without = problem_of(source.look(answer=answer))
+    assert problem in without
+    assert f"there is no copy of it in {source.copy_file}" in without
     assert not source.copy_file.exists()
     source.changed(deadline_seconds=20)
     source.look(answer=serving(RECORDED))
     kept = source.copy_file.read_bytes()
     source.changed(**patient)
-    found = source.look(NOW + 2 * DAY_SECONDS, answer)
-    assert found.hs06 == {"cms": 87100, "atlas": 105300}
-    assert {pledge.said_at for pledge in found.pledges} == {NOW}
-    (warning,) = found.warnings
+    pledged = source.look(NOW + 2 * DAY_SECONDS, answer)
+    assert pledged.hs06 == {"cms": 87100, "atlas": 105300}
+    assert {pledge.said_at for pledge in pledged.pledges} == {NOW}
+    (warning,) = pledged.warnings
     assert problem in warning
     assert warning.endswith("the copy of 2.0 days ago is in use")
     assert source.copy_file.read_bytes() == kept
@@ -201,50 +209,18 @@ def test_a_server_that_is_gone(source: Source, tmp_path: Path) -> None:
     assert "refused" in (source.look().source.problem or "")
 
 
-def test_a_certificate_of_another_name_of_another_authority_or_expired(
+def test_a_certificate_of_another_name_or_of_another_authority(
     source: Source, server: WebServer, tmp_path: Path
 ) -> None:
-    for name, subject, why in (
-        ("other", "elsewhere.example.org", "Hostname mismatch"),
-        ("old", "localhost", "certificate has expired"),
-    ):
-        folder = tmp_path / name
-        folder.mkdir()
-        if name == "old":
-            _expired(folder)
-        with web_server(folder, serving(RECORDED), subject) as running:
-            source.changed(url=running.url("/x"), ca_file=running.certificate)
-            assert why in (source.look().source.problem or "")
-            assert running.asked == [], "nothing is said to a server that is not known"
-    source.changed(url=server.url("/x"), ca_file=tmp_path / "other" / "server.pem")
-    assert "CERTIFICATE_VERIFY_FAILED" in (source.look().source.problem or "")
-    source.changed(ca_file=None)
-    assert "CERTIFICATE_VERIFY_FAILED" in (source.look().source.problem or ""), (
-        "this machine does not trust it"
-    )
+    with web_server(tmp_path, serving(RECORDED), "elsewhere.example.org") as running:
+        source.changed(url=running.url("/x"), ca_file=running.certificate)
+        assert "Hostname mismatch" in problem_of(source.look())
+        assert running.asked == [], "nothing is sent to a server that is not trusted"
+        for trusted in (running.certificate, None):
+            source.changed(url=server.url("/x"), ca_file=trusted)
+            assert "CERTIFICATE_VERIFY_FAILED" in problem_of(source.look())
     source.changed(ca_file=tmp_path / "none.pem")
-    assert f"{tmp_path}/none.pem" in (source.look().source.problem or "")
-
-
-def _expired(folder: Path) -> None:
-    """Write a key and a certificate of 2020."""
-    (folder / "index.txt").write_text("", encoding="ascii")
-    (folder / "serial").write_text("01\n", encoding="ascii")
-    (folder / "ca.cnf").write_text(
-        f"[ca]\ndefault_ca=d\n[d]\nnew_certs_dir={folder}\ndatabase={folder}/index.txt\n"
-        f"serial={folder}/serial\ndefault_md=sha256\npolicy=p\nx509_extensions=e\n"
-        "[p]\ncommonName=supplied\n"
-        "[e]\nsubjectAltName=DNS:localhost\nbasicConstraints=critical,CA:true\n",
-        encoding="ascii",
-    )
-    dates = "-startdate 20200101000000Z -enddate 20200102000000Z"
-    key, request, certificate = (folder / name for name in ("server.key", "r.csr", "server.pem"))
-    files = f"-keyfile {key} -in {request}"
-    for command in (
-        f"req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout {key} -out {request}",
-        f"ca -batch -selfsign -config {folder}/ca.cnf {dates} -notext {files} -out {certificate}",
-    ):
-        subprocess.run(["openssl", *command.split()], check=True, capture_output=True)
+    assert f"{tmp_path}/none.pem" in problem_of(source.look())
 
 
 def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None:
@@ -259,11 +235,8 @@ def test_a_folder_of_hashed_certificates(source: Source, tmp_path: Path) -> None
 def test_a_copy_is_used_until_it_is_too_old(source: Source) -> None:
     source.look()
     assert source.look(NOW + 29 * DAY_SECONDS, failing).hs06["cms"] == 87100
-    found = source.look(NOW + 31 * DAY_SECONDS, failing)
-    assert found.pledges == ()
-    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in (
-        found.source.problem or ""
-    )
+    old = problem_of(source.look(NOW + 31 * DAY_SECONDS, failing))
+    assert "is of 31.0 days ago, older than pledges.cric.max_age_days (30)" in old
 
 
 def test_a_copy_of_another_place_is_not_used(source: Source, server: WebServer) -> None:
@@ -276,21 +249,24 @@ def test_the_next_year_is_asked_for_and_its_pledges_used(source: Source) -> None
     source.look()
     in_april = NOW + 150 * DAY_SECONDS
     source.changed(max_age_days=300)
-    found = source.look(in_april, serving(RECORDED))
+    problem = problem_of(source.look(in_april, serving(RECORDED)))
     assert source.server.asked == ["/api/?json&start_year=2026"]
-    assert "has no 2027, which 2027 Q1 needs; there is 2025, 2026" in (found.source.problem or "")
+    assert "has no 2027, which 2027 Q1 needs; there is 2025, 2026" in problem
 
 
 @pytest.mark.parametrize("cms", [174201, 43549])
 def test_a_pledge_that_jumps_waits_for_a_word(source: Source, cms: int) -> None:
     source.look()
     later = NOW + DAY_SECONDS
-    found = source.look(later, saying(cms=cms, atlas=110000))
-    assert found.hs06 == {"cms": 87100, "atlas": 110000}
-    (warning,) = found.warnings
+    pledged = source.look(later, saying(cms=cms, atlas=110000))
+    assert pledged.hs06 == {"cms": 87100, "atlas": 110000}
+    (warning,) = pledged.warnings
     assert f"CPU is {cms} HS06, after 87100: more than a factor of 2" in warning
     assert "`sharectl pledges --confirm` takes it; the pledge before stays in use" in warning
-    assert {pledge.group: pledge.said_at for pledge in found.pledges} == {"cms": NOW, "atlas": None}
+    assert {pledge.group: pledge.said_at for pledge in pledged.pledges} == {
+        "cms": NOW,
+        "atlas": None,
+    }
     assert source.look(later + HOUR_SECONDS).hs06["cms"] == 87100
     assert source.look(later + HOUR_SECONDS, confirm=True, refresh=True).hs06["cms"] == cms
     after = source.look(later + 2 * HOUR_SECONDS)
@@ -300,37 +276,32 @@ def test_a_pledge_that_jumps_waits_for_a_word(source: Source, cms: int) -> None:
 def test_a_pledge_that_jumped_and_is_not_confirmed_does_not_last_for_ever(source: Source) -> None:
     source.look()
     source.look(NOW + 20 * DAY_SECONDS, saying(cms=1))
-    found = source.look(NOW + 31 * DAY_SECONDS)
-    assert found.pledges == ()
-    assert "the pledge before is of 31.0 days ago, too old to stay" in (found.source.problem or "")
+    problem = problem_of(source.look(NOW + 31 * DAY_SECONDS))
+    assert "the pledge before is of 31.0 days ago, too old to stay" in problem
 
 
-@pytest.mark.parametrize(("cms", "why"), [(0, "cms.CPU is 0"), ("0", "cms.CPU is 0")])
-def test_no_power_is_never_a_pledge(source: Source, cms: object, why: str) -> None:
+@pytest.mark.parametrize("cms", [0, "0"])
+def test_no_power_is_never_a_pledge(source: Source, cms: object) -> None:
     source.look()
-    found = source.look(NOW + DAY_SECONDS, saying(cms=cms))
-    assert found.pledges == ()
-    assert (
-        f"groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.{why}; write pledge_hs06 there, or "
-        "remove the group" in (found.source.problem or "")
-    )
+    problem = problem_of(source.look(NOW + DAY_SECONDS, saying(cms=cms)))
+    assert problem.startswith("groups.cms: CRIC.IT-INFN-CNAF.pledges.2026.Q3.cms.CPU is 0; write ")
 
 
 def test_an_unknown_vo_is_named(source: Source) -> None:
-    found = source.look(wanted=(CMS, SteeredGroup("belle", None, "groups.belle", "belle2")))
-    assert found.source.problem == (
-        "groups.belle: CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3; "
-        "write pledge_hs06 there, "
-        "or remove the group"
-    )
+    belle = SteeredGroup("belle", None, "groups.belle", "belle2")
+    problem = problem_of(source.look(wanted=(CMS, belle)))
+    fact = "CRIC has no CPU pledge of IT-INFN-CNAF for the VO belle2 in 2026 Q3"
+    assert problem.startswith(f"groups.belle: {fact}; write pledge_hs06 there")
 
 
 def test_a_written_pledge_goes_before_and_is_said(source: Source) -> None:
     written = replace(CMS, written_hs06=5.0)
-    found = source.look(wanted=(written, ATLAS))
-    assert found.hs06 == {"cms": 5, "atlas": 105300}
-    assert (found.pledges[0].source, found.pledges[0].instead_of_hs06) == ("yaml", 87100)
-    assert found.notes[0].startswith("groups.cms: 5 HS06 is written, and goes before the 87100 of ")
+    pledged = source.look(wanted=(written, ATLAS))
+    assert pledged.hs06 == {"cms": 5, "atlas": 105300}
+    assert (pledged.pledges[0].source, pledged.pledges[0].instead_of_hs06) == ("yaml", 87100)
+    assert pledged.notes[0].startswith(
+        "groups.cms: 5 HS06 is written, and goes before the 87100 of "
+    )
     assert (
         source.look(NOW + DAY_SECONDS, saying(cms=1), wanted=(written, ATLAS)).source.problem
         is None
@@ -344,30 +315,17 @@ def test_a_dry_run_keeps_nothing(source: Source) -> None:
 
 def test_a_copy_that_cannot_be_kept_is_said(source: Source) -> None:
     source.copy_file = source.copy_file / "none" / "x"
-    found = source.look()
-    assert found.hs06["cms"] == 87100
-    assert "the copy of the pledges is not kept" in found.warnings[0]
+    pledged = source.look()
+    assert pledged.hs06["cms"] == 87100
+    assert "the copy of the pledges is not kept" in pledged.warnings[0]
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"",
-        b"{",
-        b"[]",
-        b"null",
-        b"{}",
-        b'{"schema_version": 1}',
-        b'{"schema_version": 2}',
-        b"\xff" * 9,
-        b"[" * 99999,
-    ],
-)
-def test_a_broken_copy_is_said_and_replaced(source: Source, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"schema_version": 2}', b"\xff" * 9])
+def test_a_broken_copy_is_reported_and_replaced(source: Source, content: bytes) -> None:
     source.copy_file.write_bytes(content)
-    found = source.look()
-    assert found.hs06["cms"] == 87100
-    assert found.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
+    pledged = source.look()
+    assert pledged.hs06["cms"] == 87100
+    assert pledged.warnings[0].startswith(f"{source.copy_file}: cannot be read: ")
     assert source.look(NOW + 1).warnings == ()
 
 
