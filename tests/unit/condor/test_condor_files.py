@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from sharectl.condor.configuration import circle, definitions_in, in_force
 
 
@@ -10,36 +12,33 @@ def definitions(folder: Path, text: str) -> list[tuple[int, str, str]]:
     return [(each.line, each.name, each.text) for each in definitions_in([folder / "a.conf"])]
 
 
-def test_continuations_count_from_their_first_line_and_comments_are_left_out(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Continuations count from their first line, comments are left out.
+        (
+            "# A = 0\nA = 1 \\\n   && 2 \\\n# in between\n   && 3\nB : 4\n",
+            [(2, "A", "1    && 2    && 3"), (6, "B", "4")],
+        ),
+        (
+            "A @=end\n  SET x 1\n  SET y 2\n@end\nB = 3\n",
+            [(1, "A", "SET x 1\n  SET y 2"), (5, "B", "3")],
+        ),
+        # A macro that begins like a statement is one.
+        ("USE_X = 1\nINCLUDE = 2\n", [(1, "USE_X", "1"), (2, "INCLUDE", "2")]),
+    ],
+)
+def test_definitions_of_a_text(
+    text: str, expected: list[tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    text = "# A = 0\nA = 1 \\\n   && 2 \\\n# in between\n   && 3\nB : 4\n"
-    assert definitions(tmp_path, text) == [(2, "A", "1    && 2    && 3"), (6, "B", "4")]
-
-
-def test_a_text_of_several_lines(tmp_path: Path) -> None:
-    assert definitions(tmp_path, "A @=end\n  SET x 1\n  SET y 2\n@end\nB = 3\n") == [
-        (1, "A", "SET x 1\n  SET y 2"),
-        (5, "B", "3"),
-    ]
+    assert definitions(tmp_path, text) == expected
 
 
 def test_statements_assign_nothing(tmp_path: Path) -> None:
     text = "if defined A\n  use FEATURE : F($(A))\nendif\n"
-    assert [(line, name) for line, name, _ in definitions(tmp_path, text)] == [
-        (1, ""),
-        (2, ""),
-        (3, ""),
-    ]
+    lines = [(line, name) for line, name, _ in definitions(tmp_path, text)]
+    assert lines == [(1, ""), (2, ""), (3, "")]
     assert definitions_in([tmp_path / "a.conf"])[1].references == {"a"}
-
-
-def test_a_macro_that_begins_like_a_statement_is_one(tmp_path: Path) -> None:
-    assert definitions(tmp_path, "USE_X = 1\nINCLUDE = 2\nIF_Y = 3\n") == [
-        (1, "USE_X", "1"),
-        (2, "INCLUDE", "2"),
-        (3, "IF_Y", "3"),
-    ]
 
 
 def test_includes_are_read_where_they_stand_and_not_for_ever(tmp_path: Path) -> None:
@@ -62,12 +61,8 @@ def test_what_is_in_force_goes_back_to_the_last_that_does_not_append(tmp_path: P
 
 def test_circles(tmp_path: Path) -> None:
     definitions(tmp_path, "A = $(B)\nB = $(C)\nC = $(A)\nD = $(D) $(A)\n")
-    assert [each.name for each in circle(definitions_in([tmp_path / "a.conf"]))] == [
-        "A",
-        "B",
-        "C",
-        "A",
-    ]
+    names = [each.name for each in circle(definitions_in([tmp_path / "a.conf"]))]
+    assert names == ["A", "B", "C", "A"]
 
 
 def test_a_macro_that_appends_or_was_replaced_is_no_circle(tmp_path: Path) -> None:

@@ -1,0 +1,151 @@
+"""HTCondor's library in a process, its refusals, and the version of an installed HTCondor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Optional
+
+import pytest
+
+from sharectl.condor.configuration import ConfigSource, expand
+from sharectl.condor.library import (
+    CondorProcess,
+    UnreadableConfigurationError,
+    installed_version,
+    refusal,
+)
+
+PARENT = """
+import pathlib, sys
+from sharectl.condor.configuration import ConfigSource, expand
+from sharectl.condor.library import CondorProcess
+with CondorProcess() as process:
+    expand(ConfigSource(), ("SPOOL",), process)
+    print(process._process.pid, flush=True)
+    expand(ConfigSource(main_file=pathlib.Path(sys.argv[1])), ("SPOOL",), process)
+"""
+
+
+def has_ended(pid: int) -> bool:
+    """Whether there is no such process, or only its exit status."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
+        return stat.rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def test_a_child_that_hangs_ends_with_its_parent(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    command = [sys.executable, "-c", PARENT, str(fifo)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        try:
+            time.sleep(0.5)  # it opens the FIFO, and nobody writes into it
+            assert not has_ended(child)
+            assert parent.poll() is None
+        finally:
+            parent.send_signal(signal.SIGKILL)
+    end = time.monotonic() + 10
+    while not has_ended(child) and time.monotonic() < end:
+        time.sleep(0.02)
+    ended = has_ended(child)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+    assert ended
+
+
+def test_a_process_that_hung_or_died_is_started_again(tmp_path: Path) -> None:
+    """A FIFO among the snippets waits for a writer; a broken line ends HTCondor's parser."""
+    (fifos := tmp_path / "fifos").mkdir()
+    os.mkfifo(fifos / "70-site.conf")
+    (broken := tmp_path / "broken").mkdir()
+    (broken / "a.conf").write_text("FOO BAR\n")
+    with CondorProcess(deadline_seconds=3) as process:
+        with pytest.raises(UnreadableConfigurationError, match="no answer in 3 s"):
+            expand(ConfigSource(fifos), ("START",), process)
+        with pytest.raises(UnreadableConfigurationError) as caught:
+            expand(ConfigSource(broken), ("START",), process)
+        assert caught.value.place == f"{broken / 'a.conf'}:1"
+        assert expand(ConfigSource(), ("START",), process)
+
+
+ROOT = 'Config source Error "/made/root", Line 4, Include Depth 1: '
+
+
+@pytest.mark.parametrize(
+    ("said", "place", "problem"),
+    [
+        # HTCondor's text for files that are read through another one, and for a folder's.
+        (f'Config source Error "A", Line 2, Include Depth 2: ; {ROOT}', "A:2", '"FOO BAR"'),
+        ("Configuration Error Line 2 while reading config source A", "A:2", '"FOO BAR"'),
+        ("Configuration Error Line 1 while reading config source A; foo; bar", "A:1", "foo; bar"),
+        (
+            (
+                'Config source Error "/nowhere/x", Line 0, Include Depth 3: no such file; '
+                'Config source Error "A", Line 1, Include Depth 2: '
+            ),
+            "A:1",
+            "no such file",
+        ),
+        (
+            (
+                'Config source Warning "A", Line 1: obsolete; Error: use feature: unknown\n'
+                'Config source Error "/etc/b", Line 7: at X; '
+                f'Config source Error "A", Line 2: ; {ROOT}'
+            ),
+            "/etc/b:7",
+            "use feature: unknown; at X",
+        ),
+        (f'Config source Error "A", Line 9: ; {ROOT}', "A:9", "that line"),
+        ("no place", "", "no place"),
+    ],
+)
+def test_a_refusal_names_the_operators_own_line(
+    said: str, place: str, problem: str, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "a.conf")
+    Path(file).write_text("A = 1\nFOO BAR\n")
+
+    def named(text: str) -> str:
+        return text.replace('"A"', f'"{file}"').replace("source A", f"source {file}")
+
+    error = refusal(named(said), "/made")
+    assert error is not None
+    assert error.place == place.replace("A:", f"{file}:")
+    assert str(error).endswith(problem)
+
+
+def test_an_end_without_a_word_is_no_refusal() -> None:
+    assert refusal(ROOT, "/made") is None
+    assert refusal("", "/made") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("echo '$CondorVersion: 23.9.6 2024-08-08 BuildID: Debian-23.9.6 $'", (23, 9)),
+        ("echo '$CondorVersion: 25.14.1 2026-09-24 $'; echo '$CondorPlatform: X $'", (25, 14)),
+        ("echo 'ERROR: no configuration'; exit 1", None),
+        ("echo '$CondorVersion: new $'", None),
+        ("exec sleep 60", None),
+    ],
+)
+def test_the_first_two_numbers(
+    line: str, version: Optional[tuple[int, int]], tmp_path: Path
+) -> None:
+    program = tmp_path / "condor_version"
+    program.write_text(f"#!/bin/sh\n{line}\n")
+    program.chmod(0o755)
+    assert installed_version(tmp_path, deadline_seconds=2.0 if version else 0.3) == version
+
+
+def test_no_htcondor_says_nothing(tmp_path: Path) -> None:
+    assert installed_version(tmp_path / "nowhere") is None
