@@ -310,7 +310,7 @@ def test_a_look_leaves_the_ads_as_they_were() -> None:
     ]
     apart = [matched(slots[0].attributes, ad) for ad in ads]
     priced = price(slots, [Jobs(AdOfFile("job", ad)) for ad in ads])
-    assert priced.matches == [apart, apart]
+    assert list(priced.matches) == [apart, apart]
 
 
 def test_ads_that_hang_the_library_are_refused_by_their_place() -> None:

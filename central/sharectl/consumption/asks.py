@@ -15,19 +15,10 @@ from functools import partial
 from math import floor, isfinite, log
 from typing import Any, Callable, NamedTuple, Optional
 
+from sharectl.condor import daemons
 from sharectl.condor.ad_files import AdOfFile, from_long, number_of, text_of
 from sharectl.condor.ads import ad_of_long, evaluated, expression, is_true, value_of, whole
 from sharectl.condor.configuration import literal
-from sharectl.condor.daemons import (
-    ACCOUNTING_GROUP,
-    ask_collector,
-    grouped,
-    locations,
-    macros,
-    query,
-    schedd_questions,
-)
-from sharectl.condor.daemons import slots as slots_of
 from sharectl.condor.deadline import Question, ask_all
 from sharectl.condor.expressions import words_of_text
 from sharectl.condor.schedds import NO_SLOT
@@ -60,7 +51,6 @@ EVALUATION_SECONDS = 20.0
 MOST_MEMORY_BYTES = 2 * 2**30
 _DEFAULT_WEIGHT = "Cpus"
 """SLOT_WEIGHT of HTCondor, which the negotiator takes where a slot's own is no number."""
-_REQUIRED = "requirements"
 _FREE_STATES = ("", "Unclaimed", "Matched")
 """States in which a slot has claims to give; empty: an ad without State."""
 _SMALLEST = {"RequestCpus": "1", "RequestMemory": "1", "RequestDisk": "1"}
@@ -217,6 +207,7 @@ _SEEN = ("partitionableslot", "machineresources", "slotweight", "requirements", 
 _SEEN_PREFIXES = ("consumption", "request", "_condor_request")
 EVERYTHING = "eval"
 """The function that can see attributes whose names are not in the expression."""
+_TOTAL = re.compile(r"TotalSlot(?!s$)", re.IGNORECASE)
 _UNSTEADY, _STEP = ("disk", "totalslotdisk"), 1.01
 """Assets that differ from node to node and from minute to minute: steps of 1 % are of one kind."""
 
@@ -237,6 +228,14 @@ def kinds(
     return _kinds(slots, names), _kinds(jobs, names)
 
 
+def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
+    members: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    for number, ad in enumerate(ads):
+        visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
+        members.setdefault(tuple(visible), []).append(number)
+    return list(members.values())
+
+
 def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
     """Names, in lower case, that expressions may refer to; or all, and `EVERYTHING`."""
     texts: dict[str, set[str]] = {}
@@ -254,14 +253,6 @@ def _seen(ads: Sequence[Ad], apart: Iterable[str] = ()) -> set[str]:
         names |= words
 
 
-def _kinds(ads: Sequence[Ad], names: set[str]) -> list[list[int]]:
-    members: dict[tuple[tuple[str, str], ...], list[int]] = {}
-    for number, ad in enumerate(ads):
-        visible = sorted((name, _step(name, ad)) for name in ad if name.lower() in names)
-        members.setdefault(tuple(visible), []).append(number)
-    return list(members.values())
-
-
 def _step(name: str, ad: Ad) -> str:
     """Text of an attribute; of disk space the number of its step."""
     value = number_of(ad, name) if name.lower() in _UNSTEADY else 0
@@ -270,8 +261,7 @@ def _step(name: str, ad: Ad) -> str:
 
 # ---- prices
 
-_GROUP = "_sharectl_group"
-_TOTAL = "totalslot"
+_APART = ("state", "slottypeid", "_sharectl_group")
 
 
 @dataclass(frozen=True)
@@ -298,33 +288,25 @@ def price(
     InputError if HTCondor's library cannot evaluate the ads.
     """
     slot_ads = [slot.attributes for slot in slots]
-    job_ads = [{**job.ad.attributes, _GROUP: f'"{job.accounting_group}"'} for job in jobs]
-    totals = {name.lower() for ad in slot_ads for name in ad if name.lower().startswith(_TOTAL)}
-    apart = ("state", "slottypeid", _GROUP, *(totals - {"totalslots"}))
-    slot_kinds, job_kinds = kinds(slot_ads, job_ads, apart)
+    job_ads = [{**job.ad.attributes, _APART[-1]: f'"{job.accounting_group}"'} for job in jobs]
+    totals = {name.lower() for ad in slot_ads for name in ad if _TOTAL.match(name)}
+    slot_kinds, job_kinds = kinds(slot_ads, job_ads, (*_APART, *totals))
     shapes = [job_ads[kind[0]] for kind in job_kinds]
     questions = []
     for kind in slot_kinds if jobs else ():
         least = min(kind, key=lambda number: number_of(slot_ads[number], "disk"))
-        names = tuple(_name_of(slots[member]) for member in kind)
+        names = tuple(text_of(slot_ads[n], "Name") or slots[n].place for n in kind)
         row = partial(_row, slot_ads[least], names, shapes, most)
         questions.append((slots[least].place, row))
     advice = "leave it out with --constraint, or jobs with --job-constraint"
     rows = list(_evaluated(questions, advice, deadline_seconds))
-    alike = [[jobs[member] for member in kind] for kind in job_kinds]
-    return Priced(
-        tuple(row[0] for row in rows),
-        tuple(
-            PricedJobs(
-                tuple(job.ad.place for job in kind),
-                sum(job.count for job in kind),
-                kind[0].accounting_group,
-            )
-            for kind in alike
-        ),
-        [row[1] for row in rows],
-        [row[2] for row in rows],
-    )
+    priced = []
+    for kind in job_kinds:
+        members = [jobs[number] for number in kind]
+        names, count = tuple(job.ad.place for job in members), sum(job.count for job in members)
+        priced.append(PricedJobs(names, count, members[0].accounting_group))
+    described, matches, empty = zip(*rows) if rows else ((), (), ())
+    return Priced(described, tuple(priced), matches, empty)
 
 
 def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Optional[Offer]]]:
@@ -335,10 +317,7 @@ def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Option
     texts = {text_of(slot.attributes, "MachineResources") for slot in slots}
     words = {word for text in texts for word in _words(text)}
     custom = {f"Request{w}": "1" for w in words if w.lower() not in (*STANDARD, "swap")}
-    bare = [
-        AdOfFile(slot.place, {n: v for n, v in slot.attributes.items() if n.lower() != _REQUIRED})
-        for slot in slots
-    ]
+    bare = [AdOfFile(slot.place, {**slot.attributes, "Requirements": "true"}) for slot in slots]
     requests = [_SMALLEST, {**_SMALLEST, **custom}] if custom else [_SMALLEST]
     priced = price(bare, [Jobs(AdOfFile("smallest", request)) for request in requests])
     return [
@@ -355,10 +334,6 @@ def smallest_offers(slots: Sequence[AdOfFile]) -> list[tuple[PricedSlots, Option
 def _counts(match: Match) -> bool:
     """A request that is short of assets is 0 claims; other refusals leave the number unknown."""
     return all(reason.why is Refusal.SHORT for reason in match.refused)
-
-
-def _name_of(slot: AdOfFile) -> str:
-    return text_of(slot.attributes, "Name") or slot.place
 
 
 def _whole(ad: Ad, name: str) -> Optional[int]:
@@ -443,15 +418,15 @@ class PoolAds(NamedTuple):
 def look(pool: PoolConfig, constraint: Optional[str]) -> PoolAds:
     """Slots that meet ``constraint``, groups and schedds; PoolUnavailableError without an answer."""
     ask = partial(_pool_ads, constraint=constraint)
-    return ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
+    return daemons.ask_collector(pool.collector, pool.collector_deadline_seconds, ask)
 
 
 def _pool_ads(collector: Any, constraint: Optional[str]) -> PoolAds:
-    groups = query(collector, "Accounting", ACCOUNTING_GROUP)
+    groups = daemons.query(collector, "Accounting", daemons.ACCOUNTING_GROUP)
     return PoolAds(
-        [_ad(f"slot {ad.get('Name')}", ad) for ad in slots_of(collector, constraint)],
+        [_ad(f"slot {ad.get('Name')}", ad) for ad in daemons.slots(collector, constraint)],
         [_ad(f"group {ad.get('Name')}", ad) for ad in groups],
-        locations(collector, "Schedd"),
+        daemons.locations(collector, "Schedd"),
     )
 
 
@@ -473,7 +448,7 @@ def pending(
     ask = partial(job_kinds_of, keys=keys, constraint=constraint)
     every: list[Jobs] = []
     problems: list[str] = []
-    questions = schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
+    questions = daemons.schedd_questions(schedds, pool.schedd_deadline_seconds, ask)
     for name, answer in ask_all(questions).items():
         if answer.value is None:
             problems.append(f"{name}: {answer.source.problem}; its jobs are missing here")
@@ -501,7 +476,7 @@ def job_kinds_of(
     """Pending jobs by kinds, those with the most jobs, and how many are left out, in words."""
     which = f"({_PENDING}) && ({constraint})" if constraint else _PENDING
     most = MOST_ROWS
-    rows = [] if EVERYTHING in keys else grouped(schedd, which, keys, limit=most)
+    rows = [] if EVERYTHING in keys else daemons.grouped(schedd, which, keys, limit=most)
     if EVERYTHING in keys or any(EVERYTHING in words_of_text(ad.printOld()) for ad in rows):
         most = MOST_ALONE
         rows = schedd.query(constraint=which, limit=most)
@@ -531,4 +506,4 @@ def leftovers(pool: PoolConfig, schedds: Iterable[Mapping[str, str]]) -> Optiona
 
 
 def _leftovers(location: Mapping[str, str]) -> Optional[bool]:
-    return literal(str(macros(location)["CLAIM_PARTITIONABLE_LEFTOVERS"]))
+    return literal(str(daemons.macros(location)["CLAIM_PARTITIONABLE_LEFTOVERS"]))
