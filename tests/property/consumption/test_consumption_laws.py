@@ -21,19 +21,18 @@ from tests.claim_models import (
 )
 
 ASSETS = ("cpus", "memory", "tokens")
-Slot = tuple[Model, dict[str, Fraction]]
+Amounts = dict[str, Fraction]
+PARTS = st.one_of(st.sampled_from([Fraction(part, 8) for part in range(17)]), st.fractions(0, 2))
 
 
-def dense(most: Mapping[str, Fraction]) -> st.SearchStrategy[dict[str, Fraction]]:
-    """Amounts of each asset from 0 to ``most``, the ends and simple parts often."""
-    parts = st.one_of(st.sampled_from([Fraction(part, 8) for part in range(9)]), st.fractions(0, 1))
-    return st.fixed_dictionaries(
-        {asset: st.builds(operator.mul, parts, st.just(amount)) for asset, amount in most.items()}
-    )
+def requests(most: Mapping[str, Fraction]) -> st.SearchStrategy[Amounts]:
+    """Nothing at all, or up to twice ``most`` of each asset, its simple parts often."""
+    some = {name: st.builds(operator.mul, PARTS, st.just(most[name])) for name in most}
+    return st.one_of(st.just({}), st.fixed_dictionaries(some))
 
 
 @st.composite
-def fresh_slots(draw: st.DrawFn) -> Slot:
+def fresh_slots(draw: st.DrawFn) -> tuple[Model, Amounts]:
     """A model, and a slot without claims."""
     kind = draw(st.sampled_from(["fixed", "all", "any", "least"]))
     if kind == "fixed":
@@ -48,66 +47,45 @@ def fresh_slots(draw: st.DrawFn) -> Slot:
     return Quanta(total, levels, zero_allowed=kind == "any"), total
 
 
-@st.composite
-def used_slots(draw: st.DrawFn) -> tuple[Model, dict[str, Fraction], dict[str, Fraction], int]:
-    """A model, a slot without claims, what some claims left of it, and the sum of their costs."""
-    model, start = draw(fresh_slots())
+@given(st.data(), fresh_slots())
+def test_costs_sum_to_the_fall_of_the_weight_which_is_0_when_nothing_fits(
+    data: st.DataObject, slot: tuple[Model, Amounts]
+) -> None:
+    """W is 0 exactly when none of the smallest claims fits, and no claim costs less than 0."""
+    model, start = slot
     remaining, total = dict(start), 0
-    for _ in range(draw(st.integers(0, 8))):
-        request = draw(claims_on(remaining))
+    for _ in range(data.draw(st.integers(0, 8))):
+        request = data.draw(requests(remaining))
         if fits(model, remaining, request):
             cost = match_cost(model, remaining, request)
-            assert cost >= 0, "no claim costs less than nothing"
+            assert cost >= 0
             total += cost
             remaining = after_claim(model, remaining, request)
-    return model, start, remaining, total
-
-
-@st.composite
-def claims_on(draw: st.DrawFn, most: dict[str, Fraction]) -> dict[str, Fraction]:
-    """A request; nothing at all, and too large ones among them."""
-    twice = {name: 2 * amount for name, amount in most.items()}
-    return draw(st.one_of(st.just({}), dense(most), dense(twice)))
-
-
-def smallest_claims(model: Model) -> list[dict[str, Fraction]]:
-    """Requests of which no other is less: nothing; with zero allowed, one quantum of any."""
-    least: list[dict[str, Fraction]] = [{}]
-    if isinstance(model, Quanta) and model.zero_allowed:
-        least += [{asset: model.size(asset)} for asset in model.levels]
-    return least
-
-
-@given(used_slots())
-def test_costs_sum_to_what_is_gone_and_no_claims_left_is_no_claim_fits(
-    used: tuple[Model, dict[str, Fraction], dict[str, Fraction], int],
-) -> None:
-    """Costs sum to the fall of W, which is 0 exactly when none of the smallest claims fits."""
-    model, start, remaining, total = used
-    assert model.claims(remaining) >= 0
     assert total == model.claims(start) - model.claims(remaining)
-    fitting = [claim for claim in smallest_claims(model) if fits(model, remaining, claim)]
-    assert (model.claims(remaining) == 0) == (not fitting)
+    smallest: list[Amounts] = [{}]
+    if isinstance(model, Quanta) and model.zero_allowed:
+        smallest += [{asset: model.size(asset)} for asset in model.levels]
+    fitting = [claim for claim in smallest if fits(model, remaining, claim)]
+    assert (model.claims(remaining) > 0) is bool(fitting)
 
 
 @given(fresh_slots().filter(lambda slot: not getattr(slot[0], "zero_allowed", False)))
-def test_as_many_least_claims_fit_as_are_counted(slot: Slot) -> None:
+def test_as_many_least_claims_fit_as_are_counted(slot: tuple[Model, Amounts]) -> None:
     """Where claims take some of every asset, exactly W of the smallest fit, and each costs 1."""
     model, remaining = slot
     counted = min(model.claims(remaining), 60)
     for _ in range(counted):
         assert match_cost(model, remaining, {}) == 1
         remaining = after_claim(model, remaining, {})
-    assert fits(model, remaining, {}) == (model.claims(remaining) > 0)
     assert counted == 60 or not fits(model, remaining, {})
 
 
 @given(st.data(), fresh_slots())
-def test_a_claim_gets_what_it_asks_for_and_more_is_never_charged_less(
-    data: st.DataObject, slot: Slot
+def test_a_claim_gets_its_request_and_more_is_never_charged_less(
+    data: st.DataObject, slot: tuple[Model, Amounts]
 ) -> None:
     model, start = slot
-    request, more = (data.draw(claims_on(start)) for _ in range(2))
+    request, more = data.draw(requests(start)), data.draw(requests(start))
     charge = model.charge(request)
     for asset, taken in charge.items():
         assert taken >= request.get(asset, 0) or isinstance(model, FixedClaims)
@@ -116,12 +94,6 @@ def test_a_claim_gets_what_it_asks_for_and_more_is_never_charged_less(
     if any(request.values()):
         charged = model.charge({**request, **larger})
         assert {asset for asset, taken in charge.items() if charged[asset] < taken} == set()
-
-
-@given(fresh_slots())
-def test_a_fresh_slot_has_all_its_quanta(slot: Slot) -> None:
-    """As many as levels, or as there are units if these are fewer."""
-    model, start = slot
     if isinstance(model, Quanta):
         for asset, levels in model.levels.items():
             assert model.quanta(asset, start) >= min(levels, int(start[asset]))
