@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import classad2
 import pytest
 
+from sharectl.condor.expressions import words_of_text
 from sharectl.consumption.asks import MOST_ALONE, MOST_SHAPES, job_keys, job_kinds_of
 
 SLOT = {
@@ -35,12 +35,7 @@ class FakeSchedd:
         self.jobs = [{"ClusterId": str(number), **JOB, **job} for number, job in enumerate(jobs, 1)]
 
     def query(
-        self,
-        *,
-        constraint: str,
-        projection: Sequence[str] = (),
-        opts: object = None,
-        limit: int = -1,
+        self, *, constraint: str, projection: Sequence[str] = (), opts: Any = None, limit: int = -1
     ) -> list[Any]:
         met = [job for job in self.jobs if is_met(constraint, job)]
         rows = self.grouped(met, projection, constraint) if opts is not None else map(made, met)
@@ -51,24 +46,13 @@ class FakeSchedd:
     ) -> list[Any]:
         groups: dict[tuple[tuple[str, str], ...], list[str]] = {}
         for job in jobs:
-            by_name = {name.lower(): text for name, text in job.items()}
-            seen = {key.lower() for key in keys} & set(by_name)
-            seen |= {
-                word.lower()
-                for key in seen
-                for word in re.findall(r"\w+", by_name[key])
-                if word.lower() in by_name
-            }
-            row = tuple((name, by_name[name]) for name in sorted(seen))
+            texts = {name.lower(): text for name, text in job.items()}
+            seen = {key.lower() for key in keys} & set(texts)
+            seen |= {word for key in seen for word in words_of_text(texts[key]) if word in texts}
+            row = tuple((name, texts[name]) for name in sorted(seen))
             groups.setdefault(row, []).append(f"{job['ClusterId']}.{job['ProcId']}")
         return [
-            made(
-                {
-                    **dict(row),
-                    "JobCount": str(len(ids)),
-                    "JobIds": f'"{ids[0]} {ids[-1]}"',
-                }
-            )
+            made({**dict(row), "JobCount": str(len(ids)), "JobIds": f'"{ids[0]} {ids[-1]}"'})
             for row, ids in groups.items()
             if is_met(constraint, dict(row))
         ]
@@ -79,14 +63,14 @@ def made(ad: Mapping[str, str]) -> Any:
 
 
 def is_met(constraint: str, ad: Mapping[str, str]) -> bool:
-    found = made({**ad, "_asked": constraint}).eval("_asked")
-    return found is True
+    return made({**ad, "_constraint": constraint}).eval("_constraint") is True
 
 
-def found(schedd: FakeSchedd, constraint: str | None = None, **slot: str) -> list[tuple[str, int]]:
-    jobs, left_out = job_kinds_of(
-        schedd, "ap-1", job_keys([{**SLOT, **slot}], constraint), constraint
-    )
+def kinds_of(
+    schedd: FakeSchedd, constraint: str | None = None, **slot: str
+) -> list[tuple[str, int]]:
+    keys = job_keys([{**SLOT, **slot}], constraint)
+    jobs, left_out = job_kinds_of(schedd, "ap-1", keys, constraint)
     assert left_out == ""
     return [(alike.ad.place, alike.count) for alike in jobs]
 
@@ -107,31 +91,25 @@ def test_jobs_without_an_autocluster_are_told_apart_by_all_that_counts(
     other: dict[str, str],
 ) -> None:
     schedd = FakeSchedd({"Cmd": '"a"'}, other, {"Cmd": '"b"'})
-    assert found(schedd) == [("job 1.0 of ap-1", 2), ("job 2.0 of ap-1", 1)]
+    assert kinds_of(schedd) == [("job 1.0 of ap-1", 2), ("job 2.0 of ap-1", 1)]
 
 
-def test_what_an_expression_refers_to_tells_jobs_apart() -> None:
+def test_jobs_are_counted_by_attributes_that_expressions_and_constraint_refer_to() -> None:
     jobs = [{"RequestCpus": "Wanted", "Wanted": str(cores)} for cores in (1, 8, 8)]
-    assert found(FakeSchedd(*jobs)) == [("job 2.0 of ap-1", 2), ("job 1.0 of ap-1", 1)]
-
-
-def test_jobs_that_hold_no_slot_are_left_out() -> None:
-    assert found(FakeSchedd({}, {"JobUniverse": "7"})) == [("job 1.0 of ap-1", 1)]
-
-
-def test_the_constraint_is_asked_of_rows_too() -> None:
+    assert kinds_of(FakeSchedd(*jobs)) == [("job 2.0 of ap-1", 2), ("job 1.0 of ap-1", 1)]
+    assert kinds_of(FakeSchedd({}, {"JobUniverse": "7"})) == [("job 1.0 of ap-1", 1)]
     schedd = FakeSchedd(*({"QDate": str(second)} for second in range(9)))
-    assert sorted(jobs for _, jobs in found(schedd, "QDate >= 4")) == [1] * 5
+    assert sorted(jobs for _, jobs in kinds_of(schedd, "QDate >= 4")) == [1] * 5
 
 
 @pytest.mark.parametrize("hidden", ["slot", "job", "constraint"])
 def test_jobs_that_cannot_be_grouped_are_counted_alone(hidden: str) -> None:
-    asked = 'eval("Tier") =!= 7'
-    jobs = [{"Requirements": asked} if hidden == "job" else {} for _ in range(3)]
+    text = 'eval("Tier") =!= 7'
+    jobs = [{"Requirements": text} if hidden == "job" else {} for _ in range(3)]
     schedd = FakeSchedd(*jobs, {"JobUniverse": "7"})
-    start = {"Start": asked} if hidden == "slot" else {}
-    constraint = asked if hidden == "constraint" else None
-    assert [jobs for _, jobs in found(schedd, constraint, **start)] == [1, 1, 1]
+    start = {"Start": text} if hidden == "slot" else {}
+    constraint = text if hidden == "constraint" else None
+    assert [jobs for _, jobs in kinds_of(schedd, constraint, **start)] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -143,5 +121,5 @@ def test_jobs_that_cannot_be_grouped_are_counted_alone(hidden: str) -> None:
 )
 def test_what_is_left_out_is_counted(jobs: list[dict[str, str]], start: str, left_out: str) -> None:
     keys = job_keys([{**SLOT, "Start": start}], None)
-    kinds, told = job_kinds_of(FakeSchedd(*jobs), "ap-1", keys, None)
-    assert (len(kinds), told) == (MOST_SHAPES, left_out)
+    kinds, words = job_kinds_of(FakeSchedd(*jobs), "ap-1", keys, None)
+    assert (len(kinds), words) == (MOST_SHAPES, left_out)
